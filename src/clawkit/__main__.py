@@ -1,0 +1,5 @@
+"""`python -m clawkit` is `claw`."""
+
+from clawkit.cli import main
+
+main()

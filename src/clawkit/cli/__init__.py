@@ -1,0 +1,18 @@
+"""The commands. Only this room prints, and only this file decides what gets imported to do so."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """The entry point of `claw`, `openclaw`, `clawdbot` and `clawai`."""
+    arguments = sys.argv[1:]
+    if len(arguments) == 2 and arguments[0] == "serve" and not arguments[1].startswith("-"):
+        # What an MCP client starts: no command-line library on the way to the first reply.
+        from clawkit.cli.serve import serve_file
+
+        sys.exit(serve_file(arguments[1]))
+    from clawkit.cli.app import run
+
+    run()

@@ -1,0 +1,38 @@
+"""`claw serve`: run the server in a Python file, over stdio or HTTP."""
+
+from __future__ import annotations
+
+import sys
+
+from clawkit.errors import ClawError
+from clawkit.tools.loading import load_server
+from clawkit.wire.stdio import claim_stdio, serve_stdio
+
+
+def serve_file(target: str) -> int:
+    """Serve a file over stdio. stdout is claimed first: nothing the file prints can reach it."""
+    fds = claim_stdio()
+    try:
+        serve_stdio(load_server(target), fds=fds)
+    except ClawError as error:
+        print(f"claw serve: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def serve_file_http(target: str, host: str, port: int, *, sessions: bool) -> int:
+    """Serve a file over HTTP until interrupted."""
+    from clawkit.wire.http.serving import serve_http
+
+    def announce(url: str) -> None:
+        print(f"{server.name} is at {url}", file=sys.stderr, flush=True)
+
+    try:
+        server = load_server(target)
+        serve_http(server, host, port, sessions=sessions, on_ready=announce)
+    except ClawError as error:
+        print(f"claw serve: {error}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,81 @@
+"""`claw tools`: what a Python file would offer to a client."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, cast
+
+import msgspec
+
+from clawkit.errors import ClawError
+from clawkit.tools.loading import load_server
+from clawkit.wire.server import Server
+
+
+def show(target: str, *, as_json: bool) -> int:
+    try:
+        server = load_server(target)
+    except ClawError as error:
+        print(f"claw tools: {error}", file=sys.stderr)
+        return 1
+    offered = _offered(server)
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(offered), indent=2).decode())
+    else:
+        _print_tables(server, offered)
+    return 0
+
+
+def _offered(server: Server) -> dict[str, list[dict[str, Any]]]:
+    return {
+        "tools": [item.definition for item in server.tools.values()],
+        "resources": [item.definition for item in server.resources.values()],
+        "resourceTemplates": [item.definition for item in server.templates.values()],
+        "prompts": [item.definition for item in server.prompts.values()],
+    }
+
+
+def _print_tables(server: Server, offered: dict[str, list[dict[str, Any]]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(f"{server.name} {server.version}", style="bold"))
+    if not any(offered.values()):
+        console.print("It offers nothing yet: decorate a function with @claw_tool.")
+    for kind, items in offered.items():
+        if not items:
+            continue
+        table = Table(
+            title=kind, title_justify="left", box=None, header_style="dim", padding=(0, 2)
+        )
+        for column in ("name", "takes", "description"):
+            table.add_column(column, overflow="fold")
+        for item in items:
+            name = item.get("uri") or item.get("uriTemplate") or item["name"]
+            first_line = str(item.get("description", "")).partition("\n")[0]
+            table.add_row(Text(name, style="bold"), Text(_takes(item)), Text(first_line))
+        console.print(table)
+
+
+def _takes(item: dict[str, Any]) -> str:
+    """The parameters of a tool or prompt, the optional ones with a question mark."""
+    if "arguments" in item:
+        return ", ".join(a["name"] + ("" if a["required"] else "?") for a in item["arguments"])
+    schema = cast("dict[str, Any]", item.get("inputSchema", {}))
+    required = schema.get("required", ())
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {_type(part)}"
+        for name, part in cast("dict[str, Any]", schema.get("properties", {})).items()
+    )
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return " | ".join(str(value) for value in schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(_type(part) for part in schema["anyOf"])
+    if "items" in schema:
+        return f"{_type(schema['items'])}[]"
+    return schema.get("type") or schema.get("$ref", "any").rpartition("/")[2]

@@ -1,0 +1,140 @@
+"""Every exception Clawkit raises on purpose.
+
+ClawError
+├── ToolExecutionError            a tool failed, or could not run (``ClawError.ToolExecution``)
+│   ├── InvalidArgumentsError     its arguments do not fit its schema; names the argument
+│   └── ToolTimeoutError          it ran longer than it may
+├── SchemaError                   a Python type that cannot be described as JSON Schema
+├── LoadError                     a file or an address that `claw serve` was given cannot be used
+├── SettingsError                 a setting has a value that cannot be used
+├── AccessError                   an HTTP caller may not do this; carries status and challenge
+└── ProtocolError                 becomes a JSON-RPC error; carries `code` and `data`
+    ├── ParseError                -32700
+    ├── InvalidRequestError       -32600
+    ├── MethodNotFoundError       -32601
+    ├── InvalidParamsError        -32602
+    ├── InternalError             -32603
+    ├── ResourceNotFoundError     -32002, and -32602 since 2026-07-28
+    ├── HeaderMismatchError       -32020
+    ├── MissingCapabilityError    -32021
+    └── UnsupportedVersionError   -32022
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class ClawError(Exception):
+    """The root of the tree: catch this to catch everything Clawkit raises on purpose."""
+
+    ToolExecution: ClassVar[type[ToolExecutionError]]
+
+
+class ToolExecutionError(ClawError):
+    """A tool failed. Its text is what the model reads."""
+
+
+class InvalidArgumentsError(ToolExecutionError):
+    """The arguments of a call do not fit the tool's schema."""
+
+    def __init__(self, argument: str, problem: str) -> None:
+        super().__init__(f"{argument}: {problem}" if argument else problem)
+        self.argument = argument
+        self.problem = problem
+
+
+class ToolTimeoutError(ToolExecutionError):
+    """A tool ran longer than its timeout."""
+
+
+class SchemaError(ClawError, TypeError):
+    """A parameter or result type that JSON Schema cannot describe."""
+
+
+class LoadError(ClawError):
+    """A file, module or address could not be used as a server."""
+
+
+class SettingsError(ClawError):
+    """A setting has a value that cannot be used."""
+
+
+class AccessError(ClawError):
+    """An HTTP caller is not allowed: `status` 401 or 403, and the `WWW-Authenticate` challenge."""
+
+    def __init__(self, message: str, *, status: int = 401, challenge: str = "Bearer") -> None:
+        super().__init__(message)
+        self.status = status
+        self.challenge = challenge
+
+
+class ProtocolError(ClawError):
+    """An error that travels as a JSON-RPC error object."""
+
+    code: int = -32603
+
+    def __init__(self, message: str, *, data: Any = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data = data
+
+
+class ParseError(ProtocolError):
+    """The bytes are not JSON."""
+
+    code = -32700
+
+
+class InvalidRequestError(ProtocolError):
+    """The JSON is not a JSON-RPC message that may be sent now."""
+
+    code = -32600
+
+
+class MethodNotFoundError(ProtocolError):
+    """No such method in this revision of the protocol."""
+
+    code = -32601
+
+
+class InvalidParamsError(ProtocolError):
+    """The parameters of the request cannot be used."""
+
+    code = -32602
+
+
+class InternalError(ProtocolError):
+    """The server failed."""
+
+    code = -32603
+
+
+class ResourceNotFoundError(ProtocolError):
+    """No resource at this URI. The modern era answers -32602 instead of this code."""
+
+    code = -32002
+
+
+class HeaderMismatchError(ProtocolError):
+    """An HTTP header is missing, malformed, or disagrees with the body."""
+
+    code = -32020
+
+
+class MissingCapabilityError(ProtocolError):
+    """The client did not declare a capability that the request needs."""
+
+    code = -32021
+
+    def __init__(self, message: str, required: dict[str, Any]) -> None:
+        super().__init__(message, data={"requiredCapabilities": required})
+
+
+class UnsupportedVersionError(ProtocolError):
+    """The request names a protocol revision that this server does not speak."""
+
+    code = -32022
+
+
+ClawError.ToolExecution = ToolExecutionError

@@ -1,0 +1,1 @@
+"""JSON-RPC, the MCP server core, and its doors; no policy, no storage."""

@@ -1,0 +1,232 @@
+"""What a running tool, resource or prompt can do and know: the `Context` that it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawkit.errors import MissingCapabilityError, ToolExecutionError
+from clawkit.wire import jsonrpc, questions
+from clawkit.wire.questions import Elicited, InputRequired, Question
+from clawkit.wire.revisions import LOG_LEVELS, META_CLIENT, META_LOG_LEVEL, TRACE_KEYS
+from clawkit.wire.session import Principal, Request, Running, Session
+from clawkit.wire.state import Rounds, digest
+
+if TYPE_CHECKING:
+    from clawkit.wire.server import Server
+    from clawkit.wire.tasks import TaskHandle
+
+
+class Context:
+    """One call, seen from inside: a parameter of this type gets it and stays out of the schema."""
+
+    __slots__ = ("_counter", "_request", "_rounds", "_running", "_task", "_used", "server")
+
+    def __init__(self, server: Server, request: Request, running: Running, rounds: Rounds) -> None:
+        self.server = server
+        self._task: TaskHandle | None = None
+        self._request = request
+        self._running = running
+        self._rounds = rounds
+        self._counter = 0
+        self._used: dict[str, Any] = {}
+
+    @property
+    def session(self) -> Session:
+        return self._request.session
+
+    @property
+    def state(self) -> Any:
+        """Whatever the server was given as `state`."""
+        return self.server.state
+
+    @property
+    def principal(self) -> Principal | None:
+        return self._request.session.principal
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the client no longer wants the answer. A sync tool should look now and then."""
+        return self._running.cancelled
+
+    @property
+    def request_id(self) -> str | int:
+        return self._request.id
+
+    @property
+    def tool_call_id(self) -> str:
+        """The id that the model's host gave this call, or the request's own."""
+        return str(self.meta.get("claudecode/toolUseId", self._request.id))
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The `_meta` of the request, trace context included."""
+        return self._request.meta
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """What the client says it is: name and version, or nothing."""
+        return self.meta.get(META_CLIENT) or self.session.client
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What the client says it can do, for this request."""
+        return self._request.capabilities
+
+    @property
+    def modern(self) -> bool:
+        return self._request.modern
+
+    @property
+    def protocol_version(self) -> str:
+        return self._request.version
+
+    @property
+    def task(self) -> TaskHandle | None:
+        """The task this call has become, if it has."""
+        return self._task if self._task is not None and self._task.promoted else None
+
+    def attach(self, task: TaskHandle) -> None:
+        """Let this call become a task."""
+        self._task = task
+
+    @property
+    def round(self) -> int:
+        """How many rounds of questions this call has had, as its signed state shows."""
+        return self._rounds.count
+
+    def progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the client how far the work is. Costs nothing when the client did not ask."""
+        if self.task is not None:
+            self.task.describe(message or _percentage(progress, total))
+            return
+        token = self.meta.get("progressToken")
+        if token is None or self._request.send is None or self._running.cancelled:
+            return
+        params: dict[str, Any] = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        self._request.send(jsonrpc.notification("notifications/progress", params))
+
+    def log(self, level: str, data: Any, *, logger: str | None = None) -> None:
+        """Send a log message to a client that wants this level."""
+        wanted = self._log_level()
+        if wanted is None or self._request.send is None or self._running.cancelled:
+            return
+        if LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+            return
+        params = {"level": level, "data": data, "logger": logger or self.server.name}
+        self._request.send(jsonrpc.notification("notifications/message", params))
+
+    def _log_level(self) -> str | None:
+        if not self._request.modern:
+            return self.session.log_level
+        wanted = self.meta.get(META_LOG_LEVEL)
+        return wanted if wanted in LOG_LEVELS and self.task is None else None
+
+    async def elicit(self, message: str, schema: Any = None, *, key: str | None = None) -> Elicited:
+        """Ask the person. `schema` is a flat JSON Schema or a class whose fields are the form.
+
+        In the modern era the call ends here and starts again from its beginning with the answer
+        known, so what comes before a question should be harmless to repeat.
+        """
+        return await self._ask_one(questions.elicitation(message, schema), key)
+
+    async def sample(
+        self,
+        messages: str | Sequence[dict[str, Any]],
+        *,
+        max_tokens: int = 1024,
+        key: str | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Ask the client's model. `options` are further fields of `sampling/createMessage`."""
+        return await self._ask_one(questions.sampling(messages, max_tokens, **options), key)
+
+    async def roots(self, *, key: str | None = None) -> list[dict[str, Any]]:
+        """The folders the client works in."""
+        return (await self._ask_one(questions.roots(), key))["roots"]
+
+    async def _ask_one(self, question: Question, key: str | None) -> Any:
+        self._counter += 1
+        name = key or f"input-{self._counter}"
+        return (await self.ask({name: question}))[name]
+
+    async def ask(self, asked: dict[str, Question]) -> dict[str, Any]:
+        """Ask several things at once; answers come back under the same keys."""
+        for question in asked.values():
+            self._require(question)
+        if self.task is not None:
+            return await self.task.ask(asked)
+        if self._request.modern:
+            return self._answers(asked)
+        return await self._ask_client(asked)
+
+    def _require(self, question: Question) -> None:
+        capability = question.capability
+        reachable = self._request.modern or self._request.send is not None
+        if capability not in self.capabilities or not reachable:
+            raise MissingCapabilityError(
+                f"This needs a client with the capability {capability!r}", {capability: {}}
+            )
+
+    def _answers(self, asked: dict[str, Question]) -> dict[str, Any]:
+        """The answers that this request brought along, or the end of the round.
+
+        An answer counts only for the question it was given to: a question that reads differently
+        this time is put again.
+        """
+        known: dict[str, Any] = {}
+        missing: dict[str, Question] = {}
+        for key, question in asked.items():
+            put = self._rounds.asked.get(key)
+            same = put is None or put == digest(question.to_wire())
+            try:
+                known[key] = question.read(self._rounds.answers[key] if same else None)
+                self._used[key] = self._rounds.answers[key]
+            except (KeyError, ValueError, msgspec.ValidationError):
+                missing[key] = question
+        if missing:
+            put_now = {key: digest(question.to_wire()) for key, question in missing.items()}
+            asked_so_far = {**self._rounds.asked, **put_now}
+            raise InputRequired(missing, Rounds(self.round + 1, asked_so_far, self._used))
+        return known
+
+    async def _ask_client(self, asked: dict[str, Question]) -> dict[str, Any]:
+        import asyncio
+
+        send = self._request.send
+        if send is None:
+            raise ToolExecutionError("The client cannot be reached")
+        trace = {key: self.meta[key] for key in TRACE_KEYS if key in self.meta}
+        waiting = [
+            self.session.ask(q.method, {**q.params, "_meta": trace} if trace else q.params, send)
+            for q in asked.values()
+        ]
+        answers = await asyncio.gather(*waiting)
+        try:
+            return {
+                key: question.read(answer)
+                for (key, question), answer in zip(asked.items(), answers, strict=True)
+            }
+        except (ValueError, msgspec.ValidationError) as error:
+            raise ToolExecutionError(f"The client's answer cannot be used: {error}") from None
+
+    async def become_task(self) -> None:
+        """From here on the client polls for the result, where client and tool allow tasks."""
+        if self._task is not None:
+            self._task.promote()
+
+    async def run_in_thread(self, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+        """Call a blocking function without delaying anybody else."""
+        return await self.server.workers.run(function, arguments)
+
+
+def _percentage(progress: float, total: float | None) -> str:
+    return f"{progress:g} of {total:g}" if total is not None else f"{progress:g}"

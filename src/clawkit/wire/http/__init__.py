@@ -1,0 +1,4 @@
+"""The HTTP door: Streamable HTTP of both eras."""
+
+from clawkit.wire.http.endpoint import Authenticate as Authenticate
+from clawkit.wire.http.endpoint import http_app as http_app

@@ -1,0 +1,263 @@
+"""The HTTP door: Streamable HTTP of both eras as an ASGI app."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.routing import Route
+
+from clawkit.errors import AccessError, InvalidRequestError, ProtocolError
+from clawkit.wire import jsonrpc
+from clawkit.wire.http.answer import (
+    Answer,
+    HeaderList,
+    Outbox,
+    Receive,
+    SendAsgi,
+    respond,
+    stream_outbox,
+)
+from clawkit.wire.http.rules import (
+    LOOPBACK,
+    Headers,
+    Origins,
+    check_modern,
+    is_modern,
+    legacy_version,
+)
+from clawkit.wire.http.sessions import HttpSession, Sessions
+from clawkit.wire.jsonrpc import Message
+from clawkit.wire.session import Principal, Session
+
+if TYPE_CHECKING:
+    from clawkit.wire.server import Server
+
+Authenticate = Callable[[HttpRequest, Message | None], Awaitable[Principal | None]]
+"""Says who is calling, or raises AccessError; the message is None for GET and DELETE."""
+
+MAX_BODY = 16 * 1024 * 1024
+_BAD_REQUEST = (-32700, -32600, -32020, -32021, -32022)
+
+
+class Refusal(Exception):
+    """Ends a request with a status and an error body."""
+
+    def __init__(self, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = list(headers)
+
+
+def http_app(
+    server: Server,
+    *,
+    path: str = "/mcp",
+    sessions: bool = False,
+    hosts: Collection[str] | None = LOOPBACK,
+    origins: Collection[str] = (),
+    max_body: int = MAX_BODY,
+    authenticate: Authenticate | None = None,
+) -> Starlette:
+    """An ASGI app that serves `server` at `path`, statelessly unless `sessions` is true.
+
+    `hosts` are the host names it may be reached by, None for any; `origins` are further web pages
+    that may call it. `authenticate` is called for every request and says who is calling.
+    """
+    endpoint = Endpoint(server, Origins(hosts, origins), sessions, max_body, authenticate)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        yield
+        server.hub.close()
+
+    app = Starlette(routes=[Route(path, endpoint)], lifespan=lifespan)
+    if origins:
+        from starlette.middleware.cors import CORSMiddleware
+
+        exposed = ["mcp-session-id", "www-authenticate"]
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=exposed,
+        )
+    return app
+
+
+class Endpoint:
+    """The one address that MCP over HTTP has."""
+
+    def __init__(
+        self,
+        server: Server,
+        origins: Origins,
+        sessions: bool,
+        max_body: int,
+        authenticate: Authenticate | None,
+    ) -> None:
+        self._server = server
+        self._origins = origins
+        self._sessions = Sessions(server.hub) if sessions else None
+        self._max_body = max_body
+        self._authenticate = authenticate
+
+    async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
+        headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+        message: Message | None = None
+        try:
+            reason = self._origins.refuse(headers)
+            if reason is not None:
+                raise Refusal(403, reason)
+            if scope["method"] == "POST":
+                message = await self._read(headers, receive)
+                await self._post(scope, headers, message, receive, send)
+            elif scope["method"] == "GET":
+                await self._get(scope, headers, receive, send)
+            elif scope["method"] == "DELETE":
+                await self._delete(scope, headers, send)
+            else:
+                raise Refusal(405, "Method not allowed", (b"allow", b"GET, POST, DELETE"))
+        except Refusal as refusal:
+            await self._refuse(send, message, refusal)
+        except AccessError as error:
+            challenge = (b"www-authenticate", error.challenge.encode("latin-1", "replace"))
+            await self._refuse(send, message, Refusal(error.status, str(error), challenge))
+        except ProtocolError as error:
+            body = jsonrpc.encode(jsonrpc.failure(jsonrpc.reply_id(message), error))
+            await respond(send, 404 if error.code == -32601 else 400, body)
+
+    async def _refuse(self, send: SendAsgi, message: Message | None, refusal: Refusal) -> None:
+        error = jsonrpc.failure(jsonrpc.reply_id(message), InvalidRequestError(refusal.message))
+        await respond(send, refusal.status, jsonrpc.encode(error), refusal.headers)
+
+    async def _read(self, headers: Headers, receive: Receive) -> Message:
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Refusal(415, "Content-Type must be application/json")
+        return jsonrpc.decode(await self._body(headers, receive))
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        too_large = Refusal(413, f"A message may have at most {self._max_body} bytes")
+        if headers.get("content-length", "0").isdigit() and (
+            int(headers.get("content-length", "0")) > self._max_body
+        ):
+            raise too_large
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                raise Refusal(400, "The request ended early")
+            part = event.get("body", b"")
+            size += len(part)
+            if size > self._max_body:
+                raise too_large
+            parts.append(part)
+            if not event.get("more_body"):
+                return b"".join(parts) if len(parts) > 1 else parts[0]
+
+    async def _post(
+        self, scope: Any, headers: Headers, message: Message, receive: Receive, send: SendAsgi
+    ) -> None:
+        principal = await self._who(scope, receive, message)
+        modern = is_modern(headers, message)
+        session = self._session(headers, message, principal, modern)
+        if "id" not in message or "method" not in message:
+            self._server.begin(message, session)
+            await respond(send, 202)
+            return
+        if modern:
+            check_modern(headers, message, self._server)
+        extra: HeaderList = []
+        if message["method"] == "initialize" and session.id is not None:
+            extra.append((b"mcp-session-id", session.id.encode()))
+        streams = _accepts(headers, "text/event-stream")
+        if not streams and not _accepts(headers, "application/json"):
+            raise Refusal(406, "Accept must allow application/json or text/event-stream")
+        outbox = Outbox()
+        reply = self._server.begin(message, session, outbox.put if streams else None)
+
+        def status(answer: Message) -> int:
+            return _status(answer) if modern else 200
+
+        if isinstance(reply, Coroutine):
+            work = asyncio.get_running_loop().create_task(reply)
+            answer = Answer(receive, send, outbox, may_stream=streams)
+            await answer.give(work, message["id"], status, extra)
+        elif reply is not None:
+            await respond(send, status(reply), jsonrpc.encode_reply(reply), extra)
+
+    def _session(
+        self, headers: Headers, message: Message, principal: Principal | None, modern: bool
+    ) -> Session:
+        """A lasting session only in the handshake era, and only where the app keeps them."""
+        if modern or self._sessions is None:
+            return Session(version=legacy_version(headers), principal=principal, notices=True)
+        if message.get("method") == "initialize" and "mcp-session-id" not in headers:
+            return self._sessions.create(principal)
+        return self._lasting(headers, principal)
+
+    def _lasting(self, headers: Headers, principal: Principal | None) -> HttpSession:
+        session_id = headers.get("mcp-session-id")
+        if session_id is None or self._sessions is None:
+            raise Refusal(400, "Mcp-Session-Id is missing; send initialize first")
+        session = self._sessions.find(session_id, principal)
+        if session is None:
+            raise Refusal(404, "No such session; send initialize again")
+        return session
+
+    async def _get(self, scope: Any, headers: Headers, receive: Receive, send: SendAsgi) -> None:
+        """The handshake era's stream of notices."""
+        principal = await self._who(scope, receive, None)
+        if is_modern(headers, {}) or not _accepts(headers, "text/event-stream"):
+            raise Refusal(405, "Use POST", (b"allow", b"POST"))
+        if self._sessions is not None:
+            outbox = self._lasting(headers, principal).attach()
+            if outbox is None:
+                raise Refusal(409, "This session has a stream already")
+            await stream_outbox(receive, send, outbox)
+            return
+        outbox, listener = Outbox(), Session()
+        self._server.hub.join(listener, outbox.put)
+        try:
+            await stream_outbox(receive, send, outbox)
+        finally:
+            self._server.hub.leave(listener)
+
+    async def _delete(self, scope: Any, headers: Headers, send: SendAsgi) -> None:
+        principal = await self._who(scope, _nothing, None)
+        if is_modern(headers, {}):
+            raise Refusal(405, "Use POST", (b"allow", b"POST"))
+        if self._sessions is not None:
+            self._sessions.end(self._lasting(headers, principal))
+        await respond(send, 204)
+
+    async def _who(self, scope: Any, receive: Receive, message: Message | None) -> Principal | None:
+        if self._authenticate is None:
+            return None
+        return await self._authenticate(HttpRequest(scope, receive), message)
+
+
+async def _nothing() -> dict[str, Any]:
+    return {"type": "http.disconnect"}
+
+
+def _accepts(headers: Headers, kind: str) -> bool:
+    accepted = headers.get("accept", "*/*").lower()
+    return kind in accepted or "*/*" in accepted
+
+
+def _status(answer: Message) -> int:
+    error = answer.get("error")
+    if error is None:
+        return 200
+    if error["code"] == -32601:
+        return 404
+    return 400 if error["code"] in _BAD_REQUEST else 200

@@ -1,0 +1,136 @@
+"""What an HTTP request must be: from an allowed place, and in agreement with itself."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from clawkit.errors import HeaderMismatchError, InvalidParamsError, UnsupportedVersionError
+from clawkit.wire.jsonrpc import Message, as_object
+from clawkit.wire.revisions import HEADERLESS_HTTP, LEGACY, META_VERSION, MODERN
+from clawkit.wire.session import modern_capabilities
+
+if TYPE_CHECKING:
+    from clawkit.wire.server import Server
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+Headers = Mapping[str, str]
+
+
+class Origins:
+    """Which `Host` and `Origin` may be used: the guard against DNS rebinding."""
+
+    def __init__(self, hosts: Collection[str] | None, origins: Collection[str]) -> None:
+        self._hosts = hosts
+        self._origins = origins
+
+    def refuse(self, headers: Headers) -> str | None:
+        """Why this request may not come in, or None when it may."""
+        if self._hosts is None:
+            return None
+        host = headers.get("host", "")
+        if _hostname(host) not in self._hosts and host not in self._hosts:
+            return "Host not allowed"
+        origin = headers.get("origin")
+        if origin is None or origin in self._origins:
+            return None
+        scheme, _, place = origin.partition("://")
+        if scheme in ("http", "https") and _hostname(place) in self._hosts:
+            return None
+        return "Origin not allowed"
+
+
+def _hostname(authority: str) -> str:
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0].lower()
+
+
+def legacy_version(headers: Headers) -> str:
+    """The handshake revision that the headers name; the oldest with HTTP when they name none."""
+    version = headers.get("mcp-protocol-version")
+    return version if version in LEGACY else HEADERLESS_HTTP
+
+
+def is_modern(headers: Headers, message: Message) -> bool:
+    """Whether a request claims the modern era, rightly or not."""
+    params: dict[str, Any] = message.get("params") or {}
+    if META_VERSION in (as_object(params.get("_meta")) or ()):
+        return True
+    version = headers.get("mcp-protocol-version")
+    return version is not None and version not in LEGACY
+
+
+def check_modern(headers: Headers, message: Message, server: Server) -> None:
+    """Raise unless `_meta` is complete and the headers say what the body says."""
+    params: dict[str, Any] = message.get("params") or {}
+    meta = as_object(params.get("_meta"))
+    named = headers.get("mcp-protocol-version")
+    if meta is None or META_VERSION not in meta:
+        if named != MODERN:
+            raise UnsupportedVersionError(
+                f"Unsupported protocol version {str(named)[:40]!r}",
+                data={"supported": [MODERN], "requested": named},
+            )
+        raise InvalidParamsError(f"Invalid params: _meta must carry {META_VERSION!r}")
+    _agree("MCP-Protocol-Version", named, meta[META_VERSION])
+    modern_capabilities(meta)
+    method = message["method"]
+    _agree("Mcp-Method", headers.get("mcp-method"), method)
+    field = NAMED_BY.get(method)
+    if field is not None and isinstance(params.get(field), str):
+        _agree("Mcp-Name", _decoded("Mcp-Name", headers.get("mcp-name")), params[field])
+    if method == "tools/call":
+        _check_mirrors(headers, params, server)
+
+
+def _check_mirrors(headers: Headers, params: dict[str, Any], server: Server) -> None:
+    """Each argument that the tool's schema mirrors into a header is in that header."""
+    tool = server.tools.get(params.get("name", ""))
+    for header, path in tool.headers.items() if tool is not None else ():
+        value: Any = params.get("arguments")
+        for step in path:
+            value = (as_object(value) or {}).get(step)
+        if value is None:
+            continue
+        sent = _decoded(header, headers.get(header))
+        if not _same(sent, value):
+            raise HeaderMismatchError(f"Header mismatch: {header} does not match the body")
+
+
+def _same(sent: str | None, value: Any) -> bool:
+    if isinstance(value, bool):
+        return sent == ("true" if value else "false")
+    if isinstance(value, int) and sent is not None:
+        try:
+            return float(sent) == value
+        except ValueError:
+            return False
+    return sent == value
+
+
+def _agree(header: str, sent: str | None, said: object) -> None:
+    if sent is None:
+        raise HeaderMismatchError(f"Header mismatch: {header} is missing")
+    if sent != said:
+        raise HeaderMismatchError(f"Header mismatch: {header} does not match the body")
+
+
+def _decoded(header: str, value: str | None) -> str | None:
+    """A header's value, out of its `=?base64?…?=` wrapping where it has one."""
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise HeaderMismatchError(f"Header mismatch: {header} is not valid base64") from None

@@ -1,0 +1,68 @@
+"""Running the HTTP door: uvicorn on a socket of ours, so that the port is known at once."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from clawkit.errors import LoadError
+from clawkit.wire.http.endpoint import http_app
+from clawkit.wire.http.rules import LOOPBACK
+
+if TYPE_CHECKING:
+    from clawkit.wire.server import Server
+
+_SHUTDOWN_SECONDS = 3
+
+
+class _Uvicorn(uvicorn.Server):
+    """Ends open `subscriptions/listen` streams before it waits for connections to close."""
+
+    def __init__(self, config: uvicorn.Config, server: Server) -> None:
+        super().__init__(config)
+        self._mcp = server
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._mcp.hub.close()
+        await super().shutdown(sockets)
+
+
+def serve_http(
+    server: Server,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    sessions: bool = False,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve `server` at `http://host:port/mcp` until the process is interrupted."""
+    listening = _listen(host, port)
+    address = listening.getsockname()
+    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+    local = address[0] in ("127.0.0.1", "::1")
+    hosts = (*LOOPBACK, shown) if local else None
+    app = http_app(server, sessions=sessions, hosts=hosts)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )
+    if on_ready is not None:
+        on_ready(f"http://{shown}:{address[1]}/mcp")
+    _Uvicorn(config, server).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise LoadError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return listening

@@ -1,0 +1,124 @@
+"""JSON-RPC 2.0 as MCP uses it: bytes to a message that is known to be well formed, and back."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from clawkit.errors import InternalError, InvalidRequestError, ParseError, ProtocolError
+
+Message = dict[str, Any]
+RequestId = str | int
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def decode(data: bytes | str) -> Message:
+    """One message. Raises ParseError for what is not JSON, InvalidRequestError for the rest."""
+    try:
+        value = _decode(data)
+    except RecursionError:
+        raise ParseError("Parse error: nested too deeply") from None
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise ParseError(f"Parse error: {error}") from None
+    return check(value)
+
+
+def as_object(value: object) -> dict[str, Any] | None:
+    """`value` if it is a JSON object, else None."""
+    return cast("dict[str, Any]", value) if type(value) is dict else None
+
+
+def check(value: object) -> Message:
+    """`value` as a message, if it is a request, a notification or a response."""
+    message = as_object(value)
+    if message is None:
+        what = "a batch" if type(value) is list else "not an object"
+        raise InvalidRequestError(f"Invalid request: {what}; send one JSON-RPC object")
+    if message.get("jsonrpc") != "2.0":
+        raise InvalidRequestError('Invalid request: "jsonrpc" must be "2.0"')
+    if "method" in message:
+        _check_call(message)
+    elif ("result" in message) == ("error" in message) or not valid_id(message.get("id")):
+        raise InvalidRequestError('Invalid request: neither "method" nor a response')
+    return message
+
+
+def _check_call(message: Message) -> None:
+    if type(message["method"]) is not str:
+        raise InvalidRequestError('Invalid request: "method" must be a string')
+    if "id" in message and not valid_id(message["id"]):
+        raise InvalidRequestError('Invalid request: "id" must be a string or an integer')
+    if type(message.get("params", {})) is not dict:
+        raise InvalidRequestError('Invalid request: "params" must be an object')
+
+
+def valid_id(value: object) -> bool:
+    """Whether `value` may identify a request: MCP allows strings and integers only."""
+    return type(value) is str or type(value) is int
+
+
+def reply_id(value: object) -> RequestId | None:
+    """The id that an error about this malformed message can be sent to, if it has a usable one."""
+    message = as_object(value)
+    if message is not None and valid_id(message.get("id")):
+        return message["id"]
+    return None
+
+
+def decode_or_error(data: bytes | str) -> tuple[Message | None, Message | None]:
+    """The message, or the error reply that these bytes deserve."""
+    try:
+        return decode(data), None
+    except ParseError as error:
+        return None, failure(None, error)
+    except InvalidRequestError as error:
+        return None, failure(reply_id(_decode(data)), error)
+
+
+def encode(message: Message) -> bytes:
+    """One line's worth of bytes, without the newline; JSON never contains a raw one."""
+    return _encode(message)
+
+
+def encode_reply(message: Message) -> bytes:
+    """Like `encode`, but a reply that cannot be written as JSON becomes an error reply."""
+    try:
+        return _encode(message)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        reason = InternalError(f"Internal error: the result is not JSON: {error}")
+        return _encode(failure(message.get("id"), reason))
+
+
+def success(request_id: RequestId, result: Any) -> Message:
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def failure(request_id: RequestId | None, error: ProtocolError) -> Message:
+    return {"jsonrpc": "2.0", "id": request_id, "error": error_object(error)}
+
+
+def error_object(error: ProtocolError) -> dict[str, Any]:
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return body
+
+
+def notification(method: str, params: dict[str, Any]) -> Message:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def request(request_id: RequestId, method: str, params: dict[str, Any]) -> Message:
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+
+
+def cancelled(request_id: RequestId) -> Message:
+    """The answer to a cancelled request, where the caller has to get one."""
+    return {
+        "jsonrpc": "2.0",
+        "id": request_id,
+        "error": {"code": -32800, "message": "Request cancelled"},
+    }

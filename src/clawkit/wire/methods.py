@@ -1,0 +1,273 @@
+"""The methods of MCP: one function each, and the table that says in which era each exists.
+
+Functions without `async` answer at once and need no event loop: that is what makes starting cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from clawkit.errors import (
+    InvalidParamsError,
+    MissingCapabilityError,
+    ResourceNotFoundError,
+)
+from clawkit.wire.context import Context
+from clawkit.wire.jsonrpc import as_object
+from clawkit.wire.paging import page
+from clawkit.wire.questions import InputRequired
+from clawkit.wire.revisions import LOG_LEVELS, MODERN, TASKS, negotiate
+from clawkit.wire.session import Request, Running
+from clawkit.wire.state import Rounds, digest
+
+if TYPE_CHECKING:
+    from clawkit.wire.server import Server
+
+
+class Route(msgspec.Struct, frozen=True):
+    """How a method is served."""
+
+    handler: Callable[..., Any]
+    awaits: bool = False
+    legacy: bool = True
+    modern: bool = True
+    feature: str | None = None
+    cacheable: bool = False
+
+
+def initialize(server: Server, request: Request) -> dict[str, Any]:
+    session = request.session
+    session.version = negotiate(request.params.get("protocolVersion"))
+    session.capabilities = _object(request.params, "capabilities")
+    session.client = _object(request.params, "clientInfo")
+    if session.send is not None:
+        server.hub.join(session, session.send)
+    result: dict[str, Any] = {
+        "protocolVersion": session.version,
+        "capabilities": server.capabilities(modern=False, notices=session.notices),
+        "serverInfo": server.info,
+    }
+    if server.instructions:
+        result["instructions"] = server.instructions
+    return result
+
+
+def discover(server: Server, request: Request) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "supportedVersions": [MODERN],
+        "capabilities": server.capabilities(modern=True, notices=request.send is not None),
+    }
+    if server.instructions:
+        result["instructions"] = server.instructions
+    return result
+
+
+def ping(_server: Server, _request: Request) -> dict[str, Any]:
+    return {}
+
+
+def set_level(_server: Server, request: Request) -> dict[str, Any]:
+    level = request.params.get("level")
+    if level not in LOG_LEVELS:
+        raise InvalidParamsError(f"Invalid params: level must be one of {', '.join(LOG_LEVELS)}")
+    request.session.log_level = level
+    return {}
+
+
+def list_tools(server: Server, request: Request) -> dict[str, Any]:
+    return _listed(server, request, "tools", server.tools)
+
+
+def list_resources(server: Server, request: Request) -> dict[str, Any]:
+    return _listed(server, request, "resources", server.resources)
+
+
+def list_templates(server: Server, request: Request) -> dict[str, Any]:
+    return _listed(server, request, "resourceTemplates", server.templates)
+
+
+def list_prompts(server: Server, request: Request) -> dict[str, Any]:
+    return _listed(server, request, "prompts", server.prompts)
+
+
+def subscribe(_server: Server, request: Request) -> dict[str, Any]:
+    request.session.subscribed.add(_string(request.params, "uri"))
+    return {}
+
+
+def unsubscribe(_server: Server, request: Request) -> dict[str, Any]:
+    request.session.subscribed.discard(_string(request.params, "uri"))
+    return {}
+
+
+async def call_tool(server: Server, request: Request, running: Running) -> dict[str, Any]:
+    name = _string(request.params, "name")
+    tool = server.tools.get(name)
+    if tool is None:
+        raise InvalidParamsError(f"Unknown tool: {name[:100]}")
+    arguments = _object(request.params, "arguments")
+    context = _context(server, request, running, name, arguments)
+    if tool.task == "never":
+        return await server.calls.perform(tool, arguments, context)
+    if request.can_task():
+        return await server.tasks.run(
+            request,
+            running,
+            tool.task_after,
+            lambda: server.calls.perform(tool, arguments, context),
+            context.attach,
+        )
+    if tool.task == "required":
+        raise MissingCapabilityError(
+            f"{name} runs only as a task; the client must declare the tasks extension",
+            {"extensions": {TASKS: {}}},
+        )
+    return await server.calls.perform(tool, arguments, context)
+
+
+async def read_resource(server: Server, request: Request, running: Running) -> dict[str, Any]:
+    uri = _string(request.params, "uri")
+    context = _context(server, request, running, uri, {})
+    resource = server.resources.get(uri)
+    if resource is not None:
+        return {"contents": await resource.read(context)}
+    for template in server.templates.values():
+        variables = template.match(uri)
+        if variables is not None:
+            return {"contents": await template.read(uri, variables, context)}
+    kind = InvalidParamsError if request.modern else ResourceNotFoundError
+    raise kind(f"Resource not found: {uri[:200]}", data={"uri": uri})
+
+
+async def get_prompt(server: Server, request: Request, running: Running) -> dict[str, Any]:
+    name = _string(request.params, "name")
+    prompt = server.prompts.get(name)
+    if prompt is None:
+        raise InvalidParamsError(f"Unknown prompt: {name[:100]}")
+    arguments = _strings(request.params, "arguments")
+    context = _context(server, request, running, name, arguments)
+    return await prompt.render(arguments, context)
+
+
+async def complete(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+    reference = _object(request.params, "ref")
+    argument = _object(request.params, "argument")
+    chosen = _strings(_object(request.params, "context"), "arguments")
+    kind = reference.get("type")
+    if kind not in ("ref/prompt", "ref/resource"):
+        raise InvalidParamsError("Invalid params: ref.type must be ref/prompt or ref/resource")
+    key = _string(reference, "name" if kind == "ref/prompt" else "uri")
+    completer = server.completers.get(key)
+    if completer is None:
+        if key not in server.prompts and key not in server.templates:
+            raise InvalidParamsError(f"Invalid params: nothing called {key[:100]!r} to complete")
+        return {"completion": {"values": [], "total": 0, "hasMore": False}}
+    values = await completer(_string(argument, "name"), _string(argument, "value"), chosen)
+    shown = values[:100]
+    return {
+        "completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
+    }
+
+
+async def listen(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+    return await server.hub.listen(request, server.features())
+
+
+async def get_task(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+    return server.tasks.get(request)
+
+
+async def update_task(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+    return server.tasks.update(request)
+
+
+async def cancel_task(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+    return server.tasks.cancel(request)
+
+
+ROUTES: dict[str, Route] = {
+    "initialize": Route(initialize, modern=False),
+    "ping": Route(ping, modern=False),
+    "logging/setLevel": Route(set_level, modern=False),
+    "resources/subscribe": Route(subscribe, modern=False, feature="resources"),
+    "resources/unsubscribe": Route(unsubscribe, modern=False, feature="resources"),
+    "server/discover": Route(discover, legacy=False, cacheable=True),
+    "tools/list": Route(list_tools, cacheable=True),
+    "tools/call": Route(call_tool, awaits=True),
+    "resources/list": Route(list_resources, feature="resources", cacheable=True),
+    "resources/templates/list": Route(list_templates, feature="resources", cacheable=True),
+    "resources/read": Route(read_resource, awaits=True, feature="resources", cacheable=True),
+    "prompts/list": Route(list_prompts, feature="prompts", cacheable=True),
+    "prompts/get": Route(get_prompt, awaits=True, feature="prompts"),
+    "completion/complete": Route(complete, awaits=True, feature="completions"),
+    "subscriptions/listen": Route(listen, awaits=True, legacy=False),
+    "tasks/get": Route(get_task, awaits=True, legacy=False, feature="tasks"),
+    "tasks/update": Route(update_task, awaits=True, legacy=False, feature="tasks"),
+    "tasks/cancel": Route(cancel_task, awaits=True, legacy=False, feature="tasks"),
+}
+
+
+def _context(
+    server: Server, request: Request, running: Running, name: str, arguments: dict[str, Any]
+) -> Context:
+    params = request.params
+    if ("inputResponses" not in params and "requestState" not in params) or not request.modern:
+        return Context(server, request, running, Rounds())
+    answers = as_object(params.get("inputResponses", {}))
+    if answers is None:
+        raise InvalidParamsError("Invalid params: inputResponses must be an object")
+    earlier = Rounds()
+    if "requestState" in params:
+        earlier = server.seal.open(params["requestState"], binding(request, name, arguments))
+    merged = {**earlier.answers, **answers}
+    return Context(server, request, running, Rounds(earlier.count, earlier.asked, merged))
+
+
+def binding(request: Request, name: str, arguments: dict[str, Any]) -> str:
+    """What a request state belongs to: this method, these arguments, this principal."""
+    principal = request.session.principal
+    return digest([request.method, name, arguments, principal.id if principal else None])
+
+
+def input_required(server: Server, request: Request, stop: InputRequired) -> dict[str, Any]:
+    """The result that ends a round: the open questions, and the signed state so far."""
+    name = cast("str", request.params.get("name", request.params.get("uri")))
+    bound = binding(request, name, _object(request.params, "arguments"))
+    return {
+        "resultType": "input_required",
+        "inputRequests": {key: question.to_wire() for key, question in stop.questions.items()},
+        "requestState": server.seal.seal(stop.rounds, bound),
+    }
+
+
+def _listed(server: Server, request: Request, field: str, items: dict[str, Any]) -> dict[str, Any]:
+    chosen, following = page(items, request.params.get("cursor"), server.page_size)
+    result: dict[str, Any] = {field: [item.definition for item in chosen]}
+    if following is not None:
+        result["nextCursor"] = following
+    return result
+
+
+def _string(params: dict[str, Any], field: str) -> str:
+    value = params.get(field)
+    if type(value) is not str:
+        raise InvalidParamsError(f"Invalid params: {field} must be a string")
+    return value
+
+
+def _object(params: dict[str, Any], field: str) -> dict[str, Any]:
+    value = as_object(params.get(field) or {})
+    if value is None:
+        raise InvalidParamsError(f"Invalid params: {field} must be an object")
+    return value
+
+
+def _strings(params: dict[str, Any], field: str) -> dict[str, str]:
+    values = _object(params, field)
+    for key, value in values.items():
+        if type(value) is not str:
+            raise InvalidParamsError(f"Invalid params: {field}.{key[:60]} must be a string")
+    return values

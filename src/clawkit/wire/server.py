@@ -1,0 +1,274 @@
+"""The server object: what it offers, and the one way in which every door hands it a message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Coroutine
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from clawkit.errors import (
+    InternalError,
+    InvalidParamsError,
+    InvalidRequestError,
+    MethodNotFoundError,
+    ProtocolError,
+)
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message
+from clawkit.wire.methods import ROUTES, Route, input_required
+from clawkit.wire.questions import InputRequired
+from clawkit.wire.revisions import META_SERVER, TASKS, fit_result
+from clawkit.wire.session import Request, Running, Send, Session
+from clawkit.wire.state import StateSeal
+from clawkit.wire.subscriptions import Hub
+
+if TYPE_CHECKING:
+    from clawkit.wire.calls import Calls, Limits
+    from clawkit.wire.features import Completer, Prompt, Resource, ResourceTemplate, Tool
+    from clawkit.wire.tasks import Tasks, TaskStore
+    from clawkit.wire.threads import Workers
+
+log = logging.getLogger("clawkit.wire")
+
+Reply = Message | None | Coroutine[Any, Any, Message | None]
+"""An answer, no answer, or a coroutine that has one: only then is an event loop needed."""
+
+
+class Server:
+    """An MCP server in both eras. It knows no transport: doors call `begin` or `handle`."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: list[dict[str, Any]] | None = None,
+        state: Any = None,
+        limits: Limits | None = None,
+        page_size: int = 200,
+        ttl_ms: int = 0,
+        cache_scope: str = "private",
+        secret: bytes | None = None,
+        task_store: TaskStore | None = None,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.instructions = instructions
+        self.state = state
+        self.page_size = page_size
+        self.tools: dict[str, Tool] = {}
+        self.resources: dict[str, Resource] = {}
+        self.templates: dict[str, ResourceTemplate] = {}
+        self.prompts: dict[str, Prompt] = {}
+        self.completers: dict[str, Completer] = {}
+        self.hub = Hub()
+        self.seal = StateSeal(secret)
+        self.info: dict[str, Any] = {"name": name, "version": version}
+        extra = {
+            "title": title,
+            "description": description,
+            "websiteUrl": website_url,
+            "icons": icons,
+        }
+        self.info.update({key: value for key, value in extra.items() if value is not None})
+        self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
+        self._limits = limits
+        self._task_store = task_store
+        self._local = Session(strict=True)
+
+    @cached_property
+    def calls(self) -> Calls:
+        from clawkit.wire.calls import Calls, Limits
+
+        return Calls(self._limits or Limits())
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        from clawkit.wire.tasks import Tasks
+
+        return Tasks(self.hub, self._task_store)
+
+    @cached_property
+    def workers(self) -> Workers:
+        from clawkit.wire.calls import Limits
+        from clawkit.wire.threads import Workers
+
+        return Workers((self._limits or Limits()).threads)
+
+    def add_tool(self, tool: Tool) -> None:
+        """Offer a tool; one of the same name is replaced."""
+        self.tools[tool.name] = tool
+        self.hub.list_changed("tools")
+
+    def remove_tool(self, name: str) -> None:
+        if self.tools.pop(name, None) is not None:
+            self.hub.list_changed("tools")
+
+    def add_resource(self, resource: Resource) -> None:
+        self.resources[resource.uri] = resource
+        self.hub.list_changed("resources")
+
+    def add_template(self, template: ResourceTemplate) -> None:
+        self.templates[template.uri_template] = template
+        self.hub.list_changed("resources")
+
+    def remove_resource(self, uri: str) -> None:
+        found = self.resources.pop(uri, None) or self.templates.pop(uri, None)
+        if found is not None:
+            self.hub.list_changed("resources")
+
+    def add_prompt(self, prompt: Prompt) -> None:
+        self.prompts[prompt.name] = prompt
+        self.hub.list_changed("prompts")
+
+    def remove_prompt(self, name: str) -> None:
+        if self.prompts.pop(name, None) is not None:
+            self.hub.list_changed("prompts")
+
+    def add_completer(self, key: str, completer: Completer) -> None:
+        """Complete the arguments of a prompt (by name) or of a resource template (by template)."""
+        self.completers[key] = completer
+
+    def resource_updated(self, uri: str) -> None:
+        """Tell the clients that subscribed to this resource that it has changed."""
+        self.hub.resource_updated(uri)
+
+    def features(self) -> set[str]:
+        """What can be asked of this server now."""
+        found = {"tools"}
+        if self.resources or self.templates:
+            found.add("resources")
+        if self.prompts:
+            found.add("prompts")
+        if self.completers:
+            found.add("completions")
+        if any(tool.task != "never" for tool in self.tools.values()):
+            found.add("tasks")
+        return found
+
+    def capabilities(self, *, modern: bool, notices: bool) -> dict[str, Any]:
+        """The capabilities to declare; change notices only where they can be delivered."""
+        features = self.features()
+        changes: dict[str, Any] = {"listChanged": True} if notices else {}
+        found: dict[str, Any] = {"tools": dict(changes)}
+        if "resources" in features:
+            found["resources"] = {**changes, **({"subscribe": True} if notices else {})}
+        if "prompts" in features:
+            found["prompts"] = dict(changes)
+        if "completions" in features:
+            found["completions"] = {}
+        if notices:
+            found["logging"] = {}
+        if modern and "tasks" in features:
+            found["extensions"] = {TASKS: {}}
+        return found
+
+    def begin(self, message: Message, session: Session, send: Send | None = None) -> Reply:
+        """Take one well-formed message. What needs no waiting is answered here and now."""
+        method = message.get("method")
+        if method is None:
+            session.resolve(message)
+            return None
+        if "id" not in message:
+            self._notice(method, message.get("params") or {}, session)
+            return None
+        try:
+            request = Request(message, session, send)
+            route = self._route(request)
+            if not route.awaits:
+                result = route.handler(self, request)
+                return jsonrpc.success(request.id, self._dress(request, route, result))
+            if request.id in session.running:
+                raise InvalidRequestError(f"Invalid request: id {request.id!r} is already in use")
+        except ProtocolError as error:
+            return jsonrpc.failure(message["id"], error)
+        running = session.running[request.id] = Running(None)
+        return self._work(request, route, running)
+
+    async def handle(
+        self, message: Message, session: Session, send: Send | None = None
+    ) -> Message | None:
+        """Like `begin`, for callers that have an event loop anyway."""
+        reply = self.begin(message, session, send)
+        return await reply if isinstance(reply, Coroutine) else reply
+
+    async def handle_jsonrpc(
+        self, request: Message, session: Session | None = None
+    ) -> Message | None:
+        """The in-process door: one message in, its reply out; None for a notification.
+
+        Without a session, a tool's failure is the JSON-RPC error -32603; pass a `Session` with a
+        `send` to get progress, log messages, questions and notices.
+        """
+        import asyncio
+
+        session = session or self._local
+        try:
+            reply = self.begin(jsonrpc.check(request), session, session.send)
+        except ProtocolError as error:
+            return jsonrpc.failure(jsonrpc.reply_id(request), error)
+        if not isinstance(reply, Coroutine):
+            return reply
+        # Its own task, so that `notifications/cancelled` ends the call and not the caller.
+        answer = await asyncio.get_running_loop().create_task(reply)
+        return answer or jsonrpc.cancelled(request["id"])
+
+    async def handle_line(self, line: bytes, session: Session | None = None) -> bytes | None:
+        """`handle_jsonrpc` for bytes."""
+        message, problem = jsonrpc.decode_or_error(line)
+        reply = await self.handle_jsonrpc(message, session) if message is not None else problem
+        return None if reply is None else jsonrpc.encode_reply(reply)
+
+    def _route(self, request: Request) -> Route:
+        route = ROUTES.get(request.method)
+        if route is None or not (route.modern if request.modern else route.legacy):
+            if request.method == "server/discover":
+                raise InvalidParamsError("Invalid params: _meta must carry the protocol version")
+            raise MethodNotFoundError(f"Method not found: {request.method[:100]}")
+        if route.feature is not None and route.feature not in self.features():
+            raise MethodNotFoundError(f"Method not found: {request.method}; none are offered here")
+        return route
+
+    async def _work(self, request: Request, route: Route, running: Running) -> Message | None:
+        import asyncio
+
+        running.task = asyncio.current_task()
+        try:
+            if running.cancelled:
+                return None
+            result = await route.handler(self, request, running)
+            return jsonrpc.success(request.id, self._dress(request, route, result))
+        except InputRequired as stop:
+            return jsonrpc.success(request.id, input_required(self, request, stop))
+        except ProtocolError as error:
+            return jsonrpc.failure(request.id, error)
+        except asyncio.CancelledError:
+            if running.cancelled:
+                return None
+            raise
+        except Exception:
+            log.exception("%s failed", request.method)
+            return jsonrpc.failure(request.id, InternalError("Internal error"))
+        finally:
+            del request.session.running[request.id]
+
+    def _dress(self, request: Request, route: Route, result: dict[str, Any]) -> dict[str, Any]:
+        """The result as the request's revision wants it."""
+        if not request.modern:
+            return fit_result(result, request.session.version)
+        result.setdefault("resultType", "complete")
+        if route.cacheable:
+            result.update(self._cache)
+        result["_meta"] = {META_SERVER: self.info, **result.get("_meta", {})}
+        return result
+
+    def _notice(self, method: str, params: dict[str, Any], session: Session) -> None:
+        if method == "notifications/cancelled":
+            request_id = params.get("requestId")
+            if jsonrpc.valid_id(request_id):
+                session.cancel(request_id)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,167 @@
+"""A client's connection and one request on it: who asks, in which era, and how to reach it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawkit.errors import InvalidParamsError, ToolExecutionError, UnsupportedVersionError
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message, RequestId
+from clawkit.wire.revisions import (
+    META_CAPABILITIES,
+    META_VERSION,
+    MODERN,
+    NEWEST_LEGACY,
+    TASKS,
+)
+
+if TYPE_CHECKING:
+    import asyncio
+
+Send = Callable[[Message], None]
+"""Delivers a message to the client; safe to call from any thread."""
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """The authenticated caller of an HTTP request, as the bearer hook established it."""
+
+    id: str
+    scopes: frozenset[str] = frozenset()
+    data: Any = None
+
+
+class Running:
+    """A request that is being worked on, so that it can be cancelled."""
+
+    __slots__ = ("cancelled", "task")
+
+    def __init__(self, task: asyncio.Task[Any] | None) -> None:
+        self.task = task
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        if self.task is not None:
+            self.task.cancel()
+
+
+class Session:
+    """What a connection remembers. The modern era needs none of it but `running`.
+
+    `strict` is the in-process door of the documents: a tool that fails is a JSON-RPC error there.
+    `notices` says that change notices can reach the client, and `approved` that whoever drives
+    this session has asked the person already.
+    """
+
+    def __init__(
+        self,
+        send: Send | None = None,
+        *,
+        id: str | None = None,
+        version: str = NEWEST_LEGACY,
+        strict: bool = False,
+        approved: bool = False,
+        principal: Principal | None = None,
+        notices: bool | None = None,
+    ) -> None:
+        self.send = send
+        self.notices = send is not None if notices is None else notices
+        self.id = id
+        self.version = version
+        self.strict = strict
+        self.approved = approved
+        self.principal = principal
+        self.client: dict[str, Any] = {}
+        self.capabilities: dict[str, Any] = {}
+        self.log_level = "info"
+        self.subscribed: set[str] = set()
+        self.running: dict[RequestId, Running] = {}
+        self._asked: dict[str, asyncio.Future[Any]] = {}
+
+    async def ask(self, method: str, params: dict[str, Any], send: Send) -> Any:
+        """Send the client a request of the handshake era and wait for its result."""
+        import asyncio
+        import secrets
+
+        request_id = f"claw-{secrets.token_urlsafe(12)}"
+        answer = asyncio.get_running_loop().create_future()
+        self._asked[request_id] = answer
+        try:
+            send(jsonrpc.request(request_id, method, params))
+            return await answer
+        except asyncio.CancelledError:
+            send(jsonrpc.notification("notifications/cancelled", {"requestId": request_id}))
+            raise
+        finally:
+            del self._asked[request_id]
+
+    def resolve(self, response: Message) -> None:
+        """Hand a response to whoever waits for it; one that nobody waits for is dropped."""
+        answer = self._asked.get(response["id"])
+        if answer is None or answer.done():
+            return
+        if "error" in response:
+            reason = jsonrpc.as_object(response["error"]) or {}
+            text = reason.get("message", "no reason given")
+            answer.set_exception(ToolExecutionError(f"The client refused: {text}"))
+        else:
+            answer.set_result(response["result"])
+
+    def cancel(self, request_id: RequestId) -> None:
+        running = self.running.get(request_id)
+        if running is not None:
+            running.cancel()
+
+    def close(self) -> None:
+        """Cancel everything that this client still waits for."""
+        for running in list(self.running.values()):
+            running.cancel()
+
+
+class Request:
+    """One request: its parameters, and the era, revision and capabilities it is served under."""
+
+    __slots__ = ("capabilities", "id", "meta", "method", "modern", "params", "send", "session")
+
+    def __init__(self, message: Message, session: Session, send: Send | None) -> None:
+        self.id: RequestId = message["id"]
+        self.method: str = message["method"]
+        self.params: dict[str, Any] = message.get("params") or {}
+        self.session = session
+        self.send = send
+        meta = jsonrpc.as_object(self.params.get("_meta") or {})
+        if meta is None:
+            raise InvalidParamsError("Invalid params: _meta must be an object")
+        self.meta = meta
+        self.modern = META_VERSION in self.meta
+        if self.modern:
+            self.capabilities = modern_capabilities(self.meta)
+        else:
+            self.capabilities = session.capabilities
+
+    @property
+    def version(self) -> str:
+        return MODERN if self.modern else self.session.version
+
+    def can_task(self) -> bool:
+        """Whether this very request declares the tasks extension."""
+        return self.modern and TASKS in (self.capabilities.get("extensions") or ())
+
+
+def modern_capabilities(meta: dict[str, Any]) -> dict[str, Any]:
+    """The client capabilities in a modern `_meta`, once its version is known to be ours."""
+    version = meta.get(META_VERSION)
+    if type(version) is not str:
+        raise InvalidParamsError(f"Invalid params: _meta[{META_VERSION!r}] must be a string")
+    if version != MODERN:
+        raise UnsupportedVersionError(
+            f"Unsupported protocol version {version[:40]!r}",
+            data={"supported": [MODERN], "requested": version},
+        )
+    capabilities = jsonrpc.as_object(meta.get(META_CAPABILITIES))
+    if capabilities is None:
+        raise InvalidParamsError(f"Invalid params: _meta[{META_CAPABILITIES!r}] must be an object")
+    return capabilities

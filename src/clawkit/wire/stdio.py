@@ -1,0 +1,142 @@
+"""The stdio door: one JSON message a line on file descriptors that nothing else can write to.
+
+It starts as a plain blocking loop. The event loop is imported and started by the first request that
+has to wait for something; until then a server costs no more than a script.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING
+
+from clawkit.errors import InvalidRequestError
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message
+from clawkit.wire.session import Session
+
+if TYPE_CHECKING:
+    from clawkit.wire.server import Reply, Server
+
+MAX_LINE = 64 * 1024 * 1024
+_CHUNK = 256 * 1024
+
+
+class Lines:
+    """Lines from a file descriptor, each at most `limit` bytes; a longer one comes out as None."""
+
+    def __init__(self, fd: int, limit: int = MAX_LINE) -> None:
+        self._fd = fd
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def read(self) -> list[bytes | None] | None:
+        """The lines that one read completes, maybe none of them; None at the end of input."""
+        chunk = os.read(self._fd, _CHUNK)
+        if not chunk:
+            return None
+        *ended, rest = chunk.split(b"\n")
+        lines: list[bytes | None] = []
+        for piece in ended:
+            self._add(piece)
+            lines.append(self._take())
+        self._add(rest)
+        return lines
+
+    def rest(self) -> list[bytes | None]:
+        """A last line without a newline, if there is one."""
+        return [self._take()] if self._size else []
+
+    def _add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size <= self._limit:
+            self._parts.append(piece)
+        else:
+            self._parts.clear()
+
+    def _take(self) -> bytes | None:
+        line = b"".join(self._parts) if self._size <= self._limit else None
+        self._parts = []
+        self._size = 0
+        return line
+
+
+def claim_stdio() -> tuple[int, int]:
+    """Private copies of stdin and stdout; the usual ones now read nothing and write to stderr.
+
+    So neither a tool's `print` nor a child process can touch the protocol.
+    """
+    sys.stdout.flush()
+    source, sink = os.dup(0), os.dup(1)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.dup2(2, 1)
+    return source, sink
+
+
+class Connection:
+    """The client at the other end of the pipes."""
+
+    def __init__(self, server: Server, source: int, sink: int, max_line: int) -> None:
+        self.server = server
+        self.sink = sink
+        self.lines = Lines(source, max_line)
+        self.deliver = self.write
+        self.session = Session(self.send)
+        self._max_line = max_line
+
+    def send(self, message: Message) -> None:
+        """Deliver by whatever is in charge now: this loop, or the event loop that took over."""
+        self.deliver(message)
+
+    def write(self, message: Message) -> None:
+        write_all(self.sink, jsonrpc.encode_reply(message) + b"\n")
+
+    def receive(self, line: bytes | None) -> Reply:
+        """What one line leads to: a reply, nothing, or work."""
+        if line is None:
+            reason = f"Invalid request: a message may have at most {self._max_line} bytes"
+            return jsonrpc.failure(None, InvalidRequestError(reason))
+        if not line.strip():
+            return None
+        message, problem = jsonrpc.decode_or_error(line)
+        if message is None:
+            return problem
+        return self.server.begin(message, self.session, self.send)
+
+    def serve(self) -> None:
+        """Answer what needs no waiting; the first request that does starts the event loop."""
+        ended = False
+        while not ended:
+            batch = self.lines.read()
+            ended = batch is None
+            lines = self.lines.rest() if batch is None else batch
+            for position, line in enumerate(lines):
+                reply = self.receive(line)
+                if isinstance(reply, Coroutine):
+                    from clawkit.wire.stdio_loop import serve_loop
+
+                    serve_loop(self, reply, lines[position + 1 :], ended=ended)
+                    return
+                if reply is not None:
+                    self.write(reply)
+
+
+def serve_stdio(
+    server: Server, *, fds: tuple[int, int] | None = None, max_line: int = MAX_LINE
+) -> None:
+    """Serve stdin and stdout until end of input. `fds` are descriptors already claimed."""
+    source, sink = fds or claim_stdio()
+    try:
+        Connection(server, source, sink, max_line).serve()
+    except BrokenPipeError:
+        return
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -1,0 +1,174 @@
+"""The stdio door once something has to wait: an event loop between a reader and a writer thread."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+from clawkit.wire import jsonrpc
+from clawkit.wire.children import end_children
+from clawkit.wire.jsonrpc import Message
+from clawkit.wire.stdio import Connection, write_all
+
+GRACE_SECONDS = 5.0
+LAST_SECONDS = 0.3
+BACKLOG_BYTES = 32 * 1024 * 1024
+HELD_BYTES = 256 * 1024 * 1024
+_ADVISORY = ("notifications/progress", "notifications/message")
+
+Work = Coroutine[Any, Any, Message | None]
+
+
+def serve_loop(
+    connection: Connection, first: Work, rest: list[bytes | None], *, ended: bool
+) -> None:
+    """Carry on where the blocking loop stopped, until end of input and the grace after it."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(_LoopDoor(connection, loop).serve(first, rest, ended=ended))
+    end_children()
+    if any(not t.daemon and t is not threading.main_thread() for t in threading.enumerate()):
+        # A thread that a tool left behind would keep the process alive long after its client.
+        os._exit(0)
+
+
+class _Writer:
+    """Writes in a thread of its own, so that a client that does not read blocks nothing else."""
+
+    def __init__(self, sink: int, on_room: Any, on_broken: Any) -> None:
+        self._sink = sink
+        self._on_room = on_room
+        self._on_broken = on_broken
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._backlog = 0
+        self._thread = threading.Thread(target=self._run, name="claw-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def full(self) -> bool:
+        return self._backlog > BACKLOG_BYTES
+
+    def put(self, data: bytes) -> None:
+        with self._lock:
+            self._backlog += len(data)
+        self._lines.put(data)
+
+    def finish(self, seconds: float) -> None:
+        self._lines.put(None)
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while (data := self._lines.get()) is not None:
+            try:
+                write_all(self._sink, data)
+            except OSError:
+                self._on_broken()
+                return
+            was_full = self.full
+            with self._lock:
+                self._backlog -= len(data)
+            if was_full and not self.full:
+                self._on_room()
+
+
+class _LoopDoor:
+    def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        self._connection = connection
+        self._session = connection.session
+        self._loop = loop
+        self._loop_thread = threading.get_ident()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._outgoing: list[bytes] = []
+        self._held = 0
+        self._may_read = threading.Event()
+        self._may_read.set()
+        self._ended = asyncio.Event()
+        self._gone = False
+        self._writer = _Writer(connection.sink, self._resume_from_thread, self._broken_from_thread)
+        connection.deliver = self.send
+
+    async def serve(self, first: Work, rest: list[bytes | None], *, ended: bool) -> None:
+        self._start(first, 0)
+        self._take(rest)
+        if not ended:
+            threading.Thread(target=self._read, name="claw-reader", daemon=True).start()
+            await self._ended.wait()
+        self._connection.server.hub.close()
+        if not self._gone and self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE_SECONDS)
+        self._session.close()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=LAST_SECONDS)
+        self._flush()
+        self._writer.finish(LAST_SECONDS)
+
+    def send(self, message: Message) -> None:
+        """Queue a message. Progress and log messages are dropped when the client does not read."""
+        if self._writer.full and message.get("method") in _ADVISORY:
+            return
+        data = jsonrpc.encode_reply(message) + b"\n"
+        if threading.get_ident() != self._loop_thread:
+            self._writer.put(data)
+            return
+        self._outgoing.append(data)
+        if len(self._outgoing) == 1:
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        if self._outgoing:
+            self._writer.put(b"".join(self._outgoing))
+            self._outgoing.clear()
+        self._adjust_reading()
+
+    def _read(self) -> None:
+        while self._may_read.wait():
+            batch = self._connection.lines.read()
+            if batch is None:
+                self._loop.call_soon_threadsafe(self._take, self._connection.lines.rest())
+                self._loop.call_soon_threadsafe(self._ended.set)
+                return
+            if batch:
+                self._loop.call_soon_threadsafe(self._take, batch)
+
+    def _take(self, lines: list[bytes | None]) -> None:
+        for line in lines:
+            reply = self._connection.receive(line)
+            if isinstance(reply, Coroutine):
+                self._start(reply, len(line or b""))
+            elif reply is not None:
+                self.send(reply)
+
+    def _start(self, work: Work, size: int) -> None:
+        self._held += size
+        task = self._loop.create_task(self._finish(work, size))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, work: Work, size: int) -> None:
+        try:
+            reply = await work
+            if reply is not None:
+                self.send(reply)
+        finally:
+            self._held -= size
+
+    def _adjust_reading(self) -> None:
+        if self._writer.full or self._held > HELD_BYTES:
+            self._may_read.clear()
+        else:
+            self._may_read.set()
+
+    def _resume_from_thread(self) -> None:
+        self._loop.call_soon_threadsafe(self._adjust_reading)
+
+    def _broken_from_thread(self) -> None:
+        self._loop.call_soon_threadsafe(self._break)
+
+    def _break(self) -> None:
+        self._gone = True
+        self._ended.set()

@@ -1,0 +1,136 @@
+"""Change notices: who listens for what, in modern listen streams and in legacy sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawkit.errors import InvalidParamsError, InvalidRequestError, MissingCapabilityError
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import RequestId
+from clawkit.wire.revisions import META_SUBSCRIPTION, TASKS
+from clawkit.wire.session import Request, Send, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+LISTS = {
+    "tools": "toolsListChanged",
+    "resources": "resourcesListChanged",
+    "prompts": "promptsListChanged",
+}
+
+
+class Listener:
+    """One place where notices go, and the notices it asked for."""
+
+    def __init__(
+        self,
+        send: Send,
+        *,
+        lists: Collection[str] = (),
+        uris: Collection[str] = (),
+        tasks: Collection[str] = (),
+        subscription: RequestId | None = None,
+    ) -> None:
+        self.lists = lists
+        self.uris = uris
+        self.tasks = tasks
+        self._send = send
+        self._subscription = subscription
+        self.close: Callable[[], None] = lambda: None
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        if self._subscription is not None:
+            params = {**params, "_meta": {META_SUBSCRIPTION: self._subscription}}
+        self._send(jsonrpc.notification(method, params))
+
+
+class Hub:
+    """All listeners of one server."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+        self._sessions: dict[Session, Listener] = {}
+
+    def join(self, session: Session, send: Send) -> None:
+        """A legacy client hears of every list change, and of the resources it subscribed to."""
+        self.leave(session)
+        self._sessions[session] = Listener(send, lists=tuple(LISTS), uris=session.subscribed)
+        self._listeners.append(self._sessions[session])
+
+    def leave(self, session: Session) -> None:
+        listener = self._sessions.pop(session, None)
+        if listener is not None:
+            self._listeners.remove(listener)
+
+    def list_changed(self, kind: str) -> None:
+        for listener in list(self._listeners):
+            if kind in listener.lists:
+                listener.tell(f"notifications/{kind}/list_changed", {})
+
+    def resource_updated(self, uri: str) -> None:
+        for listener in list(self._listeners):
+            if uri in listener.uris:
+                listener.tell("notifications/resources/updated", {"uri": uri})
+
+    def task_changed(self, task_id: str, task: dict[str, Any]) -> None:
+        for listener in list(self._listeners):
+            if task_id in listener.tasks:
+                listener.tell("notifications/tasks", task)
+
+    def close(self) -> None:
+        """End every `subscriptions/listen` with its result."""
+        for listener in list(self._listeners):
+            listener.close()
+
+    async def listen(self, request: Request, features: Collection[str]) -> dict[str, Any]:
+        """Serve one `subscriptions/listen`: acknowledge, deliver, and return when it is closed."""
+        import asyncio
+
+        if request.send is None:
+            raise InvalidRequestError("Invalid request: this connection cannot carry notices")
+        listener, granted = _listener_for(request, request.send, features)
+        closed = asyncio.get_running_loop().create_future()
+        listener.close = lambda: None if closed.done() else closed.set_result(None)
+        listener.tell("notifications/subscriptions/acknowledged", {"notifications": granted})
+        self._listeners.append(listener)
+        try:
+            await closed
+        finally:
+            self._listeners.remove(listener)
+        return {"_meta": {META_SUBSCRIPTION: request.id}}
+
+
+def _listener_for(
+    request: Request, send: Send, features: Collection[str]
+) -> tuple[Listener, dict[str, Any]]:
+    wanted = jsonrpc.as_object(request.params.get("notifications"))
+    if wanted is None:
+        raise InvalidParamsError("Invalid params: notifications must be an object")
+    uris = _strings(wanted, "resourceSubscriptions") if "resources" in features else []
+    tasks = _strings(wanted, "taskIds")
+    if tasks and not request.can_task():
+        raise MissingCapabilityError("This needs the tasks extension", {"extensions": {TASKS: {}}})
+    lists = [
+        kind for kind, field in LISTS.items() if kind in features and wanted.get(field) is True
+    ]
+    granted: dict[str, Any] = {LISTS[kind]: True for kind in lists}
+    if uris:
+        granted["resourceSubscriptions"] = uris
+    if tasks:
+        granted["taskIds"] = tasks
+    listener = Listener(
+        send, lists=lists, uris=set(uris), tasks=set(tasks), subscription=request.id
+    )
+    return listener, granted
+
+
+def _strings(wanted: dict[str, Any], field: str) -> list[str]:
+    values: Any = wanted.get(field) or []
+    try:
+        return msgspec.convert(values, list[str])
+    except msgspec.ValidationError:
+        raise InvalidParamsError(f"Invalid params: {field} must be a list of strings") from None

@@ -1,0 +1,279 @@
+"""The tasks extension: a call that outlives its request, polled with `tasks/get`."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from clawkit.errors import (
+    InternalError,
+    InvalidParamsError,
+    MissingCapabilityError,
+    ProtocolError,
+)
+from clawkit.wire.jsonrpc import as_object, error_object
+from clawkit.wire.questions import Question
+from clawkit.wire.revisions import TASKS
+from clawkit.wire.session import Request, Running
+from clawkit.wire.subscriptions import Hub
+
+ENDED = ("completed", "failed", "cancelled")
+LIFETIME_MS = 3_600_000
+POLL_MS = 500
+
+
+class TaskRecord(msgspec.Struct):
+    """Everything about a task that has to survive: its state, its owner, and how it ended."""
+
+    id: str
+    owner: str | None
+    created: float
+    updated: float
+    status: str = "working"
+    message: str | None = None
+    ttl_ms: int | None = LIFETIME_MS
+    poll_ms: int = POLL_MS
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+    def to_wire(self, questions: dict[str, Question] | None = None) -> dict[str, Any]:
+        task: dict[str, Any] = {
+            "taskId": self.id,
+            "status": self.status,
+            "createdAt": _iso(self.created),
+            "lastUpdatedAt": _iso(self.updated),
+            "ttlMs": self.ttl_ms,
+            "pollIntervalMs": self.poll_ms,
+        }
+        if self.message is not None:
+            task["statusMessage"] = self.message
+        if questions:
+            task["inputRequests"] = {key: q.to_wire() for key, q in questions.items()}
+        if self.result is not None:
+            task["result"] = self.result
+        if self.error is not None:
+            task["error"] = self.error
+        return task
+
+
+class TaskStore(Protocol):
+    """Where records are kept. One that survives the process lets clients poll after a restart."""
+
+    def save(self, record: TaskRecord) -> None: ...
+    def load(self, task_id: str) -> TaskRecord | None: ...
+
+
+class MemoryTaskStore:
+    """Records of this process, dropped when their time to live has passed."""
+
+    def __init__(self, limit: int = 10_000) -> None:
+        self._limit = limit
+        self._records: dict[str, TaskRecord] = {}
+
+    def save(self, record: TaskRecord) -> None:
+        self._records[record.id] = record
+        if len(self._records) > self._limit:
+            self._drop()
+
+    def load(self, task_id: str) -> TaskRecord | None:
+        record = self._records.get(task_id)
+        if record is not None and _expired(record):
+            del self._records[task_id]
+            return None
+        return record
+
+    def _drop(self) -> None:
+        ended = [r for r in self._records.values() if r.status in ENDED]
+        gone = [r for r in ended if _expired(r)] or sorted(ended, key=lambda r: r.updated)[:1]
+        for record in gone:
+            del self._records[record.id]
+
+
+class TaskHandle:
+    """A call that is running and may be, or has become, a task."""
+
+    def __init__(self, tasks: Tasks, request: Request, running: Running, task: Any) -> None:
+        principal = request.session.principal
+        now = time.time()
+        self.record = TaskRecord(
+            secrets.token_urlsafe(24), principal.id if principal else None, now, now
+        )
+        self.promotion: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tasks = tasks
+        self._running = running
+        self._work: asyncio.Task[dict[str, Any]] = task
+        self._waiting: dict[str, tuple[Question, asyncio.Future[Any]]] = {}
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def promoted(self) -> bool:
+        return self.promotion.done()
+
+    @property
+    def questions(self) -> dict[str, Question]:
+        return {key: question for key, (question, _) in self._waiting.items()}
+
+    def promote(self) -> None:
+        """Make the call a task: it can be found from now on, and ends in its record."""
+        if self.promoted or self._work.done():
+            return
+        self._tasks.add(self)
+        self._work.add_done_callback(self._ended)
+        self.promotion.set_result(None)
+
+    def describe(self, message: str) -> None:
+        self._change(self.record.status, message)
+
+    async def ask(self, asked: dict[str, Question]) -> dict[str, Any]:
+        """Wait for the client to answer through `tasks/update`."""
+        loop = asyncio.get_running_loop()
+        unique = {self._unique(key): (key, question) for key, question in asked.items()}
+        for name, (_, question) in unique.items():
+            self._waiting[name] = (question, loop.create_future())
+        answers = [self._waiting[name][1] for name in unique]
+        self._change("input_required")
+        try:
+            values = await asyncio.gather(*answers)
+        finally:
+            for name in unique:
+                self._waiting.pop(name, None)
+        return {key: value for (key, _), value in zip(unique.values(), values, strict=True)}
+
+    def _unique(self, key: str) -> str:
+        """A key is never used twice in one task."""
+        self._numbers[key] = self._numbers.get(key, 0) + 1
+        return key if self._numbers[key] == 1 else f"{key}-{self._numbers[key]}"
+
+    def answer(self, answers: dict[str, Any]) -> None:
+        """Take the answers that can be used; a useless one leaves its question open."""
+        for name, value in answers.items():
+            question, future = self._waiting.get(name, (None, None))
+            if question is None or future is None or future.done():
+                continue
+            try:
+                future.set_result(question.read(value))
+            except (ValueError, msgspec.ValidationError):
+                continue
+            del self._waiting[name]
+        if not self._waiting and self.record.status == "input_required":
+            self._change("working")
+
+    def cancel(self) -> None:
+        self._running.cancelled = True
+        self._work.cancel()
+
+    def _ended(self, work: asyncio.Task[dict[str, Any]]) -> None:
+        if work.cancelled():
+            self._change("cancelled")
+            return
+        failure = work.exception()
+        if failure is None:
+            self.record.result = work.result()
+            self._change("completed")
+            return
+        known = failure if isinstance(failure, ProtocolError) else InternalError("Internal error")
+        self.record.error = error_object(known)
+        self._change("failed", known.message)
+
+    def _change(self, status: str, message: str | None = None) -> None:
+        if self.record.status in ENDED:
+            return
+        self.record.status = status
+        self.record.message = message
+        self.record.updated = time.time()
+        self._tasks.changed(self)
+
+
+class Tasks:
+    """The tasks of one server."""
+
+    def __init__(self, hub: Hub, store: TaskStore | None = None) -> None:
+        self._hub = hub
+        self._store = store or MemoryTaskStore()
+        self._live: dict[str, TaskHandle] = {}
+
+    async def run(
+        self,
+        request: Request,
+        running: Running,
+        after: float | None,
+        work: Callable[[], Awaitable[dict[str, Any]]],
+        attach: Callable[[TaskHandle], None],
+    ) -> dict[str, Any]:
+        """Result of `work`, or a task when it is promoted first: `after` seconds, or by itself."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(_awaited(work))
+        handle = TaskHandle(self, request, running, task)
+        attach(handle)
+        if after == 0:
+            handle.promote()
+        elif after is not None:
+            loop.call_later(after, handle.promote)
+        try:
+            await asyncio.wait({task, handle.promotion}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if handle.promoted:
+            return {"resultType": "task", **handle.record.to_wire()}
+        return task.result()
+
+    def add(self, handle: TaskHandle) -> None:
+        self._live[handle.record.id] = handle
+        self._store.save(handle.record)
+
+    def changed(self, handle: TaskHandle) -> None:
+        record = handle.record
+        self._store.save(record)
+        self._hub.task_changed(record.id, record.to_wire(handle.questions))
+        if record.status in ENDED:
+            self._live.pop(record.id, None)
+
+    def get(self, request: Request) -> dict[str, Any]:
+        record, handle = self._find(request)
+        return record.to_wire(handle.questions if handle else None)
+
+    def update(self, request: Request) -> dict[str, Any]:
+        _, handle = self._find(request)
+        answers = as_object(request.params.get("inputResponses"))
+        if answers is None:
+            raise InvalidParamsError("Invalid params: inputResponses must be an object")
+        if handle is not None:
+            handle.answer(answers)
+        return {}
+
+    def cancel(self, request: Request) -> dict[str, Any]:
+        _, handle = self._find(request)
+        if handle is not None:
+            handle.cancel()
+        return {}
+
+    def _find(self, request: Request) -> tuple[TaskRecord, TaskHandle | None]:
+        if not request.can_task():
+            raise MissingCapabilityError(
+                f"{request.method} needs the tasks extension", {"extensions": {TASKS: {}}}
+            )
+        task_id = request.params.get("taskId")
+        record = self._store.load(task_id) if isinstance(task_id, str) else None
+        principal = request.session.principal
+        if record is None or record.owner != (principal.id if principal else None):
+            raise InvalidParamsError("Invalid params: no such task, or it has expired")
+        return record, self._live.get(record.id)
+
+
+async def _awaited(work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    return await work()
+
+
+def _expired(record: TaskRecord) -> bool:
+    return record.ttl_ms is not None and time.time() > record.created + record.ttl_ms / 1000
+
+
+def _iso(moment: float) -> str:
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
+    return f"{whole}.{int(moment % 1 * 1000):03d}Z"

@@ -1,0 +1,128 @@
+"""Real server processes for tests: started, spoken to line by line, and always ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PATIENCE = 20.0
+
+
+class StdioServer:
+    """A child that speaks one JSON message a line."""
+
+    def __init__(self, *command: str, env: dict[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            env={**os.environ, **(env or {})},
+        )
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        self._errors: list[bytes] = []
+        threading.Thread(target=self._pump, daemon=True).start()
+        threading.Thread(target=self._pump_errors, daemon=True).start()
+
+    def _pump(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put(b"")
+
+    def _pump_errors(self) -> None:
+        assert self.process.stderr is not None
+        self._errors.extend(self.process.stderr)
+
+    @property
+    def stderr(self) -> str:
+        return b"".join(self._errors).decode(errors="replace")
+
+    def write(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def send(self, message: Any) -> None:
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def receive(self, patience: float = PATIENCE) -> dict[str, Any]:
+        """The next message; every line of stdout must be one."""
+        line = self._lines.get(timeout=patience)
+        if not line:
+            raise EOFError(f"the server ended: {self.stderr}")
+        return json.loads(line)
+
+    def silent(self, seconds: float) -> bool:
+        """Whether nothing arrives for this long."""
+        try:
+            line = self._lines.get(timeout=seconds)
+        except queue.Empty:
+            return True
+        self._lines.put(line)
+        return False
+
+    def ask(self, message: dict[str, Any], patience: float = PATIENCE) -> dict[str, Any]:
+        """Send a request and return its reply, passing over notifications."""
+        self.send(message)
+        while (found := self.receive(patience)).get("id") != message["id"]:
+            pass
+        return found
+
+    def call(self, method: str, params: dict[str, Any] | None = None, id: Any = 1) -> Any:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": id, "method": method}
+        if params is not None:
+            message["params"] = params
+        return self.ask(message)
+
+    def close_input(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(PATIENCE)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+@contextmanager
+def stdio_server(*command: str, env: dict[str, str] | None = None) -> Iterator[StdioServer]:
+    server = StdioServer(*command, env=env)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def serving(file: str | Path) -> tuple[str, ...]:
+    """The command that serves a Python file over stdio."""
+    return (sys.executable, "-m", "clawkit", "serve", str(file))
+
+
+@contextmanager
+def http_server(file: str | Path, *options: str) -> Iterator[str]:
+    """Serve a Python file over HTTP on a free port; gives its address."""
+    command = (sys.executable, "-m", "clawkit", "serve", str(file), "--http", "0", *options)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True)
+    assert process.stderr is not None
+    try:
+        line = process.stderr.readline()
+        assert " is at http://" in line, line + process.stderr.read()
+        yield line.split(" is at ")[1].strip()
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+        process.stderr.close()
