@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -26,7 +27,7 @@ log = logging.getLogger("clawkit.wire")
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What one server does at once: more than `concurrency` calls wait, and `waiting` of them may."""
+    """What one server does at once. Calls beyond `concurrency` wait, and `waiting` of them may."""
 
     concurrency: int = 20_000
     waiting: int = 20_000
@@ -35,26 +36,43 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Turnstile:
-    """Lets a number of calls run, keeps a number waiting in order, and refuses the rest."""
+    """Lets a number of calls run, keeps a number waiting in order, and refuses the rest.
+
+    By hand because an asyncio.Semaphore costs three coroutines on every call.
+    """
 
     def __init__(self, running: int, waiting: int) -> None:
-        self._running = asyncio.Semaphore(running)
-        self._waiting = waiting
+        self._free = running
+        self._most_waiting = waiting
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def __aenter__(self) -> None:
-        if self._running.locked():
-            if self._waiting == 0:
-                raise InternalError("Server is busy: too many calls are waiting; try again later")
-            self._waiting -= 1
-            try:
-                await self._running.acquire()
-            finally:
-                self._waiting += 1
-        else:
-            await self._running.acquire()
+    async def enter(self) -> None:
+        """Wait for a turn; call only when `try_enter` said no."""
+        if len(self._waiting) >= self._most_waiting:
+            raise InternalError("Server is busy: too many calls are waiting; try again later")
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()
+            raise
 
-    async def __aexit__(self, *_: object) -> None:
-        self._running.release()
+    def try_enter(self) -> bool:
+        if self._free == 0:
+            return False
+        self._free -= 1
+        return True
+
+    def leave(self) -> None:
+        """Give the turn to the next in line, or back."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
 
 
 class Calls:
@@ -70,11 +88,14 @@ class Calls:
     ) -> dict[str, Any]:
         """The result of one call; whatever the tool raises becomes a result the model can read."""
         try:
-            async with self._all:
+            if not self._all.try_enter():
+                await self._all.enter()
+            try:
                 if tool.concurrency is None:
                     return await self._timed(tool, arguments, context)
-                async with self._turnstile(tool):
-                    return await self._timed(tool, arguments, context)
+                return await self._in_turn(tool, arguments, context)
+            finally:
+                self._all.leave()
         except MissingCapabilityError as error:
             if context.modern:
                 raise
@@ -86,12 +107,20 @@ class Calls:
                 log.exception("tool %s failed", tool.name)
             return failed(tool, error, strict=context.session.strict)
 
-    def _turnstile(self, tool: Tool) -> Turnstile:
-        found = self._per_tool.get(tool.name)
-        if found is None:
-            found = Turnstile(tool.concurrency or 1, self._limits.waiting)
-            self._per_tool[tool.name] = found
-        return found
+    async def _in_turn(
+        self, tool: Tool, arguments: dict[str, Any], context: Context
+    ) -> dict[str, Any]:
+        """A call of a tool that has a limit of its own."""
+        turnstile = self._per_tool.get(tool.name)
+        if turnstile is None:
+            turnstile = Turnstile(tool.concurrency or 1, self._limits.waiting)
+            self._per_tool[tool.name] = turnstile
+        if not turnstile.try_enter():
+            await turnstile.enter()
+        try:
+            return await self._timed(tool, arguments, context)
+        finally:
+            turnstile.leave()
 
     async def _timed(
         self, tool: Tool, arguments: dict[str, Any], context: Context

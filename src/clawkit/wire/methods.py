@@ -40,13 +40,15 @@ class Route(msgspec.Struct, frozen=True):
 
 def initialize(server: Server, request: Request) -> dict[str, Any]:
     session = request.session
-    session.version = negotiate(request.params.get("protocolVersion"))
-    session.capabilities = _object(request.params, "capabilities")
-    session.client = _object(request.params, "clientInfo")
+    version = negotiate(request.params.get("protocolVersion"))
+    capabilities = _object(request.params, "capabilities")
+    client = _object(request.params, "clientInfo")
+    if session.remembers:
+        session.version, session.capabilities, session.client = version, capabilities, client
     if session.send is not None:
         server.hub.join(session, session.send)
     result: dict[str, Any] = {
-        "protocolVersion": session.version,
+        "protocolVersion": version,
         "capabilities": server.capabilities(modern=False, notices=session.notices),
         "serverInfo": server.info,
     }

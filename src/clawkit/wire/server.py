@@ -79,7 +79,7 @@ class Server:
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
         self._limits = limits
         self._task_store = task_store
-        self._local = Session(strict=True)
+        self._nobody = Session(strict=True, remembers=False)
 
     @cached_property
     def calls(self) -> Calls:
@@ -187,7 +187,9 @@ class Server:
                 raise InvalidRequestError(f"Invalid request: id {request.id!r} is already in use")
         except ProtocolError as error:
             return jsonrpc.failure(message["id"], error)
-        running = session.running[request.id] = Running(None)
+        running = Running(None)
+        if session.remembers:
+            session.running[request.id] = running
         return self._work(request, route, running)
 
     async def handle(
@@ -202,18 +204,21 @@ class Server:
     ) -> Message | None:
         """The in-process door: one message in, its reply out; None for a notification.
 
-        Without a session, a tool's failure is the JSON-RPC error -32603; pass a `Session` with a
-        `send` to get progress, log messages, questions and notices.
+        Without a session, a tool's failure is the JSON-RPC error -32603 and nothing is remembered.
+        Pass the same `Session` with every message to have `initialize` and
+        `notifications/cancelled` count, and give it a `send` to get progress and questions.
         """
-        import asyncio
-
-        session = session or self._local
         try:
-            reply = self.begin(jsonrpc.check(request), session, session.send)
+            message = jsonrpc.check(request)
         except ProtocolError as error:
             return jsonrpc.failure(jsonrpc.reply_id(request), error)
+        if session is None:
+            return await self.handle(message, self._nobody)
+        reply = self.begin(message, session, session.send)
         if not isinstance(reply, Coroutine):
             return reply
+        import asyncio
+
         # Its own task, so that `notifications/cancelled` ends the call and not the caller.
         answer = await asyncio.get_running_loop().create_task(reply)
         return answer or jsonrpc.cancelled(request["id"])
@@ -255,7 +260,7 @@ class Server:
             log.exception("%s failed", request.method)
             return jsonrpc.failure(request.id, InternalError("Internal error"))
         finally:
-            del request.session.running[request.id]
+            request.session.running.pop(request.id, None)
 
     def _dress(self, request: Request, route: Route, result: dict[str, Any]) -> dict[str, Any]:
         """The result as the request's revision wants it."""

@@ -53,7 +53,8 @@ class Session:
 
     `strict` is the in-process door of the documents: a tool that fails is a JSON-RPC error there.
     `notices` says that change notices can reach the client, and `approved` that whoever drives
-    this session has asked the person already.
+    this session has asked the person already. One that does not `remember` stands for every caller
+    that needs no session: nothing of one message touches the next.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class Session:
         approved: bool = False,
         principal: Principal | None = None,
         notices: bool | None = None,
+        remembers: bool = True,
     ) -> None:
+        self.remembers = remembers
         self.send = send
         self.notices = send is not None if notices is None else notices
         self.id = id

@@ -1,0 +1,109 @@
+"""`make demo`: three Python functions, reached by the official MCP client through all three doors."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mcp import Client, StdioServerParameters, types
+from rich.console import Console
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.text import Text
+
+HERE = Path(__file__).parent
+GREENHOUSE = HERE / "greenhouse.py"
+console = Console(highlight=False, width=96)
+
+
+def show_source() -> None:
+    source = GREENHOUSE.read_text()
+    shown = source[source.index("@server.tool(read_only") : source.index("@server.resource")]
+    code = Syntax(shown.rstrip(), "python", background_color="default")
+    console.print(Panel(code, title="examples/greenhouse.py", title_align="left", border_style="dim"))
+
+
+async def in_process() -> None:
+    """The first door: a function call away."""
+    sys.path.insert(0, str(HERE))
+    from greenhouse import server
+
+    heading("In process", "await server.handle_jsonrpc(...)")
+    arguments = {"bed": "basil"}
+    params = {"name": "moisture", "arguments": arguments}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    reply = await server.handle_jsonrpc(request)
+    assert reply is not None
+    said("moisture", arguments, reply["result"]["structuredContent"])
+
+
+async def over(title: str, command: str, target: Any, mode: str) -> None:
+    """The other doors: the official client, in either era of the protocol."""
+    heading(title, command)
+    async with Client(target, mode=mode, elicitation_callback=agree) as client:
+        console.print(f"   speaks {client.protocol_version}", style="dim")
+        for name, arguments in (
+            ("moisture", {"bed": "basil"}),
+            ("water", {"bed": "chillies", "litres": 6}),
+            ("water", {"bed": "chillies", "litres": 60}),
+            ("clear", {"bed": "basil"}),
+        ):
+            result = await client.call_tool(name, arguments, progress_callback=progressed)
+            text = " ".join(b.text for b in result.content if isinstance(b, types.TextContent))
+            said(name, arguments, text, failed=bool(result.is_error))
+
+
+async def agree(_context: Any, params: Any) -> types.ElicitResult:
+    console.print(f"   [yellow]?[/] {params.message} [dim]the person says yes[/]")
+    return types.ElicitResult(action="accept", content={})
+
+
+async def progressed(_progress: float, _total: float | None, message: str | None) -> None:
+    console.print(f"     [dim]… {message}[/]")
+
+
+def heading(title: str, command: str) -> None:
+    console.print(Text.assemble("\n", (title, "bold"), "   ", (command, "cyan")))
+
+
+def said(name: str, arguments: dict[str, Any], answer: Any, *, failed: bool = False) -> None:
+    called = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+    mark = ("✗ ", "red") if failed else ("✓ ", "green")
+    console.print(Text.assemble("   ", mark, f"{name}({called})", ("  →  ", "dim"), str(answer)))
+
+
+@contextmanager
+def http_server() -> Iterator[str]:
+    command = [sys.executable, "-m", "clawkit", "serve", str(GREENHOUSE), "--http", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        yield process.stderr.readline().split(" is at ")[1].strip()
+    finally:
+        process.terminate()
+        process.wait()
+        process.stderr.close()
+
+
+async def main() -> None:
+    console.print(Text("Clawkit: Python functions as MCP tools", style="bold"))
+    show_source()
+    await in_process()
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "clawkit", "serve", str(GREENHOUSE)]
+    )
+    await over("Over stdio", "claw serve examples/greenhouse.py", command, "legacy")
+    with http_server() as url:
+        await over(
+            "Over HTTP", f"claw serve examples/greenhouse.py --http 0   ({url})", url, "2026-07-28"
+        )
+    console.print("\nNext: [cyan]claw tools examples/greenhouse.py[/], and docs/README.md\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
