@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from clawkit.wire.features import Completer, Prompt, Resource, ResourceTemplate, Tool
     from clawkit.wire.tasks import Tasks, TaskStore
     from clawkit.wire.threads import Workers
-
-log = logging.getLogger("clawkit.wire")
 
 Reply = Message | None | Coroutine[Any, Any, Message | None]
 """An answer, no answer, or a coroutine that has one: only then is an event loop needed."""
@@ -257,7 +254,9 @@ class Server:
                 return None
             raise
         except Exception:
-            log.exception("%s failed", request.method)
+            import logging
+
+            logging.getLogger("clawkit.wire").exception("%s failed", request.method)
             return jsonrpc.failure(request.id, InternalError("Internal error"))
         finally:
             request.session.running.pop(request.id, None)

@@ -1,0 +1,1 @@
+"""Python functions as MCP tools, and the servers that offer them."""

@@ -1,0 +1,100 @@
+"""Owns what `Annotated` says about a type: limits to check, and words for the schema.
+
+Everything is read by the names of its attributes, which our `Field`, `msgspec.Meta`, pydantic's
+`Field` and `annotated_types` share, so that none of them has to be imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+_NUMBERS = ("ge", "gt", "le", "lt", "multiple_of")
+_SIZES = ("min_length", "max_length")
+_WORDS = ("title", "description")
+
+
+class Notes(msgspec.Struct, frozen=True):
+    """What was found: each part is None when there is nothing to say."""
+
+    limits: msgspec.Meta | None
+    words: msgspec.Meta | None
+
+
+def read_notes(metadata: Iterable[Any]) -> Notes:
+    """Gather the metadata of an `Annotated`; where two disagree, the later one holds.
+
+    Raises ValueError for a limit that JSON Schema cannot express.
+    """
+    limits: dict[str, Any] = {}
+    words: dict[str, Any] = {}
+    for item in metadata:
+        _read(item, limits, words)
+    return Notes(
+        msgspec.Meta(**limits) if limits else None,
+        msgspec.Meta(**words) if words else None,
+    )
+
+
+def is_foreign(item: Any) -> bool:
+    """Whether msgspec would overlook what this piece of metadata says."""
+    if isinstance(item, msgspec.Meta):
+        return False
+    notes = read_notes([item])
+    return notes.limits is not None or notes.words is not None
+
+
+def _read(item: Any, limits: dict[str, Any], words: dict[str, Any]) -> None:
+    if isinstance(item, str):
+        words["description"] = item
+        return
+    if isinstance(item, type):
+        return
+    inner = getattr(item, "metadata", None)
+    if isinstance(inner, list | tuple):
+        for part in cast("Iterable[Any]", inner):
+            _read(part, limits, words)
+    _read_limits(item, limits)
+    _read_words(item, words)
+
+
+def _read_limits(item: Any, limits: dict[str, Any]) -> None:
+    for name in _NUMBERS:
+        value = getattr(item, name, None)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"the limit {name}={value!r} is not a JSON number")
+        limits[name] = value
+    for name in _SIZES:
+        value = getattr(item, name, None)
+        # annotated_types says "at least 0" for "no lower limit".
+        if isinstance(value, int) and (value or name == "max_length"):
+            limits[name] = value
+    pattern = getattr(item, "pattern", None)
+    pattern = getattr(pattern, "pattern", pattern)
+    if isinstance(pattern, str):
+        limits["pattern"] = pattern
+    if isinstance(getattr(item, "tz", None), bool):
+        limits["tz"] = item.tz
+
+
+def _read_words(item: Any, words: dict[str, Any]) -> None:
+    for name in _WORDS:
+        value = getattr(item, name, None)
+        if isinstance(value, str):
+            words[name] = value
+    if isinstance(documentation := getattr(item, "documentation", None), str):
+        words["description"] = documentation
+    if isinstance(examples := getattr(item, "examples", None), list | tuple):
+        words["examples"] = list(cast("Iterable[Any]", examples))
+    extra: dict[str, Any] = {}
+    for name in ("extra_json_schema", "json_schema_extra"):
+        if isinstance(found := getattr(item, name, None), dict):
+            extra.update(cast("dict[str, Any]", found))
+    if isinstance(header := getattr(item, "header", None), str):
+        extra["x-mcp-header"] = header
+    if extra:
+        words["extra_json_schema"] = {**words.get("extra_json_schema", {}), **extra}

@@ -1,0 +1,88 @@
+"""`@claw_tool`: a function becomes a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+from clawkit.errors import SchemaError
+from clawkit.tools.signature import read_signature
+from clawkit.tools.tool import FunctionTool, ToolOptions
+from clawkit.wire.context import Context
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ClawTool(Generic[F]):
+    """What the decorator leaves in the function's place: calling it gives the tool, `fn` is the function."""
+
+    def __init__(self, tool: FunctionTool, fn: F) -> None:
+        self.tool = tool
+        self.fn = fn
+        self.__doc__ = fn.__doc__
+        self.__name__ = getattr(fn, "__name__", tool.name)
+        self.__wrapped__ = fn
+
+    def __call__(self) -> FunctionTool:
+        return self.tool
+
+    def __get__(self, instance: object, owner: type | None = None) -> ClawTool[F]:
+        if instance is None:
+            return self
+        return ClawTool(self.tool.bound_to(instance), self.fn.__get__(instance, owner))
+
+    def __repr__(self) -> str:
+        return f"<claw_tool {self.tool.name}>"
+
+
+@overload
+def claw_tool(function: F, /) -> ClawTool[F]: ...
+@overload
+def claw_tool(
+    *, name: str | None = None, description: str | None = None, **options: Any
+) -> Callable[[F], ClawTool[F]]: ...
+def claw_tool(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    **options: Any,
+) -> Any:
+    """Make a tool of a function, sync or async.
+
+    Args:
+        name: The tool's name; by default the function's, with `-` for `_`.
+        description: What the model reads; by default the docstring without its parameters.
+        options: Fields of `ToolOptions`: read_only, destructive, idempotent, open_world, timeout,
+            concurrency, requires_approval, always_load, structured, task, task_after, title, …
+    """
+    if function is not None and not callable(function):
+        raise SchemaError("claw_tool takes keyword arguments: @claw_tool(name=…, description=…)")
+    try:
+        chosen = ToolOptions(**options)
+    except TypeError:
+        unknown = sorted(set(options) - set(ToolOptions.__struct_fields__))
+        known = ", ".join(ToolOptions.__struct_fields__)
+        raise SchemaError(f"claw_tool has no option {', '.join(unknown)}; it has {known}") from None
+
+    def decorate(fn: F) -> ClawTool[F]:
+        return ClawTool(make_tool(fn, name, description, chosen), fn)
+
+    return decorate if function is None else decorate(function)
+
+
+def make_tool(
+    fn: Callable[..., Any], name: str | None, description: str | None, options: ToolOptions
+) -> FunctionTool:
+    signature = read_signature(fn, inject=Context, structured=options.structured)
+    called = name or function_name(fn).replace("_", "-")
+    text = description or signature.description or f"Tool: {called}"
+    return FunctionTool(fn, signature, called, text, options)
+
+
+def function_name(fn: Any) -> str:
+    """The name of a function, a partial, or an object with `__call__`."""
+    while hasattr(fn, "func"):
+        fn = fn.func
+    return getattr(fn, "__name__", type(fn).__name__)

@@ -1,0 +1,85 @@
+"""Resources and resource templates made from Python functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+
+from clawkit.errors import InvalidParamsError, SchemaError
+from clawkit.tools.callables import Function
+from clawkit.tools.results import Media, contents, to_json
+from clawkit.wire.context import Context
+
+_VARIABLE = re.compile(r"\{([+]?)(\w+)(\*?)\}")
+
+
+class FunctionResource:
+    """One URI; the function returns its text, bytes, `Media`, or any value to be written as JSON."""
+
+    def __init__(self, uri: str, function: Callable[..., Any], definition: dict[str, Any]) -> None:
+        self.uri = uri
+        self.definition = {"uri": uri, **definition}
+        self._function = Function(function)
+
+    async def read(self, context: Context) -> list[dict[str, Any]]:
+        value = await self._function.call({}, context)
+        return _contents(self.uri, value, self.definition.get("mimeType"))
+
+
+class FunctionTemplate:
+    """A family of URIs such as `user://{id}`; the function takes the variables as parameters."""
+
+    def __init__(
+        self, uri_template: str, function: Callable[..., Any], definition: dict[str, Any]
+    ) -> None:
+        self.uri_template = uri_template
+        self.definition = {"uriTemplate": uri_template, **definition}
+        self._function = Function(function)
+        self._pattern = compile_template(uri_template)
+        missing = set(self._pattern.groupindex) ^ set(self._function.parameters)
+        if missing:
+            names = ", ".join(sorted(missing))
+            raise SchemaError(f"{uri_template}: variables and parameters differ in {names}")
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        found = self._pattern.fullmatch(uri)
+        return {k: unquote(v) for k, v in found.groupdict().items()} if found else None
+
+    async def read(
+        self, uri: str, variables: dict[str, str], context: Context
+    ) -> list[dict[str, Any]]:
+        try:
+            arguments = self._function.convert(variables)
+        except msgspec.ValidationError as error:
+            raise InvalidParamsError(f"Invalid params: {uri[:200]}: {error}") from None
+        value = await self._function.call(arguments, context)
+        return _contents(uri, value, self.definition.get("mimeType"))
+
+
+def compile_template(template: str) -> re.Pattern[str]:
+    """A pattern for the URIs of a template; `{name}` stops at a slash, `{+name}` and `{name*}` do not."""
+    parts: list[str] = []
+    end = 0
+    for found in _VARIABLE.finditer(template):
+        reach = ".+" if found[1] or found[3] else "[^/?#]+"
+        parts += [template[end : found.start()], f"(?P<{found[2]}>{reach})"]
+        end = found.end()
+    parts.append(template[end:])
+    if any(brace in literal for literal in parts[::2] for brace in "{}"):
+        raise SchemaError(f"{template}: only {{name}}, {{+name}} and {{name*}} are understood")
+    parts[::2] = [re.escape(literal) for literal in parts[::2]]
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def _contents(uri: str, value: Any, mime_type: str | None) -> list[dict[str, Any]]:
+    if isinstance(value, Media):
+        return [contents(uri, value.data, value.mime_type)]
+    if isinstance(value, str | bytes):
+        return [contents(uri, value, mime_type)]
+    if isinstance(value, list) and value and all(isinstance(v, dict) and "uri" in v for v in value):  # pyright: ignore
+        return value  # pyright: ignore[reportUnknownVariableType]
+    return [contents(uri, to_json(value).decode(), mime_type or "application/json")]

@@ -1,0 +1,161 @@
+"""What a tool gives back: the documented result types, and any Python value turned into one."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+Block = dict[str, Any]
+
+
+class ToolContent(msgspec.Struct, frozen=True):
+    """One content block, as it goes over the wire."""
+
+    block: Block
+
+    @classmethod
+    def text(cls, text: str) -> ToolContent:
+        return cls({"type": "text", "text": text})
+
+    @classmethod
+    def image(cls, data: str | bytes, mime_type: str) -> ToolContent:
+        """An image; bytes are encoded, a string is taken to be base64 already."""
+        return cls({"type": "image", "data": _base64(data), "mimeType": mime_type})
+
+    @classmethod
+    def audio(cls, data: str | bytes, mime_type: str) -> ToolContent:
+        return cls({"type": "audio", "data": _base64(data), "mimeType": mime_type})
+
+    @classmethod
+    def resource(cls, uri: str, data: str | bytes, mime_type: str | None = None) -> ToolContent:
+        """A document in the answer: text as text, bytes as a blob."""
+        return cls({"type": "resource", "resource": contents(uri, data, mime_type)})
+
+    @classmethod
+    def link(cls, uri: str, name: str, **fields: Any) -> ToolContent:
+        """A resource that the client may read; `fields` are `title`, `description`, `mimeType`, …"""
+        return cls({"type": "resource_link", "uri": uri, "name": name, **fields})
+
+    def annotated(self, **annotations: Any) -> ToolContent:
+        """The same block with `audience`, `priority` or `lastModified`."""
+        return ToolContent({**self.block, "annotations": annotations})
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """The answer of a tool: content blocks, whether it is an error, and structured content."""
+
+    content: Sequence[ToolContent]
+    is_error: bool | None = None
+    structured: Any = msgspec.UNSET
+    meta: dict[str, Any] | None = None
+
+    @classmethod
+    def text(cls, text: str) -> ToolResult:
+        return cls([ToolContent.text(text)])
+
+    @classmethod
+    def error(cls, text: str) -> ToolResult:
+        return cls([ToolContent.text(text)], is_error=True)
+
+    @classmethod
+    def new(cls, content: Sequence[ToolContent]) -> ToolResult:
+        return cls(content)
+
+    def to_wire(self) -> dict[str, Any]:
+        result: dict[str, Any] = {"content": [item.block for item in self.content]}
+        if self.is_error is not None:
+            result["isError"] = self.is_error
+        if self.structured is not msgspec.UNSET:
+            result["structuredContent"] = self.structured
+        if self.meta is not None:
+            result["_meta"] = dict(self.meta)
+        return result
+
+
+class Media(msgspec.Struct, frozen=True):
+    """Bytes with a type, to return from a tool: an image, a sound, or any other file."""
+
+    data: bytes
+    mime_type: str
+    name: str = "file"
+
+    def to_content(self) -> ToolContent:
+        kind = self.mime_type.partition("/")[0]
+        if kind == "image":
+            return ToolContent.image(self.data, self.mime_type)
+        if kind == "audio":
+            return ToolContent.audio(self.data, self.mime_type)
+        return ToolContent.resource(f"attachment://{self.name}", self.data, self.mime_type)
+
+
+def contents(uri: str, data: str | bytes, mime_type: str | None) -> dict[str, Any]:
+    """The contents of a resource: `text` or `blob`."""
+    found: dict[str, Any] = {"uri": uri}
+    if mime_type is not None:
+        found["mimeType"] = mime_type
+    if isinstance(data, str):
+        found["text"] = data
+    else:
+        found["blob"] = _base64(data)
+    return found
+
+
+def to_content(value: Any) -> ToolContent:
+    """One value as one block: text as it is, everything else as JSON."""
+    if isinstance(value, ToolContent):
+        return value
+    if isinstance(value, Media):
+        return value.to_content()
+    if isinstance(value, str):
+        return ToolContent.text(value)
+    if isinstance(value, bytes | bytearray):
+        return Media(bytes(value), "application/octet-stream").to_content()
+    return ToolContent.text(to_json(value).decode())
+
+
+def to_wire(value: Any) -> dict[str, Any]:
+    """The result of a call, from whatever the function returned."""
+    if type(value) is str:
+        return {"content": [{"type": "text", "text": value}]}
+    if isinstance(value, ToolResult):
+        return value.to_wire()
+    if value is None:
+        return {"content": []}
+    if isinstance(value, list | tuple) and any(
+        isinstance(item, ToolContent | Media) for item in cast("Sequence[Any]", value)
+    ):
+        return {"content": [to_content(item).block for item in cast("Sequence[Any]", value)]}
+    return {"content": [to_content(value).block]}
+
+
+def to_structured(value: Any, *, wrapped: bool) -> dict[str, Any]:
+    """A result whose structured content is `value`, with the same as text for older clients."""
+    if isinstance(value, ToolResult):
+        return value.to_wire()
+    plain = msgspec.json.decode(to_json(value))
+    text = value if isinstance(value, str) else to_json(value).decode()
+    return {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": {"result": plain} if wrapped else plain,
+    }
+
+
+def to_json(value: Any) -> bytes:
+    return msgspec.json.encode(value, enc_hook=_foreign)
+
+
+def _foreign(value: Any) -> Any:
+    """JSON for classes that are not ours: pydantic's models, and anything else that can say it."""
+    dump = getattr(value, "model_dump", None)
+    if dump is not None:
+        return dump(mode="json")
+    if hasattr(value, "__fspath__"):
+        return value.__fspath__()
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
+
+
+def _base64(data: str | bytes) -> str:
+    return data if isinstance(data, str) else base64.b64encode(data).decode()

@@ -1,0 +1,64 @@
+"""Owns the way from one Python type to its JSON Schema and to the values that the type takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from clawkit.errors import InvalidArgumentsError
+from clawkit.tools.annotations import AnnotationReader
+from clawkit.tools.casting import Cast, boxed, make_cast, unboxed
+from clawkit.tools.definitions import Definitions
+from clawkit.tools.problems import Misfit
+from clawkit.tools.scope import Scope
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits and words for a type: `Annotated[int, Field(ge=1, le=10, description="…")]`.
+
+    `header` asks HTTP clients to send the argument in a header too, as `x-mcp-header`.
+    """
+
+    description: str | None = None
+    title: str | None = None
+    examples: list[Any] | None = None
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    multiple_of: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    header: str | None = None
+
+    def __hash__(self) -> int:
+        # `examples` has no hash, and `Annotated[int, Field(...)] | None` asks for one.
+        return hash((self.description, self.ge, self.le, self.header))
+
+
+class Converter(msgspec.Struct, frozen=True, eq=False):
+    """A type that JSON values can be converted to, and its schema. Built once, used often."""
+
+    schema: dict[str, Any]
+    _cast: Cast
+
+    def convert(self, value: Any) -> Any:
+        """The Python value that a JSON value stands for; raises InvalidArgumentsError."""
+        try:
+            return unboxed(self._cast, value)
+        except Misfit as misfit:
+            raise InvalidArgumentsError(misfit.path.lstrip("."), misfit.problem) from None
+
+
+def converter_for(annotation: Any, *, where: str, scope: Scope | None = None) -> Converter:
+    """The converter of a type; raises SchemaError naming `where` and the type.
+
+    `scope` has the names that classes under the type use, beside those of their own modules.
+    """
+    form = AnnotationReader(scope or Scope({}, {})).read(annotation, where)
+    definitions = Definitions()
+    (schema,) = definitions.describe([form.careful])
+    cast = make_cast(boxed(form.quick), boxed(form.careful), hooked=form.hooked)
+    return Converter(definitions.rooted(schema), cast)

@@ -1,0 +1,89 @@
+"""Owns names in annotations: what a text such as "list[Item]" means where it was written."""
+
+from __future__ import annotations
+
+import sys
+from types import CodeType, SimpleNamespace
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+
+class Scope(msgspec.Struct, frozen=True, eq=False):
+    """The names that the annotations of one function may use."""
+
+    module: dict[str, Any]
+    local: dict[str, Any]
+
+    def resolve(self, annotation: Any) -> Any:
+        """The type that an annotation means; raises NameError for a name that is not known."""
+        holder = SimpleNamespace(__annotations__={"it": annotation})
+        return get_type_hints(holder, self.module, self.local, include_extras=True)["it"]
+
+    def hints(self, kind: Any) -> dict[str, Any]:
+        """The annotations of a class, inherited ones too, with its type parameters filled in."""
+        origin = get_origin(kind) or kind
+        try:
+            hints = get_type_hints(origin, include_extras=True)
+        except NameError:
+            hints = get_type_hints(origin, localns=self.local, include_extras=True)
+        filled = _type_arguments(kind)
+        return {name: fill(hint, filled) for name, hint in hints.items()}
+
+
+def scope_of(function: Any, **fallback: Any) -> Scope:
+    """The names around a function: its module's, its closure's, and, while the function that
+    defines it is still running, as it is when a decorator is applied, that function's."""
+    module = getattr(function, "__globals__", {})
+    local = {name: value for name, value in fallback.items() if name not in module}
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        local.update(_enclosing(code))
+        local.update(_closure(function, code))
+    return Scope(module, local)
+
+
+def fill(hint: Any, arguments: dict[Any, Any]) -> Any:
+    """`hint` with type parameters replaced by their arguments."""
+    if isinstance(hint, TypeVar):
+        return arguments.get(hint, hint)
+    parameters = getattr(hint, "__parameters__", ())
+    if not parameters or isinstance(hint, type) or not arguments:
+        return hint
+    return hint[tuple(arguments.get(parameter, parameter) for parameter in parameters)]
+
+
+def _type_arguments(kind: Any) -> dict[Any, Any]:
+    """The type arguments of a generic class and, through it, of its bases."""
+    origin = get_origin(kind) or kind
+    found: dict[Any, Any] = dict(
+        zip(getattr(origin, "__parameters__", ()), get_args(kind), strict=False)
+    )
+    for base in getattr(origin, "__orig_bases__", ()):
+        for parameter, argument in _type_arguments(base).items() if get_origin(base) else ():
+            found.setdefault(parameter, fill(argument, found))
+    return found
+
+
+def _closure(function: Any, code: CodeType) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # the name is not bound yet
+            continue
+    return found
+
+
+def _enclosing(code: CodeType) -> dict[str, Any]:
+    """The local names of the running functions, and class bodies, in which `code` is written."""
+    found: dict[str, Any] = {}
+    inside = code
+    frame = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if inside in frame.f_code.co_consts:
+            if frame.f_code.co_name != "<module>":
+                found = {**frame.f_locals, **found}
+            inside = frame.f_code
+        frame = frame.f_back
+    return found

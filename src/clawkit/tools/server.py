@@ -1,0 +1,117 @@
+"""A server of Python functions: the documented names on top of the one server object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from clawkit.errors import SchemaError
+from clawkit.tools.decorator import ClawTool, claw_tool
+from clawkit.tools.tool import SdkMcpTool
+from clawkit.wire.server import Server
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class SdkMcpServerImpl(Server):
+    """An MCP server in your process: register tools, then open any of its three doors."""
+
+    def register_tool(self, tool: SdkMcpTool | ClawTool[Any]) -> None:
+        """Offer a tool; a second one of the same name takes its place."""
+        if isinstance(tool, ClawTool):
+            tool = cast("ClawTool[Any]", tool).tool
+        if not isinstance(tool, SdkMcpTool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SchemaError(f"register_tool needs a tool; decorate {tool!r} with @claw_tool")
+        self.add_tool(tool)
+
+    def get_tool(self, name: str) -> SdkMcpTool | None:
+        return cast("SdkMcpTool | None", self.tools.get(name))
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """The definitions that `tools/list` shows."""
+        return [tool.definition for tool in self.tools.values()]
+
+    def tool(self, function: Any = None, /, **options: Any) -> Any:
+        """Decorator: `claw_tool` and `register_tool` in one."""
+
+        def register(fn: Any) -> Any:
+            decorated = claw_tool(**options)(fn)
+            self.register_tool(decorated)
+            return decorated
+
+        return register if function is None else register(function)
+
+    def resource(self, uri: str, **definition: Any) -> Callable[[F], F]:
+        """Decorator: the function is the resource at `uri`, or at every URI of a template.
+
+        `definition` are `name`, `title`, `description`, `mimeType`, `icons`, `annotations`, ….
+        """
+
+        def register(function: F) -> F:
+            from clawkit.tools.resources import FunctionResource, FunctionTemplate
+
+            shown = _described(function, definition)
+            if "{" in uri:
+                self.add_template(FunctionTemplate(uri, function, shown))
+            else:
+                self.add_resource(FunctionResource(uri, function, shown))
+            return function
+
+        return register
+
+    def prompt(self, name: str | None = None, **definition: Any) -> Callable[[F], F]:
+        """Decorator: the function renders the prompt; its parameters are the prompt's arguments."""
+
+        def register(function: F) -> F:
+            from clawkit.tools.prompts import FunctionPrompt
+
+            self.add_prompt(FunctionPrompt(function, name, definition))
+            return function
+
+        return register
+
+    def completion(self, key: str) -> Callable[[F], F]:
+        """Decorator: the function completes arguments of the prompt or template called `key`.
+
+        It takes the argument's name, the text so far, and the arguments already chosen.
+        """
+
+        def register(function: F) -> F:
+            self.add_completer(key, _completer(function))
+            return function
+
+        return register
+
+    def serve_stdio(self) -> None:
+        """Serve this process's stdin and stdout until end of input."""
+        from clawkit.wire.stdio import serve_stdio
+
+        serve_stdio(self)
+
+    def http_app(self, **options: Any) -> Starlette:
+        """An ASGI app that serves this server at `/mcp`; see `clawkit.wire.http.http_app`."""
+        from clawkit.wire.http import http_app
+
+        return http_app(self, **options)
+
+
+def _described(function: Callable[..., Any], definition: dict[str, Any]) -> dict[str, Any]:
+    from inspect import cleandoc
+
+    shown: dict[str, Any] = {"name": function.__name__}
+    if function.__doc__:
+        shown["description"] = cleandoc(function.__doc__)
+    return {**shown, **definition}
+
+
+def _completer(function: Callable[..., Any]) -> Callable[..., Any]:
+    from inspect import isawaitable
+
+    async def complete(name: str, value: str, chosen: dict[str, str]) -> list[str]:
+        found = function(name, value, chosen)
+        return list(await found if isawaitable(found) else found)
+
+    return complete

@@ -1,0 +1,208 @@
+"""A tool: its definition, its options, and the handler that does the work."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, cast, runtime_checkable
+
+import msgspec
+
+from clawkit.errors import SchemaError
+from clawkit.tools.results import ToolResult, to_structured, to_wire
+from clawkit.tools.signature import Signature
+from clawkit.wire.context import Context
+from clawkit.wire.features import TaskUse
+
+
+@runtime_checkable
+class ToolHandler(Protocol):
+    """The work behind a tool, written by hand: a class with this method may keep any state.
+
+    A handler that wants the `Context` has a second parameter for it: `call(self, args, context)`.
+    """
+
+    async def call(self, args: dict[str, Any]) -> ToolResult: ...
+
+
+class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that can be said about a tool beside its name, description and schema."""
+
+    title: str | None = None
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+    timeout: float | None = None
+    concurrency: int | None = None
+    requires_approval: bool = False
+    always_load: bool = False
+    structured: bool = False
+    task: TaskUse = "never"
+    task_after: float | None = 0
+    icons: list[dict[str, Any]] | None = None
+    meta: dict[str, Any] | None = None
+
+    def annotations(self) -> dict[str, Any]:
+        hints = {
+            "title": self.title,
+            "readOnlyHint": self.read_only,
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }
+        return {key: value for key, value in hints.items() if value is not None}
+
+    def full_meta(self) -> dict[str, Any]:
+        always = {"anthropic/alwaysLoad": True} if self.always_load else {}
+        return {**always, **(self.meta or {})}
+
+
+class SdkMcpTool:
+    """A tool that a server can register."""
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        input_schema: dict[str, Any],
+        handler: ToolHandler | Callable[..., Awaitable[Any]],
+        *,
+        output_schema: dict[str, Any] | None = None,
+        options: ToolOptions | None = None,
+        **more: Any,
+    ) -> None:
+        if input_schema.get("type") != "object":
+            raise SchemaError(f'{name}: the input schema must have "type": "object"')
+        self.name = name
+        self.description = description
+        self.input_schema = input_schema
+        self.output_schema = output_schema
+        self.handler = handler
+        self.options = options or ToolOptions(**more)
+        self.headers = dict(_headers(input_schema))
+        self.definition = self._define()
+        self._run = _runner(handler)
+
+    @property
+    def timeout(self) -> float | None:
+        return self.options.timeout
+
+    @property
+    def concurrency(self) -> int | None:
+        return self.options.concurrency
+
+    @property
+    def requires_approval(self) -> bool:
+        return self.options.requires_approval
+
+    @property
+    def task(self) -> TaskUse:
+        return self.options.task
+
+    @property
+    def task_after(self) -> float | None:
+        return self.options.task_after
+
+    async def invoke(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+        """The result of one call, as it goes over the wire."""
+        return to_wire(await self._run(arguments, context))
+
+    def _define(self) -> dict[str, Any]:
+        definition: dict[str, Any] = {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+        }
+        extra = {
+            "title": self.options.title,
+            "outputSchema": self.output_schema,
+            "annotations": self.options.annotations(),
+            "icons": self.options.icons,
+            "_meta": self.options.full_meta(),
+        }
+        definition.update({key: value for key, value in extra.items() if value})
+        return definition
+
+
+class FunctionTool(SdkMcpTool):
+    """A tool made from a Python function."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        name: str,
+        description: str,
+        options: ToolOptions,
+    ) -> None:
+        self.fn = function
+        self._signature = signature
+        self._awaits = _is_async(function)
+        super().__init__(
+            name,
+            description,
+            signature.input_schema,
+            self._call,
+            output_schema=signature.output.schema if signature.output else None,
+            options=options,
+        )
+
+    def bound_to(self, instance: Any) -> FunctionTool:
+        """The same tool for one object, when the function is a method."""
+        bound = copy.copy(self)
+        bound.fn = self.fn.__get__(instance)
+        bound.handler = bound._call
+        return bound
+
+    async def invoke(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+        signature = self._signature
+        value = await self._call(arguments, context)
+        if signature.output is not None:
+            return to_structured(value, wrapped=signature.output_wrapped)
+        return to_wire(value)
+
+    async def _call(self, arguments: dict[str, Any], context: Context) -> Any:
+        kwargs = self._signature.bind(arguments)
+        if self._signature.injected is not None:
+            kwargs[self._signature.injected] = context
+        if self._awaits:
+            return await self.fn(**kwargs)
+        value = await context.run_in_thread(self.fn, kwargs)
+        return await value if isinstance(value, Awaitable) else value
+
+
+def _runner(handler: Any) -> Callable[[dict[str, Any], Context], Awaitable[Any]]:
+    """One way to call any handler: an object with `call`, or a coroutine function."""
+    call: Any = getattr(handler, "call", handler)
+    if not callable(call):
+        raise SchemaError(f"a handler needs an async `call` method, and {handler!r} has none")
+    takes = getattr(call, "__code__", None) or getattr(type(call).__call__, "__code__", None)
+    positional = takes.co_argcount - hasattr(call, "__self__") if takes is not None else 1
+
+    async def run(arguments: dict[str, Any], context: Context) -> Any:
+        return await (call(arguments, context) if positional > 1 else call(arguments))
+
+    return run
+
+
+def _is_async(function: Any) -> bool:
+    from inspect import iscoroutinefunction
+
+    while hasattr(function, "func"):
+        function = function.func
+    return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def _headers(
+    schema: dict[str, Any], path: tuple[str, ...] = ()
+) -> list[tuple[str, tuple[str, ...]]]:
+    """The arguments that HTTP clients mirror into headers, by the schema's `x-mcp-header`."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for name, part in cast("dict[str, Any]", schema.get("properties", {})).items():
+        here = (*path, name)
+        if "x-mcp-header" in part:
+            found.append((f"mcp-param-{part['x-mcp-header']}".lower(), here))
+        if part.get("type") == "object":
+            found += _headers(part, here)
+    return found

@@ -1,0 +1,61 @@
+"""The documentation is run: every Python block of a page in order, every `claw` command of the README."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processes import ROOT, stdio_server
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: Path) -> list[str]:
+    return BLOCK.findall(page.read_text())
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda page: page.stem)
+def test_the_python_on_a_page_runs(page: Path, tmp_path: Path) -> None:
+    script = tmp_path / f"{page.stem.lower()}_page.py"
+    script.write_text("\n\n".join(blocks(page)))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    for page in [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_starts_a_server_with_the_commands_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "weather.py").write_text(blocks(ROOT / "README.md")[0])
+    commands = re.findall(r"^\$ (claw .*?)\s*(?:#.*)?$", (ROOT / "README.md").read_text(), re.M)
+    assert len(commands) == 3
+    claw = [sys.executable, "-m", "clawkit"]
+    over_stdio, _over_http, listing = (
+        [*claw, *shlex.split(c.replace("weather.py", str(tmp_path / "weather.py")))[1:]]
+        for c in commands
+    )
+    with stdio_server(*over_stdio) as server:
+        arguments = {"name": "forecast", "arguments": {"city": "Oslo"}}
+        reply = server.call("tools/call", arguments)
+        assert reply["result"]["content"][0]["text"] == "3 sunny days in Oslo"
+    shown = subprocess.run(listing, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "forecast" in shown
+    assert "city: string" in shown
+
+
+def test_the_demo_runs() -> None:
+    command = [sys.executable, "examples/demo.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "speaks 2025-11-25" in done.stdout
+    assert "speaks 2026-07-28" in done.stdout
+    assert "must be at most" in done.stdout

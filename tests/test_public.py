@@ -1,0 +1,69 @@
+"""The public surface: what `clawkit` exports, and that importing it stays cheap."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+
+import clawkit
+from tests.processes import ROOT
+
+DOCUMENTED = {
+    "ClawError",
+    "SdkMcpServer",
+    "SdkMcpServerImpl",
+    "SdkMcpServerRegistry",
+    "SdkMcpTool",
+    "ToolContent",
+    "ToolHandler",
+    "ToolResult",
+    "claw_tool",
+}
+
+
+def test_everything_in_all_can_be_imported() -> None:
+    for name in clawkit.__all__:
+        assert getattr(clawkit, name) is not None
+
+
+def test_the_documented_names_are_exported() -> None:
+    assert set(clawkit.__all__) >= DOCUMENTED
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    assert not hasattr(clawkit, "nothing_of_the_kind")
+
+
+def test_the_version_is_the_one_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert clawkit.__version__ == project["version"]
+
+
+def test_an_error_of_the_document_is_reached_through_the_root() -> None:
+    error = clawkit.ClawError.ToolExecution("URL cannot be empty")
+    assert isinstance(error, clawkit.ClawError)
+    assert str(error) == "URL cannot be empty"
+
+
+def test_a_server_up_to_its_tool_list_loads_no_event_loop_and_no_http() -> None:
+    script = """
+import sys
+from clawkit import SdkMcpServerImpl, claw_tool
+from clawkit.wire.session import Session
+
+@claw_tool
+async def add(a: int, b: int) -> int:
+    return a + b
+
+server = SdkMcpServerImpl("s", "1")
+server.register_tool(add)
+for method in ("initialize", "tools/list"):
+    assert "result" in server.begin({"jsonrpc": "2.0", "id": 1, "method": method}, Session())
+heavy = {"asyncio", "starlette", "uvicorn", "pydantic", "mcp", "typer", "rich", "logging"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
