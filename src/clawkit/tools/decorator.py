@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ClawTool(Generic[F]):
-    """What the decorator leaves in the function's place: calling it gives the tool, `fn` is the function."""
+    """What stands in the function's place: calling it gives the tool, `fn` is the function."""
 
     def __init__(self, tool: FunctionTool, fn: F) -> None:
         self.tool = tool
@@ -26,10 +26,11 @@ class ClawTool(Generic[F]):
     def __call__(self) -> FunctionTool:
         return self.tool
 
-    def __get__(self, instance: object, owner: type | None = None) -> ClawTool[F]:
+    def __get__(self, instance: object, owner: type | None = None) -> ClawTool[Any]:
         if instance is None:
             return self
-        return ClawTool(self.tool.bound_to(instance), self.fn.__get__(instance, owner))
+        bound = self.tool.bound_to(instance)
+        return ClawTool(bound, bound.fn)
 
     def __repr__(self) -> str:
         return f"<claw_tool {self.tool.name}>"

@@ -34,8 +34,18 @@ class Definitions:
     def define(self, kind: type, name: str, describe: Callable[[], Schema]) -> Schema:
         """A reference to the schema of `kind`, described at its first use."""
         if kind not in self._names:
-            self._names[kind] = self._reserve(re.sub(r"[^a-zA-Z0-9._-]+", "_", name).strip("_"))
+            self._names[kind] = self._reserve(_clean(name))
             self.schemas[self._names[kind]] = describe()
+        return {"$ref": _reference(self._names[kind])}
+
+    def include(self, kind: type, name: str, schema: Schema) -> Schema:
+        """A reference to the schema of `kind`, made elsewhere, perhaps for others too."""
+        if kind not in self._names:
+            name, adopted = _clean(name), self.adopt(schema)
+            if self.schemas.get(name) != adopted:
+                name = self._reserve(name)
+                self.schemas[name] = adopted
+            self._names[kind] = name
         return {"$ref": _reference(self._names[kind])}
 
     def adopt(self, schema: Schema) -> Schema:
@@ -81,6 +91,10 @@ def without_null(schema: Schema) -> Schema:
         return schema
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     return {**others[0], **rest} if len(others) == 1 else {"anyOf": others, **rest}
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9._-]+", "_", name).strip("_")
 
 
 def _reference(name: str) -> str:

@@ -18,7 +18,7 @@ _VARIABLE = re.compile(r"\{([+]?)(\w+)(\*?)\}")
 
 
 class FunctionResource:
-    """One URI; the function returns its text, bytes, `Media`, or any value to be written as JSON."""
+    """One URI; the function returns text, bytes, `Media`, or a value to be written as JSON."""
 
     def __init__(self, uri: str, function: Callable[..., Any], definition: dict[str, Any]) -> None:
         self.uri = uri
@@ -61,7 +61,7 @@ class FunctionTemplate:
 
 
 def compile_template(template: str) -> re.Pattern[str]:
-    """A pattern for the URIs of a template; `{name}` stops at a slash, `{+name}` and `{name*}` do not."""
+    """A pattern for a template: `{name}` stops at a slash, `{+name}` and `{name*}` do not."""
     parts: list[str] = []
     end = 0
     for found in _VARIABLE.finditer(template):
@@ -80,6 +80,4 @@ def _contents(uri: str, value: Any, mime_type: str | None) -> list[dict[str, Any
         return [contents(uri, value.data, value.mime_type)]
     if isinstance(value, str | bytes):
         return [contents(uri, value, mime_type)]
-    if isinstance(value, list) and value and all(isinstance(v, dict) and "uri" in v for v in value):  # pyright: ignore
-        return value  # pyright: ignore[reportUnknownVariableType]
     return [contents(uri, to_json(value).decode(), mime_type or "application/json")]

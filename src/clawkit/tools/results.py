@@ -36,7 +36,7 @@ class ToolContent(msgspec.Struct, frozen=True):
 
     @classmethod
     def link(cls, uri: str, name: str, **fields: Any) -> ToolContent:
-        """A resource that the client may read; `fields` are `title`, `description`, `mimeType`, …"""
+        """A resource that the client may read; `fields` are `title`, `mimeType` and the like."""
         return cls({"type": "resource_link", "uri": uri, "name": name, **fields})
 
     def annotated(self, **annotations: Any) -> ToolContent:

@@ -22,7 +22,7 @@ class SdkMcpServerImpl(Server):
     def register_tool(self, tool: SdkMcpTool | ClawTool[Any]) -> None:
         """Offer a tool; a second one of the same name takes its place."""
         if isinstance(tool, ClawTool):
-            tool = cast("ClawTool[Any]", tool).tool
+            tool = tool.tool
         if not isinstance(tool, SdkMcpTool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SchemaError(f"register_tool needs a tool; decorate {tool!r} with @claw_tool")
         self.add_tool(tool)

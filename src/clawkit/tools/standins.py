@@ -153,12 +153,13 @@ def model(kind: Any) -> StandIn:
     def describe(defs: Definitions) -> Schema:
         if "properties" not in schema:
             return defs.adopt(schema)
-        return defs.define(made, name, lambda: defs.adopt(schema))
+        return defs.include(made, name, schema)
 
     made = stand_in(name, decode, describe)
+    root = schema.get("$defs", {}).get(schema.get("$ref", "").removeprefix("#/$defs/"), schema)
     made.keys = {
         key: tuple(part.get("enum", [part["const"]] if "const" in part else ()))
-        for key, part in schema.get("properties", {}).items()
+        for key, part in root.get("properties", {}).items()
     }
     return made
 

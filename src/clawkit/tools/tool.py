@@ -168,22 +168,19 @@ class FunctionTool(SdkMcpTool):
             kwargs[self._signature.injected] = context
         if self._awaits:
             return await self.fn(**kwargs)
-        value = await context.run_in_thread(self.fn, kwargs)
-        return await value if isinstance(value, Awaitable) else value
+        return await context.run_in_thread(self.fn, kwargs)
 
 
 def _runner(handler: Any) -> Callable[[dict[str, Any], Context], Awaitable[Any]]:
     """One way to call any handler: an object with `call`, or a coroutine function."""
-    call: Any = getattr(handler, "call", handler)
+    from inspect import signature
+
+    call: Callable[..., Awaitable[Any]] = getattr(handler, "call", handler)
     if not callable(call):
         raise SchemaError(f"a handler needs an async `call` method, and {handler!r} has none")
-    takes = getattr(call, "__code__", None) or getattr(type(call).__call__, "__code__", None)
-    positional = takes.co_argcount - hasattr(call, "__self__") if takes is not None else 1
-
-    async def run(arguments: dict[str, Any], context: Context) -> Any:
-        return await (call(arguments, context) if positional > 1 else call(arguments))
-
-    return run
+    if len(signature(call).parameters) > 1:
+        return call
+    return lambda arguments, _: call(arguments)
 
 
 def _is_async(function: Any) -> bool:

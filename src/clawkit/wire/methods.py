@@ -12,6 +12,7 @@ import msgspec
 
 from clawkit.errors import (
     InvalidParamsError,
+    MethodNotFoundError,
     MissingCapabilityError,
     ResourceNotFoundError,
 )
@@ -49,7 +50,9 @@ def initialize(server: Server, request: Request) -> dict[str, Any]:
         server.hub.join(session, session.send)
     result: dict[str, Any] = {
         "protocolVersion": version,
-        "capabilities": server.capabilities(modern=False, notices=session.notices),
+        "capabilities": server.capabilities(
+            modern=False, notices=session.notices, subscribe=session.send is not None
+        ),
         "serverInfo": server.info,
     }
     if server.instructions:
@@ -58,9 +61,10 @@ def initialize(server: Server, request: Request) -> dict[str, Any]:
 
 
 def discover(server: Server, request: Request) -> dict[str, Any]:
+    reachable = request.send is not None
     result: dict[str, Any] = {
         "supportedVersions": [MODERN],
-        "capabilities": server.capabilities(modern=True, notices=request.send is not None),
+        "capabilities": server.capabilities(modern=True, notices=reachable, subscribe=reachable),
     }
     if server.instructions:
         result["instructions"] = server.instructions
@@ -96,6 +100,8 @@ def list_prompts(server: Server, request: Request) -> dict[str, Any]:
 
 
 def subscribe(_server: Server, request: Request) -> dict[str, Any]:
+    if request.session.send is None:
+        raise MethodNotFoundError("Method not found: subscriptions need a session")
     request.session.subscribed.add(_string(request.params, "uri"))
     return {}
 

@@ -148,13 +148,13 @@ class Server:
             found.add("tasks")
         return found
 
-    def capabilities(self, *, modern: bool, notices: bool) -> dict[str, Any]:
-        """The capabilities to declare; change notices only where they can be delivered."""
+    def capabilities(self, *, modern: bool, notices: bool, subscribe: bool) -> dict[str, Any]:
+        """The capabilities to declare: notices and subscriptions only where they can be kept."""
         features = self.features()
         changes: dict[str, Any] = {"listChanged": True} if notices else {}
         found: dict[str, Any] = {"tools": dict(changes)}
         if "resources" in features:
-            found["resources"] = {**changes, **({"subscribe": True} if notices else {})}
+            found["resources"] = {**changes, **({"subscribe": True} if subscribe else {})}
         if "prompts" in features:
             found["prompts"] = dict(changes)
         if "completions" in features:

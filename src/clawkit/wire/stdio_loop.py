@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
+import signal
 import threading
 from collections.abc import Coroutine
 from typing import Any
@@ -93,6 +95,8 @@ class _LoopDoor:
         connection.deliver = self.send
 
     async def serve(self, first: Work, rest: list[bytes | None], *, ended: bool) -> None:
+        with contextlib.suppress(NotImplementedError, ValueError):
+            self._loop.add_signal_handler(signal.SIGTERM, self._break)
         self._start(first, 0)
         self._take(rest)
         if not ended:

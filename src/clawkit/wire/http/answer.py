@@ -91,8 +91,15 @@ class Answer:
     """Runs the work behind one POST and writes whatever it says."""
 
     def __init__(
-        self, receive: Receive, send: SendAsgi, outbox: Outbox, *, may_stream: bool
+        self,
+        receive: Receive,
+        send: SendAsgi,
+        outbox: Outbox,
+        *,
+        may_stream: bool,
+        on_leave: Callable[[], None],
     ) -> None:
+        self._on_leave = on_leave
         self._receive = receive
         self._send = send
         self._outbox = outbox
@@ -108,7 +115,7 @@ class Answer:
     ) -> None:
         work.add_done_callback(lambda _: self._outbox.wake())
         loop = asyncio.get_running_loop()
-        watch = loop.call_later(WATCH_AFTER, self._watch, work)
+        watch = loop.call_later(WATCH_AFTER, self._watch)
         try:
             await self._outbox.wait(STREAM_AFTER if self._may_stream else None)
             if not work.done() and self._may_stream:
@@ -141,13 +148,13 @@ class Answer:
             await send_event(self._send, reply)
         await close_stream(self._send)
 
-    def _watch(self, work: asyncio.Task[Message | None]) -> None:
-        """Slow work is worth a look at the connection: a client that leaves cancels it."""
-        self._watcher = asyncio.get_running_loop().create_task(self._until_gone(work))
+    def _watch(self) -> None:
+        """Slow work is worth a look at the connection: the client may leave."""
+        self._watcher = asyncio.get_running_loop().create_task(self._until_gone())
 
-    async def _until_gone(self, work: asyncio.Task[Message | None]) -> None:
+    async def _until_gone(self) -> None:
         await disconnected(self._receive)
-        work.cancel()
+        self._on_leave()
 
 
 async def disconnected(receive: Receive) -> None:

@@ -189,7 +189,13 @@ class Endpoint:
 
         if isinstance(reply, Coroutine):
             work = asyncio.get_running_loop().create_task(reply)
-            answer = Answer(receive, send, outbox, may_stream=streams)
+
+            def on_leave() -> None:
+                # In a legacy session a lost connection does not mean that the work is unwanted.
+                if modern or session.id is None:
+                    session.cancel(message["id"])
+
+            answer = Answer(receive, send, outbox, may_stream=streams, on_leave=on_leave)
             await answer.give(work, message["id"], status, extra)
         elif reply is not None:
             await respond(send, status(reply), jsonrpc.encode_reply(reply), extra)
