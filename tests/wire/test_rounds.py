@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from clawkit import Context, SdkMcpServerImpl
+from clawkit.errors import SchemaError
 from clawkit.wire import questions
 from clawkit.wire.session import Principal
 from tests.wire.modern import ModernClient
@@ -227,3 +228,30 @@ async def test_a_tool_that_needs_approval_runs_only_when_the_person_agrees(
             inputResponses={"approval": {"action": action}},
         )
         assert done["content"][0]["text"] == text
+
+
+async def test_a_form_made_from_a_class_has_only_what_forms_allow() -> None:
+    @dataclass
+    class Order:
+        size: Literal["small", "large"]
+        count: int = 1
+        note: str | None = None
+
+    @dataclass
+    class Nested:
+        inside: Size
+
+    form, _ = questions.form_schema(Order)
+    assert form == {
+        "type": "object",
+        "properties": {
+            "size": {"type": "string", "enum": ["large", "small"]},
+            "count": {"type": "integer", "default": 1},
+            "note": {"type": "string"},
+        },
+        "required": ["size"],
+    }
+    with pytest.raises(SchemaError, match=r"Nested\.inside"):
+        questions.form_schema(Nested)
+    with pytest.raises(SchemaError, match="class with fields"):
+        questions.form_schema(int)

@@ -173,3 +173,18 @@ def test_ended_tasks_are_dropped_when_their_time_has_passed_or_there_are_too_man
     ]
     store.save(TaskRecord("old", None, 0.0, 0.0, status="completed", ttl_ms=1))
     assert store.load("old") is None
+
+
+async def test_a_task_that_ends_at_once_is_still_announced_as_working(
+    server: SdkMcpServerImpl, client: ModernClient
+) -> None:
+    @server.tool(task="required", task_after=None)
+    async def hurry(context: Context) -> str:
+        await context.become_task()
+        return "there"
+
+    created = await client.call("hurry")
+    assert created["status"] == "working"
+    assert "result" not in created
+    done = await until(client, created["taskId"], "completed")
+    assert done["result"]["content"][0]["text"] == "there"

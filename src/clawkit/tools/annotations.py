@@ -25,8 +25,8 @@ from clawkit.tools.kinds import (
     MAPPINGS,
     SETS,
     UNIONS,
-    objection,
     is_hashable,
+    objection,
     type_name,
 )
 from clawkit.tools.problems import Misfit

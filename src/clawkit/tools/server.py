@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from clawkit.errors import SchemaError
 from clawkit.tools.decorator import ClawTool, claw_tool
@@ -34,6 +34,10 @@ class SdkMcpServerImpl(Server):
         """The definitions that `tools/list` shows."""
         return [tool.definition for tool in self.tools.values()]
 
+    @overload
+    def tool(self, function: F, /) -> ClawTool[F]: ...
+    @overload
+    def tool(self, function: None = None, /, **options: Any) -> Callable[[F], ClawTool[F]]: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Decorator: `claw_tool` and `register_tool` in one."""
 
@@ -90,6 +94,19 @@ class SdkMcpServerImpl(Server):
         from clawkit.wire.stdio import serve_stdio
 
         serve_stdio(self)
+
+    def serve_http(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        on_ready: Callable[[str], None] | None = None,
+        **options: Any,
+    ) -> None:
+        """Serve HTTP until interrupted; `on_ready` gets the address, `options` are `http_app`'s."""
+        from clawkit.wire.http.serving import serve_http
+
+        serve_http(self, host, port, on_ready=on_ready, **options)
 
     def http_app(self, **options: Any) -> Starlette:
         """An ASGI app that serves this server at `/mcp`; see `clawkit.wire.http.http_app`."""

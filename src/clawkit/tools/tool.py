@@ -13,6 +13,7 @@ from clawkit.tools.results import ToolResult, to_structured, to_wire
 from clawkit.tools.signature import Signature
 from clawkit.wire.context import Context
 from clawkit.wire.features import TaskUse
+from clawkit.wire.jsonrpc import as_object
 
 
 @runtime_checkable
@@ -196,8 +197,9 @@ def _headers(
 ) -> list[tuple[str, tuple[str, ...]]]:
     """The arguments that HTTP clients mirror into headers, by the schema's `x-mcp-header`."""
     found: list[tuple[str, tuple[str, ...]]] = []
-    for name, part in cast("dict[str, Any]", schema.get("properties", {})).items():
+    for name, value in cast("dict[str, Any]", schema.get("properties", {})).items():
         here = (*path, name)
+        part = as_object(value) or {}
         if "x-mcp-header" in part:
             found.append((f"mcp-param-{part['x-mcp-header']}".lower(), here))
         if part.get("type") == "object":

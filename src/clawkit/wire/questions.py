@@ -96,8 +96,30 @@ def form_schema(schema: Any) -> tuple[dict[str, Any], Any]:
     form = components.get(shown.get("$ref", "").rpartition("/")[2], shown)
     if form.get("type") != "object":
         raise SchemaError(f"elicit: {schema!r} is not a class with fields")
-    keep = {k: form[k] for k in ("type", "properties", "required") if k in form}
-    return keep, schema
+    fields = {
+        name: _form_field(part, f"{schema.__name__}.{name}", components)
+        for name, part in form["properties"].items()
+    }
+    found: dict[str, Any] = {"type": "object", "properties": fields}
+    if form.get("required"):
+        found["required"] = form["required"]
+    return found, schema
+
+
+def _form_field(part: dict[str, Any], where: str, components: dict[str, Any]) -> dict[str, Any]:
+    """One field as forms allow it: a string, number, boolean or choice, and never null."""
+    if "$ref" in part:
+        part = components[part["$ref"].rpartition("/")[2]]
+    if "anyOf" in part:
+        others = [option for option in part["anyOf"] if option.get("type") != "null"]
+        if len(others) == 1:
+            rest = {k: v for k, v in part.items() if k != "anyOf" and v is not None}
+            return _form_field({**others[0], **rest}, where, components)
+    if all(isinstance(choice, str) for choice in part.get("enum", [None])):
+        part = {"type": "string", **part}
+    if part.get("type") not in ("string", "number", "integer", "boolean"):
+        raise SchemaError(f"elicit: {where} must be a string, number, boolean or choice of strings")
+    return part
 
 
 def _reader(field: str) -> Callable[[Any], Any]:

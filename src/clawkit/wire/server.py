@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawkit.errors import (
     InternalError,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from clawkit.wire.tasks import Tasks, TaskStore
     from clawkit.wire.threads import Workers
 
+Item = TypeVar("Item")
 Reply = Message | None | Coroutine[Any, Any, Message | None]
 """An answer, no answer, or a coroutine that has one: only then is an event loop needed."""
 
@@ -97,34 +98,40 @@ class Server:
 
         return Workers((self._limits or Limits()).threads)
 
+    # What is offered is replaced, never changed in place: a worker thread may add a tool while
+    # the event loop lists them.
+
     def add_tool(self, tool: Tool) -> None:
         """Offer a tool; one of the same name is replaced."""
-        self.tools[tool.name] = tool
+        self.tools = {**self.tools, tool.name: tool}
         self.hub.list_changed("tools")
 
     def remove_tool(self, name: str) -> None:
-        if self.tools.pop(name, None) is not None:
+        if name in self.tools:
+            self.tools = _without(self.tools, name)
             self.hub.list_changed("tools")
 
     def add_resource(self, resource: Resource) -> None:
-        self.resources[resource.uri] = resource
+        self.resources = {**self.resources, resource.uri: resource}
         self.hub.list_changed("resources")
 
     def add_template(self, template: ResourceTemplate) -> None:
-        self.templates[template.uri_template] = template
+        self.templates = {**self.templates, template.uri_template: template}
         self.hub.list_changed("resources")
 
     def remove_resource(self, uri: str) -> None:
-        found = self.resources.pop(uri, None) or self.templates.pop(uri, None)
-        if found is not None:
+        if uri in self.resources or uri in self.templates:
+            self.resources = _without(self.resources, uri)
+            self.templates = _without(self.templates, uri)
             self.hub.list_changed("resources")
 
     def add_prompt(self, prompt: Prompt) -> None:
-        self.prompts[prompt.name] = prompt
+        self.prompts = {**self.prompts, prompt.name: prompt}
         self.hub.list_changed("prompts")
 
     def remove_prompt(self, name: str) -> None:
-        if self.prompts.pop(name, None) is not None:
+        if name in self.prompts:
+            self.prompts = _without(self.prompts, name)
             self.hub.list_changed("prompts")
 
     def add_completer(self, key: str, completer: Completer) -> None:
@@ -182,8 +189,8 @@ class Server:
                 return jsonrpc.success(request.id, self._dress(request, route, result))
             if request.id in session.running:
                 raise InvalidRequestError(f"Invalid request: id {request.id!r} is already in use")
-        except ProtocolError as error:
-            return jsonrpc.failure(message["id"], error)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return jsonrpc.failure(message["id"], _protocol_error(method, error))
         running = Running(None)
         if session.remembers:
             session.running[request.id] = running
@@ -247,17 +254,12 @@ class Server:
             return jsonrpc.success(request.id, self._dress(request, route, result))
         except InputRequired as stop:
             return jsonrpc.success(request.id, input_required(self, request, stop))
-        except ProtocolError as error:
-            return jsonrpc.failure(request.id, error)
         except asyncio.CancelledError:
             if running.cancelled:
                 return None
             raise
-        except Exception:
-            import logging
-
-            logging.getLogger("clawkit.wire").exception("%s failed", request.method)
-            return jsonrpc.failure(request.id, InternalError("Internal error"))
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return jsonrpc.failure(request.id, _protocol_error(request.method, error))
         finally:
             request.session.running.pop(request.id, None)
 
@@ -276,3 +278,17 @@ class Server:
             request_id = params.get("requestId")
             if jsonrpc.valid_id(request_id):
                 session.cancel(request_id)  # pyright: ignore[reportArgumentType]
+
+
+def _without(items: dict[str, Item], key: str) -> dict[str, Item]:
+    return {name: item for name, item in items.items() if name != key}
+
+
+def _protocol_error(method: str, error: Exception) -> ProtocolError:
+    """What the client is told: an error that was meant for it, or only that there was one."""
+    if isinstance(error, ProtocolError):
+        return error
+    import logging
+
+    logging.getLogger("clawkit.wire").error("%s failed", method, exc_info=error)
+    return InternalError("Internal error")

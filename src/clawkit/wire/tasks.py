@@ -103,7 +103,7 @@ class TaskHandle:
         self.record = TaskRecord(
             secrets.token_urlsafe(24), principal.id if principal else None, now, now
         )
-        self.promotion: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.promotion: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._tasks = tasks
         self._running = running
         self._work: asyncio.Task[dict[str, Any]] = task
@@ -124,7 +124,7 @@ class TaskHandle:
             return
         self._tasks.add(self)
         self._work.add_done_callback(self._ended)
-        self.promotion.set_result(None)
+        self.promotion.set_result(self.record.to_wire())
 
     def describe(self, message: str) -> None:
         self._change(self.record.status, message)
@@ -220,7 +220,7 @@ class Tasks:
             task.cancel()
             raise
         if handle.promoted:
-            return {"resultType": "task", **handle.record.to_wire()}
+            return {"resultType": "task", **handle.promotion.result()}
         return task.result()
 
     def add(self, handle: TaskHandle) -> None:

@@ -109,7 +109,10 @@ class Endpoint:
         self._authenticate = authenticate
 
     async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
-        headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1").strip(" \t")
+            for name, value in scope["headers"]
+        }
         message: Message | None = None
         try:
             reason = self._origins.refuse(headers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -35,16 +35,16 @@ def serve_http(
     host: str = "127.0.0.1",
     port: int = 0,
     *,
-    sessions: bool = False,
     on_ready: Callable[[str], None] | None = None,
+    **options: Any,
 ) -> None:
-    """Serve `server` at `http://host:port/mcp` until the process is interrupted."""
+    """Serve `server` at `http://host:port/mcp` until interrupted; `options` are `http_app`'s."""
     listening = _listen(host, port)
     address = listening.getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
     local = address[0] in ("127.0.0.1", "::1")
-    hosts = (*LOOPBACK, shown) if local else None
-    app = http_app(server, sessions=sessions, hosts=hosts)
+    options.setdefault("hosts", (*LOOPBACK, shown) if local else None)
+    app = http_app(server, **options)
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -52,7 +52,7 @@ def serve_http(
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     if on_ready is not None:
-        on_ready(f"http://{shown}:{address[1]}/mcp")
+        on_ready(f"http://{shown}:{address[1]}{options.get('path', '/mcp')}")
     _Uvicorn(config, server).run(sockets=[listening])
 
 
