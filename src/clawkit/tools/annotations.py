@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Callable
 from enum import Enum
-from pathlib import PurePath
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 import msgspec
 
 from clawkit.errors import SchemaError
 from clawkit.tools.casting import boxed, shape, unboxed
-from clawkit.tools.constraints import Notes, is_foreign, read_notes
+from clawkit.tools.constraints import (
+    Notes,
+    has_limits_in_union,
+    is_foreign,
+    is_pydantics,
+    read_notes,
+)
 from clawkit.tools.definitions import Definitions, Schema
 from clawkit.tools.kinds import (
     CONTAINERS,
@@ -26,6 +31,7 @@ from clawkit.tools.kinds import (
     SETS,
     UNIONS,
     is_hashable,
+    is_path,
     objection,
     type_name,
 )
@@ -106,15 +112,18 @@ class AnnotationReader:
             raise self._refusal(problem)
 
     def _annotated(self, base: Any, metadata: tuple[Any, ...]) -> Any:
-        if any(hasattr(item, "__get_pydantic_core_schema__") for item in metadata):
-            self._native = False
-            return self._made(base, lambda: model(Annotated[base, *metadata]))
+        validated = any(hasattr(item, "__get_pydantic_core_schema__") for item in metadata)
+        ours = [item for item in metadata if not (validated and is_pydantics(item))]
         try:
-            notes = read_notes(metadata)
+            notes = read_notes(ours)
             self._native = self._native and not any(map(is_foreign, metadata))
         except ValueError as error:
             raise self._refusal(f"{type_name(base)}: {error}") from None
-        careful = self._careful(base)
+        if validated:
+            self._native = False
+            careful = self._made(base, lambda: model(Annotated[base, *metadata]))
+        else:
+            careful = self._careful(base)
         if notes.limits is not None:
             careful = self._limited(base, careful, notes)
         return careful if notes.words is None else Annotated[careful, notes.words]
@@ -137,6 +146,9 @@ class AnnotationReader:
     def _union(self, members: tuple[Any, ...]) -> Any:
         present = [self._careful(member) for member in members]
         whole: Any = Union[tuple(present)]  # noqa: UP007
+        if has_limits_in_union(whole):
+            self._native = False
+            return choice(present)
         return whole if objection(whole) is None else choice(present)
 
     def _container(self, kind: Any, origin: Any) -> Any:
@@ -191,15 +203,15 @@ class AnnotationReader:
             ) from None
         if record is not None:
             return self._record(kind, record)
-        if isinstance(kind, type) and issubclass(kind, Enum):
-            self._native = self._native and objection(kind) is None
-            return self._made(kind, lambda: members_of(kind))
-        if isinstance(kind, type) and issubclass(kind, PurePath):
+        if is_path(kind):
             self._native = False
             return from_string(kind, format="path")
         if origin is abc.Iterable and get_args(kind):
             self._native = False
             return self._careful(list[get_args(kind)[0]])
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            self._native = self._native and objection(kind) is None
+            return self._made(kind, lambda: members_of(kind))
         raise self._refusal(f"{type_name(kind)} cannot be described as JSON Schema; {_ADVICE}")
 
     def _record(self, kind: Any, record: Record) -> StandIn:

@@ -7,7 +7,8 @@ Everything is read by the names of its attributes, which our `Field`, `msgspec.M
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -44,6 +45,30 @@ def is_foreign(item: Any) -> bool:
         return False
     notes = read_notes([item])
     return notes.limits is not None or notes.words is not None
+
+
+def has_limits_in_union(kind: Any) -> bool:
+    """Whether a type is a union of several, beside None, of which one has limits.
+
+    msgspec must not see it: up to 0.22 it reads the limits of such a union from the wrong places
+    in memory, and may crash, as with `tuple[int, str] | Annotated[int, Meta(ge=0)]`.
+    """
+    members = [member for member in get_args(kind) if member is not NoneType]
+    return (
+        get_origin(kind) in (Union, UnionType)
+        and len(members) > 1
+        and any(map(_has_limits, members))
+    )
+
+
+def _has_limits(kind: Any) -> bool:
+    return get_origin(kind) is Annotated and read_notes(kind.__metadata__).limits is not None
+
+
+def is_pydantics(item: Any) -> bool:
+    """Whether pydantic obeys this piece of metadata by itself."""
+    home = type(item).__module__.partition(".")[0]
+    return home in ("pydantic", "pydantic_core", "annotated_types")
 
 
 def _read(item: Any, limits: dict[str, Any], words: dict[str, Any]) -> None:

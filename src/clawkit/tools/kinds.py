@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import sys
 import uuid
 from collections import abc
 from types import NoneType, UnionType
@@ -59,6 +60,12 @@ def is_optional(annotation: Any) -> bool:
     if origin is Annotated:
         return is_optional(annotation.__origin__)
     return origin in UNIONS and NoneType in get_args(annotation)
+
+
+def is_path(kind: Any) -> bool:
+    """Whether a type is one of `pathlib`, which somebody who names it has imported."""
+    pathlib = sys.modules.get("pathlib")
+    return pathlib is not None and isinstance(kind, type) and issubclass(kind, pathlib.PurePath)
 
 
 def type_name(kind: Any) -> str:

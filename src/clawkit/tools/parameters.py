@@ -43,7 +43,7 @@ class Callee(msgspec.Struct, frozen=True):
     returns: Any
 
     def where(self, parameter: str) -> str:
-        return f"{self.name}(): parameter `{parameter}`"
+        return _where(self.name, parameter)
 
 
 def read_callee(fn: Callable[..., Any], inject: type | None) -> Callee:
@@ -58,7 +58,7 @@ def read_callee(fn: Callable[..., Any], inject: type | None) -> Callee:
     scope = scope_of(function, **({inject.__name__: inject} if inject else {}))
     try:
         signature = inspect.signature(fn)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, NameError) as error:
         raise SchemaError(f"{name}(): its parameters cannot be read: {error}") from None
     listed = list(signature.parameters.values())
     reserved = _settled(fn)
@@ -98,7 +98,7 @@ def resolve(annotation: Any, scope: Scope, where: str) -> Any:
 
 
 def _read(item: inspect.Parameter, scope: Scope, function: str) -> Parameter:
-    where = f"{function}(): parameter `{item.name}`"
+    where = _where(function, item.name)
     if item.kind is item.POSITIONAL_ONLY:
         raise SchemaError(f"{where} is positional-only; remove the `/` from the signature")
     if item.kind is item.VAR_POSITIONAL:
@@ -109,12 +109,16 @@ def _read(item: inspect.Parameter, scope: Scope, function: str) -> Parameter:
         raise SchemaError(f"{where} has no type; annotate it, e.g. `{item.name}: int`")
     annotation = resolve(item.annotation, scope, where)
     default = NODEFAULT if item.default is _EMPTY else item.default
-    if isinstance(default, Field) or hasattr(default, "is_required"):
+    if isinstance(default, Field) or type(default).__name__ == "FieldInfo":
         annotation = Annotated[annotation, default]
         default = _default_in(default)
     if default is None:
         annotation = Optional[annotation]  # noqa: UP045
     return Parameter(item.name, annotation, default)
+
+
+def _where(function: str, parameter: str) -> str:
+    return f"{function}(): parameter `{parameter}`"
 
 
 def _default_in(field: Any) -> Any:

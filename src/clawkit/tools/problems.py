@@ -61,14 +61,15 @@ class Misfit(ValueError):
 def misfit_of(error: msgspec.ValidationError) -> Misfit:
     """What msgspec found, in our words."""
     text, cause = str(error), error.__cause__
-    if isinstance(cause, Misfit):
-        return cause.under(_path(text[len(str(cause)) :]))
+    if cause is not None:
+        raised = (
+            cause if isinstance(cause, Misfit) else Misfit("", one_line(str(cause)) or "refused")
+        )
+        return raised.under(_path(text[len(str(cause)) :]))
     said, at, place = text.rpartition(" - at `")
     if not at:
         said, place = place, ""
     path = _path(at + place)
-    if cause is not None and said == str(cause):
-        return Misfit(path, one_line(said))
     if missing := re.match(r"Object missing required field `(.*)`$", said):
         return Misfit(f"{path}.{missing[1]}", "missing required field")
     prefix = "a key of it: " if place.startswith("key` in `") else ""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from inspect import cleandoc
 from typing import (
     Any,
-    ClassVar,
     Final,
     Literal,
     NotRequired,
@@ -80,30 +79,34 @@ def read_record(kind: Any, scope: Scope) -> Record | None:
     origin: Any = get_origin(kind) or kind
     if not isinstance(origin, type):
         return None
-    for reads, read in _READERS:
-        if hasattr(origin, reads):
+    for mark, read in _READERS:
+        if hasattr(origin, mark):
             record = read(origin, scope.hints(kind))
             return msgspec.structs.replace(record, name=_name(kind, origin), doc=_doc(origin))
     return None
 
 
 def _read_dataclass(cls: Any, hints: dict[str, Any]) -> Record:
-    from dataclasses import MISSING
+    from dataclasses import MISSING, InitVar, fields
 
-    def field(name: str, declared: Any) -> RecordField:
+    def field(declared: Any) -> RecordField:
+        name = declared.name
         default = NODEFAULT if declared.default is MISSING else declared.default
         factory = None if declared.default_factory is MISSING else declared.default_factory
         return RecordField(name, name, _bare(hints[name]), default, factory)
 
-    fields = [
-        field(name, declared)
-        for name, declared in cls.__dataclass_fields__.items()
-        if declared.init and get_origin(hints[name]) is not ClassVar
-    ]
+    every = cls.__dataclass_fields__.values()
+    passed = [f for f in every if isinstance(hints[f.name], InitVar)]
+    kept = fields(cls)
     # msgspec sets the fields without calling `__init__`, which matters if it was written by hand.
-    generated = cls.__init__.__code__.co_filename == "<string>"
-    native = generated and all(declared.init for declared in cls.__dataclass_fields__.values())
-    return Record("", fields, lambda values: cls(**values), native=native)
+    code = getattr(cls.__init__, "__code__", None)
+    generated = code is None or code.co_filename == "<string>"
+    return Record(
+        "",
+        [field(declared) for declared in (*passed, *kept) if declared.init],
+        lambda values: cls(**values),
+        native=generated and all(declared.init for declared in kept),
+    )
 
 
 def _read_struct(cls: Any, hints: dict[str, Any]) -> Record:

@@ -62,8 +62,9 @@ class Signature(msgspec.Struct, frozen=True, eq=False, kw_only=True):
             try:
                 found[name] = converter.convert(value)
             except InvalidArgumentsError as error:
-                inside = error.argument if error.argument.startswith("[") else f".{error.argument}"
-                raise InvalidArgumentsError(f"{name}{inside}".rstrip("."), error.problem) from None
+                dot = "." if error.argument and not error.argument.startswith("[") else ""
+                where = f"{name}{dot}{error.argument}"
+                raise InvalidArgumentsError(where, error.problem) from None
         return found
 
     def _refusal(self, arguments: Any, misfit: Misfit) -> InvalidArgumentsError:

@@ -255,7 +255,8 @@ class Server:
         except InputRequired as stop:
             return jsonrpc.success(request.id, input_required(self, request, stop))
         except asyncio.CancelledError:
-            if running.cancelled:
+            if running.cancelled and running.task is not None:
+                running.task.uncancel()
                 return None
             raise
         except Exception as error:  # noqa: BLE001 - every request gets an answer

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from clawkit.wire import jsonrpc
-from clawkit.wire.jsonrpc import Message
+from clawkit.wire.jsonrpc import Message, RequestId
 
 Asgi = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Asgi]]
@@ -54,22 +54,19 @@ class Outbox:
             self._loop.call_soon_threadsafe(self.put, message)
         elif len(self._messages) < _BACKLOG or "id" in message:
             self._messages.append(message)
-            self.wake()
+            self._wake()
 
     def close(self) -> None:
         self.closed = True
-        self.wake()
+        self._wake()
 
-    def wake(self) -> None:
+    def _wake(self) -> None:
         if not self._changed.done():
             self._changed.set_result(None)
 
-    async def wait(self, seconds: float | None = None) -> None:
+    async def wait(self, seconds: float) -> None:
         """Until there is a message, the end, or `seconds` have passed."""
-        if seconds is None:
-            await self._changed
-            return
-        timer = self._loop.call_later(seconds, self.wake)
+        timer = self._loop.call_later(seconds, self._wake)
         try:
             await self._changed
         finally:
@@ -88,73 +85,79 @@ class Outbox:
 
 
 class Answer:
-    """Runs the work behind one POST and writes whatever it says."""
+    """The response to one POST: a stream, once something else than the reply has to be said.
+
+    The work runs in the task of the HTTP request itself; a second task exists only for a stream.
+    """
 
     def __init__(
         self,
         receive: Receive,
         send: SendAsgi,
-        outbox: Outbox,
+        headers: HeaderList,
         *,
         may_stream: bool,
         on_leave: Callable[[], None],
     ) -> None:
-        self._on_leave = on_leave
         self._receive = receive
         self._send = send
-        self._outbox = outbox
+        self._headers = headers
         self._may_stream = may_stream
-        self._watcher: asyncio.Task[None] | None = None
+        self._on_leave = on_leave
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._outbox: Outbox | None = None
+        self._helpers: list[asyncio.Task[None]] = []
+
+    def put(self, message: Message) -> None:
+        """Say something before the reply; safe to call from any thread."""
+        if threading.get_ident() != self._thread:
+            self._loop.call_soon_threadsafe(self.put, message)
+        else:
+            self._stream().put(message)
 
     async def give(
         self,
-        work: asyncio.Task[Message | None],
-        request_id: Any,
+        work: Awaitable[Message | None],
+        request_id: RequestId,
         status: Callable[[Message], int],
-        headers: HeaderList,
     ) -> None:
-        work.add_done_callback(lambda _: self._outbox.wake())
-        loop = asyncio.get_running_loop()
-        watch = loop.call_later(WATCH_AFTER, self._watch)
+        """Wait for the work and write its reply."""
+        timer = self._loop.call_later(WATCH_AFTER, self._watch)
         try:
-            await self._outbox.wait(STREAM_AFTER if self._may_stream else None)
-            if not work.done() and self._may_stream:
-                await self._stream(work, headers)
-                return
             reply = await work or jsonrpc.cancelled(request_id)
-            if not self._outbox.empty and self._may_stream:
-                await self._stream(work, headers)
+            if self._outbox is None:
+                body = jsonrpc.encode_reply(reply)
+                await respond(self._send, status(reply), body, self._headers)
                 return
-            await respond(self._send, status(reply), jsonrpc.encode_reply(reply), headers)
+            self._outbox.put(reply)
+            self._outbox.close()
+            await self._helpers[-1]
         finally:
-            watch.cancel()
-            if self._watcher is not None:
-                self._watcher.cancel()
+            timer.cancel()
+            for helper in self._helpers:
+                helper.cancel()
 
-    async def _stream(self, work: asyncio.Task[Message | None], headers: HeaderList) -> None:
-        await open_stream(self._send, headers)
-        while True:
-            for message in self._outbox.take():
-                await send_event(self._send, message)
-            if work.done():
-                break
-            await self._outbox.wait(KEEP_ALIVE)
-            if self._outbox.empty and not work.done():
-                await keep_alive(self._send)
-        for message in self._outbox.take():
-            await send_event(self._send, message)
-        reply = None if work.cancelled() else work.result()
-        if reply is not None:
-            await send_event(self._send, reply)
-        await close_stream(self._send)
+    def _stream(self) -> Outbox:
+        if self._outbox is None:
+            self._outbox = Outbox()
+            writing = write_stream(self._send, self._outbox, self._headers)
+            self._helpers.append(self._loop.create_task(writing))
+        return self._outbox
 
     def _watch(self) -> None:
-        """Slow work is worth a look at the connection: the client may leave."""
-        self._watcher = asyncio.get_running_loop().create_task(self._until_gone())
+        """Slow work is worth a look at the connection, and a sign of life now and then."""
+        self._helpers.insert(0, self._loop.create_task(self._watch_client()))
 
-    async def _until_gone(self) -> None:
+    async def _watch_client(self) -> None:
+        if self._may_stream:
+            self._loop.call_later(STREAM_AFTER, self._keep_open)
         await disconnected(self._receive)
         self._on_leave()
+
+    def _keep_open(self) -> None:
+        if not self._helpers[0].done():
+            self._stream()
 
 
 async def disconnected(receive: Receive) -> None:
@@ -162,36 +165,26 @@ async def disconnected(receive: Receive) -> None:
         pass
 
 
-async def open_stream(send: SendAsgi, headers: HeaderList) -> None:
+async def write_stream(send: SendAsgi, outbox: Outbox, headers: HeaderList) -> None:
+    """Send what arrives in an outbox as events, until it is closed."""
     await send({"type": "http.response.start", "status": 200, "headers": _EVENTS + headers})
-
-
-async def send_event(send: SendAsgi, message: Message) -> None:
-    body = b"event: message\ndata: " + jsonrpc.encode_reply(message) + b"\n\n"
-    await send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-async def keep_alive(send: SendAsgi) -> None:
-    await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
-
-
-async def close_stream(send: SendAsgi) -> None:
+    while True:
+        for message in outbox.take():
+            body = b"event: message\ndata: " + jsonrpc.encode_reply(message) + b"\n\n"
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+        if outbox.closed and outbox.empty:
+            break
+        await outbox.wait(KEEP_ALIVE)
+        if outbox.empty and not outbox.closed:
+            await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 
-async def stream_outbox(receive: Receive, send: SendAsgi, outbox: Outbox) -> None:
-    """Send what arrives in an outbox until it is closed or the client leaves."""
-    await open_stream(send, [])
+async def write_notices(receive: Receive, send: SendAsgi, outbox: Outbox) -> None:
+    """A stream that lives until the client leaves or the outbox is closed."""
     gone = asyncio.get_running_loop().create_task(disconnected(receive))
     gone.add_done_callback(lambda _: outbox.close())
     try:
-        while not outbox.closed:
-            for message in outbox.take():
-                await send_event(send, message)
-            await outbox.wait(KEEP_ALIVE)
-            if outbox.empty and not outbox.closed:
-                await keep_alive(send)
-        if not gone.done():
-            await close_stream(send)
+        await write_stream(send, outbox, [])
     finally:
         gone.cancel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from clawkit.wire.http.answer import (
     Receive,
     SendAsgi,
     respond,
-    stream_outbox,
+    write_notices,
 )
 from clawkit.wire.http.rules import (
     LOOPBACK,
@@ -184,22 +183,19 @@ class Endpoint:
         streams = _accepts(headers, "text/event-stream")
         if not streams and not _accepts(headers, "application/json"):
             raise Refusal(406, "Accept must allow application/json or text/event-stream")
-        outbox = Outbox()
-        reply = self._server.begin(message, session, outbox.put if streams else None)
 
-        def status(answer: Message) -> int:
-            return _status(answer) if modern else 200
+        def on_leave() -> None:
+            # In a legacy session a lost connection does not mean that the work is unwanted.
+            if modern or session.id is None:
+                session.cancel(message["id"])
 
+        def status(reply: Message) -> int:
+            return _status(reply) if modern else 200
+
+        answer = Answer(receive, send, extra, may_stream=streams, on_leave=on_leave)
+        reply = self._server.begin(message, session, answer.put if streams else None)
         if isinstance(reply, Coroutine):
-            work = asyncio.get_running_loop().create_task(reply)
-
-            def on_leave() -> None:
-                # In a legacy session a lost connection does not mean that the work is unwanted.
-                if modern or session.id is None:
-                    session.cancel(message["id"])
-
-            answer = Answer(receive, send, outbox, may_stream=streams, on_leave=on_leave)
-            await answer.give(work, message["id"], status, extra)
+            await answer.give(reply, message["id"], status)
         elif reply is not None:
             await respond(send, status(reply), jsonrpc.encode_reply(reply), extra)
 
@@ -231,12 +227,12 @@ class Endpoint:
             outbox = self._lasting(headers, principal).attach()
             if outbox is None:
                 raise Refusal(409, "This session has a stream already")
-            await stream_outbox(receive, send, outbox)
+            await write_notices(receive, send, outbox)
             return
         outbox, listener = Outbox(), Session()
         self._server.hub.join(listener, outbox.put)
         try:
-            await stream_outbox(receive, send, outbox)
+            await write_notices(receive, send, outbox)
         finally:
             self._server.hub.leave(listener)
 

@@ -1,0 +1,7 @@
+"""The official SDK's low-level server over stateless Streamable HTTP, with JSON answers."""
+
+from benchmarks.peers.mcp_stdio import server
+from benchmarks.serve_http import serve_on_free_port
+
+if __name__ == "__main__":
+    serve_on_free_port(server.streamable_http_app(json_response=True, stateless_http=True))

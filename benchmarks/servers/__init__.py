@@ -1,0 +1,1 @@
+"""Our servers, written with the public API only."""
