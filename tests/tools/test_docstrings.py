@@ -97,9 +97,7 @@ def test_googles_section_has_several_names(heading: str) -> None:
     ],
 )
 def test_parameters_are_found_however_they_are_laid_out(text: str) -> None:
-    assert read_docstring(f"\n{text}") == Docstring(
-        "", {"a": "The first.", "b": "The second."}
-    )
+    assert read_docstring(f"\n{text}") == Docstring("", {"a": "The first.", "b": "The second."})
 
 
 @pytest.mark.parametrize("text", [None, "", "   \n  "])

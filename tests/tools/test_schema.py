@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import collections
 import datetime
 import enum
-import re
-import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
 from typing import (
@@ -34,12 +31,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from typing_extensions import TypeAliasType
 
-from clawkit.errors import InvalidArgumentsError, SchemaError
+from clawkit.errors import InvalidArgumentsError
 from clawkit.tools.schema import Converter, Field, converter_for
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)
+Texts = TypeAliasType("Texts", list[str])
+ByName = TypeAliasType("ByName", dict[str, T], type_params=(T,))
 Names: TypeAlias = "list[str]"
 
 
@@ -129,6 +129,11 @@ class Careful:
             raise ValueError("x must not be negative")
 
 
+@dataclass(init=False)
+class Bare:
+    x: int = 1
+
+
 @dataclass
 class HandMade:
     x: int
@@ -196,7 +201,7 @@ SCHEMAS: list[tuple[Any, dict[str, Any]]] = [
     (Path, {"type": "string", "format": "path"}),
     (UserId, {"type": "integer"}),
     (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
-    (Optional[str], {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    (Optional[str], {"anyOf": [{"type": "string"}, {"type": "null"}]}),  # noqa: UP045
     (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
 ]
 
@@ -260,6 +265,7 @@ VALUES: list[tuple[Any, Any, Any]] = [
     (NumberBox, {"content": 1, "label": "a"}, NumberBox(1, "a")),
     (HandMade, {"x": 2}, HandMade(2)),
     (Careful, {"x": 2, "secret": 9}, Careful(2)),
+    (Bare, {}, Bare()),
     (Iterable[int], [1], [1]),
 ]
 
@@ -313,50 +319,6 @@ def test_optional_keys_are_not_required() -> None:
     assert "required" not in converter(Loose).schema
 
 
-def test_a_text_that_names_a_type_alias_is_not_a_type() -> None:
-    with pytest.raises(SchemaError, match="it: list"):
-        converter_for(Names, where="it")
-
-
-@pytest.mark.parametrize(
-    ("annotation", "named"),
-    [
-        (type(threading.Lock()), "_thread.lock"),
-        (Callable, "Callable"),
-        (Callable[[int], str], r"Callable\[\[int\], str\]"),
-        (type("Empty", (), {}), "Empty"),
-        (list[type("Empty", (), {})], "Empty"),
-        (T, "~T"),
-        (list[T], "~T"),
-        (Box, r"field Box.content: ~T"),
-        (Box[complex], r"field Box\[complex\].content: complex"),
-        (dict[str, collections.deque[int]], r"deque\[int\]"),
-        (dict[Point, int], "keys of a JSON object are strings"),
-        (set[Point], "no hash"),
-        (set[Annotated[Point | int, "x"]], "set cannot hold"),
-        (Iterator[int], r"Iterator\[int\]"),
-        (type[int], r"type\[int\]"),
-        (re.Pattern, "re.Pattern"),
-        (complex, "complex"),
-        (enum.Enum("Odd", {"A": (1, 2)}), "Odd"),
-        (5, "5"),
-    ],
-)
-def test_a_type_that_cannot_be_described_is_refused_by_name(annotation: Any, named: str) -> None:
-    with pytest.raises(SchemaError, match=named) as refused:
-        converter_for(annotation, where="draw(): parameter `a`")
-    assert str(refused.value).startswith("draw(): parameter `a`")
-
-
-def test_a_dataclass_with_arguments_that_are_no_fields_is_refused() -> None:
-    @dataclass
-    class Seeded:
-        seed: InitVar[int]
-
-    with pytest.raises(SchemaError, match=r"field Seeded.seed: .*InitVar"):
-        converter_for(Seeded, where="it")
-
-
 def test_a_fields_own_check_is_reported() -> None:
     with pytest.raises(InvalidArgumentsError) as refused:
         converter(list[Careful]).convert([{"x": -1}])
@@ -387,6 +349,11 @@ JSON = st.recursive(
 )
 
 
+def test_an_alias_means_what_it_stands_for() -> None:
+    assert converter(list[Texts]).schema == converter(list[list[str]]).schema
+    assert converter(ByName[Point]).convert({"a": {"x": 1}}) == {"a": Point(1)}
+
+
 @given(st.data(), st.sampled_from(SIMPLE))
 def test_what_fits_the_type_fits_the_schema(data: st.DataObject, case: Any) -> None:
     annotation, strategy = case
@@ -397,13 +364,12 @@ def test_what_fits_the_type_fits_the_schema(data: st.DataObject, case: Any) -> N
 
 
 @given(JSON, st.sampled_from([annotation for annotation, _ in SIMPLE]))
-def test_a_value_is_accepted_exactly_when_its_schema_accepts_it(value: Any, annotation: Any) -> None:
+def test_a_value_is_accepted_exactly_when_its_schema_accepts_it(
+    value: Any, annotation: Any
+) -> None:
     found = converter(annotation)
-    try:
+    if Draft202012Validator(found.schema).is_valid(value):
         found.convert(value)
-        accepted = True
-    except InvalidArgumentsError as refused:
-        accepted = False
-        assert "\n" not in str(refused)
-        assert len(str(refused)) < 300
-    assert Draft202012Validator(found.schema).is_valid(value) == accepted
+        return
+    with pytest.raises(InvalidArgumentsError, match=r"\A.{1,300}\Z"):
+        found.convert(value)

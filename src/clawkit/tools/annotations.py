@@ -81,7 +81,7 @@ class AnnotationReader:
         careful = self._careful(annotation)
         self._check(careful)
         native = self._native and objection(annotation) is None
-        return Form(annotation if native else careful, careful, not native)
+        return Form(annotation if native else careful, careful, not native and _is_hooked(careful))
 
     def _careful(self, kind: Any) -> Any:
         try:
@@ -264,6 +264,14 @@ def _record_decoder(
             return careful(value)
 
     return quick if native else careful
+
+
+def _is_hooked(kind: Any) -> bool:
+    """Whether stand-ins, or keys that are not strings, are somewhere in a type."""
+    arguments = get_args(kind)
+    if isinstance(kind, StandIn) or (get_origin(kind) in MAPPINGS and arguments[0] is not str):
+        return True
+    return any(map(_is_hooked, arguments))
 
 
 def _not_yet(_: Definitions) -> Schema:

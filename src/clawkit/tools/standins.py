@@ -147,8 +147,6 @@ def model(kind: Any) -> StandIn:
     def decode(value: Any) -> Any:
         try:
             return adapter.validate_json(msgspec.json.encode(value), strict=True)
-        except OverflowError:
-            raise Misfit("", "has a number that is too large") from None
         except ValueError as error:
             raise _pydantic_misfit(error) from None
 
