@@ -111,7 +111,7 @@ async def test_two_objects_of_one_class_are_two_tools() -> None:
 def test_a_context_parameter_is_not_in_the_schema() -> None:
     @claw_tool
     def tool(a: int, context: Context) -> str:
-        return str(context)
+        return f"{context.server.name} {a}"
 
     assert list(tool().input_schema["properties"]) == ["a"]
 
@@ -131,6 +131,15 @@ def test_a_plain_function_cannot_be_registered_and_the_error_says_what_to_do() -
     plain: Any = len
     with pytest.raises(SchemaError, match="@claw_tool"):
         SdkMcpServerImpl("s", "1").register_tool(plain)
+
+
+@pytest.mark.parametrize("annotation", [ToolResult, "ToolResult"])
+def test_structured_output_needs_the_type_of_the_value(annotation: Any) -> None:
+    async def opaque() -> Any: ...
+
+    opaque.__annotations__["return"] = annotation
+    with pytest.raises(SchemaError, match="the value's own type"):
+        claw_tool(structured=True)(opaque)
 
 
 def test_options_become_annotations_and_meta() -> None:

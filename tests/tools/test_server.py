@@ -1,4 +1,4 @@
-"""The documented in-process surface: sections 3, 5, 8 and 9 of the tools document, to the letter."""
+"""The documented in-process surface, to the letter: sections 3, 5, 8 and 9 of the document."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ async def test_a_handler_may_take_the_context_or_be_a_plain_coroutine_function()
         return f"plain {args['a']}"
 
     server = SdkMcpServerImpl("s", "1")
-    server.register_tool(SdkMcpTool("curious", "", NUMBERS, Curious()))  # pyright: ignore
+    server.register_tool(SdkMcpTool("curious", "", NUMBERS, Curious()))
     server.register_tool(SdkMcpTool("plain", "", NUMBERS, plain))
     for name, text in (("curious", "s 1"), ("plain", "plain 1")):
         reply = await ask(server, "tools/call", {"name": name, "arguments": {"a": 1}})

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
 from clawkit.errors import SchemaError
-from clawkit.tools.signature import read_signature
+from clawkit.tools.schema.signature import read_signature
+from clawkit.tools.results import ToolResult
 from clawkit.tools.tool import FunctionTool, ToolOptions
 from clawkit.wire.context import Context
 
@@ -76,10 +77,16 @@ def claw_tool(
 def make_tool(
     fn: Callable[..., Any], name: str | None, description: str | None, options: ToolOptions
 ) -> FunctionTool:
+    if options.structured and _returns_a_result(fn):
+        raise SchemaError(f"{function_name(fn)}: structured output needs the value's own type")
     signature = read_signature(fn, inject=Context, structured=options.structured)
     called = name or function_name(fn).replace("_", "-")
     text = description or signature.description or f"Tool: {called}"
     return FunctionTool(fn, signature, called, text, options)
+
+
+def _returns_a_result(fn: Any) -> bool:
+    return getattr(fn, "__annotations__", {}).get("return") in (ToolResult, "ToolResult")
 
 
 def function_name(fn: Any) -> str:

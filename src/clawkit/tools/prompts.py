@@ -10,8 +10,8 @@ import msgspec
 
 from clawkit.errors import InvalidParamsError
 from clawkit.tools.callables import Function
-from clawkit.tools.docstrings import read_docstring
 from clawkit.tools.results import ToolContent, to_content
+from clawkit.tools.schema.docstrings import read_docstring
 from clawkit.wire.context import Context
 
 

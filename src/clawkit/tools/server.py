@@ -11,7 +11,7 @@ from clawkit.tools.tool import SdkMcpTool
 from clawkit.wire.server import Server
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
+    from clawkit.wire.http import App
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -108,7 +108,7 @@ class SdkMcpServerImpl(Server):
 
         serve_http(self, host, port, on_ready=on_ready, **options)
 
-    def http_app(self, **options: Any) -> Starlette:
+    def http_app(self, **options: Any) -> App:
         """An ASGI app that serves this server at `/mcp`; see `clawkit.wire.http.http_app`."""
         from clawkit.wire.http import http_app
 

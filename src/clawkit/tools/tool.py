@@ -10,7 +10,7 @@ import msgspec
 
 from clawkit.errors import SchemaError
 from clawkit.tools.results import ToolResult, to_structured, to_wire
-from clawkit.tools.signature import Signature
+from clawkit.tools.schema.signature import Signature
 from clawkit.wire.context import Context
 from clawkit.wire.features import TaskUse
 from clawkit.wire.jsonrpc import as_object
@@ -18,12 +18,15 @@ from clawkit.wire.jsonrpc import as_object
 
 @runtime_checkable
 class ToolHandler(Protocol):
-    """The work behind a tool, written by hand: a class with this method may keep any state.
-
-    A handler that wants the `Context` has a second parameter for it: `call(self, args, context)`.
-    """
+    """The work behind a tool, written by hand: a class with this method may keep any state."""
 
     async def call(self, args: dict[str, Any]) -> ToolResult: ...
+
+
+class ContextHandler(Protocol):
+    """A handler that wants the `Context` too."""
+
+    async def call(self, args: dict[str, Any], context: Context) -> ToolResult: ...
 
 
 class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +70,7 @@ class SdkMcpTool:
         name: str,
         description: str,
         input_schema: dict[str, Any],
-        handler: ToolHandler | Callable[..., Awaitable[Any]],
+        handler: ToolHandler | ContextHandler | Callable[..., Awaitable[Any]],
         *,
         output_schema: dict[str, Any] | None = None,
         options: ToolOptions | None = None,

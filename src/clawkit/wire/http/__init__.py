@@ -1,4 +1,8 @@
 """The HTTP door: Streamable HTTP of both eras."""
 
+from starlette.applications import Starlette
+
 from clawkit.wire.http.endpoint import Authenticate as Authenticate
 from clawkit.wire.http.endpoint import http_app as http_app
+
+App = Starlette

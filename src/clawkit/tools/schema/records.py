@@ -23,7 +23,7 @@ from typing import (
 import msgspec
 from msgspec import NODEFAULT, UNSET
 
-from clawkit.tools.scope import Scope
+from clawkit.tools.schema.scope import Scope
 
 _TAG = "<tag>"
 

@@ -10,16 +10,16 @@ from msgspec import NODEFAULT
 from msgspec.structs import asdict
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
-from clawkit.tools.annotations import AnnotationReader, Form
-from clawkit.tools.casting import Cast, make_cast
-from clawkit.tools.definitions import Definitions, Schema, without_null
-from clawkit.tools.docstrings import Docstring, read_docstring
-from clawkit.tools.kinds import is_optional
-from clawkit.tools.parameters import Callee, Parameter, read_callee, resolve
-from clawkit.tools.problems import Misfit, kind_of, one_line
-from clawkit.tools.records import shown_or_made
 from clawkit.tools.results import to_json
-from clawkit.tools.schema import Converter, converter_for
+from clawkit.tools.schema.annotations import AnnotationReader, Form
+from clawkit.tools.schema.casting import Cast, make_cast
+from clawkit.tools.schema.converter import Converter, converter_for
+from clawkit.tools.schema.definitions import Definitions, Schema, without_null
+from clawkit.tools.schema.docstrings import Docstring, read_docstring
+from clawkit.tools.schema.kinds import is_optional
+from clawkit.tools.schema.parameters import Callee, Parameter, read_callee, resolve
+from clawkit.tools.schema.problems import Misfit, kind_of, one_line
+from clawkit.tools.schema.records import shown_or_made
 
 
 class Signature(msgspec.Struct, frozen=True, eq=False, kw_only=True):

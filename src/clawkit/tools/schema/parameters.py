@@ -11,9 +11,9 @@ import msgspec
 from msgspec import NODEFAULT
 
 from clawkit.errors import SchemaError
-from clawkit.tools.kinds import UNIONS
-from clawkit.tools.schema import Field
-from clawkit.tools.scope import Scope, scope_of
+from clawkit.tools.schema.converter import Field
+from clawkit.tools.schema.kinds import UNIONS
+from clawkit.tools.schema.scope import Scope, scope_of
 
 _EMPTY = inspect.Parameter.empty
 

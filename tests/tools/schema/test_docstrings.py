@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.tools.docstrings import Docstring, read_docstring
+from clawkit.tools.schema.docstrings import Docstring, read_docstring
 
 GOOGLE = """Render a scene.
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import ValidationError, convert
 
-from clawkit.tools.problems import Misfit, misfit_of
+from clawkit.tools.schema.problems import Misfit, misfit_of
 
 
 def hook(kind: Any, value: Any) -> Any:

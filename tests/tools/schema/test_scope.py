@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pytest
 
 from clawkit.errors import SchemaError
-from clawkit.tools.scope import Scope
-from clawkit.tools.signature import Signature, read_signature
+from clawkit.tools.schema.scope import Scope
+from clawkit.tools.schema.signature import Signature, read_signature
 
 if TYPE_CHECKING:
     from clawkit.tools.elsewhere import Context, Missing  # pyright: ignore[reportMissingImports]

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from clawkit.errors import InvalidArgumentsError
-from clawkit.tools.annotations import AnnotationReader
-from clawkit.tools.casting import Cast, boxed, make_cast, unboxed
-from clawkit.tools.definitions import Definitions
-from clawkit.tools.problems import Misfit
-from clawkit.tools.scope import Scope
+from clawkit.tools.schema.annotations import AnnotationReader
+from clawkit.tools.schema.casting import Cast, boxed, make_cast, unboxed
+from clawkit.tools.schema.definitions import Definitions
+from clawkit.tools.schema.problems import Misfit
+from clawkit.tools.schema.scope import Scope
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import pydantic
 import pytest
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
-from clawkit.tools.signature import Signature, read_signature
+from clawkit.tools.schema.signature import Signature, read_signature
 
 
 class Context:

@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
-from clawkit.tools.schema import Field, converter_for
+from clawkit.tools.schema.converter import Field, converter_for
 
 
 def schema(annotation: Any) -> dict[str, Any]:

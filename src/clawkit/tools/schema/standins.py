@@ -15,9 +15,9 @@ from typing import Annotated, Any, cast, get_args, get_origin
 
 import msgspec
 
-from clawkit.tools.casting import boxed, shape, unboxed
-from clawkit.tools.definitions import Definitions, Schema
-from clawkit.tools.problems import (
+from clawkit.tools.schema.casting import boxed, shape, unboxed
+from clawkit.tools.schema.definitions import Definitions, Schema
+from clawkit.tools.schema.problems import (
     Misfit,
     expectation,
     kind_of,

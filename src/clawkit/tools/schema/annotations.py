@@ -15,16 +15,16 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 import msgspec
 
 from clawkit.errors import SchemaError
-from clawkit.tools.casting import boxed, shape, unboxed
-from clawkit.tools.constraints import (
+from clawkit.tools.schema.casting import boxed, shape, unboxed
+from clawkit.tools.schema.constraints import (
     Notes,
     has_limits_in_union,
     is_foreign,
     is_pydantics,
     read_notes,
 )
-from clawkit.tools.definitions import Definitions, Schema
-from clawkit.tools.kinds import (
+from clawkit.tools.schema.definitions import Definitions, Schema
+from clawkit.tools.schema.kinds import (
     CONTAINERS,
     LEAVES,
     MAPPINGS,
@@ -35,10 +35,10 @@ from clawkit.tools.kinds import (
     objection,
     type_name,
 )
-from clawkit.tools.problems import Misfit
-from clawkit.tools.records import Record, read_record
-from clawkit.tools.scope import Scope
-from clawkit.tools.standins import (
+from clawkit.tools.schema.problems import Misfit
+from clawkit.tools.schema.records import Record, read_record
+from clawkit.tools.schema.scope import Scope
+from clawkit.tools.schema.standins import (
     StandIn,
     choice,
     from_string,

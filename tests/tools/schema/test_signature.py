@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
-from clawkit.tools.schema import Field
-from clawkit.tools.signature import Signature, read_signature
+from clawkit.tools.schema.converter import Field
+from clawkit.tools.schema.signature import Signature, read_signature
 
 
 class Context:
