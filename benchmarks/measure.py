@@ -61,7 +61,7 @@ def running(command: Command) -> Iterator["Child"]:
         process = subprocess.Popen(
             command.argv,
             cwd=command.cwd,
-            env={**os.environ, **command.environment},
+            env=_environment(command.environment),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -180,3 +180,9 @@ class Child:
 def _cpu_clock_of(pid: int) -> int:
     # What clock_getcpuclockid(3) computes on Linux, which Python does not offer for processes.
     return (~pid << 3) | 2
+
+
+def _environment(changes: Mapping[str, str]) -> dict[str, str]:
+    """Ours with the changes; compiled code is kept, as it is for every installed package."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **changes}

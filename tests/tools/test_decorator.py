@@ -133,7 +133,7 @@ def test_a_plain_function_cannot_be_registered_and_the_error_says_what_to_do() -
         SdkMcpServerImpl("s", "1").register_tool(plain)
 
 
-@pytest.mark.parametrize("annotation", [ToolResult, "ToolResult"])
+@pytest.mark.parametrize("annotation", [ToolResult, "ToolResult"], ids=["class", "text"])
 def test_structured_output_needs_the_type_of_the_value(annotation: Any) -> None:
     async def opaque() -> Any: ...
 

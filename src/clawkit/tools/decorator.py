@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
 from clawkit.errors import SchemaError
-from clawkit.tools.schema.signature import read_signature
 from clawkit.tools.results import ToolResult
+from clawkit.tools.schema.signature import read_signature
 from clawkit.tools.tool import FunctionTool, ToolOptions
 from clawkit.wire.context import Context
 
