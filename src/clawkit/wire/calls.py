@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -87,30 +86,32 @@ class Calls:
         self, tool: Tool, arguments: dict[str, Any], context: Context
     ) -> dict[str, Any]:
         """The result of one call; whatever the tool raises becomes a result the model can read."""
+        strict = context.session.strict
         try:
-            if not self._all.try_enter():
-                await self._all.enter()
-            try:
-                if tool.concurrency is None:
-                    return await self._timed(tool, arguments, context)
-                return await self._in_turn(tool, arguments, context)
-            finally:
-                self._all.leave()
+            if tool.requires_approval and not context.session.approved:
+                await _approve(tool, arguments, context)
+            if tool.concurrency is None:
+                return await self._counted(tool, arguments, context)
+            return await self._in_turn(tool, arguments, context)
         except MissingCapabilityError as error:
             if context.modern:
                 raise
-            return failed(tool, error, strict=context.session.strict)
+            return failed(tool, error, strict=strict)
         except ProtocolError:
             raise
-        except Exception as error:
+        except asyncio.CancelledError as error:
+            if _is_being_cancelled():
+                raise
+            return failed(tool, error, strict=strict)
+        except (Exception, SystemExit) as error:
             if not isinstance(error, ClawError):
                 log.exception("tool %s failed", tool.name)
-            return failed(tool, error, strict=context.session.strict)
+            return failed(tool, error, strict=strict)
 
     async def _in_turn(
         self, tool: Tool, arguments: dict[str, Any], context: Context
     ) -> dict[str, Any]:
-        """A call of a tool that has a limit of its own."""
+        """A call of a tool with a limit of its own; waiting for it takes nobody else's place."""
         turnstile = self._per_tool.get(tool.name)
         if turnstile is None:
             turnstile = Turnstile(tool.concurrency or 1, self._limits.waiting)
@@ -118,32 +119,43 @@ class Calls:
         if not turnstile.try_enter():
             await turnstile.enter()
         try:
-            return await self._timed(tool, arguments, context)
+            return await self._counted(tool, arguments, context)
         finally:
             turnstile.leave()
 
-    async def _timed(
+    async def _counted(
         self, tool: Tool, arguments: dict[str, Any], context: Context
     ) -> dict[str, Any]:
-        if tool.requires_approval and not context.session.approved:
-            await _approve(tool, arguments, context)
-        seconds = tool.timeout if tool.timeout is not None else self._limits.timeout
-        if seconds is None:
-            return await tool.invoke(arguments, context)
-        return await within(seconds, tool.name, lambda: tool.invoke(arguments, context))
+        """A call that counts against the limits of the server."""
+        if not self._all.try_enter():
+            await self._all.enter()
+        try:
+            seconds = tool.timeout if tool.timeout is not None else self._limits.timeout
+            if seconds is None:
+                return await tool.invoke(arguments, context)
+            return await _within(seconds, tool, arguments, context)
+        finally:
+            self._all.leave()
 
 
-async def within(
-    seconds: float, name: str, work: Callable[[], Awaitable[dict[str, Any]]]
+async def _within(
+    seconds: float, tool: Tool, arguments: dict[str, Any], context: Context
 ) -> dict[str, Any]:
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
-            return await work()
+            return await tool.invoke(arguments, context)
     except TimeoutError:
-        if limit.expired():
-            raise ToolTimeoutError(f"{name} took longer than {seconds:g} s") from None
-        raise
+        if not limit.expired():
+            raise
+        context.give_up()
+        raise ToolTimeoutError(f"{tool.name} took longer than {seconds:g} s") from None
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody cancelled this task, as opposed to a tool that says so of itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _approve(tool: Tool, arguments: dict[str, Any], context: Context) -> None:
@@ -154,7 +166,7 @@ async def _approve(tool: Tool, arguments: dict[str, Any], context: Context) -> N
         raise ToolExecutionError(f"{tool.name} was not approved")
 
 
-def failed(tool: Tool, error: Exception, *, strict: bool) -> dict[str, Any]:
+def failed(tool: Tool, error: BaseException, *, strict: bool) -> dict[str, Any]:
     """An `isError` result, or for the in-process door of the documents the error -32603."""
     text = explain(tool.name, error)
     if strict:
@@ -162,7 +174,7 @@ def failed(tool: Tool, error: Exception, *, strict: bool) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-def explain(name: str, error: Exception) -> str:
+def explain(name: str, error: BaseException) -> str:
     if isinstance(error, InvalidArgumentsError):
         return f"Invalid arguments for {name}: {error}"
     if isinstance(error, ClawError):

@@ -1,4 +1,4 @@
-"""The processes that this process started and that would outlive it."""
+"""The processes that this process and its children started and that would outlive it."""
 
 from __future__ import annotations
 
@@ -10,35 +10,34 @@ from pathlib import Path
 
 
 def end_children(patience: float = 0.15) -> None:
-    """Ask every direct child to end, then make it. Where the system has no list, do nothing."""
+    """Ask every descendant to end, then make it. Where the system has no list, do nothing."""
     for stop in (signal.SIGTERM, signal.SIGKILL):
-        children = _children()
-        if not children:
+        descendants = _descendants(os.getpid())
+        if not descendants:
             return
-        for pid in children:
+        for pid in descendants:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, stop)
-        _wait(children, patience)
+        _wait(descendants, patience)
 
 
-def _children() -> list[int]:
+def _descendants(pid: int) -> list[int]:
     found: list[int] = []
-    for listing in Path("/proc/self/task").glob("*/children"):
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            found += [int(pid) for pid in listing.read_text().split()]
+            for child in listing.read_text().split():
+                found += [int(child), *_descendants(int(child))]
     return found
 
 
-def _wait(children: list[int], patience: float) -> None:
+def _wait(pids: list[int], patience: float) -> None:
     deadline = time.monotonic() + patience
-    while children and time.monotonic() < deadline:
-        children = [pid for pid in children if not _reaped(pid)]
-        if children:
-            time.sleep(0.01)
+    while any(not _ended(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
-def _reaped(pid: int) -> bool:
-    try:
+def _ended(pid: int) -> bool:
+    """Whether a process is gone; a child of ours is reaped, a grandchild somebody else will."""
+    with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:
-        return True
+    return not Path(f"/proc/{pid}").exists()

@@ -44,12 +44,16 @@ class Context:
 
     @property
     def principal(self) -> Principal | None:
-        return self._request.session.principal
+        return self._request.principal
 
     @property
     def cancelled(self) -> bool:
         """True once the client no longer wants the answer. A sync tool should look now and then."""
         return self._running.cancelled
+
+    def give_up(self) -> None:
+        """Nobody waits for this call any more."""
+        self._running.cancelled = True
 
     @property
     def request_id(self) -> str | int:
@@ -121,7 +125,8 @@ class Context:
             return
         if LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
-        params = {"level": level, "data": data, "logger": logger or self.server.name}
+        plain = msgspec.to_builtins(data, enc_hook=repr)
+        params = {"level": level, "data": plain, "logger": logger or self.server.name}
         self._request.send(jsonrpc.notification("notifications/message", params))
 
     def _log_level(self) -> str | None:

@@ -41,9 +41,16 @@ def check(value: object) -> Message:
         raise InvalidRequestError('Invalid request: "jsonrpc" must be "2.0"')
     if "method" in message:
         _check_call(message)
-    elif ("result" in message) == ("error" in message) or not valid_id(message.get("id")):
+    elif not _is_response(message):
         raise InvalidRequestError('Invalid request: neither "method" nor a response')
     return message
+
+
+def _is_response(message: Message) -> bool:
+    """A result for a request of ours, or an error, which may be about something without an id."""
+    if "error" in message:
+        return "result" not in message
+    return "result" in message and valid_id(message.get("id"))
 
 
 def _check_call(message: Message) -> None:

@@ -181,7 +181,9 @@ async def complete(server: Server, request: Request, _running: Running) -> dict[
 
 
 async def listen(server: Server, request: Request, _running: Running) -> dict[str, Any]:
-    return await server.hub.listen(request, server.features())
+    features = server.features()
+    visible = server.tasks.visible if "tasks" in features else None
+    return await server.hub.listen(request, features, visible)
 
 
 async def get_task(server: Server, request: Request, _running: Running) -> dict[str, Any]:
@@ -236,8 +238,7 @@ def _context(
 
 def binding(request: Request, name: str, arguments: dict[str, Any]) -> str:
     """What a request state belongs to: this method, these arguments, this principal."""
-    principal = request.session.principal
-    return digest([request.method, name, arguments, principal.id if principal else None])
+    return digest([request.method, name, arguments, request.owner])
 
 
 def input_required(server: Server, request: Request, stop: InputRequired) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from clawkit.wire.jsonrpc import Message
 from clawkit.wire.methods import ROUTES, Route, input_required
 from clawkit.wire.questions import InputRequired
 from clawkit.wire.revisions import META_SERVER, TASKS, fit_result
-from clawkit.wire.session import Request, Running, Send, Session
+from clawkit.wire.session import Principal, Request, Running, Send, Session
 from clawkit.wire.state import StateSeal
 from clawkit.wire.subscriptions import Hub
 
@@ -172,7 +172,13 @@ class Server:
             found["extensions"] = {TASKS: {}}
         return found
 
-    def begin(self, message: Message, session: Session, send: Send | None = None) -> Reply:
+    def begin(
+        self,
+        message: Message,
+        session: Session,
+        send: Send | None = None,
+        principal: Principal | None = None,
+    ) -> Reply:
         """Take one well-formed message. What needs no waiting is answered here and now."""
         method = message.get("method")
         if method is None:
@@ -182,13 +188,13 @@ class Server:
             self._notice(method, message.get("params") or {}, session)
             return None
         try:
-            request = Request(message, session, send)
+            request = Request(message, session, send, principal)
+            if request.id in session.running:
+                raise InvalidRequestError(f"Invalid request: id {request.id!r} is already in use")
             route = self._route(request)
             if not route.awaits:
                 result = route.handler(self, request)
                 return jsonrpc.success(request.id, self._dress(request, route, result))
-            if request.id in session.running:
-                raise InvalidRequestError(f"Invalid request: id {request.id!r} is already in use")
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return jsonrpc.failure(message["id"], _protocol_error(method, error))
         running = Running(None)

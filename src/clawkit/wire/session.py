@@ -103,7 +103,7 @@ class Session:
 
     def resolve(self, response: Message) -> None:
         """Hand a response to whoever waits for it; one that nobody waits for is dropped."""
-        answer = self._asked.get(response["id"])
+        answer = self._asked.get(str(response.get("id")))
         if answer is None or answer.done():
             return
         if "error" in response:
@@ -127,9 +127,26 @@ class Session:
 class Request:
     """One request: its parameters, and the era, revision and capabilities it is served under."""
 
-    __slots__ = ("capabilities", "id", "meta", "method", "modern", "params", "send", "session")
+    __slots__ = (
+        "capabilities",
+        "id",
+        "meta",
+        "method",
+        "modern",
+        "params",
+        "principal",
+        "send",
+        "session",
+    )
 
-    def __init__(self, message: Message, session: Session, send: Send | None) -> None:
+    def __init__(
+        self,
+        message: Message,
+        session: Session,
+        send: Send | None,
+        principal: Principal | None = None,
+    ) -> None:
+        self.principal = principal or session.principal
         self.id: RequestId = message["id"]
         self.method: str = message["method"]
         self.params: dict[str, Any] = message.get("params") or {}
@@ -146,12 +163,18 @@ class Request:
             self.capabilities = session.capabilities
 
     @property
+    def owner(self) -> str | None:
+        """Whose request this is: what was started for one principal is closed to the others."""
+        return self.principal.id if self.principal is not None else None
+
+    @property
     def version(self) -> str:
         return MODERN if self.modern else self.session.version
 
     def can_task(self) -> bool:
         """Whether this very request declares the tasks extension."""
-        return self.modern and TASKS in (self.capabilities.get("extensions") or ())
+        extensions = jsonrpc.as_object(self.capabilities.get("extensions"))
+        return self.modern and TASKS in (extensions or ())
 
 
 def modern_capabilities(meta: dict[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,16 @@ has to wait for something; until then a server costs no more than a script.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import sys
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from clawkit.errors import InvalidRequestError
 from clawkit.wire import jsonrpc
+from clawkit.wire.children import end_children
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.session import Session
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 
 MAX_LINE = 64 * 1024 * 1024
 _CHUNK = 256 * 1024
+_PATIENCE_MS = 200
+_NEVER_BLOCKS = 4096
+"""As much as a pipe that is ready takes without blocking, by POSIX at least 512 bytes."""
 
 
 class Lines:
@@ -44,6 +50,14 @@ class Lines:
             lines.append(self._take())
         self._add(rest)
         return lines
+
+    def hung_up(self) -> bool:
+        """Whether the other end has closed the pipe, whatever there is still to read."""
+        if not hasattr(select, "poll"):
+            return False
+        state = select.poll()
+        state.register(self._fd, 0)
+        return bool(state.poll(0))
 
     def rest(self) -> list[bytes | None]:
         """A last line without a newline, if there is one."""
@@ -84,16 +98,14 @@ class Connection:
         self.server = server
         self.sink = sink
         self.lines = Lines(source, max_line)
-        self.deliver = self.write
+        self.unsent = b""
+        self.deliver = self._write
         self.session = Session(self.send)
         self._max_line = max_line
 
     def send(self, message: Message) -> None:
         """Deliver by whatever is in charge now: this loop, or the event loop that took over."""
         self.deliver(message)
-
-    def write(self, message: Message) -> None:
-        write_all(self.sink, jsonrpc.encode_reply(message) + b"\n")
 
     def receive(self, line: bytes | None) -> Reply:
         """What one line leads to: a reply, nothing, or work."""
@@ -108,7 +120,7 @@ class Connection:
         return self.server.begin(message, self.session, self.send)
 
     def serve(self) -> None:
-        """Answer what needs no waiting; the first request that does starts the event loop."""
+        """Answer what needs no waiting; slow work or a slow client starts the event loop."""
         ended = False
         while not ended:
             batch = self.lines.read()
@@ -116,24 +128,54 @@ class Connection:
             lines = self.lines.rest() if batch is None else batch
             for position, line in enumerate(lines):
                 reply = self.receive(line)
-                if isinstance(reply, Coroutine):
+                if reply is not None and not isinstance(reply, Coroutine):
+                    self.send(reply)
+                    reply = None
+                if reply is not None or self.unsent:
                     from clawkit.wire.stdio_loop import serve_loop
 
                     serve_loop(self, reply, lines[position + 1 :], ended=ended)
                     return
-                if reply is not None:
-                    self.write(reply)
+
+    def _write(self, message: Message) -> None:
+        data = jsonrpc.encode_reply(message) + b"\n"
+        self.unsent = self.unsent + data if self.unsent else write_ready(self.sink, data)
 
 
 def serve_stdio(
     server: Server, *, fds: tuple[int, int] | None = None, max_line: int = MAX_LINE
 ) -> None:
-    """Serve stdin and stdout until end of input. `fds` are descriptors already claimed."""
+    """Serve stdin and stdout until end of input; then the process is done, with all it started.
+
+    `fds` are descriptors already claimed.
+    """
     source, sink = fds or claim_stdio()
-    try:
+    with contextlib.suppress(BrokenPipeError):
         Connection(server, source, sink, max_line).serve()
-    except BrokenPipeError:
-        return
+    end_children()
+    _leave_threads_behind()
+
+
+def _leave_threads_behind() -> None:
+    """A thread that somebody left running would keep the process alive long after its client."""
+    import threading
+
+    if any(not t.daemon and t is not threading.main_thread() for t in threading.enumerate()):
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def write_ready(fd: int, data: bytes) -> bytes:
+    """Write for as long as the other end reads; gives what is left when it does not."""
+    if not hasattr(select, "poll"):
+        write_all(fd, data)
+        return b""
+    ready = select.poll()
+    ready.register(fd, select.POLLOUT)
+    view = memoryview(data)
+    while view and ready.poll(_PATIENCE_MS):
+        view = view[os.write(fd, view[:_NEVER_BLOCKS]) :]
+    return bytes(view)
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -8,6 +8,8 @@ import os
 import queue
 import signal
 import threading
+import time
+from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
@@ -20,22 +22,20 @@ GRACE_SECONDS = 5.0
 LAST_SECONDS = 0.3
 BACKLOG_BYTES = 32 * 1024 * 1024
 HELD_BYTES = 256 * 1024 * 1024
+_AT_ONCE = 64
+_AT_MOST_BUFFERED = 256 * 1024
 _ADVISORY = ("notifications/progress", "notifications/message")
 
 Work = Coroutine[Any, Any, Message | None]
 
 
 def serve_loop(
-    connection: Connection, first: Work, rest: list[bytes | None], *, ended: bool
+    connection: Connection, first: Work | None, rest: list[bytes | None], *, ended: bool
 ) -> None:
     """Carry on where the blocking loop stopped, until end of input and the grace after it."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(_LoopDoor(connection, loop).serve(first, rest, ended=ended))
-    end_children()
-    if any(not t.daemon and t is not threading.main_thread() for t in threading.enumerate()):
-        # A thread that a tool left behind would keep the process alive long after its client.
-        os._exit(0)
 
 
 class _Writer:
@@ -86,7 +86,10 @@ class _LoopDoor:
         self._loop_thread = threading.get_ident()
         self._tasks: set[asyncio.Task[None]] = set()
         self._outgoing: list[bytes] = []
+        self._outgoing_size = 0
         self._held = 0
+        self._lines: deque[bytes | None] = deque()
+        self._input_ended = False
         self._may_read = threading.Event()
         self._may_read.set()
         self._ended = asyncio.Event()
@@ -94,14 +97,24 @@ class _LoopDoor:
         self._writer = _Writer(connection.sink, self._resume_from_thread, self._broken_from_thread)
         connection.deliver = self.send
 
-    async def serve(self, first: Work, rest: list[bytes | None], *, ended: bool) -> None:
+    async def serve(self, first: Work | None, rest: list[bytes | None], *, ended: bool) -> None:
         with contextlib.suppress(NotImplementedError, ValueError):
             self._loop.add_signal_handler(signal.SIGTERM, self._break)
-        self._start(first, 0)
-        self._take(rest)
-        if not ended:
-            threading.Thread(target=self._read, name="claw-reader", daemon=True).start()
-            await self._ended.wait()
+        if self._connection.unsent:
+            self._writer.put(self._connection.unsent)
+        if first is not None:
+            self._start(first, 0)
+        self._lines.extend(rest)
+        self._input_ended = ended
+        self._take()
+        reader = _leave_in_time if ended else self._read
+        threading.Thread(target=reader, name="claw-reader", daemon=True).start()
+        await self._ended.wait()
+        await self._finish_all(time.monotonic() + GRACE_SECONDS)
+
+    async def _finish_all(self, deadline: float) -> None:
+        """What ends within the grace is answered; the rest is cancelled."""
+        await asyncio.sleep(0)
         self._connection.server.hub.close()
         if not self._gone and self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE_SECONDS)
@@ -109,7 +122,8 @@ class _LoopDoor:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=LAST_SECONDS)
         self._flush()
-        self._writer.finish(LAST_SECONDS)
+        patience = 0 if self._gone else deadline - time.monotonic()
+        self._writer.finish(max(patience, LAST_SECONDS))
 
     def send(self, message: Message) -> None:
         """Queue a message. Progress and log messages are dropped when the client does not read."""
@@ -120,32 +134,70 @@ class _LoopDoor:
             self._writer.put(data)
             return
         self._outgoing.append(data)
-        if len(self._outgoing) == 1:
+        self._outgoing_size += len(data)
+        if self._outgoing_size > _AT_MOST_BUFFERED:
+            self._flush()
+        elif len(self._outgoing) == 1:
             self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         if self._outgoing:
             self._writer.put(b"".join(self._outgoing))
             self._outgoing.clear()
-        self._adjust_reading()
+            self._outgoing_size = 0
+        self._adjust()
 
     def _read(self) -> None:
-        while self._may_read.wait():
-            batch = self._connection.lines.read()
+        """The reader thread. It stops while there is too much to do, but sees the client leave."""
+        lines = self._connection.lines
+        while True:
+            if not self._may_read.wait(1):
+                if lines.hung_up():
+                    break
+                continue
+            batch = lines.read()
+            self._loop.call_soon_threadsafe(self._hear, batch)
             if batch is None:
-                self._loop.call_soon_threadsafe(self._take, self._connection.lines.rest())
-                self._loop.call_soon_threadsafe(self._ended.set)
-                return
-            if batch:
-                self._loop.call_soon_threadsafe(self._take, batch)
+                break
+        _leave_in_time()
 
-    def _take(self, lines: list[bytes | None]) -> None:
-        for line in lines:
+    def _hear(self, batch: list[bytes | None] | None) -> None:
+        if batch is None:
+            self._input_ended = True
+            batch = self._connection.lines.rest()
+        busy = bool(self._lines)
+        self._lines.extend(batch)
+        if not busy:
+            self._take()
+
+    def _take(self) -> None:
+        """A few lines at a time, so that the answers of the first can stop the reading of more."""
+        for _ in range(min(len(self._lines), _AT_ONCE)):
+            line = self._lines.popleft()
             reply = self._connection.receive(line)
             if isinstance(reply, Coroutine):
                 self._start(reply, len(line or b""))
             elif reply is not None:
                 self.send(reply)
+        if self._lines and self._congested:
+            self._may_read.clear()
+            self._loop.call_soon(self._adjust)
+        elif self._lines:
+            self._loop.call_soon(self._take)
+        elif self._input_ended:
+            self._ended.set()
+
+    def _adjust(self) -> None:
+        """Take no more input while the client does not read or too much is held."""
+        if self._congested:
+            self._may_read.clear()
+        elif not self._may_read.is_set():
+            self._may_read.set()
+            self._take()
+
+    @property
+    def _congested(self) -> bool:
+        return self._writer.full or self._held > HELD_BYTES
 
     def _start(self, work: Work, size: int) -> None:
         self._held += size
@@ -160,15 +212,11 @@ class _LoopDoor:
                 self.send(reply)
         finally:
             self._held -= size
-
-    def _adjust_reading(self) -> None:
-        if self._writer.full or self._held > HELD_BYTES:
-            self._may_read.clear()
-        else:
-            self._may_read.set()
+            if self._held + size > HELD_BYTES:
+                self._adjust()
 
     def _resume_from_thread(self) -> None:
-        self._loop.call_soon_threadsafe(self._adjust_reading)
+        self._loop.call_soon_threadsafe(self._adjust)
 
     def _broken_from_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._break)
@@ -176,3 +224,10 @@ class _LoopDoor:
     def _break(self) -> None:
         self._gone = True
         self._ended.set()
+
+
+def _leave_in_time() -> None:
+    """The last resort: a tool that blocks the event loop does not keep the process alive."""
+    time.sleep(GRACE_SECONDS + 3 * LAST_SECONDS)
+    end_children()
+    os._exit(0)

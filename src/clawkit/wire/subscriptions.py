@@ -23,6 +23,10 @@ LISTS = {
 }
 
 
+Visible = Callable[[Request, str], bool]
+"""Whether the task of this id belongs to whoever sends this request."""
+
+
 class Listener:
     """One place where notices go, and the notices it asked for."""
 
@@ -86,13 +90,15 @@ class Hub:
         for listener in list(self._listeners):
             listener.close()
 
-    async def listen(self, request: Request, features: Collection[str]) -> dict[str, Any]:
+    async def listen(
+        self, request: Request, features: Collection[str], visible: Visible | None
+    ) -> dict[str, Any]:
         """Serve one `subscriptions/listen`: acknowledge, deliver, and return when it is closed."""
         import asyncio
 
         if request.send is None:
             raise InvalidRequestError("Invalid request: this connection cannot carry notices")
-        listener, granted = _listener_for(request, request.send, features)
+        listener, granted = _listener_for(request, request.send, features, visible)
         closed = asyncio.get_running_loop().create_future()
         listener.close = lambda: None if closed.done() else closed.set_result(None)
         listener.tell("notifications/subscriptions/acknowledged", {"notifications": granted})
@@ -105,7 +111,7 @@ class Hub:
 
 
 def _listener_for(
-    request: Request, send: Send, features: Collection[str]
+    request: Request, send: Send, features: Collection[str], visible: Visible | None
 ) -> tuple[Listener, dict[str, Any]]:
     wanted = jsonrpc.as_object(request.params.get("notifications"))
     if wanted is None:
@@ -114,6 +120,7 @@ def _listener_for(
     tasks = _strings(wanted, "taskIds")
     if tasks and not request.can_task():
         raise MissingCapabilityError("This needs the tasks extension", {"extensions": {TASKS: {}}})
+    tasks = [task for task in tasks if visible is not None and visible(request, task)]
     lists = [
         kind for kind, field in LISTS.items() if kind in features and wanted.get(field) is True
     ]

@@ -98,11 +98,8 @@ class TaskHandle:
     """A call that is running and may be, or has become, a task."""
 
     def __init__(self, tasks: Tasks, request: Request, running: Running, task: Any) -> None:
-        principal = request.session.principal
         now = time.time()
-        self.record = TaskRecord(
-            secrets.token_urlsafe(24), principal.id if principal else None, now, now
-        )
+        self.record = TaskRecord(secrets.token_urlsafe(24), request.owner, now, now)
         self.promotion: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._tasks = tasks
         self._running = running
@@ -260,10 +257,14 @@ class Tasks:
             )
         task_id = request.params.get("taskId")
         record = self._store.load(task_id) if isinstance(task_id, str) else None
-        principal = request.session.principal
-        if record is None or record.owner != (principal.id if principal else None):
+        if record is None or record.owner != request.owner:
             raise InvalidParamsError("Invalid params: no such task, or it has expired")
         return record, self._live.get(record.id)
+
+    def visible(self, request: Request, task_id: str) -> bool:
+        """Whether this is a task of whoever asks."""
+        record = self._store.load(task_id)
+        return record is not None and record.owner == request.owner
 
 
 async def _awaited(work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:

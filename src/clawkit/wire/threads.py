@@ -65,8 +65,9 @@ def _settle(
     def settle() -> None:
         if outcome.done():
             return
-        if isinstance(error, StopIteration):
-            outcome.set_exception(RuntimeError(f"StopIteration: {error}"))
+        if isinstance(error, StopIteration | SystemExit | KeyboardInterrupt):
+            # Meant for the thread; in the event loop they would end more than this call.
+            outcome.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
         elif error is not None:
             outcome.set_exception(error)
         else:

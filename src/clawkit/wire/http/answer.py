@@ -96,13 +96,15 @@ class Answer:
         send: SendAsgi,
         headers: HeaderList,
         *,
-        may_stream: bool,
+        streams: bool,
+        plain: bool,
         on_leave: Callable[[], None],
     ) -> None:
         self._receive = receive
         self._send = send
         self._headers = headers
-        self._may_stream = may_stream
+        self._streams = streams
+        self._plain = plain
         self._on_leave = on_leave
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
@@ -116,27 +118,31 @@ class Answer:
         else:
             self._stream().put(message)
 
-    async def give(
+    async def wait_for(
         self,
         work: Awaitable[Message | None],
         request_id: RequestId,
         status: Callable[[Message], int],
     ) -> None:
-        """Wait for the work and write its reply."""
+        """Wait for the work and give its reply."""
         timer = self._loop.call_later(WATCH_AFTER, self._watch)
         try:
-            reply = await work or jsonrpc.cancelled(request_id)
-            if self._outbox is None:
-                body = jsonrpc.encode_reply(reply)
-                await respond(self._send, status(reply), body, self._headers)
-                return
-            self._outbox.put(reply)
-            self._outbox.close()
-            await self._helpers[-1]
+            await self.give(await work or jsonrpc.cancelled(request_id), status)
         finally:
             timer.cancel()
             for helper in self._helpers:
                 helper.cancel()
+
+    async def give(self, reply: Message, status: Callable[[Message], int]) -> None:
+        """Write the reply, in the only way the client takes it or in the one already begun."""
+        if self._outbox is None and self._plain:
+            body = jsonrpc.encode_reply(reply)
+            await respond(self._send, status(reply), body, self._headers)
+            return
+        stream = self._stream()
+        stream.put(reply)
+        stream.close()
+        await self._helpers[-1]
 
     def _stream(self) -> Outbox:
         if self._outbox is None:
@@ -150,7 +156,7 @@ class Answer:
         self._helpers.insert(0, self._loop.create_task(self._watch_client()))
 
     async def _watch_client(self) -> None:
-        if self._may_stream:
+        if self._streams:
             self._loop.call_later(STREAM_AFTER, self._keep_open)
         await disconnected(self._receive)
         self._on_leave()

@@ -118,8 +118,11 @@ class Endpoint:
             if reason is not None:
                 raise Refusal(403, reason)
             if scope["method"] == "POST":
-                message = await self._read(headers, receive)
-                await self._post(scope, headers, message, receive, send)
+                message, problem = jsonrpc.decode_or_error(await self._read(headers, receive))
+                if message is None:
+                    await respond(send, 400, jsonrpc.encode(problem or {}))
+                else:
+                    await self._post(scope, headers, message, receive, send)
             elif scope["method"] == "GET":
                 await self._get(scope, headers, receive, send)
             elif scope["method"] == "DELETE":
@@ -139,11 +142,11 @@ class Endpoint:
         error = jsonrpc.failure(jsonrpc.reply_id(message), InvalidRequestError(refusal.message))
         await respond(send, refusal.status, jsonrpc.encode(error), refusal.headers)
 
-    async def _read(self, headers: Headers, receive: Receive) -> Message:
+    async def _read(self, headers: Headers, receive: Receive) -> bytes:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Refusal(415, "Content-Type must be application/json")
-        return jsonrpc.decode(await self._body(headers, receive))
+        return await self._body(headers, receive)
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         too_large = Refusal(413, f"A message may have at most {self._max_body} bytes")
@@ -181,7 +184,8 @@ class Endpoint:
         if message["method"] == "initialize" and session.id is not None:
             extra.append((b"mcp-session-id", session.id.encode()))
         streams = _accepts(headers, "text/event-stream")
-        if not streams and not _accepts(headers, "application/json"):
+        plain = _accepts(headers, "application/json")
+        if not streams and not plain:
             raise Refusal(406, "Accept must allow application/json or text/event-stream")
 
         def on_leave() -> None:
@@ -192,12 +196,13 @@ class Endpoint:
         def status(reply: Message) -> int:
             return _status(reply) if modern else 200
 
-        answer = Answer(receive, send, extra, may_stream=streams, on_leave=on_leave)
-        reply = self._server.begin(message, session, answer.put if streams else None)
+        answer = Answer(receive, send, extra, streams=streams, plain=plain, on_leave=on_leave)
+        said = answer.put if streams else None
+        reply = self._server.begin(message, session, said, principal)
         if isinstance(reply, Coroutine):
-            await answer.give(reply, message["id"], status)
+            await answer.wait_for(reply, message["id"], status)
         elif reply is not None:
-            await respond(send, status(reply), jsonrpc.encode_reply(reply), extra)
+            await answer.give(reply, status)
 
     def _session(
         self, headers: Headers, message: Message, principal: Principal | None, modern: bool
@@ -256,7 +261,9 @@ async def _nothing() -> dict[str, Any]:
 
 def _accepts(headers: Headers, kind: str) -> bool:
     accepted = headers.get("accept", "*/*").lower()
-    return kind in accepted or "*/*" in accepted
+    if kind in accepted or "*/*" in accepted:
+        return True
+    return kind.partition("/")[0] + "/*" in accepted
 
 
 def _status(answer: Message) -> int:

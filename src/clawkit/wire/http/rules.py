@@ -36,18 +36,15 @@ class Origins:
 
     def refuse(self, headers: Headers) -> str | None:
         """Why this request may not come in, or None when it may."""
-        if self._hosts is None:
-            return None
         host = headers.get("host", "")
-        if _hostname(host) not in self._hosts and host not in self._hosts:
+        if self._hosts is not None and not {host, _hostname(host)} & set(self._hosts):
             return "Host not allowed"
         origin = headers.get("origin")
         if origin is None or origin in self._origins:
             return None
         scheme, _, place = origin.partition("://")
-        if scheme in ("http", "https") and _hostname(place) in self._hosts:
-            return None
-        return "Origin not allowed"
+        at_home = place == host or _hostname(place) in (self._hosts or ())
+        return None if scheme in ("http", "https") and at_home else "Origin not allowed"
 
 
 def _hostname(authority: str) -> str:
@@ -96,7 +93,7 @@ def check_modern(headers: Headers, message: Message, server: Server) -> None:
 
 def _check_mirrors(headers: Headers, params: dict[str, Any], server: Server) -> None:
     """Each argument that the tool's schema mirrors into a header is in that header."""
-    tool = server.tools.get(params.get("name", ""))
+    tool = server.tools.get(str(params.get("name")))
     for header, path in tool.headers.items() if tool is not None else ():
         value: Any = params.get("arguments")
         for step in path:
@@ -113,7 +110,7 @@ def _same(sent: str | None, value: Any) -> bool:
         return sent == ("true" if value else "false")
     if isinstance(value, int) and sent is not None:
         try:
-            return float(sent) == value
+            return sent == str(value) or float(sent) == value
         except ValueError:
             return False
     return sent == value

@@ -56,7 +56,7 @@ class Sessions:
 
     def find(self, session_id: str, principal: Principal | None) -> HttpSession | None:
         session = self._open.get(session_id)
-        if session is None or session.principal != principal:
+        if session is None or _owner(session.principal) != _owner(principal):
             return None
         session.used = time.monotonic()
         return session
@@ -75,3 +75,7 @@ class Sessions:
             idle.append(min(self._open.values(), key=lambda s: s.used))
         for session in idle:
             self.end(session)
+
+
+def _owner(principal: Principal | None) -> str | None:
+    return None if principal is None else principal.id
