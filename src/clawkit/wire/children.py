@@ -11,14 +11,12 @@ from pathlib import Path
 
 def end_children(patience: float = 0.15) -> None:
     """Ask every descendant to end, then make it. Where the system has no list, do nothing."""
+    descendants = _descendants(os.getpid())
     for stop in (signal.SIGTERM, signal.SIGKILL):
-        descendants = _descendants(os.getpid())
-        if not descendants:
-            return
         for pid in descendants:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, stop)
-        _wait(descendants, patience)
+        descendants = _left_after(patience, descendants)
 
 
 def _descendants(pid: int) -> list[int]:
@@ -30,10 +28,11 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _wait(pids: list[int], patience: float) -> None:
+def _left_after(patience: float, pids: list[int]) -> list[int]:
     deadline = time.monotonic() + patience
-    while any(not _ended(pid) for pid in pids) and time.monotonic() < deadline:
+    while (pids := [pid for pid in pids if not _ended(pid)]) and time.monotonic() < deadline:
         time.sleep(0.01)
+    return pids
 
 
 def _ended(pid: int) -> bool:

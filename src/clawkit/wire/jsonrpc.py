@@ -91,10 +91,15 @@ def encode(message: Message) -> bytes:
 
 
 def encode_reply(message: Message) -> bytes:
-    """Like `encode`, but a reply that cannot be written as JSON becomes an error reply."""
+    """Like `encode`, but a reply that cannot be written as JSON becomes an error reply.
+
+    A notification that cannot be written raises: that is for whoever sends it to know.
+    """
     try:
         return _encode(message)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        if "id" not in message:
+            raise
         reason = InternalError(f"Internal error: the result is not JSON: {error}")
         return _encode(failure(message.get("id"), reason))
 

@@ -150,16 +150,18 @@ class _LoopDoor:
     def _read(self) -> None:
         """The reader thread. It stops while there is too much to do, but sees the client leave."""
         lines = self._connection.lines
+        leaving = threading.Thread(target=_leave_in_time, daemon=True)
         while True:
             if not self._may_read.wait(1):
-                if lines.hung_up():
-                    break
+                if lines.hung_up() and not leaving.is_alive():
+                    leaving.start()
                 continue
             batch = lines.read()
             self._loop.call_soon_threadsafe(self._hear, batch)
             if batch is None:
                 break
-        _leave_in_time()
+        if not leaving.is_alive():
+            leaving.start()
 
     def _hear(self, batch: list[bytes | None] | None) -> None:
         if batch is None:

@@ -40,20 +40,26 @@ async def respond(
 
 
 class Outbox:
-    """Messages on their way to one client; `put` may be called from any thread."""
+    """Events on their way to one client; `put` may be called from any thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._messages: deque[Message] = deque()
+        self._events: deque[bytes] = deque()
         self._changed = self._loop.create_future()
         self.closed = False
 
     def put(self, message: Message) -> None:
+        """Queue a message; notifications are dropped when the client does not read."""
+        event = b"event: message\ndata: " + jsonrpc.encode_reply(message) + b"\n\n"
         if threading.get_ident() != self._thread:
-            self._loop.call_soon_threadsafe(self.put, message)
-        elif len(self._messages) < _BACKLOG or "id" in message:
-            self._messages.append(message)
+            self._loop.call_soon_threadsafe(self._put, event, "id" in message)
+        else:
+            self._put(event, "id" in message)
+
+    def _put(self, event: bytes, needed: bool) -> None:
+        if needed or len(self._events) < _BACKLOG:
+            self._events.append(event)
             self._wake()
 
     def close(self) -> None:
@@ -72,16 +78,16 @@ class Outbox:
         finally:
             timer.cancel()
 
-    def take(self) -> list[Message]:
-        taken = list(self._messages)
-        self._messages.clear()
+    def take(self) -> list[bytes]:
+        taken = list(self._events)
+        self._events.clear()
         if self._changed.done():
             self._changed = self._loop.create_future()
         return taken
 
     @property
     def empty(self) -> bool:
-        return not self._messages
+        return not self._events
 
 
 class Answer:
@@ -113,10 +119,11 @@ class Answer:
 
     def put(self, message: Message) -> None:
         """Say something before the reply; safe to call from any thread."""
-        if threading.get_ident() != self._thread:
-            self._loop.call_soon_threadsafe(self.put, message)
-        else:
+        if threading.get_ident() == self._thread:
             self._stream().put(message)
+        else:
+            jsonrpc.encode(message)
+            self._loop.call_soon_threadsafe(lambda: self._stream().put(message))
 
     async def wait_for(
         self,
@@ -175,9 +182,8 @@ async def write_stream(send: SendAsgi, outbox: Outbox, headers: HeaderList) -> N
     """Send what arrives in an outbox as events, until it is closed."""
     await send({"type": "http.response.start", "status": 200, "headers": _EVENTS + headers})
     while True:
-        for message in outbox.take():
-            body = b"event: message\ndata: " + jsonrpc.encode_reply(message) + b"\n\n"
-            await send({"type": "http.response.body", "body": body, "more_body": True})
+        for event in outbox.take():
+            await send({"type": "http.response.body", "body": event, "more_body": True})
         if outbox.closed and outbox.empty:
             break
         await outbox.wait(KEEP_ALIVE)

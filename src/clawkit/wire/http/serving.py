@@ -63,6 +63,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(2048)
     except OSError as error:
         listening.close()
         raise LoadError(f"cannot listen on {host}:{port}: {error.strerror}") from None

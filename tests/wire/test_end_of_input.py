@@ -1,0 +1,301 @@
+"""The end of a stdio server: what is in flight gets five seconds, the rest is cancelled, and within
+another second the process is gone with everything it started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from clawkit.wire.stdio_loop import GRACE_SECONDS
+from tests.processes import PATIENCE, StdioServer, serving, stdio_server
+from tests.wire.samples.messages import SAMPLES, Message, call, line, modern, request, text, until
+
+GONE = GRACE_SECONDS + 1
+SLACK = 3.0
+"""For a machine that is busy with other tests; what is stuck here stays so for two minutes."""
+
+
+@pytest.fixture
+def server() -> Iterator[StdioServer]:
+    with stdio_server(*serving(SAMPLES / "stubborn.py")) as child:
+        yield child
+
+
+def gone(server: StdioServer, within: float) -> None:
+    """Close the input and see the process end in time."""
+    server.close_input()
+    assert server.process.wait(within + SLACK) == 0
+
+
+def left(server: StdioServer) -> list[Any]:
+    """Everything that the server said until it ended."""
+    found: list[Any] = []
+    try:
+        while True:
+            found.append(server.receive())
+    except EOFError:
+        return found
+
+
+@contextmanager
+def ended_at_last(pid: int) -> Iterator[psutil.Process]:
+    """A process that is to be gone, and that is gone after the test in any case."""
+    process = psutil.Process(pid)
+    try:
+        yield process
+    finally:
+        if process.is_running():
+            process.kill()
+
+
+def is_gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_server_that_was_asked_nothing_ends_at_once(server: StdioServer) -> None:
+    gone(server, 1)
+    assert left(server) == []
+
+
+def test_a_server_that_has_answered_everything_ends_at_once(server: StdioServer) -> None:
+    assert text(server.ask(call(1, "wait", seconds=0))) == "waited"
+    gone(server, 1)
+    assert left(server) == []
+    assert server.stderr == ""
+
+
+def test_a_last_line_without_a_newline_is_answered(server: StdioServer) -> None:
+    server.write(line(request(1, "ping")).strip())
+    gone(server, 1)
+    assert [reply["id"] for reply in left(server)] == [1]
+
+
+def test_a_last_call_without_a_newline_is_answered(server: StdioServer) -> None:
+    server.write(line(request(1, "ping")) + line(call(2, "wait", seconds=0.2)).strip())
+    gone(server, 1)
+    assert [reply["id"] for reply in left(server)] == [1, 2]
+
+
+def test_half_a_message_at_the_end_is_a_parse_error(server: StdioServer) -> None:
+    server.write(line(call(1, "wait", seconds=0)) + line(request(2, "ping"))[:20])
+    gone(server, 1)
+    codes = {reply["id"]: reply.get("error", {}).get("code") for reply in left(server)}
+    assert codes == {1: None, None: -32700}
+
+
+def test_calls_that_end_within_the_grace_are_answered(server: StdioServer) -> None:
+    for id in range(200):
+        server.send(call(id, "wait", seconds=1 + id % 3))
+    server.send(call("thread", "block", seconds=2))
+    gone(server, GRACE_SECONDS)
+    replies = left(server)
+    assert {reply["id"] for reply in replies} == {*range(200), "thread"}
+    assert len(replies) == 201
+
+
+def test_calls_that_take_longer_are_given_up(server: StdioServer) -> None:
+    server.send(call("stuck", "wait", seconds=120))
+    server.send(call("stuck in a thread", "block", seconds=120))
+    server.send(call("quick", "block", seconds=0.2))
+    gone(server, GONE)
+    assert [reply["id"] for reply in left(server)] == ["quick"]
+
+
+def test_a_tool_that_swallows_its_cancellation_is_left_behind(server: StdioServer) -> None:
+    server.send(call(1, "swallow"))
+    assert server.receive()["params"]["data"] == "swallowing"
+    gone(server, GONE)
+
+
+def test_a_tool_that_blocks_the_event_loop_does_not_hold_the_process(server: StdioServer) -> None:
+    server.send(call(1, "block-everything"))
+    assert server.receive()["params"]["data"] == "blocking"
+    gone(server, GONE)
+
+
+def test_a_thread_that_a_tool_left_does_not_hold_the_process(server: StdioServer) -> None:
+    assert text(server.ask(call(1, "leave-thread"))) == "left"
+    gone(server, 1)
+
+
+@pytest.mark.parametrize("how", ["willing", "stubborn"])
+@pytest.mark.parametrize("in_shell", [False, True])
+def test_what_a_tool_started_is_gone_too(server: StdioServer, how: str, in_shell: bool) -> None:
+    pid = int(text(server.ask(call(1, "leave-child", how=how, in_shell=in_shell))))
+    with ended_at_last(pid) as child:
+        gone(server, 1)
+        until(lambda: is_gone(child), SLACK)
+
+
+def test_what_the_file_started_before_any_call_is_gone_too(tmp_path: Path) -> None:
+    noted = tmp_path / "child"
+    env = {"RESTLESS_CHILD": str(noted)}
+    with stdio_server(*serving(SAMPLES / "restless.py"), env=env) as server:
+        server.call("ping")
+        with ended_at_last(int(noted.read_text())) as child:
+            gone(server, 1)
+            until(lambda: is_gone(child), SLACK)
+
+
+def listen(id: str) -> Message:
+    wanted = {"notifications": {"toolsListChanged": True}}
+    return modern(request(id, "subscriptions/listen", wanted))
+
+
+def test_an_open_subscription_gets_its_result_at_once(server: StdioServer) -> None:
+    server.send(listen("listening"))
+    assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
+    gone(server, 1)
+    (result,) = left(server)
+    assert result["id"] == "listening"
+    assert result["result"]["resultType"] == "complete"
+
+
+def test_a_subscription_that_is_the_last_line_gets_its_result_at_once(server: StdioServer) -> None:
+    server.write(line(listen("listening")).strip())
+    gone(server, 1)
+    assert left(server)[-1]["id"] == "listening"
+
+
+def test_a_subscription_does_not_outlast_the_calls_beside_it(server: StdioServer) -> None:
+    server.send(listen("listening"))
+    server.send(call(1, "wait", seconds=1))
+    gone(server, GRACE_SECONDS - SLACK)
+    assert [message.get("id") for message in left(server)] == [None, "listening", 1]
+
+
+class Unread:
+    """A server whose answers nobody reads, until somebody does."""
+
+    def __init__(self, file: str) -> None:
+        self.process = subprocess.Popen(
+            serving(SAMPLES / file), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self.rss = 0
+
+    def flood(self, data: bytes) -> None:
+        """Write until the server takes no more, and note how large it became."""
+        os.set_blocking(self.stdin.fileno(), False)
+        rest, patience = memoryview(data), time.monotonic() + 1
+        while time.monotonic() < patience:
+            try:
+                written = os.write(self.stdin.fileno(), rest) if rest else 0
+            except BlockingIOError:
+                written = 0
+            rest = rest[written:]
+            if written:
+                patience = time.monotonic() + 1
+            self.rss = max(self.rss, psutil.Process(self.process.pid).memory_info().rss)
+            time.sleep(0.01)
+        os.set_blocking(self.stdin.fileno(), True)
+
+    def write(self, *messages: Message) -> None:
+        self.stdin.write(b"".join(map(line, messages)))
+        self.stdin.flush()
+
+    def flood_later(self, data: bytes) -> None:
+        def write() -> None:
+            self.stdin.write(data)
+            self.stdin.close()
+
+        threading.Thread(target=write, daemon=True).start()
+
+
+@pytest.fixture
+def unread() -> Iterator[Unread]:
+    found = Unread("workshop.py")
+    yield found
+    found.process.kill()
+    found.process.wait(PATIENCE)
+    found.stdout.close()
+    with suppress(BrokenPipeError):
+        found.stdin.close()
+
+
+CALLS = {
+    "answers": b"".join(line(call(id, "large", size=300_000)) for id in range(5000)),
+    "pings": b"".join(line(request(id, "ping")) for id in range(200_000)),
+    "progress": line(call(1, "report", {"progressToken": 1}, count=500_000, size=1000)),
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_a_client_that_never_reads_costs_little_memory_and_ends_it_by_closing(
+    unread: Unread, kind: str
+) -> None:
+    unread.flood(CALLS[kind])
+    assert unread.process.poll() is None
+    assert unread.rss < 250_000_000
+    unread.stdin.close()
+    assert unread.process.wait(GONE + SLACK) == 0
+
+
+def test_a_client_that_reads_late_gets_every_answer(unread: Unread) -> None:
+    count = 1000
+    calls = b"".join(line(call(id, "large", size=100_000)) for id in range(count))
+    unread.flood_later(calls)
+    time.sleep(1)
+    found = [unread.stdout.readline() for _ in range(count)]
+    assert all(len(reply) > 100_000 and reply.endswith(b"}\n") for reply in found)
+    assert unread.stdout.read() == b""
+
+
+def test_a_client_that_reads_after_closing_gets_every_answer_and_then_the_end(
+    unread: Unread,
+) -> None:
+    unread.write(*(call(id, "large", size=10_000_000) for id in range(10)))
+    time.sleep(0.5)
+    unread.write(call("last", "large", size=1))
+    unread.stdin.close()
+    time.sleep(1.5)
+    found = [unread.stdout.readline() for _ in range(11)]
+    assert all(len(reply) > 10_000_000 and reply.endswith(b"}\n") for reply in found[:10])
+    assert json.loads(found[10])["id"] == "last"
+    assert unread.process.wait(1 + SLACK) == 0
+    assert unread.stdout.read() == b""
+
+
+def test_sockets_serve_as_well_as_pipes() -> None:
+    """What a client on Node gives to its children."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, ours.makefile("rb") as replies:
+        process = subprocess.Popen(
+            serving(SAMPLES / "stubborn.py"), stdin=theirs.fileno(), stdout=theirs.fileno()
+        )
+        theirs.close()
+        ours.sendall(line(request(1, "ping")) + line(call(2, "wait", seconds=0.5)))
+        assert json.loads(replies.readline())["id"] == 1
+        ours.shutdown(socket.SHUT_WR)
+        assert json.loads(replies.readline())["id"] == 2
+        assert process.wait(1 + SLACK) == 0
+        assert replies.read() == b""
+
+
+@pytest.mark.parametrize("asked", [request(1, "ping"), call(1, "wait", seconds=0.5)])
+def test_a_client_that_closed_its_end_of_stdout_ends_the_server(
+    unread: Unread, asked: Message
+) -> None:
+    unread.stdout.close()
+    unread.write(asked)
+    assert unread.process.wait(1 + SLACK) == 0
+
+
+def test_a_client_that_is_gone_ends_a_server_that_was_writing(unread: Unread) -> None:
+    unread.flood(CALLS["answers"])
+    unread.stdout.close()
+    assert unread.process.wait(1 + SLACK) == 0
