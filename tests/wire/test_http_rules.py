@@ -288,8 +288,6 @@ def test_a_session_must_be_named_known_and_not_over(keeper: Peer) -> None:
     refused(keeper.http.delete("/mcp"), 400)
     refused(keeper.http.get("/mcp", headers={"Mcp-Session-Id": "unknown"} | EVENTS), 404)
     session = keeper.post(OPENING).headers["mcp-session-id"]
-    assert session.isascii()
-    assert session.isprintable()
     assert keeper.post(PING, Mcp_Session_Id=session).json()["result"] == {}
     told = notification("notifications/initialized")
     assert keeper.post(told, Mcp_Session_Id=session).status_code == 202
@@ -320,7 +318,7 @@ def test_a_call_of_a_session_can_be_cancelled(keeper: Peer) -> None:
         slow = call(1, "wait", seconds=600, note=session)
         waiting = pool.submit(lambda: keeper.post(slow, Mcp_Session_Id=session).json())
         until(lambda: f"{session} began" in keeper.history(Mcp_Session_Id=session))
-        assert keeper.post(cancel(1), Mcp_Session_Id=session).status_code == 202
+        keeper.post(cancel(1), Mcp_Session_Id=session)
         assert "error" in waiting.result()
     assert f"{session} cancelled" in keeper.history(Mcp_Session_Id=session)
 

@@ -53,7 +53,7 @@ class Context:
 
     def give_up(self) -> None:
         """Nobody waits for this call any more."""
-        self._running.cancelled = True
+        self._running.cancelled = self._running.over = True
 
     @property
     def request_id(self) -> str | int:
@@ -109,7 +109,7 @@ class Context:
             self.task.describe(message or _percentage(progress, total))
             return
         token = self.meta.get("progressToken")
-        if token is None or self._request.send is None or self._running.cancelled:
+        if token is None or self._request.send is None or self._running.over:
             return
         params: dict[str, Any] = {"progressToken": token, "progress": progress}
         if total is not None:
@@ -121,7 +121,7 @@ class Context:
     def log(self, level: str, data: Any, *, logger: str | None = None) -> None:
         """Send a log message to a client that wants this level."""
         wanted = self._log_level()
-        if wanted is None or self._request.send is None or self._running.cancelled:
+        if wanted is None or self._request.send is None or self._running.over:
             return
         if LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return

@@ -268,6 +268,7 @@ class Server:
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return jsonrpc.failure(request.id, _protocol_error(request.method, error))
         finally:
+            running.over = True
             request.session.running.pop(request.id, None)
 
     def _dress(self, request: Request, route: Route, result: dict[str, Any]) -> dict[str, Any]:

@@ -34,16 +34,20 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class Running:
-    """A request that is being worked on, so that it can be cancelled."""
+    """A request that is being worked on, so that it can be cancelled.
 
-    __slots__ = ("cancelled", "task")
+    `over` says that nothing more may be said about it: it is answered, or nobody waits.
+    """
+
+    __slots__ = ("cancelled", "over", "task")
 
     def __init__(self, task: asyncio.Task[Any] | None) -> None:
         self.task = task
         self.cancelled = False
+        self.over = False
 
     def cancel(self) -> None:
-        self.cancelled = True
+        self.cancelled = self.over = True
         if self.task is not None:
             self.task.cancel()
 

@@ -39,25 +39,21 @@ async def respond(
     await send({"type": "http.response.body", "body": body})
 
 
+def encode_event(message: Message) -> bytes:
+    return b"event: message\ndata: " + jsonrpc.encode_reply(message) + b"\n\n"
+
+
 class Outbox:
-    """Events on their way to one client; `put` may be called from any thread."""
+    """Events on their way to one client."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
         self._events: deque[bytes] = deque()
         self._changed = self._loop.create_future()
         self.closed = False
 
-    def put(self, message: Message) -> None:
-        """Queue a message; notifications are dropped when the client does not read."""
-        event = b"event: message\ndata: " + jsonrpc.encode_reply(message) + b"\n\n"
-        if threading.get_ident() != self._thread:
-            self._loop.call_soon_threadsafe(self._put, event, "id" in message)
-        else:
-            self._put(event, "id" in message)
-
-    def _put(self, event: bytes, needed: bool) -> None:
+    def put(self, event: bytes, *, needed: bool = False) -> None:
+        """Queue an event; one that is not needed is dropped when the client does not read."""
         if needed or len(self._events) < _BACKLOG:
             self._events.append(event)
             self._wake()
@@ -115,15 +111,16 @@ class Answer:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._outbox: Outbox | None = None
-        self._helpers: list[asyncio.Task[None]] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     def put(self, message: Message) -> None:
         """Say something before the reply; safe to call from any thread."""
+        event = encode_event(message)
         if threading.get_ident() == self._thread:
-            self._stream().put(message)
+            self._stream().put(event)
         else:
-            jsonrpc.encode(message)
-            self._loop.call_soon_threadsafe(lambda: self._stream().put(message))
+            self._loop.call_soon_threadsafe(lambda: self._stream().put(event))
 
     async def wait_for(
         self,
@@ -137,8 +134,9 @@ class Answer:
             await self.give(await work or jsonrpc.cancelled(request_id), status)
         finally:
             timer.cancel()
-            for helper in self._helpers:
-                helper.cancel()
+            for task in (self._watching, self._writing):
+                if task is not None:
+                    task.cancel()
 
     async def give(self, reply: Message, status: Callable[[Message], int]) -> None:
         """Write the reply, in the only way the client takes it or in the one already begun."""
@@ -146,31 +144,31 @@ class Answer:
             body = jsonrpc.encode_reply(reply)
             await respond(self._send, status(reply), body, self._headers)
             return
-        stream = self._stream()
-        stream.put(reply)
-        stream.close()
-        await self._helpers[-1]
+        outbox = self._stream()
+        outbox.put(encode_event(reply), needed=True)
+        outbox.close()
+        if self._writing is not None:
+            await self._writing
 
     def _stream(self) -> Outbox:
         if self._outbox is None:
             self._outbox = Outbox()
             writing = write_stream(self._send, self._outbox, self._headers)
-            self._helpers.append(self._loop.create_task(writing))
+            self._writing = self._loop.create_task(writing)
         return self._outbox
 
     def _watch(self) -> None:
         """Slow work is worth a look at the connection, and a sign of life now and then."""
-        self._helpers.insert(0, self._loop.create_task(self._watch_client()))
+        self._watching = self._loop.create_task(self._watch_client())
 
     async def _watch_client(self) -> None:
-        if self._streams:
-            self._loop.call_later(STREAM_AFTER, self._keep_open)
-        await disconnected(self._receive)
-        self._on_leave()
-
-    def _keep_open(self) -> None:
-        if not self._helpers[0].done():
-            self._stream()
+        timer = self._loop.call_later(STREAM_AFTER, self._stream) if self._streams else None
+        try:
+            await disconnected(self._receive)
+            self._on_leave()
+        finally:
+            if timer is not None:
+                timer.cancel()
 
 
 async def disconnected(receive: Receive) -> None:
@@ -192,11 +190,29 @@ async def write_stream(send: SendAsgi, outbox: Outbox, headers: HeaderList) -> N
     await send({"type": "http.response.body", "body": b""})
 
 
-async def write_notices(receive: Receive, send: SendAsgi, outbox: Outbox) -> None:
-    """A stream that lives until the client leaves or the outbox is closed."""
-    gone = asyncio.get_running_loop().create_task(disconnected(receive))
-    gone.add_done_callback(lambda _: outbox.close())
-    try:
-        await write_stream(send, outbox, [])
-    finally:
-        gone.cancel()
+class Notices:
+    """A stream of notices that lives until the client leaves or it is closed."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._outbox = Outbox()
+
+    @property
+    def closed(self) -> bool:
+        return self._outbox.closed
+
+    def put(self, message: Message) -> None:
+        """Send a notice; safe to call from any thread."""
+        self._loop.call_soon_threadsafe(self._outbox.put, encode_event(message))
+
+    def close(self) -> None:
+        self._outbox.close()
+
+    async def write(self, receive: Receive, send: SendAsgi) -> None:
+        gone = self._loop.create_task(disconnected(receive))
+        gone.add_done_callback(lambda _: self._outbox.close())
+        try:
+            await write_stream(send, self._outbox, [])
+        finally:
+            gone.cancel()
+            self._outbox.close()

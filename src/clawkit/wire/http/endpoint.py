@@ -15,11 +15,10 @@ from clawkit.wire import jsonrpc
 from clawkit.wire.http.answer import (
     Answer,
     HeaderList,
-    Outbox,
+    Notices,
     Receive,
     SendAsgi,
     respond,
-    write_notices,
 )
 from clawkit.wire.http.rules import (
     LOOPBACK,
@@ -229,15 +228,15 @@ class Endpoint:
         if is_modern(headers, {}) or not _accepts(headers, "text/event-stream"):
             raise Refusal(405, "Use POST", (b"allow", b"POST"))
         if self._sessions is not None:
-            outbox = self._lasting(headers, principal).attach()
-            if outbox is None:
+            stream = self._lasting(headers, principal).attach()
+            if stream is None:
                 raise Refusal(409, "This session has a stream already")
-            await write_notices(receive, send, outbox)
+            await stream.write(receive, send)
             return
-        outbox, listener = Outbox(), Session()
-        self._server.hub.join(listener, outbox.put)
+        stream, listener = Notices(), Session()
+        self._server.hub.join(listener, stream.put)
         try:
-            await write_notices(receive, send, outbox)
+            await stream.write(receive, send)
         finally:
             self._server.hub.leave(listener)
 

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections import deque
 
-from clawkit.wire.http.answer import Outbox
+from clawkit.wire.http.answer import Notices
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.session import Principal, Session
 from clawkit.wire.subscriptions import Hub
@@ -22,23 +22,23 @@ class HttpSession(Session):
     def __init__(self, principal: Principal | None) -> None:
         super().__init__(self.post, id=secrets.token_urlsafe(24), principal=principal)
         self.used = time.monotonic()
-        self.outbox: Outbox | None = None
+        self.stream: Notices | None = None
         self._kept: deque[Message] = deque(maxlen=_KEPT)
 
     def post(self, message: Message) -> None:
-        if self.outbox is not None and not self.outbox.closed:
-            self.outbox.put(message)
+        if self.stream is not None and not self.stream.closed:
+            self.stream.put(message)
         else:
             self._kept.append(message)
 
-    def attach(self) -> Outbox | None:
-        """The outbox of a new GET stream; None while another one is open."""
-        if self.outbox is not None and not self.outbox.closed:
+    def attach(self) -> Notices | None:
+        """A new GET stream; None while another one is open."""
+        if self.stream is not None and not self.stream.closed:
             return None
-        self.outbox = Outbox()
+        self.stream = Notices()
         while self._kept:
-            self.outbox.put(self._kept.popleft())
-        return self.outbox
+            self.stream.put(self._kept.popleft())
+        return self.stream
 
 
 class Sessions:
@@ -65,8 +65,8 @@ class Sessions:
         self._open.pop(str(session.id), None)
         self._hub.leave(session)
         session.close()
-        if session.outbox is not None:
-            session.outbox.close()
+        if session.stream is not None:
+            session.stream.close()
 
     def _forget(self) -> None:
         limit = time.monotonic() - IDLE_SECONDS
