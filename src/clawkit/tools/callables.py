@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from clawkit.errors import InvalidParamsError
 from clawkit.wire.context import Context
 
 
@@ -25,12 +26,15 @@ class Function:
         self.parameters = {n: p for n, p in everything.items() if n != self._context}
         self._types = {name: hints.get(name, str) for name in self.parameters}
 
-    def convert(self, texts: dict[str, str]) -> dict[str, Any]:
+    def convert(self, texts: dict[str, str], where: str) -> dict[str, Any]:
         """Texts as the annotated types: a template's `{id}` may be an int."""
-        return {
-            name: msgspec.convert(text, self._types.get(name, str), strict=False)
-            for name, text in texts.items()
-        }
+        return {name: self._convert(name, text, where) for name, text in texts.items()}
+
+    def _convert(self, name: str, text: str, where: str) -> Any:
+        try:
+            return msgspec.convert(text, self._types.get(name, str), strict=False)
+        except msgspec.ValidationError as error:
+            raise InvalidParamsError(f"Invalid params: {where}: {name}: {error}") from None
 
     async def call(self, arguments: dict[str, Any], context: Context) -> Any:
         if self._context is not None:

@@ -6,8 +6,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import msgspec
-
 from clawkit.errors import InvalidParamsError
 from clawkit.tools.callables import Function
 from clawkit.tools.results import ToolContent, to_content
@@ -38,10 +36,7 @@ class FunctionPrompt:
             if name not in arguments and parameter.default is inspect.Parameter.empty:
                 raise InvalidParamsError(f"Invalid params: {self.name} needs the argument {name}")
         known = {k: v for k, v in arguments.items() if k in self._function.parameters}
-        try:
-            converted = self._function.convert(known)
-        except msgspec.ValidationError as error:
-            raise InvalidParamsError(f"Invalid params: {self.name}: {error}") from None
+        converted = self._function.convert(known, self.name)
         value = await self._function.call(converted, context)
         result: dict[str, Any] = {"messages": _messages(value)}
         if "description" in self.definition:

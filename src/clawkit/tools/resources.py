@@ -7,9 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
-import msgspec
-
-from clawkit.errors import InvalidParamsError, SchemaError
+from clawkit.errors import SchemaError
 from clawkit.tools.callables import Function
 from clawkit.tools.results import Media, contents, to_json
 from clawkit.wire.context import Context
@@ -52,10 +50,7 @@ class FunctionTemplate:
     async def read(
         self, uri: str, variables: dict[str, str], context: Context
     ) -> list[dict[str, Any]]:
-        try:
-            arguments = self._function.convert(variables)
-        except msgspec.ValidationError as error:
-            raise InvalidParamsError(f"Invalid params: {uri[:200]}: {error}") from None
+        arguments = self._function.convert(variables, uri[:200])
         value = await self._function.call(arguments, context)
         return _contents(uri, value, self.definition.get("mimeType"))
 
