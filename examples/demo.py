@@ -1,4 +1,4 @@
-"""`make demo`: three Python functions, reached by the official MCP client through all three doors."""
+"""`make demo`: Python functions, reached by the official MCP client through all three doors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def show_source() -> None:
     source = GREENHOUSE.read_text()
     shown = source[source.index("@server.tool(read_only") : source.index("@server.resource")]
     code = Syntax(shown.rstrip(), "python", background_color="default")
-    console.print(Panel(code, title="examples/greenhouse.py", title_align="left", border_style="dim"))
+    title = "examples/greenhouse.py"
+    console.print(Panel(code, title=title, title_align="left", border_style="dim"))
 
 
 async def in_process() -> None:
@@ -58,13 +59,14 @@ async def over(title: str, command: str, target: Any, mode: str) -> None:
             said(name, arguments, text, failed=bool(result.is_error))
 
 
-async def agree(_context: Any, params: Any) -> types.ElicitResult:
+async def agree(context: object, params: Any) -> types.ElicitResult:
+    del context
     console.print(f"   [yellow]?[/] {params.message} [dim]the person says yes[/]")
     return types.ElicitResult(action="accept", content={})
 
 
-async def progressed(_progress: float, _total: float | None, message: str | None) -> None:
-    console.print(f"     [dim]… {message}[/]")
+async def progressed(progress: float, total: float | None, message: str | None) -> None:
+    console.print(f"     [dim]{progress:g}/{total:g} … {message}[/]")
 
 
 def heading(title: str, command: str) -> None:

@@ -26,9 +26,7 @@ def moisture(bed: Literal["tomatoes", "basil", "chillies"]) -> Reading:
 
 
 @server.tool
-async def water(
-    bed: str, litres: Annotated[float, Field(gt=0, le=20)], context: Context
-) -> str:
+async def water(bed: str, litres: Annotated[float, Field(gt=0, le=20)], context: Context) -> str:
     """Water a bed.
 
     Args:

@@ -118,11 +118,18 @@ def http_server(file: str | Path, *options: str) -> Iterator[str]:
     command = (sys.executable, "-m", "clawkit", "serve", str(file), "--http", "0", *options)
     process = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True)
     assert process.stderr is not None
+    line = process.stderr.readline()
+    drain = threading.Thread(target=process.stderr.read, daemon=True)
+    drain.start()
     try:
-        line = process.stderr.readline()
-        assert " is at http://" in line, line + process.stderr.read()
+        assert " is at http://" in line, line
         yield line.split(" is at ")[1].strip()
     finally:
         process.terminate()
-        process.wait(PATIENCE)
-        process.stderr.close()
+        try:
+            process.wait(PATIENCE)
+        finally:
+            process.kill()
+            process.wait(PATIENCE)
+            drain.join()
+            process.stderr.close()

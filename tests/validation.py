@@ -15,7 +15,13 @@ from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 from mcp_types import methods
-from mcp_types.jsonrpc import jsonrpc_message_adapter
+from mcp_types.jsonrpc import (
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from pydantic import BaseModel
 
 Message = dict[str, Any]
 Sender = Literal["client", "server"]
@@ -93,18 +99,18 @@ def check_message(version: str, sender: Sender, message: Message, method: str) -
 
 def _check_call(version: str, sender: Sender, message: Message) -> None:
     method, params = message["method"], message.get("params")
-    kind = "Request" if "id" in message else "Notification"
-    _check_envelope(version, message, f"JSONRPC{kind}")
+    asks = "id" in message
+    _check_envelope(version, message, JSONRPCRequest if asks else JSONRPCNotification)
     if method in TASK_METHODS:
         assert version == MODERN
         Draft202012Validator(TASK_SHAPES[sender, method]).validate(params)
         return
-    match sender, kind:
-        case "client", "Request":
+    match sender, asks:
+        case "client", True:
             methods.parse_client_request(method, version, params)
-        case "client", _:
+        case "client", False:
             methods.parse_client_notification(method, version, params)
-        case _, "Request":
+        case "server", True:
             methods.parse_server_request(method, version, params)
         case _:
             methods.parse_server_notification(method, version, params)
@@ -115,8 +121,7 @@ def _check_error(version: str, message: Message) -> None:
     if message.get("id", 0) is None:
         assert message["error"]["code"] in DAMAGE
         message = {**message, "id": 0}
-    later = version >= "2025-11-25"
-    _check_envelope(version, message, "JSONRPCErrorResponse" if later else "JSONRPCError")
+    _check_envelope(version, message, JSONRPCError)
     named = _NAMED_ERRORS.get(message["error"]["code"])
     if version == MODERN and named is not None:
         _validate(version, named, message)
@@ -131,12 +136,14 @@ _NAMED_ERRORS = {
 
 
 def _check_result(version: str, sender: Sender, message: Message, method: str) -> None:
-    later = version >= "2025-11-25"
-    _check_envelope(version, message, "JSONRPCResultResponse" if later else "JSONRPCResponse")
+    _check_envelope(version, message, JSONRPCResponse)
     result = message["result"]
     if method in TASK_METHODS or result.get("resultType") == "task":
         assert version == MODERN
         Draft202012Validator(TASK_SHAPES[sender, method]).validate(result)
+        if result.get("status") == "completed":
+            ended = {"resultType": "complete", **result["result"]}
+            methods.parse_server_result("tools/call", version, ended)
         return
     if sender == "server":
         methods.parse_server_result(method, version, result)
@@ -152,9 +159,16 @@ def _result_definition(version: str, method: str, result: Message) -> str | None
     return found if found in _definitions(version).values() or not found else "EmptyResult"
 
 
-def _check_envelope(version: str, message: Message, definition: str) -> None:
-    jsonrpc_message_adapter.validate_python(message)
-    _validate(version, definition, message)
+def _check_envelope(version: str, message: Message, kind: type[BaseModel]) -> None:
+    """A union of all four kinds would take a request with a bad id for a notification."""
+    kind.model_validate(message)
+    name = kind.__name__
+    if version >= "2025-11-25":
+        name = _RENAMED.get(name, name)
+    _validate(version, name, message)
+
+
+_RENAMED = {"JSONRPCResponse": "JSONRPCResultResponse", "JSONRPCError": "JSONRPCErrorResponse"}
 
 
 def _validate(version: str, definition: str | None, value: Any) -> None:

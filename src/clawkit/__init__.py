@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clawkit.tools.results import Media as Media
     from clawkit.tools.results import ToolContent as ToolContent
     from clawkit.tools.results import ToolResult as ToolResult
-    from clawkit.tools.schema.converter import Field as Field
+    from clawkit.tools.schema.constraints import Field as Field
     from clawkit.tools.server import SdkMcpServerImpl as SdkMcpServerImpl
     from clawkit.tools.tool import SdkMcpTool as SdkMcpTool
     from clawkit.tools.tool import ToolHandler as ToolHandler
@@ -29,7 +29,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "ClawError": "errors",
     "Context": "wire.context",
-    "Field": "tools.schema.converter",
+    "Field": "tools.schema.constraints",
     "Limits": "wire.calls",
     "Media": "tools.results",
     "SdkMcpServer": "tools.registry",

@@ -16,7 +16,9 @@ CALCULATOR = ROOT / "examples" / "calculator.py"
 
 def claw(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "clawkit", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False
+    )
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])

@@ -8,6 +8,7 @@ import pytest
 
 from clawkit import (
     ClawError,
+    Context,
     SdkMcpServer,
     SdkMcpServerImpl,
     SdkMcpServerRegistry,
@@ -168,6 +169,27 @@ async def test_the_registry_routes_by_server_name(server: SdkMcpServerImpl) -> N
 async def test_a_notification_gets_no_answer(server: SdkMcpServerImpl) -> None:
     notice = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert await server.handle_jsonrpc(notice) is None
+
+
+async def test_a_sync_tool_sees_that_its_caller_was_cancelled() -> None:
+    import asyncio
+    import threading
+
+    started, noticed = threading.Event(), threading.Event()
+
+    @claw_tool
+    def watch(context: Context) -> None:
+        started.set()
+        while not context.cancelled:
+            threading.Event().wait(0.01)
+        noticed.set()
+
+    server = SdkMcpServerImpl("s", "1")
+    server.register_tool(watch)
+    caller = asyncio.ensure_future(ask(server, "tools/call", {"name": "watch"}))
+    await asyncio.to_thread(started.wait, 20)
+    caller.cancel()
+    assert await asyncio.to_thread(noticed.wait, 20)
 
 
 async def test_concurrent_calls_without_a_session_may_share_an_id(server: SdkMcpServerImpl) -> None:

@@ -299,6 +299,24 @@ def test_sockets_serve_as_well_as_pipes() -> None:
         assert replies.read() == b""
 
 
+def test_a_client_that_never_reads_its_socket_ends_it_by_closing() -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        process = subprocess.Popen(
+            serving(SAMPLES / "workshop.py"), stdin=theirs.fileno(), stdout=theirs.fileno()
+        )
+        theirs.close()
+        ours.settimeout(1)
+        try:
+            with pytest.raises(TimeoutError):
+                ours.sendall(CALLS["answers"] * 100)
+            ours.shutdown(socket.SHUT_WR)
+            assert process.wait(GONE + SLACK) == 0
+        finally:
+            process.kill()
+            process.wait(PATIENCE)
+
+
 @pytest.mark.parametrize("asked", [request(1, "ping"), call(1, "wait", seconds=0.5)])
 def test_a_client_that_closed_its_end_of_stdout_ends_the_server(
     unread: Unread, asked: Message

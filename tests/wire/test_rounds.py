@@ -1,13 +1,13 @@
-"""Multi-round-trip requests: one `await context.elicit(...)` across several independent requests."""
+"""Multi-round-trip requests: one `await context.elicit(...)` across independent requests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 
-from clawkit import Context, SdkMcpServerImpl
+from clawkit import Context, Field, SdkMcpServerImpl, Session
 from clawkit.errors import SchemaError
 from clawkit.wire import questions
 from clawkit.wire.session import Principal
@@ -230,11 +230,27 @@ async def test_a_tool_that_needs_approval_runs_only_when_the_person_agrees(
         assert done["content"][0]["text"] == text
 
 
+async def test_a_client_that_can_only_open_pages_or_is_too_old_is_not_shown_a_form(
+    server: SdkMcpServerImpl,
+) -> None:
+    refused = await ModernClient(server, {"elicitation": {"url": {}}}).call("greet")
+    assert refused["error"]["code"] == -32021
+    asked = await ModernClient(server, {"elicitation": {"form": {}, "url": {}}}).call("greet")
+    assert asked["resultType"] == "input_required"
+    old = Session(lambda _: None, version="2025-03-26")
+    old.capabilities = {"elicitation": {}}
+    params = {"name": "greet", "arguments": {}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    reply = await server.handle_jsonrpc(request, old)
+    assert reply is not None
+    assert reply["result"]["isError"] is True
+
+
 async def test_a_form_made_from_a_class_has_only_what_forms_allow() -> None:
     @dataclass
     class Order:
         size: Literal["small", "large"]
-        count: int = 1
+        count: Annotated[int, Field(ge=1, description="How many")] = 1
         note: str | None = None
 
     @dataclass
@@ -246,7 +262,12 @@ async def test_a_form_made_from_a_class_has_only_what_forms_allow() -> None:
         "type": "object",
         "properties": {
             "size": {"type": "string", "enum": ["large", "small"]},
-            "count": {"type": "integer", "default": 1},
+            "count": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "How many",
+                "default": 1,
+            },
             "note": {"type": "string"},
         },
         "required": ["size"],

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clawkit import Context, SdkMcpServerImpl
+from clawkit import Context, SdkMcpServerImpl, ToolResult
 from clawkit.errors import InternalError
 from clawkit.wire.session import Principal
 from clawkit.wire.tasks import MemoryTaskStore, TaskRecord
@@ -127,8 +127,8 @@ async def test_a_task_waits_for_all_its_answers_and_never_uses_a_key_twice(
     await client.ask("tasks/update", taskId=task_id, inputResponses=useless)
     assert (await until(client, task_id, "input_required"))["status"] == "input_required"
     await client.ask("tasks/update", taskId=task_id, inputResponses={"two": {"action": "decline"}})
-    while "one-2" not in (await until(client, task_id, "input_required"))["inputRequests"]:
-        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
+    assert "one-2" in (await until(client, task_id, "input_required"))["inputRequests"]
     await client.ask("tasks/update", taskId=task_id, inputResponses={"one-2": {"action": "cancel"}})
     done = await until(client, task_id, "completed")
     assert done["result"]["content"][0]["text"] == "accept decline cancel"
@@ -188,3 +188,22 @@ async def test_a_task_that_ends_at_once_is_still_announced_as_working(
     assert "result" not in created
     done = await until(client, created["taskId"], "completed")
     assert done["result"]["content"][0]["text"] == "there"
+
+
+async def test_a_result_that_is_not_json_fails_the_task_and_is_told_to_its_listener(
+    server: SdkMcpServerImpl, client: ModernClient
+) -> None:
+    @server.tool(task="required")
+    async def opaque() -> ToolResult:
+        await asyncio.sleep(0.05)
+        return ToolResult([], structured=object())
+
+    task_id = (await client.call("opaque"))["taskId"]
+    listening = asyncio.ensure_future(
+        client.ask("subscriptions/listen", notifications={"taskIds": [task_id]})
+    )
+    failed = await until(client, task_id, "failed")
+    assert "not JSON" in failed["error"]["message"]
+    client.server.hub.close()
+    await listening
+    assert client.heard[-1]["params"]["status"] == "failed"

@@ -176,10 +176,19 @@ class Context:
     def _require(self, question: Question) -> None:
         capability = question.capability
         reachable = self._request.modern or self._request.send is not None
-        if capability not in self.capabilities or not reachable:
+        if not reachable or not self._can(capability):
             raise MissingCapabilityError(
                 f"This needs a client with the capability {capability!r}", {capability: {}}
             )
+
+    def _can(self, capability: str) -> bool:
+        declared = jsonrpc.as_object(self.capabilities.get(capability))
+        if declared is None:
+            return False
+        if capability != "elicitation":
+            return True
+        # Forms are what a client means that says nothing more; some can only open a page.
+        return self.protocol_version >= "2025-06-18" and (not declared or "form" in declared)
 
     def _answers(self, asked: dict[str, Question]) -> dict[str, Any]:
         """The answers that this request brought along, or the end of the round.

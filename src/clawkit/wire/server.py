@@ -264,6 +264,7 @@ class Server:
             if running.cancelled and running.task is not None:
                 running.task.uncancel()
                 return None
+            running.cancelled = True
             raise
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return jsonrpc.failure(request.id, _protocol_error(request.method, error))

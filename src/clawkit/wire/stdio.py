@@ -56,7 +56,7 @@ class Lines:
         if not hasattr(select, "poll"):
             return False
         state = select.poll()
-        state.register(self._fd, 0)
+        state.register(self._fd, getattr(select, "POLLRDHUP", 0))
         return bool(state.poll(0))
 
     def rest(self) -> list[bytes | None]:

@@ -170,9 +170,12 @@ class TaskHandle:
             return
         failure = work.exception()
         if failure is None:
-            self.record.result = work.result()
-            self._change("completed")
-            return
+            try:
+                self.record.result = msgspec.to_builtins(work.result())
+                self._change("completed")
+                return
+            except (TypeError, ValueError) as error:
+                failure = InternalError(f"Internal error: the result is not JSON: {error}")
         known = failure if isinstance(failure, ProtocolError) else InternalError("Internal error")
         self.record.error = error_object(known)
         self._change("failed", known.message)
@@ -226,10 +229,10 @@ class Tasks:
 
     def changed(self, handle: TaskHandle) -> None:
         record = handle.record
-        self._store.save(record)
-        self._hub.task_changed(record.id, record.to_wire(handle.questions))
         if record.status in ENDED:
             self._live.pop(record.id, None)
+        self._store.save(record)
+        self._hub.task_changed(record.id, record.to_wire(handle.questions))
 
     def get(self, request: Request) -> dict[str, Any]:
         record, handle = self._find(request)

@@ -14,7 +14,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
-from clawkit.tools.schema.converter import Field, converter_for
+from clawkit.tools.schema.constraints import Field
+from clawkit.tools.schema.converter import converter_for
 
 
 def schema(annotation: Any) -> dict[str, Any]:
@@ -78,7 +79,6 @@ def test_a_description_can_be_said_in_many_ways(said: Any) -> None:
     ("said", "limits"),
     [
         ([Field(ge=1, le=9)], {"minimum": 1, "maximum": 9}),
-        ([msgspec.Meta(ge=1, le=9)], {"minimum": 1, "maximum": 9}),
         ([pydantic.Field(ge=1, le=9)], {"minimum": 1, "maximum": 9}),
         ([at.Ge(1), at.Le(9)], {"minimum": 1, "maximum": 9}),
         ([at.Interval(gt=0, lt=10)], {"exclusiveMinimum": 0, "exclusiveMaximum": 10}),
@@ -203,7 +203,7 @@ def test_our_field_beside_a_validator_of_pydantic_is_obeyed_or_refused() -> None
     [
         (Annotated[str, Field(ge=1)], "`ge` on a numeric type"),
         (Annotated[int, Field(min_length=1)], "min_length"),
-        (Annotated[int, Field(ge=1, min_length=1)], "Cannot mix"),
+        (Annotated[int, Field(ge=1), Field(min_length=1)], "Cannot mix"),
         (Annotated[dict | None, Field(ge=1)], "no member of the union"),
         (Annotated[datetime.date, at.Ge(datetime.date(2026, 1, 1))], "not a JSON number"),
     ],
@@ -212,6 +212,11 @@ def test_a_limit_that_the_type_cannot_have_is_refused(annotation: Any, says: str
     with pytest.raises(SchemaError, match=says) as refused:
         converter_for(annotation, where="it")
     assert str(refused.value).startswith("it: ")
+
+
+def test_limits_that_no_type_can_have_together_are_refused_where_they_are_written() -> None:
+    with pytest.raises(SchemaError, match="Field: Cannot mix"):
+        Field(ge=1, min_length=1)
 
 
 def test_metadata_that_says_nothing_is_left_alone() -> None:

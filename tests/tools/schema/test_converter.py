@@ -34,7 +34,8 @@ from jsonschema import Draft202012Validator
 from typing_extensions import TypeAliasType
 
 from clawkit.errors import InvalidArgumentsError
-from clawkit.tools.schema.converter import Converter, Field, converter_for
+from clawkit.tools.schema.constraints import Field
+from clawkit.tools.schema.converter import Converter, converter_for
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)

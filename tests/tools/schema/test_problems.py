@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from clawkit.errors import InvalidArgumentsError
-from clawkit.tools.schema.converter import Field, converter_for
+from clawkit.tools.schema.constraints import Field
+from clawkit.tools.schema.converter import converter_for
 
 Aware = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 Naive = Annotated[datetime.datetime, msgspec.Meta(tz=False)]

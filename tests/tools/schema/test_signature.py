@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
-from clawkit.tools.schema.converter import Field
+from clawkit.tools.schema.constraints import Field
 from clawkit.tools.schema.signature import Signature, read_signature
 
 

@@ -1,7 +1,7 @@
 """Owns what `Annotated` says about a type: limits to check, and words for the schema.
 
-Everything is read by the names of its attributes, which our `Field`, `msgspec.Meta`, pydantic's
-`Field` and `annotated_types` share, so that none of them has to be imported.
+Everything is read by the names of its attributes, which `msgspec.Meta`, pydantic's `Field` and
+`annotated_types` share, so that none of them has to be imported.
 """
 
 from __future__ import annotations
@@ -12,9 +12,50 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import msgspec
 
+from clawkit.errors import SchemaError
+
 _NUMBERS = ("ge", "gt", "le", "lt", "multiple_of")
 _SIZES = ("min_length", "max_length")
 _WORDS = ("title", "description")
+
+
+def Field(  # noqa: N802 - reads as the class it is in other libraries
+    *,
+    description: str | None = None,
+    title: str | None = None,
+    examples: list[Any] | None = None,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    multiple_of: float | None = None,
+    min_length: int | None = None,
+    max_length: int | None = None,
+    pattern: str | None = None,
+    header: str | None = None,
+) -> msgspec.Meta:
+    """Limits and words for a type: `Annotated[int, Field(ge=1, le=10, description="…")]`.
+
+    `header` asks HTTP clients to send the argument in a header too, as `x-mcp-header`.
+    """
+    given: dict[str, Any] = {
+        "description": description,
+        "title": title,
+        "examples": examples,
+        "ge": ge,
+        "gt": gt,
+        "le": le,
+        "lt": lt,
+        "multiple_of": multiple_of,
+        "min_length": min_length,
+        "max_length": max_length,
+        "pattern": pattern,
+        "extra_json_schema": None if header is None else {"x-mcp-header": header},
+    }
+    try:
+        return msgspec.Meta(**given)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"Field: {error}") from None
 
 
 class Notes(msgspec.Struct, frozen=True):
@@ -119,7 +160,5 @@ def _read_words(item: Any, words: dict[str, Any]) -> None:
     for name in ("extra_json_schema", "json_schema_extra"):
         if isinstance(found := getattr(item, name, None), dict):
             extra.update(cast("dict[str, Any]", found))
-    if isinstance(header := getattr(item, "header", None), str):
-        extra["x-mcp-header"] = header
     if extra:
         words["extra_json_schema"] = {**words.get("extra_json_schema", {}), **extra}

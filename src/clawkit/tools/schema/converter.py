@@ -14,30 +14,6 @@ from clawkit.tools.schema.problems import Misfit
 from clawkit.tools.schema.scope import Scope
 
 
-class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits and words for a type: `Annotated[int, Field(ge=1, le=10, description="…")]`.
-
-    `header` asks HTTP clients to send the argument in a header too, as `x-mcp-header`.
-    """
-
-    description: str | None = None
-    title: str | None = None
-    examples: list[Any] | None = None
-    ge: float | None = None
-    gt: float | None = None
-    le: float | None = None
-    lt: float | None = None
-    multiple_of: float | None = None
-    min_length: int | None = None
-    max_length: int | None = None
-    pattern: str | None = None
-    header: str | None = None
-
-    def __hash__(self) -> int:
-        # `examples` has no hash, and `Annotated[int, Field(...)] | None` asks for one.
-        return hash((self.description, self.ge, self.le, self.header))
-
-
 class Converter(msgspec.Struct, frozen=True, eq=False):
     """A type that JSON values can be converted to, and its schema. Built once, used often."""
 

@@ -11,7 +11,6 @@ import msgspec
 from msgspec import NODEFAULT
 
 from clawkit.errors import SchemaError
-from clawkit.tools.schema.converter import Field
 from clawkit.tools.schema.kinds import UNIONS
 from clawkit.tools.schema.scope import Scope, scope_of
 
@@ -109,7 +108,7 @@ def _read(item: inspect.Parameter, scope: Scope, function: str) -> Parameter:
         raise SchemaError(f"{where} has no type; annotate it, e.g. `{item.name}: int`")
     annotation = resolve(item.annotation, scope, where)
     default = NODEFAULT if item.default is _EMPTY else item.default
-    if isinstance(default, Field) or type(default).__name__ == "FieldInfo":
+    if isinstance(default, msgspec.Meta) or type(default).__name__ == "FieldInfo":
         annotation = Annotated[annotation, default]
         default = _default_in(default)
     if default is None:
@@ -123,7 +122,7 @@ def _where(function: str, parameter: str) -> str:
 
 def _default_in(field: Any) -> Any:
     """The default inside a pydantic `Field(…)` that stands in the place of a default."""
-    if isinstance(field, Field) or field.is_required():
+    if isinstance(field, msgspec.Meta) or field.is_required():
         return NODEFAULT
     return field.get_default(call_default_factory=True)
 

@@ -172,6 +172,10 @@ class Endpoint:
     ) -> None:
         principal = await self._who(scope, receive, message)
         modern = is_modern(headers, message)
+        streams = _accepts(headers, "text/event-stream")
+        plain = _accepts(headers, "application/json")
+        if not streams and not plain:
+            raise Refusal(406, "Accept must allow application/json or text/event-stream")
         session = self._session(headers, message, principal, modern)
         if "id" not in message or "method" not in message:
             self._server.begin(message, session)
@@ -182,10 +186,6 @@ class Endpoint:
         extra: HeaderList = []
         if message["method"] == "initialize" and session.id is not None:
             extra.append((b"mcp-session-id", session.id.encode()))
-        streams = _accepts(headers, "text/event-stream")
-        plain = _accepts(headers, "application/json")
-        if not streams and not plain:
-            raise Refusal(406, "Accept must allow application/json or text/event-stream")
 
         def on_leave() -> None:
             # In a legacy session a lost connection does not mean that the work is unwanted.
