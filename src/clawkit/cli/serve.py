@@ -23,14 +23,19 @@ def serve_file(target: str) -> int:
 
 
 def serve_file_http(target: str, host: str, port: int, *, sessions: bool) -> int:
-    """Serve a file over HTTP until interrupted."""
+    """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
+    from clawkit.settings import settings
     from clawkit.wire.http.serving import serve_http
+    from clawkit.wire.state import StateSeal
 
     def announce(url: str) -> None:
         print(f"{server.name} is at {url}", file=sys.stderr, flush=True)
 
     try:
         server = load_server(target)
+        secret = settings().secret
+        if secret is not None:
+            server.seal = StateSeal(secret)
         serve_http(server, host, port, sessions=sessions, on_ready=announce)
     except ClawError as error:
         print(f"claw serve: {error}", file=sys.stderr)

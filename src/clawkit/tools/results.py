@@ -118,8 +118,11 @@ def to_content(value: Any) -> ToolContent:
 
 def to_wire(value: Any) -> dict[str, Any]:
     """The result of a call, from whatever the function returned."""
-    if type(value) is str:
+    kind: type[Any] = type(value)
+    if kind is str:
         return {"content": [{"type": "text", "text": value}]}
+    if kind is int or kind is float or kind is bool or kind is dict:
+        return {"content": [{"type": "text", "text": to_json(value).decode()}]}
     if isinstance(value, ToolResult):
         return value.to_wire()
     if value is None:
@@ -143,10 +146,6 @@ def to_structured(value: Any, *, wrapped: bool) -> dict[str, Any]:
     }
 
 
-def to_json(value: Any) -> bytes:
-    return msgspec.json.encode(value, enc_hook=_foreign)
-
-
 def _foreign(value: Any) -> Any:
     """JSON for classes that are not ours: pydantic's models, and anything else that can say it."""
     dump = getattr(value, "model_dump", None)
@@ -155,6 +154,10 @@ def _foreign(value: Any) -> Any:
     if hasattr(value, "__fspath__"):
         return value.__fspath__()
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
+
+
+to_json = msgspec.json.Encoder(enc_hook=_foreign).encode
+"""JSON of any value that a tool may return; raises TypeError for what has none."""
 
 
 def _base64(data: str | bytes) -> str:

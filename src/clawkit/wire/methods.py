@@ -22,7 +22,7 @@ from clawkit.wire.paging import page
 from clawkit.wire.questions import InputRequired
 from clawkit.wire.revisions import LOG_LEVELS, MODERN, TASKS, negotiate
 from clawkit.wire.session import Request, Running
-from clawkit.wire.state import Rounds, digest
+from clawkit.wire.state import NO_ROUNDS, Rounds, digest
 
 if TYPE_CHECKING:
     from clawkit.wire.server import Server
@@ -225,11 +225,11 @@ def _context(
 ) -> Context:
     params = request.params
     if ("inputResponses" not in params and "requestState" not in params) or not request.modern:
-        return Context(server, request, running, Rounds())
+        return Context(server, request, running, NO_ROUNDS)
     answers = as_object(params.get("inputResponses", {}))
     if answers is None:
         raise InvalidParamsError("Invalid params: inputResponses must be an object")
-    earlier = Rounds()
+    earlier = NO_ROUNDS
     if "requestState" in params:
         earlier = server.seal.open(params["requestState"], binding(request, name, arguments))
     merged = {**earlier.answers, **answers}

@@ -24,6 +24,10 @@ class Rounds(msgspec.Struct, frozen=True):
     answers: dict[str, Any] = {}
 
 
+NO_ROUNDS = Rounds()
+"""The rounds of a call that has not asked anything yet."""
+
+
 class _Sealed(msgspec.Struct, frozen=True, array_like=True):
     expires: int
     binding: str

@@ -1,0 +1,57 @@
+"""Where Clawkit keeps its files, and what the environment says; read once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from clawkit.errors import SettingsError
+
+_SHORTEST_SECRET = 16
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """The directories, and the secret that servers on several machines share."""
+
+    config: Path
+    data: Path
+    policy: Path
+    secret: bytes | None = None
+
+
+@cache
+def settings() -> Settings:
+    """The settings of this process."""
+    return read_settings(os.environ)
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """`CLAW_HOME` moves everything; else the XDG variables, or what the system calls usual."""
+    secret = environment.get("CLAW_SECRET")
+    if secret is not None and len(secret) < _SHORTEST_SECRET:
+        raise SettingsError(f"CLAW_SECRET must have at least {_SHORTEST_SECRET} characters")
+    config, data = _places(environment)
+    return Settings(
+        config=config / "claw",
+        data=data / "claw",
+        policy=config / "clawai",
+        secret=None if secret is None else secret.encode(),
+    )
+
+
+def _places(environment: Mapping[str, str]) -> tuple[Path, Path]:
+    home = environment.get("CLAW_HOME")
+    if home:
+        return Path(home) / "config", Path(home) / "data"
+    if sys.platform == "win32":
+        roaming = Path(environment.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+        return roaming, Path(environment.get("LOCALAPPDATA") or roaming)
+    return (
+        Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"),
+        Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"),
+    )

@@ -1,0 +1,37 @@
+"""Where things are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clawkit.errors import SettingsError
+from clawkit.settings import read_settings
+
+
+def test_the_usual_places_are_under_the_home(home: Path) -> None:
+    found = read_settings({})
+    assert found.config == home / ".config" / "claw"
+    assert found.data == home / ".local" / "share" / "claw"
+    assert found.policy == home / ".config" / "clawai"
+
+
+def test_the_xdg_variables_are_honoured() -> None:
+    found = read_settings({"XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d"})
+    assert (found.config, found.data) == (Path("/c/claw"), Path("/d/claw"))
+
+
+def test_claw_home_moves_all_of_it() -> None:
+    found = read_settings({"CLAW_HOME": "/h", "XDG_CONFIG_HOME": "/c"})
+    assert found.config == Path("/h/config/claw")
+    assert found.data == Path("/h/data/claw")
+    assert found.policy == Path("/h/config/clawai")
+
+
+def test_a_secret_comes_from_the_environment_and_must_not_be_short() -> None:
+    assert read_settings({}).secret is None
+    assert read_settings({"CLAW_SECRET": "s" * 16}).secret == b"s" * 16
+    with pytest.raises(SettingsError, match="at least 16") as caught:
+        read_settings({"CLAW_SECRET": "hunter2"})
+    assert "hunter2" not in str(caught.value)
