@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 
 Block = dict[str, Any]
+_PLAIN = (int, float, bool, dict)
 
 
 class ToolContent(msgspec.Struct, frozen=True):
@@ -118,10 +119,9 @@ def to_content(value: Any) -> ToolContent:
 
 def to_wire(value: Any) -> dict[str, Any]:
     """The result of a call, from whatever the function returned."""
-    kind: type[Any] = type(value)
-    if kind is str:
+    if type(value) is str:
         return {"content": [{"type": "text", "text": value}]}
-    if kind is int or kind is float or kind is bool or kind is dict:
+    if type(value) in _PLAIN:
         return {"content": [{"type": "text", "text": to_json(value).decode()}]}
     if isinstance(value, ToolResult):
         return value.to_wire()
