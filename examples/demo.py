@@ -18,7 +18,7 @@ from rich.text import Text
 
 HERE = Path(__file__).parent
 GREENHOUSE = HERE / "greenhouse.py"
-console = Console(highlight=False, width=96)
+console = Console(highlight=False, width=100)
 
 
 def show_source() -> None:

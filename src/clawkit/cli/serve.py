@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from clawkit.errors import ClawError
 from clawkit.tools.loading import load_server
 from clawkit.wire.stdio import claim_stdio, serve_stdio
 
+_HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
+Try {{"jsonrpc":"2.0","id":1,"method":"tools/list"}}; Ctrl-D ends it.
+`claw tools {target}` shows what it offers, --http PORT serves it over HTTP."""
+
 
 def serve_file(target: str) -> int:
     """Serve a file over stdio. stdout is claimed first: nothing the file prints can reach it."""
     fds = claim_stdio()
     try:
-        serve_stdio(load_server(target), fds=fds)
+        server = load_server(target)
+        if os.isatty(fds[0]):
+            print(_HINT.format(name=server.name, target=target), file=sys.stderr)
+        serve_stdio(server, fds=fds)
     except ClawError as error:
         print(f"claw serve: {error}", file=sys.stderr)
         return 1

@@ -79,7 +79,8 @@ def set_level(_server: Server, request: Request) -> dict[str, Any]:
     level = request.params.get("level")
     if level not in LOG_LEVELS:
         raise InvalidParamsError(f"Invalid params: level must be one of {', '.join(LOG_LEVELS)}")
-    request.session.log_level = level
+    if request.session.remembers:
+        request.session.log_level = level
     return {}
 
 

@@ -45,7 +45,7 @@ PROBLEMS: list[tuple[Any, Any, str]] = [
     (bytes, "?", "must be base64"),
     (Annotated[int, Field(ge=1)], 0, "must be at least 1"),
     (Annotated[int, Field(gt=0)], 0, "must be at least 1"),
-    (Annotated[float, Field(gt=0)], 0, "must be more than 0.0"),
+    (Annotated[float, Field(gt=0)], 0, "must be more than 0"),
     (Annotated[float, Field(le=0.5)], 1, "must be at most 0.5"),
     (Annotated[float, Field(lt=0.5)], 1, "must be less than 0.5"),
     (Annotated[int, Field(multiple_of=2)], 1, "must be a multiple of 2"),

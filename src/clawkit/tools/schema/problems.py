@@ -156,13 +156,17 @@ def _count(number: int, unit: str) -> str:
     return f"{number} {unit.removesuffix('y')}ies" if unit.endswith("y") else f"{number} {unit}s"
 
 
+def _limit(match: re.Match[str]) -> str:
+    return f"must be {_LIMITS[match[1]]} {match[2].removesuffix('.0')}"
+
+
 def _items(match: re.Match[str]) -> str:
     return f"expected a list of {match[1]}, got {_count(int(match[2]), 'item')}"
 
 
 _PHRASES: list[tuple[str, Callable[[re.Match[str]], str]]] = [
     (r"Expected `(.+)`, got `(.+)`", _expected),
-    (r"Expected `\w+` ([<>]=?) (.+)", lambda m: f"must be {_LIMITS[m[1]]} {m[2]}"),
+    (r"Expected `\w+` ([<>]=?) (.+)", _limit),
     (r"Expected `\w+` that's a multiple of (.+)", lambda m: f"must be a multiple of {m[1]}"),
     (r"Expected `(\w+)` of length ([<>]=) (\d+)", _size),
     (r"Expected `\w+` matching regex '(.+)'", lambda m: f"must match the pattern {m[1]}"),
