@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -244,6 +245,28 @@ async def test_a_client_that_can_only_open_pages_or_is_too_old_is_not_shown_a_fo
     reply = await server.handle_jsonrpc(request, old)
     assert reply is not None
     assert reply["result"]["isError"] is True
+
+
+@pytest.mark.parametrize("how", ["gather", "task_group"])
+async def test_questions_asked_beside_each_other_go_out_together(
+    server: SdkMcpServerImpl, client: ModernClient, how: str
+) -> None:
+    @server.tool
+    async def several(context: Context) -> str:
+        asked = [context.elicit(f"{n}?", NAME_FORM, key=f"q{n}") for n in range(3)]
+        if how == "gather":
+            answers = await asyncio.gather(*asked)
+        else:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(question) for question in asked]
+            answers = [task.result() for task in tasks]
+        return " ".join(answer.content["name"] for answer in answers)
+
+    first = await client.call("several")
+    assert set(first["inputRequests"]) == {"q0", "q1", "q2"}
+    answers = {key: accept(name=key) for key in first["inputRequests"]}
+    done = await client.call("several", requestState=first["requestState"], inputResponses=answers)
+    assert done["content"][0]["text"] == "q0 q1 q2"
 
 
 async def test_a_form_made_from_a_class_has_only_what_forms_allow() -> None:

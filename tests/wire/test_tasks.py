@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -76,6 +77,30 @@ async def test_progress_describes_the_task_and_is_not_sent(client: ModernClient)
     task = (await client.ask("tasks/get", taskId=created["taskId"]))["result"]
     assert task["statusMessage"] == "half way"
     assert client.heard == []
+
+
+async def test_a_sync_tool_describes_its_task_from_its_thread(
+    server: SdkMcpServerImpl, client: ModernClient
+) -> None:
+    go_on = threading.Event()
+
+    @server.tool(task="required")
+    def dig(context: Context) -> str:
+        context.progress(3, 4)
+        go_on.wait(20)
+        return "dug"
+
+    task_id = (await client.call("dig"))["taskId"]
+    message = None
+    for _ in range(2000):
+        task = (await client.ask("tasks/get", taskId=task_id))["result"]
+        message = task.get("statusMessage")
+        if message:
+            break
+        await asyncio.sleep(0.01)
+    go_on.set()
+    assert message == "3 of 4"
+    assert (await until(client, task_id, "completed"))["result"]["content"][0]["text"] == "dug"
 
 
 async def test_a_call_that_ends_before_its_time_is_answered_directly(client: ModernClient) -> None:

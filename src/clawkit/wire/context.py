@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Context:
     """One call, seen from inside: a parameter of this type gets it and stays out of the schema."""
 
-    __slots__ = ("_counter", "_request", "_rounds", "_running", "_task", "_used", "server")
+    __slots__ = ("_counter", "_open", "_request", "_rounds", "_running", "_task", "_used", "server")
 
     def __init__(self, server: Server, request: Request, running: Running, rounds: Rounds) -> None:
         self.server = server
@@ -32,6 +32,7 @@ class Context:
         self._rounds = rounds
         self._counter = 0
         self._used: dict[str, Any] = {}
+        self._open: dict[str, Question] = {}
 
     @property
     def session(self) -> Session:
@@ -120,6 +121,8 @@ class Context:
 
     def log(self, level: str, data: Any, *, logger: str | None = None) -> None:
         """Send a log message to a client that wants this level."""
+        if level not in LOG_LEVELS:
+            raise ValueError(f"no log level {level!r}; there are {', '.join(LOG_LEVELS)}")
         wanted = self._log_level()
         if wanted is None or self._request.send is None or self._running.over:
             return
@@ -170,7 +173,7 @@ class Context:
         if self.task is not None:
             return await self.task.ask(asked)
         if self._request.modern:
-            return self._answers(asked)
+            return await self._answers(asked)
         return await self._ask_client(asked)
 
     def _require(self, question: Question) -> None:
@@ -190,7 +193,7 @@ class Context:
         # Forms are what a client means that says nothing more; some can only open a page.
         return self.protocol_version >= "2025-06-18" and (not declared or "form" in declared)
 
-    def _answers(self, asked: dict[str, Question]) -> dict[str, Any]:
+    async def _answers(self, asked: dict[str, Question]) -> dict[str, Any]:
         """The answers that this request brought along, or the end of the round.
 
         An answer counts only for the question it was given to: a question that reads differently
@@ -207,10 +210,17 @@ class Context:
             except (KeyError, ValueError, msgspec.ValidationError):
                 missing[key] = question
         if missing:
-            put_now = {key: digest(question.to_wire()) for key, question in missing.items()}
-            asked_so_far = {**self._rounds.asked, **put_now}
-            raise InputRequired(missing, Rounds(self.round + 1, asked_so_far, self._used))
+            await self._end_round(missing)
         return known
+
+    async def _end_round(self, missing: dict[str, Question]) -> NoReturn:
+        import asyncio
+
+        self._open.update(missing)
+        await asyncio.sleep(0)  # What is asked beside this, as in a gather, goes out with it.
+        put_now = {key: digest(question.to_wire()) for key, question in self._open.items()}
+        asked_so_far = {**self._rounds.asked, **put_now}
+        raise InputRequired(dict(self._open), Rounds(self.round + 1, asked_so_far, self._used))
 
     async def _ask_client(self, asked: dict[str, Question]) -> dict[str, Any]:
         import asyncio

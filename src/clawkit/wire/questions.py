@@ -46,6 +46,15 @@ class InputRequired(BaseException):
         self.rounds = rounds
 
 
+def questions_in(error: BaseException) -> InputRequired | None:
+    """The end of a round that an error is, or that a group of errors contains."""
+    if isinstance(error, InputRequired):
+        return error
+    inner = cast("Sequence[BaseException]", getattr(error, "exceptions", ()))
+    found = [asking for each in inner if (asking := questions_in(each)) is not None]
+    return found[-1] if found else None
+
+
 class Question(msgspec.Struct, frozen=True):
     """One thing to ask the client, the capability it needs, and how to read the answer."""
 

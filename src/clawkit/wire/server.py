@@ -16,7 +16,7 @@ from clawkit.errors import (
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.methods import ROUTES, Route, input_required
-from clawkit.wire.questions import InputRequired
+from clawkit.wire.questions import InputRequired, questions_in
 from clawkit.wire.revisions import META_SERVER, TASKS, fit_result
 from clawkit.wire.session import Principal, Request, Running, Send, Session
 from clawkit.wire.state import StateSeal
@@ -258,8 +258,8 @@ class Server:
                 return None
             result = await route.handler(self, request, running)
             return jsonrpc.success(request.id, self._dress(request, route, result))
-        except InputRequired as stop:
-            return jsonrpc.success(request.id, input_required(self, request, stop))
+        except (InputRequired, BaseExceptionGroup) as stop:
+            return self._end_round(request, stop)
         except asyncio.CancelledError:
             if running.cancelled and running.task is not None:
                 running.task.uncancel()
@@ -271,6 +271,13 @@ class Server:
         finally:
             running.over = True
             request.session.running.pop(request.id, None)
+
+    def _end_round(self, request: Request, stop: BaseException) -> Message:
+        """Ask what a call, or one of several tasks inside it, wants to know."""
+        asking = questions_in(stop)
+        if asking is None:
+            return jsonrpc.failure(request.id, _protocol_error(request.method, stop))
+        return jsonrpc.success(request.id, input_required(self, request, asking))
 
     def _dress(self, request: Request, route: Route, result: dict[str, Any]) -> dict[str, Any]:
         """The result as the request's revision wants it."""
@@ -293,7 +300,7 @@ def _without(items: dict[str, Item], key: str) -> dict[str, Item]:
     return {name: item for name, item in items.items() if name != key}
 
 
-def _protocol_error(method: str, error: Exception) -> ProtocolError:
+def _protocol_error(method: str, error: BaseException) -> ProtocolError:
     """What the client is told: an error that was meant for it, or only that there was one."""
     if isinstance(error, ProtocolError):
         return error

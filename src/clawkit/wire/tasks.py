@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
@@ -100,7 +101,9 @@ class TaskHandle:
     def __init__(self, tasks: Tasks, request: Request, running: Running, task: Any) -> None:
         now = time.time()
         self.record = TaskRecord(secrets.token_urlsafe(24), request.owner, now, now)
-        self.promotion: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self.promotion: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._tasks = tasks
         self._running = running
         self._work: asyncio.Task[dict[str, Any]] = task
@@ -124,7 +127,11 @@ class TaskHandle:
         self.promotion.set_result(self.record.to_wire())
 
     def describe(self, message: str) -> None:
-        self._change(self.record.status, message)
+        """Say how far it is; a tool may do so from a worker thread."""
+        if threading.get_ident() == self._thread:
+            self._change(self.record.status, message)
+        else:
+            self._loop.call_soon_threadsafe(self.describe, message)
 
     async def ask(self, asked: dict[str, Question]) -> dict[str, Any]:
         """Wait for the client to answer through `tasks/update`."""
