@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.wire.http.serving import is_loopback
 from tests.processes import ROOT, http_server, serving, stdio_server
+from tests.wire.samples.messages import request
+from tests.wire.samples.peers import Peer
 
 CALCULATOR = ROOT / "examples" / "calculator.py"
 
@@ -52,6 +55,36 @@ def test_tools_as_json_are_the_definitions() -> None:
     offered = json.loads(claw("tools", str(CALCULATOR), "--json").stdout)
     assert [tool["name"] for tool in offered["tools"]] == ["calculator", "echo"]
     assert offered["prompts"] == []
+
+
+def test_what_a_file_prints_does_not_disturb_the_json(tmp_path: Path) -> None:
+    file = tmp_path / "noisy.py"
+    file.write_text("print('loading')\n" + CALCULATOR.read_text())
+    done = claw("tools", str(file), "--json")
+    assert len(json.loads(done.stdout)["tools"]) == 2
+    assert "loading" in done.stderr
+
+
+def test_the_host_names_it_answers_to_can_be_chosen() -> None:
+    with http_server(CALCULATOR, "--allow-host", "tools.example") as url, Peer(url) as peer:
+        assert peer.post(request(1, "ping")).status_code == 403
+        assert peer.post(request(1, "ping"), Host="tools.example").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("127.0.0.1", True),
+        ("127.0.0.2", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("tools.example", False),
+    ],
+)
+def test_an_address_that_others_can_reach_is_known_as_such(host: str, local: bool) -> None:
+    assert is_loopback(host) is local
 
 
 @pytest.mark.parametrize("command", ["serve", "tools"])

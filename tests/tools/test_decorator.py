@@ -54,6 +54,11 @@ def test_calling_the_decorated_function_gives_its_tool_and_fn_is_the_function() 
     assert word_count.fn.__name__ == "word_count"
 
 
+def test_calling_it_like_the_function_says_how_to_run_the_function() -> None:
+    with pytest.raises(TypeError, match=r"word_count\.fn"):
+        word_count("a b")
+
+
 async def test_sync_async_methods_closures_partials_and_callables_are_tools() -> None:
     factor = 3
 

@@ -59,6 +59,14 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on. Anything but loopback opens it to others.")
     ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A host name it may be reached by; can be given again. "
+            "Without, loopback names only, or any if --host is not loopback.",
+        ),
+    ] = None,
     sessions: Annotated[
         bool, typer.Option("--sessions", help="Keep sessions for clients of the handshake era.")
     ] = False,
@@ -69,7 +77,7 @@ def serve(
     code = (
         serve_file(target)
         if http is None
-        else serve_file_http(target, host, http, sessions=sessions)
+        else serve_file_http(target, host, http, hosts=allow_host, sessions=sessions)
     )
     raise typer.Exit(code)
 

@@ -14,6 +14,9 @@ Try {{"jsonrpc":"2.0","id":1,"method":"tools/list"}}; Ctrl-D ends it.
 `claw tools {target}` shows what it offers, --http PORT serves it over HTTP."""
 
 
+_OPEN = "Anybody who reaches this address can call these tools: put authentication in front of it."
+
+
 def serve_file(target: str) -> int:
     """Serve a file over stdio. stdout is claimed first: nothing the file prints can reach it."""
     fds = claim_stdio()
@@ -30,21 +33,26 @@ def serve_file(target: str) -> int:
     return 0
 
 
-def serve_file_http(target: str, host: str, port: int, *, sessions: bool) -> int:
+def serve_file_http(
+    target: str, host: str, port: int, *, hosts: list[str] | None, sessions: bool
+) -> int:
     """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
     from clawkit.settings import settings
-    from clawkit.wire.http.serving import serve_http
+    from clawkit.wire.http.serving import is_loopback, serve_http
     from clawkit.wire.state import StateSeal
 
     def announce(url: str) -> None:
         print(f"{server.name} is at {url}", file=sys.stderr, flush=True)
+        if not is_loopback(host):
+            print(_OPEN, file=sys.stderr, flush=True)
 
     try:
         server = load_server(target)
         secret = settings().secret
         if secret is not None:
             server.seal = StateSeal(secret)
-        serve_http(server, host, port, sessions=sessions, on_ready=announce)
+        options = {} if hosts is None else {"hosts": hosts}
+        serve_http(server, host, port, sessions=sessions, on_ready=announce, **options)
     except ClawError as error:
         print(f"claw serve: {error}", file=sys.stderr)
         return 1

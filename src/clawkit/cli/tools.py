@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from typing import Any, cast
 
 import msgspec
@@ -14,7 +15,8 @@ from clawkit.wire.server import Server
 
 def show(target: str, *, as_json: bool) -> int:
     try:
-        server = load_server(target)
+        with redirect_stdout(sys.stderr):
+            server = load_server(target)
     except ClawError as error:
         print(f"claw tools: {error}", file=sys.stderr)
         return 1

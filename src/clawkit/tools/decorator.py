@@ -24,7 +24,9 @@ class ClawTool(Generic[F]):
         self.__name__ = getattr(fn, "__name__", tool.name)
         self.__wrapped__ = fn
 
-    def __call__(self) -> FunctionTool:
+    def __call__(self, *args: Any, **kwargs: Any) -> FunctionTool:
+        if args or kwargs:
+            raise TypeError(f"{self.__name__} is a tool; call {self.__name__}.fn(…) to run it")
         return self.tool
 
     def __get__(self, instance: object, owner: type | None = None) -> ClawTool[Any]:

@@ -20,7 +20,7 @@ from clawkit.wire.context import Context
 from clawkit.wire.jsonrpc import as_object
 from clawkit.wire.paging import page
 from clawkit.wire.questions import InputRequired
-from clawkit.wire.revisions import LOG_LEVELS, MODERN, TASKS, negotiate
+from clawkit.wire.revisions import LOG_LEVELS, META_SERVER, MODERN, TASKS, negotiate
 from clawkit.wire.session import Request, Running
 from clawkit.wire.state import NO_ROUNDS, Rounds, digest
 
@@ -250,6 +250,7 @@ def input_required(server: Server, request: Request, stop: InputRequired) -> dic
         "resultType": "input_required",
         "inputRequests": {key: question.to_wire() for key, question in stop.questions.items()},
         "requestState": server.seal.seal(stop.rounds, bound),
+        "_meta": {META_SERVER: server.info},
     }
 
 

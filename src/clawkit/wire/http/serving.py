@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -42,8 +43,7 @@ def serve_http(
     listening = _listen(host, port)
     address = listening.getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-    local = address[0] in ("127.0.0.1", "::1")
-    options.setdefault("hosts", (*LOOPBACK, shown) if local else None)
+    options.setdefault("hosts", (*LOOPBACK, shown) if is_loopback(address[0]) else None)
     app = http_app(server, **options)
     config = uvicorn.Config(
         app,
@@ -54,6 +54,14 @@ def serve_http(
     if on_ready is not None:
         on_ready(f"http://{shown}:{address[1]}{options.get('path', '/mcp')}")
     _Uvicorn(config, server).run(sockets=[listening])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _listen(host: str, port: int) -> socket.socket:
