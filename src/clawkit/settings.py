@@ -49,8 +49,9 @@ def _places(environment: Mapping[str, str]) -> tuple[Path, Path]:
     if home:
         return Path(home) / "config", Path(home) / "data"
     if sys.platform == "win32":
-        roaming = Path(environment.get("APPDATA") or Path.home() / "AppData" / "Roaming")
-        return roaming, Path(environment.get("LOCALAPPDATA") or roaming)
+        import platformdirs
+
+        return Path(platformdirs.user_config_dir(roaming=True)), Path(platformdirs.user_data_dir())
     return (
         Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"),
         Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"),
