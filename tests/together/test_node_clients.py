@@ -98,7 +98,7 @@ ASKED = {
         "Who are you?",
         "Where to?",
         "Oslo for 2 days?",
-        'Allow erase to run with {"what":"disk"}?',
+        'Allow erase to run with what = "disk"?',
         "Your name?",
     ],
     "cancelled": True,

@@ -57,17 +57,19 @@ class FunctionTemplate:
 
 def compile_template(template: str) -> re.Pattern[str]:
     """A pattern for a template: `{name}` stops at a slash, `{+name}` and `{name*}` do not."""
-    parts: list[str] = []
-    end = 0
-    for found in _VARIABLE.finditer(template):
-        reach = ".+" if found[1] or found[3] else "[^/?#]+"
-        parts += [template[end : found.start()], f"(?P<{found[2]}>{reach})"]
-        end = found.end()
-    parts.append(template[end:])
-    if any(brace in literal for literal in parts[::2] for brace in "{}"):
+    literals = [re.escape(text) for text in _VARIABLE.sub("\0", template).split("\0")]
+    if any(brace in text for text in literals for brace in "{}"):
         raise SchemaError(f"{template}: only {{name}}, {{+name}} and {{name*}} are understood")
-    parts[::2] = [re.escape(literal) for literal in parts[::2]]
-    return re.compile("".join(parts), re.DOTALL)
+    pattern = literals[0]
+    variables = list(_VARIABLE.finditer(template))
+    for number, (found, after) in enumerate(zip(variables, literals[1:], strict=True), 1):
+        reach = ".+" if found[1] or found[3] else "[^/?#]+"
+        if number < len(variables):
+            # Atomic: a URI that does not match is found out in linear time.
+            pattern += f"(?>(?P<{found[2]}>{reach}?){after})"
+        else:
+            pattern += f"(?P<{found[2]}>{reach}){after}"
+    return re.compile(pattern, re.DOTALL)
 
 
 def _contents(uri: str, value: Any, mime_type: str | None) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from clawkit.wire.context import Context
 from clawkit.wire.features import Tool
 
 log = logging.getLogger("clawkit.wire")
+_SHOWN = 200
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -56,6 +57,8 @@ class Turnstile:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.leave()
+            else:
+                self._waiting.remove(turn)
             raise
 
     def try_enter(self) -> bool:
@@ -121,7 +124,7 @@ class Calls:
         try:
             return await self._counted(tool, arguments, context)
         finally:
-            turnstile.leave()
+            context.when_idle(turnstile.leave)
 
     async def _counted(
         self, tool: Tool, arguments: dict[str, Any], context: Context
@@ -135,7 +138,7 @@ class Calls:
                 return await tool.invoke(arguments, context)
             return await _within(seconds, tool, arguments, context)
         finally:
-            self._all.leave()
+            context.when_idle(self._all.leave)
 
 
 async def _within(
@@ -159,11 +162,17 @@ def _is_being_cancelled() -> bool:
 
 
 async def _approve(tool: Tool, arguments: dict[str, Any], context: Context) -> None:
-    shown = msgspec.json.encode(arguments).decode()
-    question = questions.elicitation(f"Allow {tool.name} to run with {shown[:400]}?")
+    shown = ", ".join(f"{name} = {_shortened(value)}" for name, value in arguments.items())
+    question = questions.elicitation(f"Allow {tool.name} to run with {shown or 'no arguments'}?")
     answer = (await context.ask({"approval": question}))["approval"]
     if not answer.accepted:
         raise ToolExecutionError(f"{tool.name} was not approved")
+
+
+def _shortened(value: Any) -> str:
+    """A value as the person sees it: every argument is shown, and what was cut is marked."""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
 
 
 def failed(tool: Tool, error: BaseException, *, strict: bool) -> dict[str, Any]:

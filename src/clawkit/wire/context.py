@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +15,8 @@ from clawkit.wire.session import Principal, Request, Running, Session
 from clawkit.wire.state import Rounds, digest
 
 if TYPE_CHECKING:
+    import asyncio
+
     from clawkit.wire.server import Server
     from clawkit.wire.tasks import TaskHandle
 
@@ -22,7 +24,17 @@ if TYPE_CHECKING:
 class Context:
     """One call, seen from inside: a parameter of this type gets it and stays out of the schema."""
 
-    __slots__ = ("_counter", "_open", "_request", "_rounds", "_running", "_task", "_used", "server")
+    __slots__ = (
+        "_counter",
+        "_job",
+        "_open",
+        "_request",
+        "_rounds",
+        "_running",
+        "_task",
+        "_used",
+        "server",
+    )
 
     def __init__(self, server: Server, request: Request, running: Running, rounds: Rounds) -> None:
         self.server = server
@@ -33,6 +45,7 @@ class Context:
         self._counter = 0
         self._used: dict[str, Any] = {}
         self._open: dict[str, Question] = {}
+        self._job: asyncio.Future[None] | None = None
 
     @property
     def session(self) -> Session:
@@ -50,11 +63,11 @@ class Context:
     @property
     def cancelled(self) -> bool:
         """True once the client no longer wants the answer. A sync tool should look now and then."""
-        return self._running.cancelled
+        return self._running.cancelled or (self._running.over and self.task is None)
 
     def give_up(self) -> None:
-        """Nobody waits for this call any more."""
-        self._running.cancelled = self._running.over = True
+        """Nobody waits for this call any more; its answer is another one."""
+        self._running.over = True
 
     @property
     def request_id(self) -> str | int:
@@ -210,14 +223,16 @@ class Context:
             except (KeyError, ValueError, msgspec.ValidationError):
                 missing[key] = question
         if missing:
-            await self._end_round(missing)
+            known.update(await self._end_round(missing))
         return known
 
-    async def _end_round(self, missing: dict[str, Question]) -> NoReturn:
+    async def _end_round(self, missing: dict[str, Question]) -> dict[str, Any]:
         import asyncio
 
         self._open.update(missing)
         await asyncio.sleep(0)  # What is asked beside this, as in a gather, goes out with it.
+        if self.task is not None:
+            return await self.task.ask(missing)
         put_now = {key: digest(question.to_wire()) for key, question in self._open.items()}
         asked_so_far = {**self._rounds.asked, **put_now}
         raise InputRequired(dict(self._open), Rounds(self.round + 1, asked_so_far, self._used))
@@ -249,7 +264,16 @@ class Context:
 
     async def run_in_thread(self, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Call a blocking function without delaying anybody else."""
-        return await self.server.workers.run(function, arguments)
+        job = self.server.workers.start(function, arguments)
+        self._job = job.ended
+        return await job.outcome
+
+    def when_idle(self, then: Callable[[], None]) -> None:
+        """Call `then` when no thread works for this call any more, even if nobody waits for it."""
+        if self._job is None or self._job.done():
+            then()
+        else:
+            self._job.add_done_callback(lambda _: then())
 
 
 def _percentage(progress: float, total: float | None) -> str:

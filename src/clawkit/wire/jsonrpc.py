@@ -11,6 +11,9 @@ from clawkit.errors import InternalError, InvalidRequestError, ParseError, Proto
 Message = dict[str, Any]
 RequestId = str | int
 
+ADVISORY = ("notifications/progress", "notifications/message")
+"""What may be dropped when a client does not read."""
+
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 

@@ -6,7 +6,7 @@ Functions without `async` answer at once and need no event loop: that is what ma
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -47,7 +47,7 @@ def initialize(server: Server, request: Request) -> dict[str, Any]:
     if session.remembers:
         session.version, session.capabilities, session.client = version, capabilities, client
     if session.send is not None:
-        server.hub.join(session, session.send)
+        server.hub.join(session, session.send, server.features())
     result: dict[str, Any] = {
         "protocolVersion": version,
         "capabilities": server.capabilities(
@@ -225,6 +225,7 @@ def _context(
     server: Server, request: Request, running: Running, name: str, arguments: dict[str, Any]
 ) -> Context:
     params = request.params
+    request.subject = (name, arguments)
     if ("inputResponses" not in params and "requestState" not in params) or not request.modern:
         return Context(server, request, running, NO_ROUNDS)
     answers = as_object(params.get("inputResponses", {}))
@@ -232,24 +233,22 @@ def _context(
         raise InvalidParamsError("Invalid params: inputResponses must be an object")
     earlier = NO_ROUNDS
     if "requestState" in params:
-        earlier = server.seal.open(params["requestState"], binding(request, name, arguments))
+        earlier = server.seal.open(params["requestState"], binding(request))
     merged = {**earlier.answers, **answers}
     return Context(server, request, running, Rounds(earlier.count, earlier.asked, merged))
 
 
-def binding(request: Request, name: str, arguments: dict[str, Any]) -> str:
-    """What a request state belongs to: this method, these arguments, this principal."""
-    return digest([request.method, name, arguments, request.owner])
+def binding(request: Request) -> str:
+    """What a request state belongs to: this method, its subject, this principal."""
+    return digest([request.method, request.subject, request.owner])
 
 
 def input_required(server: Server, request: Request, stop: InputRequired) -> dict[str, Any]:
     """The result that ends a round: the open questions, and the signed state so far."""
-    name = cast("str", request.params.get("name", request.params.get("uri")))
-    bound = binding(request, name, _object(request.params, "arguments"))
     return {
         "resultType": "input_required",
         "inputRequests": {key: question.to_wire() for key, question in stop.questions.items()},
-        "requestState": server.seal.seal(stop.rounds, bound),
+        "requestState": server.seal.seal(stop.rounds, binding(request)),
         "_meta": {META_SERVER: server.info},
     }
 

@@ -23,6 +23,8 @@ from clawkit.wire.state import StateSeal
 from clawkit.wire.subscriptions import Hub
 
 if TYPE_CHECKING:
+    import asyncio
+
     from clawkit.wire.calls import Calls, Limits
     from clawkit.wire.features import Completer, Prompt, Resource, ResourceTemplate, Tool
     from clawkit.wire.tasks import Tasks, TaskStore
@@ -77,6 +79,7 @@ class Server:
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
         self._limits = limits
         self._task_store = task_store
+        self._features = frozenset({"tools"})
         self._nobody = Session(strict=True, remembers=False)
 
     @cached_property
@@ -104,6 +107,8 @@ class Server:
     def add_tool(self, tool: Tool) -> None:
         """Offer a tool; one of the same name is replaced."""
         self.tools = {**self.tools, tool.name: tool}
+        if tool.task != "never":
+            self._offer("tasks")
         self.hub.list_changed("tools")
 
     def remove_tool(self, name: str) -> None:
@@ -113,10 +118,12 @@ class Server:
 
     def add_resource(self, resource: Resource) -> None:
         self.resources = {**self.resources, resource.uri: resource}
+        self._offer("resources")
         self.hub.list_changed("resources")
 
     def add_template(self, template: ResourceTemplate) -> None:
         self.templates = {**self.templates, template.uri_template: template}
+        self._offer("resources")
         self.hub.list_changed("resources")
 
     def remove_resource(self, uri: str) -> None:
@@ -127,6 +134,7 @@ class Server:
 
     def add_prompt(self, prompt: Prompt) -> None:
         self.prompts = {**self.prompts, prompt.name: prompt}
+        self._offer("prompts")
         self.hub.list_changed("prompts")
 
     def remove_prompt(self, name: str) -> None:
@@ -137,23 +145,22 @@ class Server:
     def add_completer(self, key: str, completer: Completer) -> None:
         """Complete the arguments of a prompt (by name) or of a resource template (by template)."""
         self.completers[key] = completer
+        self._offer("completions")
+
+    def end_tasks(self) -> list[asyncio.Task[Any]]:
+        """Cancel the tasks that still run; gives what there is to wait for."""
+        return self.tasks.end() if "tasks" in self.__dict__ else []
 
     def resource_updated(self, uri: str) -> None:
         """Tell the clients that subscribed to this resource that it has changed."""
         self.hub.resource_updated(uri)
 
-    def features(self) -> set[str]:
-        """What can be asked of this server now."""
-        found = {"tools"}
-        if self.resources or self.templates:
-            found.add("resources")
-        if self.prompts:
-            found.add("prompts")
-        if self.completers:
-            found.add("completions")
-        if any(tool.task != "never" for tool in self.tools.values()):
-            found.add("tasks")
-        return found
+    def features(self) -> frozenset[str]:
+        """What can be asked of this server: what was offered once stays a known list."""
+        return self._features
+
+    def _offer(self, feature: str) -> None:
+        self._features |= {feature}
 
     def capabilities(self, *, modern: bool, notices: bool, subscribe: bool) -> dict[str, Any]:
         """The capabilities to declare: notices and subscriptions only where they can be kept."""
@@ -256,28 +263,31 @@ class Server:
         try:
             if running.cancelled:
                 return None
-            result = await route.handler(self, request, running)
-            return jsonrpc.success(request.id, self._dress(request, route, result))
-        except (InputRequired, BaseExceptionGroup) as stop:
-            return self._end_round(request, stop)
+            reply = await self._reply(request, route, running)
+            return None if running.cancelled else reply
         except asyncio.CancelledError:
             if running.cancelled and running.task is not None:
                 running.task.uncancel()
                 return None
             running.cancelled = True
             raise
-        except Exception as error:  # noqa: BLE001 - every request gets an answer
-            return jsonrpc.failure(request.id, _protocol_error(request.method, error))
         finally:
             running.over = True
             request.session.running.pop(request.id, None)
 
-    def _end_round(self, request: Request, stop: BaseException) -> Message:
-        """Ask what a call, or one of several tasks inside it, wants to know."""
-        asking = questions_in(stop)
-        if asking is None:
-            return jsonrpc.failure(request.id, _protocol_error(request.method, stop))
-        return jsonrpc.success(request.id, input_required(self, request, asking))
+    async def _reply(self, request: Request, route: Route, running: Running) -> Message:
+        """The answer to a request, whatever happens while it is worked on."""
+        try:
+            try:
+                result = await route.handler(self, request, running)
+                return jsonrpc.success(request.id, self._dress(request, route, result))
+            except (InputRequired, BaseExceptionGroup) as stop:
+                asking = questions_in(stop)
+                if asking is None:
+                    raise InternalError("Internal error") from stop
+                return jsonrpc.success(request.id, input_required(self, request, asking))
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return jsonrpc.failure(request.id, _protocol_error(request.method, error))
 
     def _dress(self, request: Request, route: Route, result: dict[str, Any]) -> dict[str, Any]:
         """The result as the request's revision wants it."""

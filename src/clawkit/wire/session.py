@@ -36,7 +36,8 @@ class Principal(msgspec.Struct, frozen=True):
 class Running:
     """A request that is being worked on, so that it can be cancelled.
 
-    `over` says that nothing more may be said about it: it is answered, or nobody waits.
+    `cancelled` says that whoever asked does not want the answer, and `over` that nothing more may
+    be said about it: it is answered, or was given up.
     """
 
     __slots__ = ("cancelled", "over", "task")
@@ -141,6 +142,7 @@ class Request:
         "principal",
         "send",
         "session",
+        "subject",
     )
 
     def __init__(
@@ -151,6 +153,7 @@ class Request:
         principal: Principal | None = None,
     ) -> None:
         self.principal = principal or session.principal
+        self.subject: tuple[str, dict[str, Any]] | None = None
         self.id: RequestId = message["id"]
         self.method: str = message["method"]
         self.params: dict[str, Any] = message.get("params") or {}

@@ -10,6 +10,7 @@ import contextlib
 import os
 import select
 import sys
+import threading
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from clawkit.errors import InvalidRequestError
 from clawkit.wire import jsonrpc
 from clawkit.wire.children import end_children
 from clawkit.wire.jsonrpc import Message
-from clawkit.wire.session import Session
+from clawkit.wire.session import Send, Session
 
 if TYPE_CHECKING:
     from clawkit.wire.server import Reply, Server
@@ -40,7 +41,10 @@ class Lines:
 
     def read(self) -> list[bytes | None] | None:
         """The lines that one read completes, maybe none of them; None at the end of input."""
-        chunk = os.read(self._fd, _CHUNK)
+        try:
+            chunk = os.read(self._fd, _CHUNK)
+        except OSError:
+            return None
         if not chunk:
             return None
         *ended, rest = chunk.split(b"\n")
@@ -99,13 +103,25 @@ class Connection:
         self.sink = sink
         self.lines = Lines(source, max_line)
         self.unsent = b""
-        self.deliver = self._write
         self.session = Session(self.send)
+        self._lock = threading.Lock()
+        self._successor: Send | None = None
         self._max_line = max_line
 
     def send(self, message: Message) -> None:
         """Deliver by whatever is in charge now: this loop, or the event loop that took over."""
-        self.deliver(message)
+        with self._lock:
+            if self._successor is None:
+                data = jsonrpc.encode_reply(message) + b"\n"
+                self.unsent = self.unsent + data if self.unsent else write_ready(self.sink, data)
+                return
+        self._successor(message)
+
+    def hand_over(self, successor: Send) -> bytes:
+        """Let `successor` deliver from now on; gives what could not be written yet."""
+        with self._lock:
+            self._successor = successor
+            return self.unsent
 
     def receive(self, line: bytes | None) -> Reply:
         """What one line leads to: a reply, nothing, or work."""
@@ -137,10 +153,6 @@ class Connection:
                     serve_loop(self, reply, lines[position + 1 :], ended=ended)
                     return
 
-    def _write(self, message: Message) -> None:
-        data = jsonrpc.encode_reply(message) + b"\n"
-        self.unsent = self.unsent + data if self.unsent else write_ready(self.sink, data)
-
 
 def serve_stdio(
     server: Server, *, fds: tuple[int, int] | None = None, max_line: int = MAX_LINE
@@ -158,8 +170,6 @@ def serve_stdio(
 
 def _leave_threads_behind() -> None:
     """A thread that somebody left running would keep the process alive long after its client."""
-    import threading
-
     if any(not t.daemon and t is not threading.main_thread() for t in threading.enumerate()):
         sys.stderr.flush()
         os._exit(0)

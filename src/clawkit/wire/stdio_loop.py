@@ -24,7 +24,6 @@ BACKLOG_BYTES = 32 * 1024 * 1024
 HELD_BYTES = 256 * 1024 * 1024
 _AT_ONCE = 64
 _AT_MOST_BUFFERED = 256 * 1024
-_ADVISORY = ("notifications/progress", "notifications/message")
 
 Work = Coroutine[Any, Any, Message | None]
 
@@ -71,10 +70,11 @@ class _Writer:
             except OSError:
                 self._on_broken()
                 return
-            was_full = self.full
             with self._lock:
+                was_full = self.full
                 self._backlog -= len(data)
-            if was_full and not self.full:
+                has_room = was_full and not self.full
+            if has_room:
                 self._on_room()
 
 
@@ -95,13 +95,14 @@ class _LoopDoor:
         self._ended = asyncio.Event()
         self._gone = False
         self._writer = _Writer(connection.sink, self._resume_from_thread, self._broken_from_thread)
-        connection.deliver = self.send
+        self._out_lock = threading.Lock()
 
     async def serve(self, first: Work | None, rest: list[bytes | None], *, ended: bool) -> None:
         with contextlib.suppress(NotImplementedError, ValueError):
             self._loop.add_signal_handler(signal.SIGTERM, self._break)
-        if self._connection.unsent:
-            self._writer.put(self._connection.unsent)
+        unsent = self._connection.hand_over(self.send)
+        if unsent:
+            self._writer.put(unsent)
         if first is not None:
             self._start(first, 0)
         self._lines.extend(rest)
@@ -119,32 +120,37 @@ class _LoopDoor:
         if not self._gone and self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE_SECONDS)
         self._session.close()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=LAST_SECONDS)
+        rest = {*self._tasks, *self._connection.server.end_tasks()}
+        if rest:
+            await asyncio.wait(rest, timeout=LAST_SECONDS)
         self._flush()
         patience = 0 if self._gone else deadline - time.monotonic()
         self._writer.finish(max(patience, LAST_SECONDS))
 
     def send(self, message: Message) -> None:
         """Queue a message. Progress and log messages are dropped when the client does not read."""
-        if self._writer.full and message.get("method") in _ADVISORY:
+        if self._writer.full and message.get("method") in jsonrpc.ADVISORY:
             return
         data = jsonrpc.encode_reply(message) + b"\n"
-        if threading.get_ident() != self._loop_thread:
-            self._writer.put(data)
-            return
-        self._outgoing.append(data)
-        self._outgoing_size += len(data)
-        if self._outgoing_size > _AT_MOST_BUFFERED:
-            self._flush()
-        elif len(self._outgoing) == 1:
+        with self._out_lock:
+            self._outgoing.append(data)
+            self._outgoing_size += len(data)
+            first, full = len(self._outgoing) == 1, self._outgoing_size > _AT_MOST_BUFFERED
+        if full or threading.get_ident() != self._loop_thread:
+            self._drain()
+        elif first:
             self._loop.call_soon(self._flush)
 
+    def _drain(self) -> None:
+        """Give the writer what was said so far, in the order in which it was said."""
+        with self._out_lock:
+            if self._outgoing:
+                self._writer.put(b"".join(self._outgoing))
+                self._outgoing.clear()
+                self._outgoing_size = 0
+
     def _flush(self) -> None:
-        if self._outgoing:
-            self._writer.put(b"".join(self._outgoing))
-            self._outgoing.clear()
-            self._outgoing_size = 0
+        self._drain()
         self._adjust()
 
     def _read(self) -> None:

@@ -59,10 +59,11 @@ class Hub:
         self._listeners: list[Listener] = []
         self._sessions: dict[Session, Listener] = {}
 
-    def join(self, session: Session, send: Send) -> None:
-        """A legacy client hears of every list change, and of the resources it subscribed to."""
+    def join(self, session: Session, send: Send, features: Collection[str]) -> None:
+        """A legacy client hears of the lists it was told of, and of what it subscribed to."""
         self.leave(session)
-        self._sessions[session] = Listener(send, lists=tuple(LISTS), uris=session.subscribed)
+        lists = tuple(kind for kind in LISTS if kind in features)
+        self._sessions[session] = Listener(send, lists=lists, uris=session.subscribed)
         self._listeners.append(self._sessions[session])
 
     def leave(self, session: Session) -> None:

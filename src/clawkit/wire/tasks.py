@@ -109,6 +109,7 @@ class TaskHandle:
         self._work: asyncio.Task[dict[str, Any]] = task
         self._waiting: dict[str, tuple[Question, asyncio.Future[Any]]] = {}
         self._numbers: dict[str, int] = {}
+        self._expiry: asyncio.TimerHandle | None = None
 
     @property
     def promoted(self) -> bool:
@@ -124,6 +125,8 @@ class TaskHandle:
             return
         self._tasks.add(self)
         self._work.add_done_callback(self._ended)
+        if self.record.ttl_ms is not None:
+            self._expiry = self._loop.call_later(self.record.ttl_ms / 1000, self.cancel)
         self.promotion.set_result(self.record.to_wire())
 
     def describe(self, message: str) -> None:
@@ -146,6 +149,8 @@ class TaskHandle:
         finally:
             for name in unique:
                 self._waiting.pop(name, None)
+            if not self._waiting and self.record.status == "input_required":
+                self._change("working")
         return {key: value for (key, _), value in zip(unique.values(), values, strict=True)}
 
     def _unique(self, key: str) -> str:
@@ -171,7 +176,13 @@ class TaskHandle:
         self._running.cancelled = True
         self._work.cancel()
 
+    @property
+    def work(self) -> asyncio.Task[dict[str, Any]]:
+        return self._work
+
     def _ended(self, work: asyncio.Task[dict[str, Any]]) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
         if work.cancelled():
             self._change("cancelled")
             return
@@ -217,18 +228,27 @@ class Tasks:
         task = loop.create_task(_awaited(work))
         handle = TaskHandle(self, request, running, task)
         attach(handle)
+        timer = loop.call_later(after, handle.promote) if after else None
         if after == 0:
             handle.promote()
-        elif after is not None:
-            loop.call_later(after, handle.promote)
         try:
             await asyncio.wait({task, handle.promotion}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             task.cancel()
             raise
+        finally:
+            if timer is not None:
+                timer.cancel()
         if handle.promoted:
             return {"resultType": "task", **handle.promotion.result()}
         return task.result()
+
+    def end(self) -> list[asyncio.Task[Any]]:
+        """Cancel what still runs."""
+        handles = list(self._live.values())
+        for handle in handles:
+            handle.cancel()
+        return [handle.work for handle in handles]
 
     def add(self, handle: TaskHandle) -> None:
         self._live[handle.record.id] = handle

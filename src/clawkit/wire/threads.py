@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import queue
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-Job = Callable[[], None]
+
+class Job:
+    """A call in a thread: its outcome, for whoever waits, and its end, which nobody can hurry."""
+
+    def __init__(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.outcome: asyncio.Future[Any] = self._loop.create_future()
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        self._call = partial(contextvars.copy_context().run, function, **kwargs)
+
+    def run(self) -> None:
+        value, error = None, None
+        try:
+            if not self.outcome.cancelled():
+                value = self._call()
+        except (StopIteration, SystemExit, KeyboardInterrupt) as caught:
+            # Meant for the thread; in the event loop they would end more than this call.
+            error = RuntimeError(f"{type(caught).__name__}: {caught}")
+        except BaseException as caught:  # noqa: BLE001 - handed to the waiting coroutine
+            error = caught
+        with contextlib.suppress(RuntimeError):  # The loop may be closed by now.
+            self._loop.call_soon_threadsafe(self._settle, value, error)
+
+    def _settle(self, value: Any, error: BaseException | None) -> None:
+        self.ended.set_result(None)
+        if self.outcome.done():
+            return
+        if error is not None:
+            self.outcome.set_exception(error)
+        else:
+            self.outcome.set_result(value)
 
 
 class Workers:
@@ -22,23 +54,11 @@ class Workers:
         self._threads = 0
         self._idle = 0
 
-    async def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
-        """Call `function` in a thread; being cancelled stops the waiting, not the thread."""
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[Any] = loop.create_future()
-        context = contextvars.copy_context()
-
-        def job() -> None:
-            if outcome.cancelled():
-                return
-            try:
-                value, error = context.run(function, **kwargs), None
-            except BaseException as caught:  # noqa: BLE001 - handed to the waiting coroutine
-                value, error = None, caught
-            _settle(loop, outcome, value, error)
-
+    def start(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> Job:
+        """Call `function` in a thread."""
+        job = Job(function, kwargs)
         self._submit(job)
-        return await outcome
+        return job
 
     def _submit(self, job: Job) -> None:
         with self._lock:
@@ -51,27 +71,6 @@ class Workers:
 
     def _work(self) -> None:
         while True:
-            self._jobs.get()()
+            self._jobs.get().run()
             with self._lock:
                 self._idle += 1
-
-
-def _settle(
-    loop: asyncio.AbstractEventLoop,
-    outcome: asyncio.Future[Any],
-    value: Any,
-    error: BaseException | None,
-) -> None:
-    def settle() -> None:
-        if outcome.done():
-            return
-        if isinstance(error, StopIteration | SystemExit | KeyboardInterrupt):
-            # Meant for the thread; in the event loop they would end more than this call.
-            outcome.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
-        elif error is not None:
-            outcome.set_exception(error)
-        else:
-            outcome.set_result(value)
-
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(settle)

@@ -117,10 +117,11 @@ class Answer:
     def put(self, message: Message) -> None:
         """Say something before the reply; safe to call from any thread."""
         event = encode_event(message)
+        needed = message.get("method") not in jsonrpc.ADVISORY
         if threading.get_ident() == self._thread:
-            self._stream().put(event)
+            self._stream().put(event, needed=needed)
         else:
-            self._loop.call_soon_threadsafe(lambda: self._stream().put(event))
+            self._loop.call_soon_threadsafe(lambda: self._stream().put(event, needed=needed))
 
     async def wait_for(
         self,

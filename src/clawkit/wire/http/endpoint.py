@@ -27,6 +27,7 @@ from clawkit.wire.http.rules import (
     check_modern,
     is_modern,
     legacy_version,
+    read_headers,
 )
 from clawkit.wire.http.sessions import HttpSession, Sessions
 from clawkit.wire.jsonrpc import Message
@@ -107,12 +108,9 @@ class Endpoint:
         self._authenticate = authenticate
 
     async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1").strip(" \t")
-            for name, value in scope["headers"]
-        }
         message: Message | None = None
         try:
+            headers = read_headers(scope["headers"])
             reason = self._origins.refuse(headers)
             if reason is not None:
                 raise Refusal(403, reason)
@@ -234,7 +232,7 @@ class Endpoint:
             await stream.write(receive, send)
             return
         stream, listener = Notices(), Session()
-        self._server.hub.join(listener, stream.put)
+        self._server.hub.join(listener, stream.put, self._server.features())
         try:
             await stream.write(receive, send)
         finally:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from clawkit.errors import HeaderMismatchError, InvalidParamsError, UnsupportedVersionError
@@ -25,6 +26,19 @@ NAMED_BY = {
     "tasks/cancel": "taskId",
 }
 Headers = Mapping[str, str]
+_PRINTABLE = re.compile(r"[\t -~]*")
+_ONCE = ("host", "origin", "authorization")
+
+
+def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers by name; one that decides something may be there only once."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in pairs:
+        name = raw_name.decode("latin-1")
+        if name in found and (name in _ONCE or name.startswith("mcp-")):
+            raise HeaderMismatchError(f"Header mismatch: {name} is there twice")
+        found[name] = raw_value.decode("latin-1").strip(" \t")
+    return found
 
 
 class Origins:
@@ -43,7 +57,7 @@ class Origins:
         if origin is None or origin in self._origins:
             return None
         scheme, _, place = origin.partition("://")
-        at_home = place == host or _hostname(place) in (self._hosts or ())
+        at_home = self._hosts is not None and (place == host or _hostname(place) in self._hosts)
         return None if scheme in ("http", "https") and at_home else "Origin not allowed"
 
 
@@ -98,17 +112,17 @@ def _check_mirrors(headers: Headers, params: dict[str, Any], server: Server) -> 
         value: Any = params.get("arguments")
         for step in path:
             value = (as_object(value) or {}).get(step)
-        if value is None:
-            continue
         sent = _decoded(header, headers.get(header))
         if not _same(sent, value):
             raise HeaderMismatchError(f"Header mismatch: {header} does not match the body")
 
 
 def _same(sent: str | None, value: Any) -> bool:
+    if value is None or sent is None:
+        return sent is value
     if isinstance(value, bool):
         return sent == ("true" if value else "false")
-    if isinstance(value, int) and sent is not None:
+    if isinstance(value, int):
         try:
             return sent == str(value) or float(sent) == value
         except ValueError:
@@ -125,6 +139,8 @@ def _agree(header: str, sent: str | None, said: object) -> None:
 
 def _decoded(header: str, value: str | None) -> str | None:
     """A header's value, out of its `=?base64?…?=` wrapping where it has one."""
+    if value is not None and not _PRINTABLE.fullmatch(value):
+        raise HeaderMismatchError(f"Header mismatch: {header} has characters that need base64")
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:
