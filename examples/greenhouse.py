@@ -50,7 +50,7 @@ async def clear(bed: str, context: Context) -> str:
     return f"{bed} is empty"
 
 
-@server.resource("greenhouse://log", mimeType="text/plain")
+@server.resource("greenhouse://log", mime_type="text/plain")
 def log() -> str:
     """What the beds look like."""
     return "\n".join(f"{bed}: {percent} %" for bed, percent in beds.items())

@@ -9,25 +9,25 @@ from clawkit.tools.prompts import user
 from tests.conformance.everything import red_pixel, server
 
 
-@server.resource("test://static-text", mimeType="text/plain")
+@server.resource("test://static-text", mime_type="text/plain")
 def static_text() -> str:
     """A text that never changes."""
     return "This is the content of the static text resource."
 
 
-@server.resource("test://static-binary", mimeType="image/png")
+@server.resource("test://static-binary", mime_type="image/png")
 def static_binary() -> bytes:
     """An image that never changes."""
     return red_pixel()
 
 
-@server.resource("test://watched-resource", mimeType="text/plain")
+@server.resource("test://watched-resource", mime_type="text/plain")
 def watched_resource() -> str:
     """A text that clients subscribe to."""
     return "Watched resource content"
 
 
-@server.resource("test://template/{id}/data", mimeType="application/json")
+@server.resource("test://template/{id}/data", mime_type="application/json")
 def template_data(id: str) -> dict[str, Any]:
     """One document for every id."""
     return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}

@@ -243,19 +243,19 @@ def weather(region: Annotated[str, Field(header="Region")], context: Context) ->
     return f"{region}: fair; trace {context.meta.get('traceparent', 'none')}"
 
 
-@server.resource(NOTE, mimeType="text/plain", annotations={"audience": ["user"], "priority": 0.9})
+@server.resource(NOTE, mime_type="text/plain", annotations={"audience": ["user"], "priority": 0.9})
 def today() -> str:
     """What is on today."""
     return "Feed the cat."
 
 
-@server.resource("image://dot", name="dot", mimeType="image/png", size=len(PNG))
+@server.resource("image://dot", name="dot", mime_type="image/png", size=len(PNG))
 def dot() -> bytes:
     """One pixel."""
     return PNG
 
 
-@server.resource("users://{id}/profile", name="profile", mimeType="application/json")
+@server.resource("users://{id}/profile", name="profile", mime_type="application/json")
 async def profile(id: int) -> dict[str, Any]:
     """A user."""
     return {"id": id, "name": f"user {id}"}

@@ -150,7 +150,7 @@ async def test_a_call_may_ask_twice_with_forms_made_from_a_class(client: RawClie
 async def test_a_tool_that_needs_approval_runs_only_with_it(client: RawClient) -> None:
     client.answers["elicitation/create"] = lambda _: {"action": "accept", "content": {}}
     assert text_of(await client.call("erase", {"what": "disk"})) == "erased disk"
-    assert '"what":"disk"' in client.questions[0]["params"]["message"]
+    assert 'what = "disk"' in client.questions[0]["params"]["message"]
     client.answers["elicitation/create"] = lambda _: {"action": "decline"}
     result = await client.call("erase", {"what": "disk"})
     assert (result["isError"], text_of(result)) == (True, "erase was not approved")

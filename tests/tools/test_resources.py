@@ -21,12 +21,12 @@ async def read(server: SdkMcpServerImpl, uri: str) -> dict[str, Any]:
 async def test_a_function_gives_text_bytes_media_or_json() -> None:
     server = SdkMcpServerImpl("s", "1")
 
-    @server.resource("r://text", mimeType="text/plain")
+    @server.resource("r://text", mime_type="text/plain")
     def text() -> str:
         """Some text."""
         return "hello"
 
-    @server.resource("r://bytes", mimeType="image/png")
+    @server.resource("r://bytes", mime_type="image/png")
     async def data() -> bytes:
         return b"\x00"
 

@@ -142,12 +142,12 @@ async def test_several_questions_are_asked_together_and_may_be_answered_one_by_o
         {"action": "accept", "content": [1]},
     ],
 )
-async def test_an_answer_that_cannot_be_used_is_asked_for_again(
+async def test_an_answer_that_cannot_be_used_is_an_error_that_names_it(
     client: ModernClient, answer: Any
 ) -> None:
-    again = await client.call("greet", inputResponses={"name": answer})
-    assert again["resultType"] == "input_required"
-    assert "name" in again["inputRequests"]
+    refused = await client.call("greet", inputResponses={"name": answer})
+    assert refused["error"]["code"] == -32602
+    assert "inputResponses.name" in refused["error"]["message"]
 
 
 async def test_answers_nobody_asked_for_are_ignored(client: ModernClient) -> None:
@@ -167,7 +167,7 @@ async def test_a_form_made_from_a_class_gives_an_object_of_that_class(
     wrong = await client.call(
         "area", requestState=state, inputResponses={"input-1": accept(width="x")}
     )
-    assert wrong["resultType"] == "input_required"
+    assert wrong["error"]["code"] == -32602
     right = await client.call(
         "area", requestState=state, inputResponses={"input-1": accept(width=3)}
     )

@@ -53,7 +53,10 @@ def serve(
     http: Annotated[
         int | None,
         typer.Option(
-            metavar="PORT", help="Serve Streamable HTTP on this port; 0 takes a free one."
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Serve Streamable HTTP on this port; 0 takes a free one.",
         ),
     ] = None,
     host: Annotated[
@@ -74,6 +77,8 @@ def serve(
     """Run the tools in a Python file as an MCP server, over stdio or HTTP."""
     from clawkit.cli.serve import serve_file, serve_file_http
 
+    if http is None and (host != "127.0.0.1" or allow_host or sessions):
+        raise typer.BadParameter("--host, --allow-host and --sessions need --http PORT")
     code = (
         serve_file(target)
         if http is None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import isasyncgenfunction, isgeneratorfunction
 from typing import Any, Generic, TypeVar, overload
 
 from clawkit.errors import SchemaError
 from clawkit.tools.results import ToolResult
 from clawkit.tools.schema.signature import read_signature
-from clawkit.tools.tool import FunctionTool, ToolOptions
+from clawkit.tools.tool import FunctionTool, ToolOptions, read_options
 from clawkit.wire.context import Context
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,14 +64,11 @@ def claw_tool(
     """
     if function is not None and not callable(function):
         raise SchemaError("claw_tool takes keyword arguments: @claw_tool(name=…, description=…)")
-    try:
-        chosen = ToolOptions(**options)
-    except TypeError:
-        unknown = sorted(set(options) - set(ToolOptions.__struct_fields__))
-        known = ", ".join(ToolOptions.__struct_fields__)
-        raise SchemaError(f"claw_tool has no option {', '.join(unknown)}; it has {known}") from None
+    chosen = read_options(options)
 
     def decorate(fn: F) -> ClawTool[F]:
+        if not callable(fn):
+            raise SchemaError("claw_tool takes keyword arguments: name=…, description=…")
         return ClawTool(make_tool(fn, name, description, chosen), fn)
 
     return decorate if function is None else decorate(function)
@@ -79,6 +77,8 @@ def claw_tool(
 def make_tool(
     fn: Callable[..., Any], name: str | None, description: str | None, options: ToolOptions
 ) -> FunctionTool:
+    if isgeneratorfunction(fn) or isasyncgenfunction(fn):
+        raise SchemaError(f"{function_name(fn)}: a tool returns one value; return a list")
     if options.structured and _returns_a_result(fn):
         raise SchemaError(f"{function_name(fn)}: structured output needs the value's own type")
     signature = read_signature(fn, inject=Context, structured=options.structured)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
@@ -35,8 +36,12 @@ def load_server(target: str) -> Server:
 
 
 def _import(path: Path) -> ModuleType:
+    if path.is_dir():
+        raise LoadError(f"{path} is a directory; give a Python file")
     if not path.is_file():
         raise LoadError(f"{path}: no such file")
+    if path.stem in sys.stdlib_module_names:
+        raise LoadError(f"{path}: Python has a module of this name; give the file another one")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise LoadError(f"{path}: not a Python file (its name must end in .py)")
@@ -48,8 +53,17 @@ def _import(path: Path) -> ModuleType:
     except ClawError:
         raise
     except (Exception, SystemExit) as error:
-        raise LoadError(f"{path}: {type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise LoadError(f"{path}: {reason}{_place(error)}") from error
     return module
+
+
+def _place(error: BaseException) -> str:
+    """Where an error came from, if not from how the file is written."""
+    frames = extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) or not frames:
+        return ""
+    return f" (in {Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 def _named(module: ModuleType, path: str, name: str) -> Server:

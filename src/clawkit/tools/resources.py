@@ -22,6 +22,9 @@ class FunctionResource:
         self.uri = uri
         self.definition = {"uri": uri, **definition}
         self._function = Function(function)
+        if self._function.parameters:
+            names = ", ".join(self._function.parameters)
+            raise SchemaError(f"{uri}: it has no variables for the parameters {names}")
 
     async def read(self, context: Context) -> list[dict[str, Any]]:
         value = await self._function.call({}, context)

@@ -83,6 +83,10 @@ class Media(msgspec.Struct, frozen=True):
     mime_type: str
     name: str = "file"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"Media takes bytes, not a {type(self.data).__name__}")
+
     def to_content(self) -> ToolContent:
         kind = self.mime_type.partition("/")[0]
         if kind == "image":
@@ -114,7 +118,13 @@ def to_content(value: Any) -> ToolContent:
         return ToolContent.text(value)
     if isinstance(value, bytes | bytearray):
         return Media(bytes(value), "application/octet-stream").to_content()
-    return ToolContent.text(to_json(value).decode())
+    return ToolContent.text(to_text(value))
+
+
+def to_text(value: Any) -> str:
+    """A value as text: JSON, but without quotes where that is a single string."""
+    encoded = to_json(value)
+    return msgspec.json.decode(encoded) if encoded[:1] == b'"' else encoded.decode()
 
 
 def to_wire(value: Any) -> dict[str, Any]:
@@ -139,7 +149,7 @@ def to_structured(value: Any, *, wrapped: bool) -> dict[str, Any]:
     if isinstance(value, ToolResult):
         return value.to_wire()
     plain = msgspec.json.decode(to_json(value))
-    text = value if isinstance(value, str) else to_json(value).decode()
+    text = to_text(value)
     return {
         "content": [{"type": "text", "text": text}],
         "structuredContent": {"result": plain} if wrapped else plain,
@@ -150,7 +160,7 @@ def _foreign(value: Any) -> Any:
     """JSON for classes that are not ours: pydantic's models, and anything else that can say it."""
     dump = getattr(value, "model_dump", None)
     if dump is not None:
-        return dump(mode="json")
+        return dump(mode="json", by_alias=True)
     if hasattr(value, "__fspath__"):
         return value.__fspath__()
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from clawkit.errors import SchemaError
@@ -48,34 +49,70 @@ class SdkMcpServerImpl(Server):
 
         return register if function is None else register(function)
 
-    def resource(self, uri: str, **definition: Any) -> Callable[[F], F]:
-        """Decorator: the function is the resource at `uri`, or at every URI of a template.
-
-        `definition` are `name`, `title`, `description`, `mimeType`, `icons`, `annotations`, ….
-        """
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        icons: list[dict[str, Any]] | None = None,
+        annotations: dict[str, Any] | None = None,
+        size: int | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Callable[[F], F]:
+        """Decorator: the function is the resource at `uri`, or at every URI of a template."""
+        if not isinstance(uri, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SchemaError('a resource needs a URI: @server.resource("notes://today")')
+        more = {"title": title, "mimeType": mime_type, "annotations": annotations, "size": size}
+        shown = _given(more, name=name, description=description, icons=icons, meta=meta)
 
         def register(function: F) -> F:
             from clawkit.tools.resources import FunctionResource, FunctionTemplate
 
-            shown = _described(function, definition)
+            definition = _described(function, shown)
             if "{" in uri:
-                self.add_template(FunctionTemplate(uri, function, shown))
+                self.add_template(FunctionTemplate(uri, function, definition))
             else:
-                self.add_resource(FunctionResource(uri, function, shown))
+                self.add_resource(FunctionResource(uri, function, definition))
             return function
 
         return register
 
-    def prompt(self, name: str | None = None, **definition: Any) -> Callable[[F], F]:
+    @overload
+    def prompt(self, function: Callable[..., Any], /) -> Callable[..., Any]: ...
+    @overload
+    def prompt(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[dict[str, Any]] | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Callable[[F], F]: ...
+    def prompt(
+        self,
+        name: Any = None,
+        /,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[dict[str, Any]] | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Any:
         """Decorator: the function renders the prompt; its parameters are the prompt's arguments."""
+        shown = _given({"title": title}, description=description, icons=icons, meta=meta)
 
-        def register(function: F) -> F:
+        def register(function: Any, called: str | None = None) -> Any:
             from clawkit.tools.prompts import FunctionPrompt
 
-            self.add_prompt(FunctionPrompt(function, name, definition))
+            self.add_prompt(FunctionPrompt(function, called, shown))
             return function
 
-        return register
+        return register(name) if callable(name) else partial(register, called=name)
 
     def completion(self, key: str) -> Callable[[F], F]:
         """Decorator: the function completes arguments of the prompt or template called `key`.
@@ -113,6 +150,12 @@ class SdkMcpServerImpl(Server):
         from clawkit.wire.http import http_app
 
         return http_app(self, **options)
+
+
+def _given(fields: dict[str, Any], *, meta: Any, **more: Any) -> dict[str, Any]:
+    """The fields of a definition that somebody gave a value."""
+    every = {**fields, **more, "_meta": meta}
+    return {key: value for key, value in every.items() if value is not None}
 
 
 def _described(function: Callable[..., Any], definition: dict[str, Any]) -> dict[str, Any]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Annotated, Any, Protocol, cast, runtime_checkable
 
 import msgspec
 
-from clawkit.errors import SchemaError
+from clawkit.errors import InvalidArgumentsError, SchemaError, ToolExecutionError
 from clawkit.tools.results import ToolResult, to_structured, to_wire
+from clawkit.tools.schema.converter import Converter
+from clawkit.tools.schema.problems import misfit_of
 from clawkit.tools.schema.signature import Signature
 from clawkit.wire.context import Context
 from clawkit.wire.features import TaskUse
 from clawkit.wire.jsonrpc import as_object
+
+_NAME = re.compile(r"[^\s<>\"'`\x00-\x1f]{1,128}")
 
 
 @runtime_checkable
@@ -29,7 +34,7 @@ class ContextHandler(Protocol):
     async def call(self, args: dict[str, Any], context: Context) -> ToolResult: ...
 
 
-class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be said about a tool beside its name, description and schema."""
 
     title: str | None = None
@@ -37,13 +42,13 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
-    timeout: float | None = None
-    concurrency: int | None = None
+    timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    concurrency: Annotated[int, msgspec.Meta(ge=1)] | None = None
     requires_approval: bool = False
     always_load: bool = False
     structured: bool = False
     task: TaskUse = "never"
-    task_after: float | None = 0
+    task_after: Annotated[float, msgspec.Meta(ge=0)] | None = 0
     icons: list[dict[str, Any]] | None = None
     meta: dict[str, Any] | None = None
 
@@ -62,6 +67,19 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
         return {**always, **(self.meta or {})}
 
 
+def read_options(options: dict[str, Any]) -> ToolOptions:
+    """The options of a tool; raises SchemaError for one that does not exist or does not fit."""
+    unknown = sorted(set(options) - set(ToolOptions.__struct_fields__))
+    if unknown:
+        known = ", ".join(ToolOptions.__struct_fields__)
+        raise SchemaError(f"claw_tool has no option {', '.join(unknown)}; it has {known}")
+    try:
+        return msgspec.convert(options, ToolOptions)
+    except msgspec.ValidationError as error:
+        misfit = misfit_of(error)
+        raise SchemaError(f"claw_tool: {misfit.path[1:]}: {misfit.problem}") from None
+
+
 class SdkMcpTool:
     """A tool that a server can register."""
 
@@ -76,6 +94,10 @@ class SdkMcpTool:
         options: ToolOptions | None = None,
         **more: Any,
     ) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SchemaError(f"{name!r} cannot name a tool; use letters, digits, - and _")
+        if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SchemaError(f"{name}: the description must be a text, not {description!r}")
         if input_schema.get("type") != "object":
             raise SchemaError(f'{name}: the input schema must have "type": "object"')
         self.name = name
@@ -83,7 +105,7 @@ class SdkMcpTool:
         self.input_schema = input_schema
         self.output_schema = output_schema
         self.handler = handler
-        self.options = options or ToolOptions(**more)
+        self.options = options or read_options(more)
         self.headers = dict(_headers(input_schema))
         self.definition = self._define()
         self._run = _runner(handler)
@@ -162,9 +184,19 @@ class FunctionTool(SdkMcpTool):
     async def invoke(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
         signature = self._signature
         value = await self._call(arguments, context)
-        if signature.output is not None:
-            return to_structured(value, wrapped=signature.output_wrapped)
-        return to_wire(value)
+        if signature.output is None:
+            return to_wire(value)
+        result = to_structured(value, wrapped=signature.output_wrapped)
+        if not isinstance(value, ToolResult):
+            self._check(signature.output, result["structuredContent"])
+        return result
+
+    def _check(self, output: Converter, content: Any) -> None:
+        """Clients check what the output schema promises, so it is checked here first."""
+        try:
+            output.convert(content["result"] if self._signature.output_wrapped else content)
+        except InvalidArgumentsError as error:
+            raise ToolExecutionError(f"{self.name} did not return its type: {error}") from None
 
     async def _call(self, arguments: dict[str, Any], context: Context) -> Any:
         kwargs = self._signature.bind(arguments)

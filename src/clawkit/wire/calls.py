@@ -15,6 +15,7 @@ from clawkit.errors import (
     InvalidArgumentsError,
     MissingCapabilityError,
     ProtocolError,
+    SettingsError,
     ToolExecutionError,
     ToolTimeoutError,
 )
@@ -33,6 +34,12 @@ class Limits(msgspec.Struct, frozen=True):
     waiting: int = 20_000
     threads: int = 64
     timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1 or self.threads < 1 or self.waiting < 0:
+            raise SettingsError(f"{self}: concurrency and threads must be at least 1")
+        if self.timeout is not None and self.timeout <= 0:
+            raise SettingsError(f"{self}: timeout must be more than 0 seconds")
 
 
 class Turnstile:

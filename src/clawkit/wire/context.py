@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawkit.errors import MissingCapabilityError, ToolExecutionError
+from clawkit.errors import InvalidParamsError, MissingCapabilityError, ToolExecutionError
 from clawkit.wire import jsonrpc, questions
 from clawkit.wire.questions import Elicited, InputRequired, Question
 from clawkit.wire.revisions import LOG_LEVELS, META_CLIENT, META_LOG_LEVEL, TRACE_KEYS
@@ -193,9 +193,10 @@ class Context:
         capability = question.capability
         reachable = self._request.modern or self._request.send is not None
         if not reachable or not self._can(capability):
-            raise MissingCapabilityError(
-                f"This needs a client with the capability {capability!r}", {capability: {}}
-            )
+            need = f"This needs a client with the capability {capability!r}"
+            if not self.modern and self.session.send is None and self.session.notices:
+                need += ", and over HTTP a server with sessions (claw serve --sessions)"
+            raise MissingCapabilityError(need, {capability: {}})
 
     def _can(self, capability: str) -> bool:
         declared = jsonrpc.as_object(self.capabilities.get(capability))
@@ -217,11 +218,15 @@ class Context:
         for key, question in asked.items():
             put = self._rounds.asked.get(key)
             same = put is None or put == digest(question.to_wire())
-            try:
-                known[key] = question.read(self._rounds.answers[key] if same else None)
-                self._used[key] = self._rounds.answers[key]
-            except (KeyError, ValueError, msgspec.ValidationError):
+            if not same or key not in self._rounds.answers:
                 missing[key] = question
+                continue
+            self._used[key] = self._rounds.answers[key]
+            try:
+                known[key] = question.read(self._used[key])
+            except (ValueError, msgspec.ValidationError) as error:
+                problem = f"Invalid params: inputResponses.{key}: {error}"
+                raise InvalidParamsError(problem) from None
         if missing:
             known.update(await self._end_round(missing))
         return known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +12,7 @@ from clawkit.errors import (
     InvalidRequestError,
     MethodNotFoundError,
     ProtocolError,
+    SettingsError,
 )
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message
@@ -55,7 +56,11 @@ class Server:
         cache_scope: str = "private",
         secret: bytes | None = None,
         task_store: TaskStore | None = None,
+        authenticate: Callable[..., Any] | None = None,
     ) -> None:
+        if not isinstance(name, str) or not isinstance(version, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SettingsError(f"a server needs a name and a version, not {name!r}, {version!r}")
+        self.authenticate = authenticate
         self.name = name
         self.version = version
         self.instructions = instructions

@@ -130,7 +130,17 @@ def test_a_default_makes_a_parameter_optional_and_is_shown_if_json_can(
     take.__annotations__["a"] = annotation
     signature = read(take)
     assert signature.input_schema == {"type": "object", "properties": {"a": shown}}
-    assert signature.bind({})["a"] is default or isinstance(default, float)
+    bound = signature.bind({})["a"]
+    assert bound == default if isinstance(default, float | list) else bound is default
+
+
+def test_a_default_that_a_tool_changes_is_new_for_the_next_call() -> None:
+    def take(a: list[int] = [], b: dict[str, int] = {}) -> None: ...  # noqa: B006
+
+    signature = read(take)
+    signature.bind({})["a"].append(1)
+    signature.bind({})["b"]["x"] = 1
+    assert signature.bind({}) == {"a": [], "b": {}}
 
 
 @pytest.mark.parametrize(

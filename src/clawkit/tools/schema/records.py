@@ -182,8 +182,15 @@ def shown_or_made(default: Any) -> Any:
         hash(default)
         msgspec.to_builtins(default, str_keys=True)
     except TypeError:
-        return msgspec.field(default_factory=lambda: default)
+        return msgspec.field(default_factory=_maker(default))
     return msgspec.field(default=default)
+
+
+def _maker(default: Any) -> Callable[[], Any]:
+    """A default of its own for every call, where a tool could change it for the next one."""
+    if isinstance(default, list | dict | set):
+        return cast("list[Any]", default).copy
+    return lambda: default
 
 
 def _position(index: int) -> str:

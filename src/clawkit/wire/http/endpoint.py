@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -36,7 +38,9 @@ from clawkit.wire.session import Principal, Session
 if TYPE_CHECKING:
     from clawkit.wire.server import Server
 
-Authenticate = Callable[[HttpRequest, Message | None], Awaitable[Principal | None]]
+Authenticate = Callable[
+    [HttpRequest, Message | None], Awaitable[Principal | None] | Principal | None
+]
 """Says who is calling, or raises AccessError; the message is None for GET and DELETE."""
 
 MAX_BODY = 16 * 1024 * 1024
@@ -66,9 +70,11 @@ def http_app(
     """An ASGI app that serves `server` at `path`, statelessly unless `sessions` is true.
 
     `hosts` are the host names it may be reached by, None for any; `origins` are further web pages
-    that may call it. `authenticate` is called for every request and says who is calling.
+    that may call it. `authenticate` says who is calling, by default the server's own hook.
     """
-    endpoint = Endpoint(server, Origins(hosts, origins), sessions, max_body, authenticate)
+    endpoint = Endpoint(
+        server, Origins(hosts, origins), sessions, max_body, authenticate or server.authenticate
+    )
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -131,6 +137,8 @@ class Endpoint:
         except AccessError as error:
             challenge = (b"www-authenticate", error.challenge.encode("latin-1", "replace"))
             await self._refuse(send, message, Refusal(error.status, str(error), challenge))
+        except asyncio.CancelledError:
+            await self._refuse(send, message, Refusal(503, "The server is shutting down"))
         except ProtocolError as error:
             body = jsonrpc.encode(jsonrpc.failure(jsonrpc.reply_id(message), error))
             await respond(send, 404 if error.code == -32601 else 400, body)
@@ -249,7 +257,8 @@ class Endpoint:
     async def _who(self, scope: Any, receive: Receive, message: Message | None) -> Principal | None:
         if self._authenticate is None:
             return None
-        return await self._authenticate(HttpRequest(scope, receive), message)
+        found = self._authenticate(HttpRequest(scope, receive), message)
+        return await found if isawaitable(found) else found
 
 
 async def _nothing() -> dict[str, Any]:

@@ -52,13 +52,17 @@ class Origins:
         """Why this request may not come in, or None when it may."""
         host = headers.get("host", "")
         if self._hosts is not None and not {host, _hostname(host)} & set(self._hosts):
-            return "Host not allowed"
+            return f"Host {host[:100]!r} is not allowed; a server names its hosts"
         origin = headers.get("origin")
         if origin is None or origin in self._origins:
             return None
         scheme, _, place = origin.partition("://")
         at_home = self._hosts is not None and (place == host or _hostname(place) in self._hosts)
-        return None if scheme in ("http", "https") and at_home else "Origin not allowed"
+        return (
+            None
+            if scheme in ("http", "https") and at_home
+            else f"Origin {origin[:100]!r} is not allowed"
+        )
 
 
 def _hostname(authority: str) -> str:
