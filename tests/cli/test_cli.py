@@ -95,6 +95,32 @@ def test_a_file_that_is_not_there_is_a_clear_error(command: str) -> None:
     assert done.stderr == f"claw {command}: nothing.py: no such file\n"
 
 
+def test_options_of_http_need_http_and_a_port_must_exist() -> None:
+    assert "need --http" in claw("serve", str(CALCULATOR), "--sessions").stderr
+    assert "65535" in claw("serve", str(CALCULATOR), "--http", "99999").stderr
+
+
+def test_the_hook_of_a_file_guards_it_over_http(tmp_path: Path) -> None:
+    file = tmp_path / "guarded.py"
+    file.write_text(
+        """
+from clawkit import SdkMcpServerImpl
+from clawkit.errors import AccessError
+from clawkit.wire.session import Principal
+
+def authenticate(request, message):
+    if request.headers.get("authorization") != "Bearer let-me-in":
+        raise AccessError("Who are you?")
+    return Principal("ada")
+
+server = SdkMcpServerImpl("guarded", "1.0.0", authenticate=authenticate)
+"""
+    )
+    with http_server(file) as url, Peer(url) as peer:
+        assert peer.post(request(1, "ping")).status_code == 401
+        assert peer.post(request(1, "ping"), Authorization="Bearer let-me-in").status_code == 200
+
+
 def test_a_port_that_is_taken_is_a_clear_error() -> None:
     with http_server(CALCULATOR) as url:
         port = url.split(":")[2].split("/")[0]

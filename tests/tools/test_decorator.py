@@ -126,6 +126,40 @@ def test_an_unknown_option_is_an_error_that_names_the_known_ones() -> None:
         claw_tool(readonly=True)
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"timeout": "a"}, "timeout: expected a number or null, got a string"),
+        ({"timeout": -1}, "timeout: must be more than 0"),
+        ({"concurrency": 0}, "concurrency: must be at least 1"),
+        ({"icons": "foo"}, "icons"),
+        ({"task": "foo"}, "task"),
+        ({"name": "a b"}, "cannot name a tool"),
+        ({"name": "x" * 200}, "cannot name a tool"),
+        ({"description": 5}, "description must be a text"),
+    ],
+    ids=str,
+)
+def test_an_option_that_cannot_be_used_is_refused_where_it_is_written(
+    option: dict[str, Any], words: str
+) -> None:
+    def tool() -> str:
+        return ""
+
+    with pytest.raises(SchemaError, match=words):
+        claw_tool(**option)(tool)
+
+
+def test_a_generator_and_a_lambda_are_refused() -> None:
+    def numbers() -> Any:
+        yield 1
+
+    with pytest.raises(SchemaError, match="returns one value"):
+        claw_tool(numbers)
+    with pytest.raises(SchemaError, match="cannot name a tool"):
+        claw_tool(lambda: "x")
+
+
 def test_a_bare_string_is_an_error_that_shows_the_right_form() -> None:
     wrong: Any = "calculator"
     with pytest.raises(SchemaError, match="keyword arguments"):

@@ -68,6 +68,22 @@ def test_a_missing_file_and_one_that_is_not_python_say_so(tmp_path: Path) -> Non
         load_server(str(tmp_path / "notes.txt"))
 
 
+def test_a_file_with_the_name_of_a_python_module_and_a_directory_are_refused(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "math.py").write_text(TOOL)
+    with pytest.raises(LoadError, match="Python has a module of this name"):
+        load_server(str(tmp_path / "math.py"))
+    with pytest.raises(LoadError, match="is a directory"):
+        load_server(str(tmp_path))
+
+
+def test_an_error_says_where_it_happened(tmp_path: Path) -> None:
+    (tmp_path / "helper_of_sample.py").write_text("\n1 / 0\n")
+    with pytest.raises(LoadError, match=r"division by zero \(in helper_of_sample.py, line 2\)"):
+        load_server(written(tmp_path, "import helper_of_sample\n"))
+
+
 def test_a_type_that_cannot_be_described_is_reported_as_such(tmp_path: Path) -> None:
     text = TOOL + "import threading\n@claw_tool\ndef bad(lock: threading.Lock) -> str: ...\n"
     with pytest.raises(SchemaError, match="lock"):

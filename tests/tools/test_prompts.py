@@ -66,6 +66,17 @@ async def test_a_text_becomes_one_message_of_the_person(server: SdkMcpServerImpl
     }
 
 
+def test_the_decorator_works_bare() -> None:
+    server = SdkMcpServerImpl("s", "1")
+
+    @server.prompt
+    def say_hello() -> str:
+        """Greet."""
+        return "hello"
+
+    assert server.prompts["say-hello"].definition["description"] == "Greet."
+
+
 async def test_messages_keep_their_roles(server: SdkMcpServerImpl) -> None:
     found = (await ask(server, "prompts/get", {"name": "talk"}))["result"]["messages"]
     assert [(m["role"], m["content"]["type"]) for m in found] == [

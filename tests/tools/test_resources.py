@@ -93,6 +93,24 @@ def test_a_template_that_is_not_understood_is_refused_where_it_is_written(templa
         compile_template(template)
 
 
+def test_a_resource_without_a_uri_or_with_parameters_it_cannot_fill_is_refused() -> None:
+    server = SdkMcpServerImpl("s", "1")
+    bare: Any = lambda: "x"  # noqa: E731
+    with pytest.raises(SchemaError, match="needs a URI"):
+        server.resource(bare)
+    with pytest.raises(SchemaError, match="no variables for the parameters name"):
+
+        @server.resource("a://b")
+        def read_it(name: str) -> str:
+            return name
+
+
+def test_a_uri_that_almost_matches_is_refused_quickly() -> None:
+    pattern = compile_template("log://{year}-{month}-{day}")
+    assert pattern.fullmatch("log://2026-11-15")
+    assert pattern.fullmatch("log://" + "-" * 100_000 + "/") is None
+
+
 def test_a_template_whose_variables_are_not_the_parameters_is_refused() -> None:
     server = SdkMcpServerImpl("s", "1")
     with pytest.raises(SchemaError, match="differ in id, name"):

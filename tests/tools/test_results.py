@@ -153,6 +153,32 @@ async def test_a_tool_may_give_its_own_result_although_it_is_structured() -> Non
     assert (await result_of(weather, {"fail": True}))["isError"] is True
 
 
+async def test_structured_output_is_checked_before_a_client_checks_it() -> None:
+    class Person(pydantic.BaseModel):
+        full_name: str = pydantic.Field(alias="fullName")
+
+    @claw_tool(structured=True)
+    def person() -> Person:
+        return Person(fullName="Ada")
+
+    assert (await result_of(person, {}))["structuredContent"] == {"fullName": "Ada"}
+
+    @claw_tool(structured=True)
+    def number() -> int:
+        wrong: Any = "x"
+        return wrong
+
+    result = await result_of(number, {})
+    assert result["isError"] is True
+    assert "number did not return its type" in result["content"][0]["text"]
+
+
+def test_media_takes_bytes_only() -> None:
+    wrong: Any = "text"
+    with pytest.raises(TypeError, match="bytes"):
+        Media(wrong, "image/png")
+
+
 async def test_a_result_that_is_not_json_is_an_error_the_model_can_read() -> None:
     @claw_tool
     def lock() -> object:

@@ -9,6 +9,7 @@ import pytest
 from clawkit import (
     ClawError,
     Context,
+    Limits,
     SdkMcpServer,
     SdkMcpServerImpl,
     SdkMcpServerRegistry,
@@ -17,7 +18,7 @@ from clawkit import (
     ToolResult,
     claw_tool,
 )
-from clawkit.errors import SchemaError
+from clawkit.errors import SchemaError, SettingsError
 
 NUMBERS = {
     "type": "object",
@@ -169,6 +170,24 @@ async def test_the_registry_routes_by_server_name(server: SdkMcpServerImpl) -> N
 async def test_a_notification_gets_no_answer(server: SdkMcpServerImpl) -> None:
     notice = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert await server.handle_jsonrpc(notice) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (("s", None), {}),
+        ((None, "1"), {}),
+    ],
+)
+def test_a_server_without_a_name_or_version_is_refused(arguments: Any, options: Any) -> None:
+    with pytest.raises(SettingsError, match="name and a version"):
+        SdkMcpServerImpl(*arguments, **options)
+
+
+@pytest.mark.parametrize("limits", [{"concurrency": 0}, {"threads": 0}, {"timeout": 0}], ids=str)
+def test_limits_that_would_answer_nothing_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError):
+        Limits(**limits)
 
 
 async def test_a_sync_tool_sees_that_its_caller_was_cancelled() -> None:
