@@ -151,8 +151,7 @@ def test_a_name_that_leads_here_without_being_ours_is_refused(peer: Peer) -> Non
 def test_a_web_page_is_refused_even_where_every_host_name_is_ours(open_peer: Open) -> None:
     peer = open_peer("open")
     assert peer.post(PING, Host="server.example").status_code == 200
-    friend = peer.post(PING, Host="server.example", Origin="https://friend.example")
-    assert friend.status_code == 200
+    assert peer.post(PING, Host="a.example", Origin="https://friend.example").status_code == 200
     # A page whose name was pointed here by DNS has an Origin that is its Host.
     for origin in ("https://evil.example", "http://server.example"):
         refused(peer.post(PING, Host="server.example", Origin=origin), 403)

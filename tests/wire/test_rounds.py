@@ -204,12 +204,47 @@ async def test_the_state_fits_only_the_same_arguments_and_the_same_principal(
     assert stolen["error"]["code"] == -32602
 
 
+async def test_the_state_of_a_resource_is_bound_to_its_uri_and_nothing_a_client_adds(
+    server: SdkMcpServerImpl, client: ModernClient
+) -> None:
+    for uri in ("a://public", "a://secret"):
+
+        @server.resource(uri)
+        async def read(context: Context) -> str:
+            return (await context.elicit("Sure?")).action
+
+    stray = {"name": "a://secret", "arguments": 5}
+    first = (await client.ask("resources/read", uri="a://public", **stray))["result"]
+    given = {
+        "requestState": first["requestState"],
+        "inputResponses": {key: accept() for key in first["inputRequests"]},
+    }
+    honest = await client.ask("resources/read", uri="a://public", **given)
+    assert honest["result"]["contents"][0]["text"] == "accept"
+    stolen = await client.ask("resources/read", uri="a://secret", **given)
+    assert stolen["error"]["code"] == -32602
+
+
 async def test_a_client_without_the_capability_is_told_which_one_is_missing(
     server: SdkMcpServerImpl,
 ) -> None:
     refused = await ModernClient(server).call("greet")
     assert refused["error"]["code"] == -32021
     assert refused["error"]["data"] == {"requiredCapabilities": {"elicitation": {}}}
+
+
+async def test_no_argument_is_hidden_from_whoever_approves(
+    server: SdkMcpServerImpl, client: ModernClient
+) -> None:
+    @server.tool(requires_approval=True)
+    def remove(note: str, path: str) -> str:
+        return f"{path} {note}"
+
+    asked = await client.call("remove", {"note": "n" * 5000, "path": "/etc"})
+    message = asked["inputRequests"]["approval"]["params"]["message"]
+    assert 'path = "/etc"' in message
+    assert "5002 characters" in message
+    assert len(message) < 600
 
 
 async def test_a_tool_that_needs_approval_runs_only_when_the_person_agrees(

@@ -159,6 +159,43 @@ async def test_a_task_waits_for_all_its_answers_and_never_uses_a_key_twice(
     assert done["result"]["content"][0]["text"] == "accept decline cancel"
 
 
+async def test_a_question_that_is_given_up_leaves_the_task_working(
+    server: SdkMcpServerImpl, client: ModernClient
+) -> None:
+    @server.tool(task="required")
+    async def impatient(context: Context) -> str:
+        try:
+            await asyncio.wait_for(context.elicit("Quick?"), 0.05)
+        except TimeoutError:
+            await asyncio.sleep(0.3)
+        return "went on"
+
+    task_id = (await client.call("impatient"))["taskId"]
+    await until(client, task_id, "input_required")
+    working = await until(client, task_id, "working")
+    assert "inputRequests" not in working
+    await until(client, task_id, "completed")
+
+
+async def test_the_tasks_of_a_server_can_be_ended(
+    server: SdkMcpServerImpl, client: ModernClient
+) -> None:
+    cleaned_up = asyncio.Event()
+
+    @server.tool(task="required")
+    async def forever() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cleaned_up.set()
+
+    created = await client.call("forever")
+    await asyncio.sleep(0.01)
+    await asyncio.wait(server.end_tasks(), timeout=5)
+    assert cleaned_up.is_set()
+    assert (await until(client, created["taskId"], "cancelled"))["status"] == "cancelled"
+
+
 async def test_a_task_belongs_to_its_principal(server: SdkMcpServerImpl) -> None:
     ada = ModernClient(server, TASK_CLIENT, Principal("ada"))
     eve = ModernClient(server, TASK_CLIENT, Principal("eve"))

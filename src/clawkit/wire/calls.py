@@ -183,7 +183,7 @@ def _shortened(value: Any) -> str:
 
 
 def failed(tool: Tool, error: BaseException, *, strict: bool) -> dict[str, Any]:
-    """An `isError` result, or for the in-process door of the documents the error -32603."""
+    """An `isError` result, or for a strict session the error -32603."""
     text = explain(tool.name, error)
     if strict:
         raise InternalError(text) from error

@@ -56,7 +56,7 @@ class Running:
 class Session:
     """What a connection remembers. The modern era needs none of it but `running`.
 
-    `strict` is the in-process door of the documents: a tool that fails is a JSON-RPC error there.
+    `strict` makes a tool that fails a JSON-RPC error, as callers in the same process expect it.
     `notices` says that change notices can reach the client, and `approved` that whoever drives
     this session has asked the person already. One that does not `remember` stands for every caller
     that needs no session: nothing of one message touches the next.
