@@ -34,12 +34,6 @@ from tests.wire.samples.peers import Peer
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with http_server(SAMPLES / "workshop.py") as found:
-        yield found
-
-
 @pytest.fixture
 def peer(address: str) -> Iterator[Peer]:
     """A client whose server must be alive after the test."""

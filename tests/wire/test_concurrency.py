@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from tests.processes import StdioServer, http_server, serving, stdio_server
+from tests.processes import StdioServer, serving, stdio_server
 from tests.wire.samples.messages import (
     SAMPLES,
     call,
@@ -32,12 +32,6 @@ LONG = 600
 def server() -> Iterator[StdioServer]:
     with stdio_server(*serving(SAMPLES / "workshop.py")) as child:
         yield child
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with http_server(SAMPLES / "workshop.py") as found:
-        yield found
 
 
 @pytest.fixture

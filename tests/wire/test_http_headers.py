@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.processes import http_server
-from tests.wire.samples.messages import SAMPLES, call, headers, modern
+from tests.wire.samples.messages import call, headers, modern
 from tests.wire.samples.peers import Peer
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with http_server(SAMPLES / "workshop.py") as found:
-        yield found
 
 
 @pytest.mark.parametrize(
