@@ -11,7 +11,7 @@ import pytest
 from clawkit import Context, SdkMcpServerImpl, ToolResult
 from clawkit.errors import InternalError
 from clawkit.wire.session import Principal
-from clawkit.wire.tasks import MemoryTaskStore, TaskRecord
+from clawkit.wire.tasks import MemoryTaskStore, TaskRecord, Tasks
 from tests.wire.modern import TASK_CLIENT, ModernClient
 
 
@@ -175,6 +175,28 @@ async def test_a_question_that_is_given_up_leaves_the_task_working(
     working = await until(client, task_id, "working")
     assert "inputRequests" not in working
     await until(client, task_id, "completed")
+
+
+async def test_a_task_that_outlives_its_time_is_cancelled_and_gives_its_turn_back(
+    server: SdkMcpServerImpl, client: ModernClient
+) -> None:
+    server.tasks = Tasks(server.hub, lifetime_ms=100)
+    entered: list[str] = []
+
+    @server.tool(task="required", concurrency=1)
+    async def unanswered(name: str, context: Context) -> None:
+        entered.append(name)
+        await context.elicit("Anybody there?")
+
+    await client.call("unanswered", {"name": "first"})
+    await client.call("unanswered", {"name": "second"})
+    await asyncio.sleep(0)
+    assert entered == ["first"]
+    await asyncio.sleep(0.5)
+    assert server.end_tasks() == []
+    await client.call("unanswered", {"name": "third"})
+    await asyncio.sleep(0.01)
+    assert entered[-1] == "third"
 
 
 async def test_the_tasks_of_a_server_can_be_ended(

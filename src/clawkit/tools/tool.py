@@ -224,7 +224,7 @@ def _is_async(function: Any) -> bool:
 
     while hasattr(function, "func"):
         function = function.func
-    return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
 def _headers(

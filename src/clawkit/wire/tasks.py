@@ -100,7 +100,9 @@ class TaskHandle:
 
     def __init__(self, tasks: Tasks, request: Request, running: Running, task: Any) -> None:
         now = time.time()
-        self.record = TaskRecord(secrets.token_urlsafe(24), request.owner, now, now)
+        self.record = TaskRecord(
+            secrets.token_urlsafe(24), request.owner, now, now, ttl_ms=tasks.lifetime_ms
+        )
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self.promotion: asyncio.Future[dict[str, Any]] = self._loop.create_future()
@@ -210,7 +212,10 @@ class TaskHandle:
 class Tasks:
     """The tasks of one server."""
 
-    def __init__(self, hub: Hub, store: TaskStore | None = None) -> None:
+    def __init__(
+        self, hub: Hub, store: TaskStore | None = None, lifetime_ms: int | None = LIFETIME_MS
+    ) -> None:
+        self.lifetime_ms = lifetime_ms
         self._hub = hub
         self._store = store or MemoryTaskStore()
         self._live: dict[str, TaskHandle] = {}

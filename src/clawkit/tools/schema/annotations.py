@@ -145,7 +145,7 @@ class AnnotationReader:
 
     def _union(self, members: tuple[Any, ...]) -> Any:
         present = [self._careful(member) for member in members]
-        whole: Any = Union[tuple(present)]  # noqa: UP007
+        whole: Any = Union[tuple(present)]  # noqa: UP007 - made of a list
         if has_limits_in_union(whole):
             self._native = False
             return choice(present)

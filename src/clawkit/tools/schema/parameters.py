@@ -112,7 +112,7 @@ def _read(item: inspect.Parameter, scope: Scope, function: str) -> Parameter:
         annotation = Annotated[annotation, default]
         default = _default_in(default)
     if default is None:
-        annotation = Optional[annotation]  # noqa: UP045
+        annotation = Optional[annotation]  # noqa: UP045 - not every form knows `|`
     return Parameter(item.name, annotation, default)
 
 
@@ -136,7 +136,7 @@ def _function(fn: Any) -> Any:
     for under in ("__func__", "__wrapped__"):
         if hasattr(fn, under):
             return _function(getattr(fn, under))
-    call = getattr(fn.__class__, "__call__", None)  # noqa: B004
+    call = getattr(fn.__class__, "__call__", None)  # noqa: B004 - its code is read
     return _function(call) if inspect.isfunction(call) else fn
 
 

@@ -168,7 +168,7 @@ _READERS: list[tuple[str, Callable[[Any, dict[str, Any]], Record]]] = [
 def _struct_field(index: int, field: RecordField, kind: Any) -> Any:
     name = _position(index)
     if field.default is UNSET:
-        return name, Union[kind, msgspec.UnsetType], UNSET  # noqa: UP007
+        return name, Union[kind, msgspec.UnsetType], UNSET  # noqa: UP007 - not every kind knows `|`
     if field.factory is not None:
         return name, kind, msgspec.field(default_factory=field.factory)
     if field.default is NODEFAULT:
