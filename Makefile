@@ -69,7 +69,7 @@ lint: $(DEV_READY) ## Check it with ruff
 	$(BIN)/ruff check
 
 types: $(DEV_READY) ## Check its types: strictly in src
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright --project pyproject.toml
 
 layers: $(DEV_READY) ## Check that imports point down
 	$(BIN)/lint-imports --no-logo
