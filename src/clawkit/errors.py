@@ -7,6 +7,10 @@ ClawError
 ├── SchemaError                   a Python type that cannot be described as JSON Schema
 ├── LoadError                     a file or an address that `claw serve` was given cannot be used
 ├── SettingsError                 a setting has a value that cannot be used
+├── PolicyError                   the guard's policy cannot be used; names file, line and reason
+├── AuditError                    the guard's log cannot be written or read
+├── PinError                      the guard's record of tool definitions cannot be used
+├── HostError                     a client's config file, or what was done to it, is not as expected
 ├── AccessError                   an HTTP caller may not do this; carries status and challenge
 └── ProtocolError                 becomes a JSON-RPC error; carries `code` and `data`
     ├── ParseError                -32700
@@ -14,6 +18,7 @@ ClawError
     ├── MethodNotFoundError       -32601
     ├── InvalidParamsError        -32602
     ├── InternalError             -32603
+    ├── DeniedError               -32001, the guard refused
     ├── ResourceNotFoundError     -32002, and -32602 since 2026-07-28
     ├── HeaderMismatchError       -32020
     ├── MissingCapabilityError    -32021
@@ -58,6 +63,28 @@ class LoadError(ClawError):
 
 class SettingsError(ClawError):
     """A setting has a value that cannot be used."""
+
+
+class PolicyError(ClawError):
+    """A policy file cannot be used: `line` counts from 1, 0 where no line is to blame."""
+
+    def __init__(self, file: str, line: int, reason: str) -> None:
+        super().__init__(f"{file}:{line}: {reason}" if line else f"{file}: {reason}")
+        self.file = file
+        self.line = line
+        self.reason = reason
+
+
+class AuditError(ClawError):
+    """The audit log cannot be written or read, so nothing may pass."""
+
+
+class PinError(ClawError):
+    """The record of a server's tool definitions cannot be used."""
+
+
+class HostError(ClawError):
+    """A client's config file, or the record of what was done to it, is not as expected."""
 
 
 class AccessError(ClawError):
@@ -108,6 +135,12 @@ class InternalError(ProtocolError):
     """The server failed."""
 
     code = -32603
+
+
+class DeniedError(ProtocolError):
+    """The guard's policy refuses this; the message is for the model to read."""
+
+    code = -32001
 
 
 class ResourceNotFoundError(ProtocolError):

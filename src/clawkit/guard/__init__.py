@@ -1,0 +1,1 @@
+"""The guard: a policy firewall in front of any MCP server. Parse strictly, decide, forward."""

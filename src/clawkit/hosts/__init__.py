@@ -1,0 +1,1 @@
+"""MCP clients' config files: find them, read them, edit them without disturbing a byte."""
