@@ -22,7 +22,7 @@ from clawkit import Context, SdkMcpServerImpl, Session
 from clawkit.errors import InvalidRequestError, ParseError
 from clawkit.wire import jsonrpc
 from clawkit.wire.methods import ROUTES
-from clawkit.wire.stdio import Lines
+from clawkit.wire.lines import Lines
 from tests.wire.samples.messages import (
     CAPABILITIES_KEY,
     MODERN,

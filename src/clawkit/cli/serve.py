@@ -7,7 +7,8 @@ import sys
 
 from clawkit.errors import ClawError
 from clawkit.tools.loading import load_server
-from clawkit.wire.stdio import claim_stdio, serve_stdio
+from clawkit.wire.lines import claim_stdio
+from clawkit.wire.stdio import serve_stdio
 
 _HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
 Try {{"jsonrpc":"2.0","id":1,"method":"tools/list"}}; Ctrl-D ends it.

@@ -16,7 +16,8 @@ from typing import Any
 from clawkit.wire import jsonrpc
 from clawkit.wire.children import end_children
 from clawkit.wire.jsonrpc import Message
-from clawkit.wire.stdio import Connection, write_all
+from clawkit.wire.lines import write_all
+from clawkit.wire.stdio import Connection
 
 GRACE_SECONDS = 5.0
 LAST_SECONDS = 0.3

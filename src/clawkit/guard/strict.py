@@ -1,0 +1,118 @@
+"""The guard's parser: what two parsers could read differently is no message.
+
+A decision about one reading is worth nothing if the server acts on another. So duplicate keys,
+keys that differ from the protocol's only in case, numbers that do not fit and characters that do
+not exist are refused, besides everything that is not JSON-RPC.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, cast
+
+import msgspec
+
+from clawkit.errors import InvalidRequestError, ParseError
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message
+
+_ENVELOPE = ("jsonrpc", "id", "method", "params", "result", "error")
+_PARAMETERS = ("name", "arguments", "uri", "_meta", "requestState", "inputResponses", "messages")
+_quick_decode = msgspec.json.Decoder().decode
+_quick_encode = msgspec.json.Encoder().encode
+_LOWER_ENVELOPE = frozenset(_ENVELOPE)
+_LOWER_PARAMETERS = frozenset(name.lower() for name in _PARAMETERS)
+
+
+def parse(line: bytes, depth: int) -> Message:
+    """One message, nested at most `depth` levels. Raises ParseError or InvalidRequestError."""
+    try:
+        value = _one_reading(line)
+    except RecursionError:
+        raise ParseError("Parse error: nested too deeply") from None
+    except ValueError as error:
+        raise ParseError(f"Parse error: {_reason(error)}") from None
+    if line.count(b"{") + line.count(b"[") > depth and _deeper_than(value, depth):
+        raise ParseError(f"Parse error: nested more than {depth} levels")
+    message = jsonrpc.check(value)
+    _refuse_other_spellings(message)
+    return message
+
+
+def _one_reading(line: bytes) -> object:
+    """The value. What comes out as the same bytes again can only be read in one way."""
+    try:
+        value = _quick_decode(line)
+        if _quick_encode(value) == line:
+            return value
+    except ValueError:
+        pass  # The slow way finds the words for what is wrong.
+    value = _decode(line.decode())
+    if b"\\ud" in line or b"\\uD" in line:
+        _refuse_lone_surrogates(value)
+    return value
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise ValueError(f"the key {json.dumps(twice)} stands twice in one object")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number - number != 0:
+        raise ValueError("a number is too large")
+    return number
+
+
+_decode = json.JSONDecoder(
+    object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant, parse_float=_finite
+).decode
+
+
+def _refuse_lone_surrogates(value: object) -> None:
+    json.dumps(value, ensure_ascii=False).encode()
+
+
+def _reason(error: ValueError) -> str:
+    """What was wrong, without the bytes: they may be a secret."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"invalid UTF-8 at byte {error.start}"
+    if isinstance(error, UnicodeEncodeError):
+        return "a lone surrogate"
+    return str(error)
+
+
+def _deeper_than(value: object, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth):
+        level = [item for outer in level for item in _containers(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _containers(value: object) -> list[object]:
+    if isinstance(value, dict):
+        inner = cast("dict[str, object]", value).values()
+    else:
+        inner = cast("list[object]", value) if isinstance(value, list) else ()
+    return [item for item in inner if isinstance(item, (dict, list))]
+
+
+def _refuse_other_spellings(message: Message) -> None:
+    """`Method` beside or instead of `method`: some parsers do not mind the case."""
+    for key in message:
+        if key not in _LOWER_ENVELOPE and key.lower() in _LOWER_ENVELOPE:
+            raise InvalidRequestError(f"Invalid request: the key {json.dumps(key)}")
+    for key in message.get("params", ()):
+        if key not in _PARAMETERS and key.lower() in _LOWER_PARAMETERS:
+            raise InvalidRequestError(f"Invalid request: the parameter {json.dumps(key)}")
