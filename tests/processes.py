@@ -112,6 +112,12 @@ def serving(file: str | Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "clawkit", "serve", str(file))
 
 
+def guarding(*command: str) -> tuple[str, ...]:
+    """The command that puts a guard which allows everything in front of a server."""
+    policy = str(ROOT / "tests" / "samples" / "allow_all.toml")
+    return (sys.executable, "-m", "clawkit", "proxy", "--policy", policy, "--", *command)
+
+
 @contextmanager
 def http_server(file: str | Path, *options: str) -> Iterator[str]:
     """Serve a Python file over HTTP on a free port; gives its address."""

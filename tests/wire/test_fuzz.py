@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from clawkit import Context, SdkMcpServerImpl, Session
 from clawkit.errors import InvalidRequestError, ParseError
 from clawkit.wire import jsonrpc
-from clawkit.wire.methods import ROUTES
 from clawkit.wire.lines import Lines
+from clawkit.wire.methods import ROUTES
 from tests.wire.samples.messages import (
     CAPABILITIES_KEY,
     MODERN,

