@@ -1,0 +1,1 @@
+"""The audit: one JSON line for whatever passed or was stopped, each chained to the one before."""

@@ -1,0 +1,201 @@
+"""Writes the audit: one line a record, in one chain, from many threads and processes at once.
+
+`head` is both the lock and the note of where the chain ends, so no writer has to read the log. A
+writer that dies between its line and its note leaves a file of another size than the note says,
+and the next one mends that.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from clawkit.errors import AuditError
+from clawkit.guard.audit.chain import seal
+from clawkit.guard.audit.encoding import body_of
+from clawkit.guard.audit.files import HEAD, LIVE, rotated_files, rotated_name
+from clawkit.guard.audit.head import End, format_end, parse_end, read_head, write_head
+from clawkit.guard.audit.record import Record
+from clawkit.guard.locks import lock, unlock
+
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
+_CLOSED = -1
+_UNREAD = b"unread"
+
+
+class AuditLog:
+    """The log in one directory. Every record is in the file when `write` returns."""
+
+    def __init__(self, directory: Path, *, max_bytes: int = 64 << 20, keep: int = 16) -> None:
+        self._directory = directory
+        self._live_path = os.path.join(directory, LIVE)  # noqa: PTH118 - a str is quicker to stat
+        self._max_bytes = max_bytes
+        self._keep = max(1, keep)
+        self._turn = threading.Lock()
+        self._head = _CLOSED
+        self._live = _CLOSED
+        self._inode = 0
+        self._end = End(0, 0, b"")
+        self._end_text = _UNREAD
+        self._looked = 0
+        self._second = 0
+        self._second_text = b""
+
+    def write(self, record: Record) -> None:
+        """Add a record. Raises AuditError, and leaves no trace of it, if that cannot be done."""
+        body = body_of(record)
+        with self._turn:
+            try:
+                self._write(body, stamped=bool(record.time))
+            except OSError as error:
+                self._close()
+                raise AuditError(_explained(self._directory, error)) from error
+
+    def close(self) -> None:
+        with self._turn:
+            self._close()
+
+    def _write(self, body: bytes, *, stamped: bool) -> None:
+        self._take_head()
+        try:
+            end = self._find_end()
+            if end.size >= self._max_bytes:
+                end = self._rotate(end)
+            if not stamped:
+                body = b'"time":"%b",%b' % (self._now(), body)
+            line, digest = seal(end.seq + 1, body, end.hash)
+            self._append(line, End(end.seq + 1, end.size + len(line), digest), undo=end.size)
+        finally:
+            unlock(self._head)
+
+    def _take_head(self) -> None:
+        """Lock the head file. Once a second, see that the files are still those in the directory.
+
+        Not each time: after a stat, the next write has to renew the file's time, which costs more
+        than all the rest.
+        """
+        while True:
+            if self._head == _CLOSED:
+                self._head = self._open_head()
+            lock(self._head)
+            second = int(time.time())
+            if second == self._looked:
+                return
+            if os.fstat(self._head).st_nlink:
+                self._end_text = _UNREAD
+                self._looked = second
+                return
+            self._close()
+
+    def _open_head(self) -> int:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._directory.stat().st_mode & 0o077:
+            self._directory.chmod(0o700)
+        return os.open(self._directory / HEAD, os.O_RDWR | os.O_CREAT | _BINARY, 0o600)
+
+    def _find_end(self) -> End:
+        """Where the chain ends, with the live file open and as long as the head says."""
+        text = read_head(self._head)
+        known = self._end if text == self._end_text else self._look(text)
+        if known is None or known.size != os.lseek(self._live, 0, os.SEEK_END):
+            return self._recover(known)
+        return known
+
+    def _look(self, text: bytes) -> End | None:
+        """What the head says after others have written: they may have begun a new live file."""
+        if self._live == _CLOSED or not self._is_live():
+            self._open_live()
+        return parse_end(text)
+
+    def _is_live(self) -> bool:
+        try:
+            return os.stat(self._live_path).st_ino == self._inode  # noqa: PTH116 - a str is quicker
+        except FileNotFoundError:
+            return False
+
+    def _open_live(self) -> None:
+        if self._live != _CLOSED:
+            os.close(self._live)
+            self._live = _CLOSED
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY
+        self._live = os.open(self._live_path, flags, 0o600)
+        self._inode = os.fstat(self._live).st_ino
+
+    def _recover(self, known: End | None) -> End:
+        from clawkit.guard.audit.recovery import recover
+
+        end = recover(self._directory, self._live, known)
+        self._note(end)
+        return end
+
+    def _append(self, line: bytes, end: End, *, undo: int) -> None:
+        try:
+            written = os.write(self._live, line)
+            while written < len(line):  # a disk that is full says so only at the second attempt
+                written += os.write(self._live, line[written:])
+            self._note(end)
+        except OSError:
+            os.ftruncate(self._live, undo)
+            raise
+
+    def _note(self, end: End) -> None:
+        text = format_end(end)
+        write_head(self._head, text)
+        self._end = end
+        self._end_text = text
+
+    def _rotate(self, end: End) -> End:
+        """Begin a new live file. Where the old one cannot be moved, go on with it."""
+        target = self._directory / rotated_name(self._first_seq(end))
+        if target.exists():
+            return end
+        os.close(self._live)
+        self._live = _CLOSED
+        with suppress(OSError):  # Windows moves no file that another process has open
+            os.rename(self._live_path, target)  # noqa: PTH104 - the path is a str
+        self._open_live()
+        end = End(end.seq, os.lseek(self._live, 0, os.SEEK_END), end.hash)
+        self._note(end)
+        for _, path in rotated_files(self._directory)[: -self._keep]:
+            with suppress(OSError):  # one that cannot be deleted now is deleted at the next turn
+                path.unlink()
+        return end
+
+    def _first_seq(self, end: End) -> int:
+        os.lseek(self._live, 0, os.SEEK_SET)
+        digits = os.read(self._live, 32).partition(b'{"seq":')[2].partition(b",")[0]
+        first = int(digits) if digits.isdigit() else end.seq
+        return min(first, end.seq)  # a forged number must not name a file that is still to come
+
+    def _now(self) -> bytes:
+        now = time.time()
+        second = int(now)
+        if second != self._second:
+            self._second_text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)).encode()
+            self._second = second
+        return b"%b.%03dZ" % (self._second_text, int((now - second) * 1000))
+
+    def _close(self) -> None:
+        for fd in (self._head, self._live):
+            if fd != _CLOSED:
+                os.close(fd)
+        self._head = self._live = _CLOSED
+        self._end_text = _UNREAD
+
+
+def _explained(directory: Path, error: OSError) -> str:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
+            advice = "make room on its disk"
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            advice = "make it writable for this user"
+        case errno.ENOTDIR | errno.EEXIST:
+            advice = "something that is no directory is in its way: move that"
+        case _:
+            advice = "see that this user can write there"
+    what = error.strerror or str(error)
+    return f"the audit log in {directory} cannot be written ({what}), so nothing passes: {advice}"

@@ -1,0 +1,217 @@
+"""`claw log`, as a person types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from clawkit.guard.audit.record import Record
+from tests.guard.audit.writing import call, write_all, write_many
+
+COMMAND = (sys.executable, "-c", "from clawkit.cli.log import app; app(prog_name='claw log')")
+
+
+@pytest.fixture
+def directory(home: Path) -> Path:
+    return home / "claw" / "data" / "claw" / "guard" / "audit"
+
+
+def claw_log(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (*COMMAND, *arguments),
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", "TZ": "UTC", **env},
+        timeout=60,
+        check=False,
+    )
+
+
+def sample() -> tuple[Record, ...]:
+    return (
+        Record(kind="start", server="files", time="2026-01-31T09:00:00.000Z"),
+        call(
+            id="1",
+            method="tools/call",
+            decision="allow",
+            rule=7,
+            arguments={"path": "/home/a", "head": 20},
+            time="2026-01-31T09:00:01.000Z",
+        ),
+        Record(kind="answer", of="1", decision="pass", method="tools/call", latency_ms=12.34),
+        call(id="2", decision="deny", rule=1, tool="shell", reason="No shell", server="sh"),
+        call(id="3", decision="allow", tool="evil\x1b[2J\u202e\nname", arguments={"a": "\x07\n"}),
+    )
+
+
+def test_a_call_is_one_line_with_its_answer(directory: Path) -> None:
+    write_all(directory, *sample())
+    done = claw_log()
+    assert done.returncode == 0, done.stderr
+    first, second, _ = done.stdout.splitlines()
+    assert first.split() == [
+        *("01-31", "09:00:01", "allow", "files", "read_file"),
+        *("path=/home/a", "head=20", "rule", "7", "12.3", "ms"),
+    ]
+    assert second.split()[2:] == ["deny", "sh", "shell", "rule", "1:", "No", "shell"]
+
+
+def test_what_a_server_or_client_said_is_shown_escaped(directory: Path) -> None:
+    write_all(directory, *sample())
+    out = claw_log().stdout
+    assert len(out.splitlines()) == 3
+    assert not set("\x1b\x07\u202e") & set(out)
+    assert "evil\\x1b[2J\\u202e" in out
+    assert claw_log("--json").stdout.isascii()
+
+
+@pytest.mark.parametrize(
+    ("options", "tools"),
+    [
+        (["--blocked"], ["shell"]),
+        (["--server", "s*"], ["shell"]),
+        (["--tool", "read_*"], ["read_file"]),
+        (["-n", "2", "--since", "2026-01-01"], ["shell", "evil"]),
+        (["--since", "1h"], ["shell", "evil"]),
+        (["--all", "--server", "files", "-n", "3"], ["start", "read_file", "evil"]),
+    ],
+    ids=" ".join,
+)
+def test_options_choose_what_is_shown(
+    directory: Path, options: list[str], tools: list[str]
+) -> None:
+    write_all(directory, *sample())
+    lines = claw_log(*options).stdout.splitlines()
+    assert [line.split()[4].partition("\\")[0] for line in lines] == tools
+
+
+def test_json_gives_the_records_as_they_are(directory: Path) -> None:
+    write_all(directory, *sample())
+    records = [json.loads(line) for line in claw_log("--json").stdout.splitlines()]
+    lines = (directory / "audit.jsonl").read_bytes().splitlines()
+    assert records == [json.loads(line) for line in lines]
+    [last] = claw_log("--json", "-n", "1").stdout.splitlines()
+    assert json.loads(last)["seq"] == 5
+
+
+@pytest.mark.parametrize("command", [[], ["verify"], ["stats"]], ids=["log", "verify", "stats"])
+def test_an_empty_log_says_how_to_get_one(command: list[str]) -> None:
+    done = claw_log(*command)
+    assert done.returncode == 0
+    assert "The log is empty" in done.stdout
+    assert "claw wrap SERVER" in done.stdout
+
+
+def test_finding_nothing_is_said(directory: Path) -> None:
+    write_all(directory, *sample())
+    assert "Nothing like that in the log. --all" in claw_log("--tool", "nothing").stdout
+    done = claw_log("--json", "--tool", "nothing")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("command", [[], ["stats"]], ids=["log", "stats"])
+def test_a_time_that_is_none_is_refused(command: list[str]) -> None:
+    done = claw_log(*command, "--since", "soon")
+    assert done.returncode == 1
+    assert done.stderr.startswith("claw log: 'soon' is no time")
+
+
+def test_a_reader_that_leaves_early_is_no_error(directory: Path) -> None:
+    write_many(directory, 5000)
+    process = subprocess.Popen(
+        (*COMMAND, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert json.loads(process.stdout.readline())["seq"] == 1
+    process.stdout.close()
+    with process.stderr as errors:
+        assert errors.read() == ""
+    process.wait(20)
+
+
+def test_following_shows_what_comes_until_it_is_interrupted(directory: Path) -> None:
+    write_all(directory, *sample())
+    process = subprocess.Popen((*COMMAND, "-f", "-n", "1"), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout as out:
+        assert "evil" in out.readline()
+        write_all(directory, call(id="9", decision="prompt", tool="later"))
+        write_all(directory, Record(kind="answer", of="9", tool="later", latency_ms=1500.0))
+        assert out.readline().split()[2:] == ["prompt", "files", "later"]
+        assert out.readline().split()[2:] == ["answer", "later", "1.5", "s"]
+        process.send_signal(signal.SIGINT)
+        assert out.read() == ""
+    assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("env", [{}, {"NO_COLOR": "1"}], ids=["usual", "NO_COLOR"])
+def test_a_terminal_gets_colours_and_lines_that_fit(directory: Path, env: dict[str, str]) -> None:
+    write_all(directory, call(decision="deny", reason="x" * 500))
+    ours, theirs = pty.openpty()
+    subprocess.run(
+        COMMAND, stdout=theirs, env={**os.environ, "COLUMNS": "70", **env}, timeout=60, check=True
+    )
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert ("\x1b[31mdeny   \x1b[0m" in shown) is not bool(env)
+    line = re.sub(r"\x1b\[\d+m", "", shown).rstrip("\r\n")
+    assert (len(line), line[-1]) == (70, "…")
+
+
+def test_verify_says_that_a_log_is_whole(directory: Path) -> None:
+    write_many(directory, 50, max_bytes=1000, keep=3)
+    done = claw_log("verify")
+    assert done.returncode == 0
+    assert "The log is whole" in done.stdout
+    assert "older files were rotated out" in done.stdout
+    assert json.loads(claw_log("verify", "--json").stdout)["ok"] is True
+
+
+def test_verify_says_where_a_log_is_broken(directory: Path) -> None:
+    write_many(directory, 5)
+    live = directory / "audit.jsonl"
+    live.write_bytes(live.read_bytes().replace(b'{"n":2}', b'{"n":3}'))
+    done = claw_log("verify")
+    assert done.returncode == 1
+    assert f"The log is broken: {live}, line 3: record 3 was changed" in done.stdout
+    assert "Before that, 2 of its records are as the guard wrote them" in done.stdout
+    done = claw_log("verify", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["problem"]["line"] == 3
+
+
+def test_stats_are_tables_and_a_chart(directory: Path) -> None:
+    write_all(directory, *sample())
+    out = claw_log("stats").stdout
+    assert "3 calls: 2 allow, 1 deny" in out
+    assert "answered within 12.3 ms (half)" in out
+    assert "rule 1: No shell" in out
+    assert "│" in out
+    plain = claw_log("stats", PYTHONIOENCODING="ascii").stdout
+    assert plain.isascii()
+    assert "calls per" in plain
+    assert max(map(len, claw_log("stats", COLUMNS="60").stdout.splitlines())) <= 60
+
+
+def test_stats_as_json(directory: Path) -> None:
+    write_all(directory, *sample())
+    stats = json.loads(claw_log("stats", "--json", "--since", "1d").stdout)
+    assert (stats["calls"], stats["blocked"]) == (2, 1)
+    assert stats["hours"][-1]["hour"] <= datetime.now(UTC).strftime("%Y-%m-%dT%H")
+
+
+def test_help_names_the_options_and_the_commands() -> None:
+    out = claw_log("--help").stdout
+    for name in ("--blocked", "--server", "--tool", "--since", "--follow", "verify", "stats"):
+        assert name in out
