@@ -1,0 +1,244 @@
+"""`claw wrap` and `claw unwrap`: the guard before the servers of MCP clients, and away again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clawkit.hosts.finding import Scope
+    from clawkit.hosts.standing import Standings
+    from clawkit.hosts.wrapping import Change, Report
+
+ServerName = Annotated[
+    str | None, typer.Argument(metavar="SERVER", help="The server's name in the client's file.")
+]
+ClientName = Annotated[
+    str | None, typer.Option("--client", help="Only this client, such as cursor or claude-code.")
+]
+Everything = Annotated[bool, typer.Option("--all", help="Every server of every client.")]
+Project = Annotated[
+    Path, typer.Option("--project", metavar="DIR", help="Whose project files to look at, too.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes and make none.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+_NOTHING = "No client on this machine has an MCP server."
+
+
+def wrap(
+    server: ServerName = None,
+    client: ClientName = None,
+    everything: Everything = False,
+    project: Project = Path(),
+    status: Annotated[
+        bool, typer.Option("--status", help="List every server and how it stands.")
+    ] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put the guard before a server in the clients' files that start it."""
+    from clawkit.hosts.wrapping import wrap as wrap_servers
+
+    if not status:
+        _check(server, everything=everything)
+    with _Failing("wrap"):
+        scope = _scope(client, project)
+        if status:
+            raise typer.Exit(_print_standings(scope, as_json=as_json))
+        report = wrap_servers(server, scope, dry_run=dry_run)
+        policy = None if dry_run or not _done(report) else _policy()
+        if as_json:
+            _print_json(_as_data(report, policy))
+        else:
+            _print_report(report, dry_run=dry_run)
+            _print_next(report, policy, dry_run=dry_run)
+        raise typer.Exit(int(report.failed))
+
+
+def unwrap(
+    server: ServerName = None,
+    client: ClientName = None,
+    everything: Everything = False,
+    project: Project = Path(),
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take the guard away again and put the entry back as it was."""
+    from clawkit.hosts.unwrapping import unwrap as unwrap_servers
+
+    _check(server, everything=everything)
+    with _Failing("unwrap"):
+        report = unwrap_servers(server, _scope(client, project), dry_run=dry_run)
+        if as_json:
+            _print_json(_as_data(report, None))
+        else:
+            _print_report(report, dry_run=dry_run)
+            _print_next(report, None, dry_run=dry_run)
+        raise typer.Exit(int(report.failed))
+
+
+class _Failing:
+    """An error on purpose ends the command with a line, not with a traceback."""
+
+    def __init__(self, verb: str) -> None:
+        self._verb = verb
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        from clawkit.errors import ClawError
+
+        if isinstance(error, ClawError):
+            for line in str(error).split("\n"):
+                print(f"claw {self._verb}: {_shown(line)}", file=sys.stderr)
+            raise typer.Exit(1) from None
+
+
+def _check(server: str | None, *, everything: bool) -> None:
+    if (server is None) != everything:
+        raise typer.BadParameter("give the name of a SERVER, or --all")
+
+
+def _scope(client: str | None, project: Path) -> Scope:
+    from clawkit.hosts.finding import Scope
+
+    scope = Scope(client, project)
+    _ = scope.clients  # an unknown name is said before anything is read
+    return scope
+
+
+def _done(report: Report) -> bool:
+    return any(change.action in ("wrapped", "unwrapped") for change in report.changes)
+
+
+def _policy() -> dict[str, Any]:
+    """Where the policy is; a default one is made where there is none, for else all is denied."""
+    from clawkit.guard.places import policy_file
+    from clawkit.guard.policy.defaults import write_default_policy
+
+    return {"file": str(policy_file()), "made": write_default_policy(policy_file())}
+
+
+def _print_report(report: Report, *, dry_run: bool) -> None:
+    for change in report.changes:
+        if dry_run and change.before:
+            _print_diff(change)
+    _print_rows(
+        [
+            (_verb(one, dry_run=dry_run), one.server, one.client, _at_home(one.file), one.note)
+            for one in report.changes
+        ]
+    )
+    _print_problems(report.problems)
+    if not report.changes and not report.problems:
+        print(_NOTHING)
+
+
+def _print_rows(rows: Sequence[tuple[str, ...]]) -> None:
+    """Aligned; the last cell of a row is a note, on a line of its own below it."""
+    shown = [[_shown(cell) for cell in row] for row in rows]
+    wide = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for *row, note in shown:
+        cells = (cell.ljust(width) for cell, width in zip(row, wide, strict=False))
+        print("  ".join(cells).rstrip())
+        if note:
+            print(f"    {note}")
+
+
+def _print_problems(problems: Sequence[str]) -> None:
+    for problem in problems:
+        print(f"claw: {_shown(problem)}", file=sys.stderr)
+
+
+def _verb(change: Change, *, dry_run: bool) -> str:
+    if change.action in ("wrapped", "unwrapped") and dry_run:
+        return "would be " + change.action
+    return change.action
+
+
+def _print_diff(change: Change) -> None:
+    """A unified diff of the entry alone: what stands around it is nobody's business here."""
+    import difflib
+
+    from clawkit.guard.scan import redact_secrets
+
+    before, after = change.before.splitlines(), change.after.splitlines()
+    whole = max(len(before), len(after))
+    file, place = _shown(change.file), _shown(".".join(change.keys))
+    print(f"--- {file}\n+++ {file}")
+    print(f"@@ -{change.line},{len(before)} +{change.line},{len(after)} @@ {place}")
+    for line in list(difflib.unified_diff(before, after, n=whole, lineterm=""))[3:]:
+        print(_shown(redact_secrets(line.replace("\t", "    "))[0]))
+    print()
+
+
+def _print_next(report: Report, policy: dict[str, Any] | None, *, dry_run: bool) -> None:
+    from clawkit.hosts.clients import client_called
+
+    if dry_run:
+        print("\nNothing was changed: this was a dry run.")
+        return
+    if policy is not None:
+        made = " (made just now: secrets and system files denied, the rest asks)"
+        print(f"\nPolicy: {policy['file']}{made if policy['made'] else ''}")
+    changed = {one.client for one in report.changes if one.action in ("wrapped", "unwrapped")}
+    titles = sorted(client_called(name).title for name in changed)
+    if titles and policy is not None:
+        print(
+            f"Restart {', '.join(titles)} to go through the guard. `claw log` shows what happens."
+        )
+    elif titles:
+        print(f"\nRestart {', '.join(titles)} for this to count.")
+
+
+def _print_standings(scope: Scope, *, as_json: bool) -> int:
+    from clawkit.hosts.standing import status
+
+    standings = status(scope)
+    if as_json:
+        _print_json(standings)
+    else:
+        _print_table(standings)
+    return int(bool(standings.problems))
+
+
+def _print_table(standings: Standings) -> None:
+    _print_rows(
+        [
+            (one.state, one.server, one.client, one.transport, _at_home(one.file), one.note)
+            for one in standings.servers
+        ]
+    )
+    _print_problems(standings.problems)
+    if not standings.servers:
+        print(_NOTHING)
+    elif any(one.state == "not wrapped" and one.transport for one in standings.servers):
+        print("\n`claw wrap SERVER` or `claw wrap --all` puts the guard before them.")
+
+
+def _as_data(report: Report, policy: dict[str, Any] | None) -> dict[str, Any]:
+    return {"changes": report.changes, "problems": report.problems, "policy": policy}
+
+
+def _print_json(value: object) -> None:
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def _at_home(file: str) -> str:
+    home = str(Path.home())
+    return "~" + file[len(home) :] if file.startswith(home + "/") else file
+
+
+def _shown(text: str) -> str:
+    from clawkit.guard.scan import visible
+
+    return visible(text)

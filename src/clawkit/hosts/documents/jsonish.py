@@ -1,0 +1,235 @@
+"""JSON as people write it, with comments, trailing commas and what JSON5 adds, with spans."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any, NoReturn, cast
+
+import msgspec
+
+from clawkit.errors import HostError
+from clawkit.hosts.documents.nodes import REMEMBERED, Field, Node, unreadable
+
+_GAP = re.compile(r"(?:[\s\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_STRING = re.compile(
+    r'"[^"\\\r\n]*+(?:\\(?:\r\n|[\s\S])[^"\\\r\n]*+)*+"'
+    r"|'[^'\\\r\n]*+(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*+)*+'"
+)
+_WORD = re.compile(r"[^\s\ufeff,:\[\]{}\"'/]+")
+_NAME = re.compile(r"[^\W\d]\w*|\$[\w$]*")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r\n|[\s\S])")
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_HEX = re.compile(r"[+-]?0[xX][0-9a-fA-F]+")
+# The same object each time, so that two readings of one document compare as equal.
+_NAN = float("nan")
+_WORDS: dict[str, Any] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "NaN": _NAN,
+    "Infinity": float("inf"),
+    "+Infinity": float("inf"),
+    "-Infinity": float("-inf"),
+}
+
+
+class JsonDocument(msgspec.Struct, frozen=True):
+    """A JSON file, read."""
+
+    root: Node
+    data: Any
+    file: str
+
+    def span(self, keys: tuple[str, ...]) -> tuple[int, int]:
+        node = self.root
+        for key in keys:
+            field = node.field(key)
+            if field is None:
+                raise HostError(f"{self.file}: has no {'.'.join(keys)}")
+            node = field.node
+        return node.start, node.end
+
+
+class Jsonish:
+    """JSON, JSONC and JSON5."""
+
+    gap = _GAP
+    assign = ": "
+
+    def open(self, text: str, file: str) -> JsonDocument:
+        return _open(text, file)
+
+    def block(self, text: str, file: str) -> Node:
+        return _read(text, file)
+
+    def render(self, value: Any, like: str = "") -> str:
+        if isinstance(value, str) and like.startswith("'"):
+            body = _quoted(value)[1:-1].replace('\\"', '"').replace("'", "\\'")
+            return f"'{body}'"
+        if isinstance(value, list) and like.startswith("'"):
+            items = cast("list[Any]", value)
+            return f"[{', '.join(self.render(item, like) for item in items)}]"
+        return _quoted(value)
+
+    def key(self, name: str, like: str = "") -> str:
+        bare = like[:1] not in ("", '"', "'")
+        return name if bare and _NAME.fullmatch(name) else self.render(name, like)
+
+
+@lru_cache(REMEMBERED)
+def _open(text: str, file: str) -> JsonDocument:
+    if _GAP.fullmatch(text):
+        return JsonDocument(Node(0, 0, fields=()), {}, file)
+    root = _read(text, file)
+    return JsonDocument(root, plain(root), file)
+
+
+def _read(text: str, file: str) -> Node:
+    scanner = _Scanner(text, file)
+    try:
+        node = scanner.value(scanner.skip(0))
+    except RecursionError:
+        raise HostError(f"{file}: is nested too deeply. The file was left as it is") from None
+    end = scanner.skip(node.end)
+    if end != len(text):
+        scanner.fail(end, f"{_shown(text, end)} after the end of the document")
+    return node
+
+
+class _Scanner:
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+
+    def skip(self, position: int) -> int:
+        match = _GAP.match(self.text, position)
+        return match.end() if match else position
+
+    def value(self, position: int) -> Node:
+        match self.text[position : position + 1]:
+            case "{":
+                return self._object(position)
+            case "[":
+                return self._list(position)
+            case '"' | "'":
+                value, end = self._string(position)
+                return Node(position, end, value)
+            case _:
+                return self._word(position)
+
+    def _object(self, start: int) -> Node:
+        fields: list[Field] = []
+        position = self.skip(start + 1)
+        while self.text[position : position + 1] != "}":
+            field = self._field(position)
+            fields.append(field)
+            position = self._next(field.end, "}")
+        return Node(start, position + 1, fields=tuple(fields))
+
+    def _field(self, start: int) -> Field:
+        key, end = self._key(start)
+        colon = self.skip(end)
+        if self.text[colon : colon + 1] != ":":
+            self.fail(colon, f"expected `:` after a key, found {_shown(self.text, colon)}")
+        return Field(key, start, end, self.value(self.skip(colon + 1)))
+
+    def _key(self, start: int) -> tuple[str, int]:
+        if self.text[start : start + 1] in ('"', "'"):
+            return self._string(start)
+        match = _NAME.match(self.text, start)
+        if match is None:
+            self.fail(start, f"expected a key or `}}`, found {_shown(self.text, start)}")
+        return match.group(), match.end()
+
+    def _list(self, start: int) -> Node:
+        items: list[Node] = []
+        position = self.skip(start + 1)
+        while self.text[position : position + 1] != "]":
+            item = self.value(position)
+            items.append(item)
+            position = self._next(item.end, "]")
+        return Node(start, position + 1, items=tuple(items))
+
+    def _next(self, end: int, closer: str) -> int:
+        """Where the next member starts, or the closing bracket."""
+        position = self.skip(end)
+        found = self.text[position : position + 1]
+        if found == ",":
+            return self.skip(position + 1)
+        if found != closer:
+            shown = _shown(self.text, position)
+            self.fail(position, f"expected `,` or `{closer}`, found {shown}")
+        return position
+
+    def _string(self, start: int) -> tuple[str, int]:
+        match = _STRING.match(self.text, start)
+        if match is None:
+            self.fail(start, "a string is not closed on its line")
+        return _unescaped(match.group()[1:-1]), match.end()
+
+    def _word(self, start: int) -> Node:
+        match = _WORD.match(self.text, start)
+        if match is None:
+            self.fail(start, f"expected a value, found {_shown(self.text, start)}")
+        word = match.group()
+        if word in _WORDS:
+            return Node(start, match.end(), _WORDS[word])
+        if _HEX.fullmatch(word):
+            return Node(start, match.end(), int(word, 16))
+        if not _NUMBER.fullmatch(word):
+            self.fail(start, f"expected a value, found {_shown(self.text, start)}")
+        return Node(start, match.end(), _number(word))
+
+    def fail(self, position: int, reason: str) -> NoReturn:
+        unreadable(self.file, self.text, position, reason)
+
+
+def plain(node: Node) -> Any:
+    """The data of a node, as `json` would read it."""
+    if node.fields is not None:
+        return {field.key: plain(field.node) for field in node.fields}
+    if node.items is not None:
+        return [plain(item) for item in node.items]
+    return node.value
+
+
+def _quoted(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text
+
+
+def _unescaped(body: str) -> str:
+    if "\\" not in body:
+        return body
+    text = _ESCAPE.sub(_character, body)
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return text
+
+
+def _character(match: re.Match[str]) -> str:
+    escape = match.group(1)
+    if len(escape) > 1 and escape[0] in "ux":
+        return chr(int(escape[1:], 16))
+    if escape in ("\n", "\r", "\r\n", "\u2028", "\u2029"):
+        return ""
+    return _ESCAPED.get(escape, escape)
+
+
+def _number(word: str) -> int | float:
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)
+
+
+def _shown(text: str, position: int) -> str:
+    """What stands there, short, and never a whole value: it may be a secret."""
+    return f"`{text[position]}`" if position < len(text) else "the end of the file"

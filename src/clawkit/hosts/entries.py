@@ -1,0 +1,157 @@
+"""The entries of a client's file: which servers it starts or calls, and how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from clawkit.hosts.clients import Client, Form, Transport
+from clawkit.hosts.documents.nodes import data_at
+
+OUR_NAMES = frozenset({"claw", "clawai", "openclaw", "clawdbot", "clawkit"})
+_LAUNCHER_DEPTH = 6
+
+_KINDS: dict[str, Transport] = {
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+}
+_SSE_PATH = re.compile(r"/sse/?(?:[?#]|$)")
+_WEB = re.compile(r"(?i)https?://|\$|\{")
+
+Data = dict[str, Any]
+
+
+class Stdio(msgspec.Struct, frozen=True, tag="stdio"):
+    """A server that the client starts; the values of its environment stay where they are."""
+
+    argv: tuple[str, ...]
+    env: tuple[str, ...] = ()
+
+
+class Remote(msgspec.Struct, frozen=True, tag="remote"):
+    """A server that the client calls."""
+
+    url: str
+    headers: dict[str, str]
+    transport: Transport
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A server in a client's file; without a launch, `reason` says why it is not one for us."""
+
+    name: str
+    client: str
+    file: str
+    keys: tuple[str, ...]
+    launch: Stdio | Remote | None
+    reason: str = ""
+
+
+def entries_of(client: Client, file: str, data: Any) -> Iterator[Entry]:
+    """Every server in the data of a client's file."""
+    for pattern in client.keys:
+        for keys in _matching(data, pattern):
+            servers = data_at(data, keys)
+            for name, value in cast("Data", servers).items():
+                launch = launch_of(client.form, value)
+                reason = launch if isinstance(launch, str) else ""
+                known = None if isinstance(launch, str) else launch
+                yield Entry(str(name), client.id, file, (*keys, str(name)), known, reason)
+
+
+def _matching(data: Any, pattern: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The paths of mappings that a pattern with `*` leads to."""
+    if not isinstance(data, dict):
+        return
+    if not pattern:
+        yield ()
+        return
+    mapping = cast("Data", data)
+    for key in mapping if pattern[0] == "*" else pattern[:1]:
+        if key in mapping:
+            for rest in _matching(mapping[key], pattern[1:]):
+                yield (key, *rest)
+
+
+def launch_of(form: Form, value: Any) -> Stdio | Remote | str:
+    """How the client reaches the server, or why there is nothing to guard."""
+    if not isinstance(value, dict):
+        return "it is not a server"
+    data = cast("Data", value)
+    command = data.get(form.command)
+    if isinstance(command, dict):
+        return launch_of(Form(command="path"), command)
+    if command:
+        return _stdio(form, data)
+    for key, transport in form.urls:
+        if data.get(key):
+            return _remote(form, data, key, transport)
+    return "it has neither a command nor an address"
+
+
+def _stdio(form: Form, data: Data) -> Stdio | str:
+    command = data[form.command]
+    rest = data.get(form.args) if form.args else None
+    argv = [command, *(cast("list[Any]", rest) or ())] if form.args else command
+    if not isinstance(rest, list | None) or not isinstance(argv, list):
+        return "its command line is not written as a list"
+    parts = cast("list[Any]", argv)
+    if not all(isinstance(part, str | int | float) for part in parts):
+        return "its command line holds something that is not text"
+    env = data.get(form.env)
+    names = tuple(cast("Data", env)) if isinstance(env, dict) else ()
+    return Stdio(tuple(str(part) for part in parts), names)
+
+
+def _remote(form: Form, data: Data, key: str, implied: Transport | None) -> Remote | str:
+    url = data[key]
+    if not isinstance(url, str) or not _WEB.match(url):
+        return "its address is not one of http or https"
+    headers = data.get(form.headers)
+    if not isinstance(headers, dict | None):
+        return f"its `{form.headers}` is not a table of headers"
+    pairs = cast("Data", headers or {})
+    for name, value in pairs.items():
+        if not isinstance(value, str):
+            return f"its header `{name}` is not written as text"
+    kind: Transport | None = next(
+        (_KINDS[data[k]] for k in form.kinds if data.get(k) in _KINDS), None
+    )
+    return Remote(url, dict(pairs), kind or implied or _guess(form, url))
+
+
+def _guess(form: Form, url: str) -> Transport:
+    return "sse" if _SSE_PATH.search(url) else form.transport
+
+
+def is_guarded(argv: Sequence[str]) -> bool:
+    """Whether this command line already starts our proxy, by our hand or somebody's own."""
+    return _proxy_position(argv) is not None
+
+
+def behind_guard(argv: Sequence[str]) -> tuple[str, ...]:
+    """The command that the proxy on this command line would start; empty if it starts none."""
+    position = _proxy_position(argv)
+    if position is None or "--" not in argv[position:]:
+        return ()
+    return tuple(argv[argv.index("--", position) + 1 :])
+
+
+def _proxy_position(argv: Sequence[str]) -> int | None:
+    for position, part in enumerate(argv[:_LAUNCHER_DEPTH]):
+        if part == "--":
+            return None
+        if part == "proxy" and position and _program(argv[position - 1]) in OUR_NAMES:
+            return position
+    return None
+
+
+def _program(path: str) -> str:
+    name = re.split(r"[/\\]", path)[-1].casefold()
+    return name.removesuffix(".exe").removesuffix(".cmd")

@@ -1,0 +1,106 @@
+"""How every server of every client stands: behind the guard, not, or changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from clawkit.hosts.documents import dialect_of
+from clawkit.hosts.entries import Entry, Stdio, is_guarded
+from clawkit.hosts.finding import Reading, Scope, find, host_files
+from clawkit.hosts.ledger import Item, items
+
+State = Literal["wrapped", "not wrapped", "changed since"]
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """One server in one file."""
+
+    client: str
+    server: str
+    state: State
+    file: str
+    keys: tuple[str, ...]
+    transport: Literal["stdio", "http", "sse", ""]
+    note: str = ""
+
+
+class Standings(msgspec.Struct, frozen=True):
+    """All of them, and the files that could not be read."""
+
+    servers: tuple[Standing, ...]
+    problems: tuple[str, ...]
+
+
+def status(scope: Scope) -> Standings:
+    """Every server of the scope, and those that the ledger knows in other projects."""
+    known = items()
+    found = find(host_files(scope, known))
+    servers = [
+        _standing(reading, entry, known) for reading in found.readings for entry in reading.entries
+    ]
+    return Standings((*servers, *_gone(scope, found.readings, known)), found.problems)
+
+
+def _standing(reading: Reading, entry: Entry, known: Sequence[Item]) -> Standing:
+    real = reading.file.real
+    item = next((one for one in known if one.place == (real, entry.keys)), None)
+    state, note = _state(reading, entry, item)
+    transport = _transport(entry, item)
+    return Standing(entry.client, entry.name, state, entry.file, entry.keys, transport, note)
+
+
+def _transport(entry: Entry, item: Item | None) -> Literal["stdio", "http", "sse", ""]:
+    """Of the server itself, also where it stands behind the guard."""
+    if item is not None and item.remote is not None:
+        return item.remote.transport
+    if entry.launch is None:
+        return ""
+    return "stdio" if isinstance(entry.launch, Stdio) else entry.launch.transport
+
+
+def _state(reading: Reading, entry: Entry, item: Item | None) -> tuple[State, str]:
+    guarded = isinstance(entry.launch, Stdio) and is_guarded(entry.launch.argv)
+    if not guarded:
+        if item is None or _text(reading, entry) == item.original:
+            return "not wrapped", entry.reason
+        return "changed since", "it no longer goes through the guard: wrap it again"
+    program = entry.launch.argv[0] if isinstance(entry.launch, Stdio) else ""
+    if Path(program).is_absolute() and not Path(program).exists():
+        return "changed since", f"{program} does not exist any more: unwrap it and wrap it again"
+    if item is None:
+        return "wrapped", "by hand"
+    if _text(reading, entry) == item.wrapped:
+        return "wrapped", ""
+    return "changed since", "it still goes through the guard"
+
+
+def _text(reading: Reading, entry: Entry) -> str:
+    document = dialect_of(reading.file.client.format).open(reading.text, entry.file)
+    start, end = document.span(entry.keys)
+    return reading.text[start:end]
+
+
+def _gone(scope: Scope, readings: Sequence[Reading], known: Sequence[Item]) -> list[Standing]:
+    """Wrapped entries that are not there any more."""
+    clients = {client.id for client in scope.clients}
+    there = {(r.file.real, entry.keys) for r in readings for entry in r.entries}
+    unread = {item.file for item in known if Path(item.file).exists()} - {
+        reading.file.real for reading in readings
+    }
+    return [
+        Standing(
+            item.client,
+            item.server,
+            "changed since",
+            item.file,
+            item.keys,
+            item.remote.transport if item.remote else "stdio",
+            "the entry is gone",
+        )
+        for item in known
+        if item.client in clients and item.place not in there and item.file not in unread
+    ]
