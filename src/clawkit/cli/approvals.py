@@ -1,0 +1,107 @@
+"""`claw approvals`: the calls that wait for a person, answered in a terminal or by scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clawkit.errors import ClawError
+
+if TYPE_CHECKING:
+    from clawkit.guard.approvals import Ask
+
+app = typer.Typer(help="Answer the calls that a `prompt` rule holds, in a live view.")
+
+
+class Choice(StrEnum):
+    """What a script may answer; `always` is for a person who has read the rule."""
+
+    once = "once"
+    session = "session"
+    deny = "deny"
+
+
+@app.callback(invoke_without_command=True)
+def approvals(context: typer.Context) -> None:
+    """Answer the calls that a `prompt` rule holds, in a live view."""
+    if context.invoked_subcommand is None:
+        raise typer.Exit(_live())
+
+
+@app.command("list")
+def show(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the questions as JSON.")] = False,
+) -> None:
+    """List the calls that wait in the open view."""
+    from clawkit.guard.approvals import pending
+    from clawkit.guard.places import approvals_socket
+
+    asks = pending(approvals_socket())
+    if as_json:
+        import msgspec
+
+        found = {"view": asks is not None, "pending": msgspec.to_builtins(asks or [])}
+        print(json.dumps(found, indent=2))
+    elif asks is None:
+        print("No view is open: run `claw approvals` in a terminal to be asked there.")
+    elif not asks:
+        print("Nothing waits.")
+    else:
+        _print_asks(asks)
+
+
+@app.command()
+def answer(
+    id: Annotated[str, typer.Argument(help="The question, as `claw approvals list` shows it.")],
+    choice: Annotated[Choice, typer.Argument(help="What to answer.")],
+) -> None:
+    """Answer a call that waits in the open view."""
+    from clawkit.guard.approvals import answer_pending
+    from clawkit.guard.places import approvals_socket
+
+    problem = answer_pending(approvals_socket(), id, choice.value)
+    if problem is None:
+        problem = "no view is open: run `claw approvals` in a terminal"
+    if problem:
+        print(f"claw approvals answer: {problem}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _live() -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        text = "needs a terminal; `claw approvals list` and `answer` work without one"
+        print(f"claw approvals: {text}", file=sys.stderr)
+        return 2
+    from clawkit.cli.approvals_terminal import run
+    from clawkit.guard.approvals_view import View
+    from clawkit.guard.places import approvals_socket
+
+    try:
+        with View(approvals_socket()) as view:
+            run(view)
+    except ClawError as error:
+        print(f"claw approvals: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _print_asks(asks: list[Ask]) -> None:
+    from clawkit.guard.scan import visible
+
+    rows = [["ID", "LEFT", "SERVER", "TOOL", "ARGUMENTS"]]
+    for ask in asks:
+        left = f"{max(0, round(ask.deadline - time.time()))} s"
+        texts = (ask.id, left, ask.server, ask.tool, ask.arguments)
+        rows.append([visible(text, 120) for text in texts])
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row in rows:
+        cells = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
+        print("  ".join([*cells, row[4]]))
+    print("Answer in the view, or with `claw approvals answer ID once|session|deny`.")

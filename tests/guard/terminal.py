@@ -1,0 +1,106 @@
+"""A real terminal for tests: a program runs in a pty, is typed to, and its screen is read."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from tests.guard.approving import PATIENCE, until
+
+# The leader of a session gets the first terminal it opens: Ctrl-C comes from there.
+_IN_TERMINAL = """
+import os, sys
+os.close(os.open(os.ttyname(0), os.O_RDWR))
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+_END = re.compile(r"\r+\n")
+
+
+class Terminal:
+    """The near end of a terminal whose far end a program has."""
+
+    def __init__(self, command: list[str], width: int, height: int) -> None:
+        self._near, self._far = pty.openpty()
+        self.resize(width, height)
+        self.mode = termios.tcgetattr(self._far)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _IN_TERMINAL, *command],
+            stdin=self._far,
+            stdout=self._far,
+            stderr=self._far,
+            start_new_session=True,
+        )
+        self._output = bytearray()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                part = os.read(self._near, 65536)
+            except OSError:  # the far end is closed
+                return
+            self._output += part
+
+    @property
+    def output(self) -> str:
+        return self._output.decode(errors="replace")
+
+    @property
+    def screen(self) -> list[str]:
+        """The lines of the last whole frame; none while the program has the screen no more."""
+        if "\x1b[?1049l" in self.output:
+            return []
+        frames = self.output.split("\x1b[H")[1:]
+        whole = [frame for frame in frames if "\x1b[J" in frame]
+        return _END.split(_STYLE.sub("", whole[-1]).rstrip("\a")) if whole else []
+
+    def shows(self, *texts: str) -> None:
+        """Wait until all these texts are on the screen at once."""
+        try:
+            until(lambda: all(text in "\n".join(self.screen) for text in texts))
+        except AssertionError:
+            shown = "\n".join(self.screen) or self.output
+            raise AssertionError(f"{texts} did not appear in:\n{shown}") from None
+
+    def type(self, keys: str) -> None:
+        os.write(self._near, keys.encode())
+
+    def resize(self, width: int, height: int) -> None:
+        fcntl.ioctl(self._near, termios.TIOCSWINSZ, struct.pack("4H", height, width, 0, 0))
+
+    def ends(self) -> int:
+        """Wait for the program's end; its exit status."""
+        return self.process.wait(PATIENCE)
+
+    def is_given_back(self) -> bool:
+        """Whether the terminal is as it was: mode, screen and cursor."""
+        until(lambda: self.output.count("\x1b[?1049h") == self.output.count("\x1b[?1049l"))
+        cursor = self.output.rfind("\x1b[?25h") > self.output.rfind("\x1b[?25l")
+        return cursor and termios.tcgetattr(self._far) == self.mode
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._far)
+        self._reader.join()
+        os.close(self._near)
+
+
+@contextmanager
+def terminal(*command: str, width: int = 80, height: int = 24) -> Generator[Terminal]:
+    opened = Terminal(list(command), width, height)
+    try:
+        yield opened
+    finally:
+        opened.close()

@@ -1,0 +1,384 @@
+"""Asking a person through a real socket: what comes back, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket as sockets
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawkit.errors import PolicyError
+from clawkit.guard.approvals import (
+    ANSWERS,
+    LONGEST_REQUEST,
+    Answer,
+    answer_pending,
+    ask_view,
+    pending,
+    same_user,
+)
+from clawkit.guard.approvals_view import View
+from tests.guard.approving import Asking, asked, question, short_folder, until
+
+VIEW = """
+import sys, time
+from pathlib import Path
+from clawkit.guard.approvals_view import View
+with View(Path(sys.argv[1])) as view:
+    print("open", flush=True)
+    while not view.asks():
+        time.sleep(0.01)
+    print("asked", flush=True)
+    time.sleep(60)
+"""
+PROXY = """
+import sys
+from pathlib import Path
+import msgspec
+from clawkit.guard.approvals import Ask, ask_view
+print(ask_view(Path(sys.argv[1]), msgspec.json.decode(sys.argv[2], type=Ask)))
+"""
+
+
+@pytest.fixture
+def socket() -> Iterator[Path]:
+    with short_folder() as folder:
+        yield folder / "guard" / "approvals.sock"
+
+
+@pytest.fixture
+def view(socket: Path) -> Iterator[View]:
+    with View(socket) as view:
+        yield view
+
+
+@contextmanager
+def process(code: str, *arguments: str) -> Generator[subprocess.Popen[str]]:
+    command = (sys.executable, "-c", code, *arguments)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+        assert child.stdout is not None
+        child.stdout.close()
+
+
+def line_of(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    return child.stdout.readline().strip()
+
+
+@contextmanager
+def impostor(socket: Path, reply: bytes) -> Generator[None]:
+    """Something at the view's place that answers every question with these bytes."""
+    socket.parent.mkdir()
+    with sockets.socket(sockets.AF_UNIX) as door:
+        door.bind(os.fspath(socket))
+        door.listen()
+
+        def serve() -> None:
+            end, _ = door.accept()
+            with end:
+                end.recv(LONGEST_REQUEST)
+                end.sendall(reply)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield
+        thread.join()
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_answer_of_the_person_reaches_the_proxy(
+    view: View, socket: Path, answer: Answer
+) -> None:
+    asking = asked(view, socket, question())
+    assert view.answer("q1", answer)
+    assert asking.answer == answer
+    assert view.asks() == ()
+    assert [ended.how for ended in view.ended()] == [answer]
+
+
+def test_the_view_shows_the_question_as_it_was_asked(view: View, socket: Path) -> None:
+    ask = question(arguments={"path": "/srv/ü", "deep": {"n": [1, 2.5, None, 2**70]}})
+    asked(view, socket, ask)
+    assert view.asks() == (ask,)
+
+
+def test_without_a_view_there_is_no_answer(socket: Path) -> None:
+    assert ask_view(socket, question()) is None
+    assert pending(socket) is None
+    assert answer_pending(socket, "q1", "once") is None
+
+
+def test_a_view_that_has_closed_is_no_view(socket: Path) -> None:
+    with View(socket):
+        assert pending(socket) == []
+    assert not socket.exists()
+    assert ask_view(socket, question()) is None
+
+
+def test_a_path_that_no_socket_can_have_is_no_view_for_a_proxy(tmp_path: Path) -> None:
+    assert ask_view(tmp_path / ("x" * 120), question()) is None
+
+
+def test_a_path_that_no_socket_can_have_is_an_error_for_the_view(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="a socket's may have 100: set CLAW_HOME"):
+        View(tmp_path / ("x" * 120)).open()
+
+
+def test_nobody_in_time_is_a_deny(view: View, socket: Path) -> None:
+    asking = Asking(socket, question(seconds=0.2))
+    assert asking.answer == "deny"
+    until(lambda: [ended.how for ended in view.ended()] == ["expired"])
+    assert not view.answer("q1", "once")
+
+
+def test_the_view_drops_a_question_at_its_deadline_whatever_the_proxy_does(
+    view: View, socket: Path
+) -> None:
+    ask = question(seconds=0.1)
+    with connected(socket) as end:
+        end.sendall(request(kind="ask", ask=ask_as_json(ask)))
+        reply = json.loads(end.recv(4096))
+    assert (reply["answer"], reply["id"], reply["digest"]) == ("deny", "q1", ask.digest)
+    assert view.asks() == ()
+
+
+def test_a_view_that_closes_denies_what_waits(socket: Path) -> None:
+    with View(socket) as view:
+        waiting = [asked(view, socket, question(f"q{n}")) for n in range(3)]
+    assert [asking.answer for asking in waiting] == ["deny"] * 3
+
+
+def test_a_view_that_is_killed_denies_what_waits_and_its_socket_is_replaced(socket: Path) -> None:
+    with process(VIEW, os.fspath(socket)) as child:
+        assert line_of(child) == "open"
+        asking = Asking(socket, question())
+        assert line_of(child) == "asked"
+        child.send_signal(signal.SIGKILL)
+        assert asking.answer == "deny"
+        child.wait()
+    assert socket.is_socket()
+    assert ask_view(socket, question()) is None
+    with View(socket) as view:
+        again = asked(view, socket, question())
+        view.answer("q1", "once")
+        assert again.answer == "once"
+
+
+def test_a_second_view_says_that_one_is_open_and_where(view: View, socket: Path) -> None:
+    with pytest.raises(PolicyError, match=f"already open in process {os.getpid()}"):
+        View(socket).open()
+    assert pending(socket) == []
+    assert view.asks() == ()
+
+
+def test_a_file_in_the_place_of_the_socket_is_left_alone(socket: Path) -> None:
+    socket.parent.mkdir()
+    socket.write_text("mine")
+    for _ in range(2):  # the first failure must not keep the lock
+        with pytest.raises(PolicyError, match="not a socket"):
+            View(socket).open()
+    assert socket.read_text() == "mine"
+
+
+def test_only_the_user_may_reach_the_socket(view: View, socket: Path) -> None:
+    assert view.asks() == ()
+    assert socket.parent.stat().st_mode & 0o777 == 0o700
+    assert socket.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_was_open_to_others_is_closed(socket: Path) -> None:
+    socket.parent.mkdir(mode=0o755)
+    with View(socket):
+        assert socket.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_other_end_of_a_pair_is_the_same_user() -> None:
+    one, other = sockets.socketpair()
+    with one, other:
+        assert same_user(one)
+
+
+def test_a_cancelled_question_leaves_the_view(view: View, socket: Path) -> None:
+    asking = asked(view, socket, question())
+    asking.cancelled.set()
+    assert asking.answer == "deny"
+    until(lambda: not view.asks())
+    assert [ended.how for ended in view.ended()] == ["withdrawn"]
+
+
+def test_the_question_of_a_proxy_that_was_killed_leaves_the_view(view: View, socket: Path) -> None:
+    with process(PROXY, os.fspath(socket), json.dumps(ask_as_json(question()))) as child:
+        until(view.asks)
+        child.send_signal(signal.SIGKILL)
+        until(lambda: not view.asks())
+    assert not view.answer("q1", "once")
+
+
+def test_a_question_asked_by_another_process_is_answered_there(view: View, socket: Path) -> None:
+    with process(PROXY, os.fspath(socket), json.dumps(ask_as_json(question()))) as child:
+        until(view.asks)
+        view.answer("q1", "session")
+        assert line_of(child) == "session"
+
+
+def test_a_flood_is_denied_at_once_and_what_waits_stays(socket: Path) -> None:
+    with View(socket, capacity=3) as view:
+        waiting = [asked(view, socket, question(f"q{n}")) for n in range(3)]
+        assert ask_view(socket, question("q3")) == "deny"
+        assert [ask.id for ask in view.asks()] == ["q0", "q1", "q2"]
+        view.answer("q1", "once")
+        assert waiting[1].answer == "once"
+        waiting.append(asked(view, socket, question("q4")))
+        assert [ask.id for ask in view.asks()] == ["q0", "q2", "q4"]
+
+
+def test_a_second_question_with_the_same_id_is_denied(view: View, socket: Path) -> None:
+    first = asked(view, socket, question())
+    assert ask_view(socket, question(tool="delete_file")) == "deny"
+    view.answer("q1", "once")
+    assert first.answer == "once"
+
+
+def test_what_waits_is_listed_in_order_and_without_the_raw_call(view: View, socket: Path) -> None:
+    for n in range(3):
+        asked(view, socket, question(f"q{n}"))
+    found = pending(socket) or []
+    assert [(ask.id, ask.tool, ask.call) for ask in found] == [
+        (f"q{n}", "read_file", None) for n in range(3)
+    ]
+
+
+@pytest.mark.parametrize("answer", ["once", "session", "deny"])
+def test_a_script_answers_through_the_view(view: View, socket: Path, answer: Answer) -> None:
+    asking = asked(view, socket, question())
+    assert answer_pending(socket, "q1", answer) == ""
+    assert asking.answer == answer
+
+
+def test_a_script_cannot_answer_always(view: View, socket: Path) -> None:
+    asked(view, socket, question())
+    assert "press w there" in (answer_pending(socket, "q1", "always") or "")
+    assert [ask.id for ask in view.asks()] == ["q1"]
+
+
+def test_an_answer_to_nothing_is_refused(view: View, socket: Path) -> None:
+    assert "no question 'q9' waits" in (answer_pending(socket, "q9", "once") or "")
+    assert view.asks() == ()
+
+
+def test_a_call_that_is_too_large_is_asked_about_without_it(view: View, socket: Path) -> None:
+    asking = asked(view, socket, question(arguments={"text": "x" * LONGEST_REQUEST}))
+    assert view.asks()[0].call is None
+    view.answer("q1", "once")
+    assert asking.answer == "once"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"digest": "0" * 64}, id="another call"),
+        pytest.param({"id": "q2"}, id="another question"),
+        pytest.param({"version": 2}, id="another version"),
+        pytest.param({"answer": "yes"}, id="no answer we know"),
+        pytest.param({"answer": None}, id="no answer"),
+    ],
+)
+def test_an_answer_that_is_not_to_this_question_is_a_deny(
+    socket: Path, changes: dict[str, Any]
+) -> None:
+    ask = question()
+    good = {"version": 1, "id": ask.id, "digest": ask.digest, "answer": "once"}
+    with impostor(socket, json.dumps({**good, **changes}).encode() + b"\n"):
+        assert ask_view(socket, ask) == "deny"
+
+
+@pytest.mark.parametrize("reply", [b"", b"once\n", b"[]\n", b'{"version":1', b"\xff\n"])
+def test_a_reply_that_cannot_be_read_is_a_deny(socket: Path, reply: bytes) -> None:
+    with impostor(socket, reply):
+        assert ask_view(socket, question()) == "deny"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"hello\n", id="no JSON"),
+        pytest.param(b"[" * 100_000 + b"\n", id="deep"),
+        pytest.param(b"x" * (LONGEST_REQUEST + 1), id="too long"),
+        pytest.param(b'{"version":1,"kind":"ask"}\n', id="incomplete"),
+        pytest.param(b'{"version":9,"kind":"pending"}\n', id="version"),
+        pytest.param(b'{"version":1,"kind":"pending"}\nmore', id="more than a line"),
+    ],
+)
+def test_what_is_not_a_request_disturbs_nobody(view: View, socket: Path, sent: bytes) -> None:
+    asking = asked(view, socket, question())
+    with connected(socket) as end:
+        try:
+            end.sendall(sent)
+            end.shutdown(sockets.SHUT_WR)
+            while end.recv(4096):
+                pass
+        except OSError:  # the view hung up while we still spoke
+            pass
+    view.answer("q1", "once")
+    assert asking.answer == "once"
+
+
+def test_a_question_that_goes_on_speaking_is_dropped(view: View, socket: Path) -> None:
+    with connected(socket) as end:
+        end.sendall(request(kind="ask", ask=ask_as_json(question())))
+        until(view.asks)
+        end.sendall(b"more\n")
+        until(lambda: not view.asks())
+
+
+def test_many_threads_ask_and_answer_at_once(socket: Path) -> None:
+    with View(socket) as view:
+        waiting = {f"q{n}": Asking(socket, question(f"q{n}")) for n in range(24)}
+        until(lambda: len(view.asks()) == 24)
+        answers: list[Answer] = ["once", "deny", "session"]
+        given = {id: answers[n % 3] for n, id in enumerate(waiting)}
+        threads = [threading.Thread(target=view.answer, args=pair) for pair in given.items()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {id: asking.answer for id, asking in waiting.items()} == given
+
+
+def test_an_open_view_is_idle(view: View, socket: Path) -> None:
+    asked(view, socket, question())
+    before = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - before < 0.15
+
+
+def connected(socket: Path) -> sockets.socket:
+    end = sockets.socket(sockets.AF_UNIX)
+    end.settimeout(10)
+    end.connect(os.fspath(socket))
+    return end
+
+
+def request(**fields: Any) -> bytes:
+    return json.dumps({"version": 1, **fields}).encode() + b"\n"
+
+
+def ask_as_json(ask: Any) -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(ask)

@@ -1,0 +1,114 @@
+"""`claw approvals` without a terminal: listing and answering from scripts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clawkit.guard.approvals_view import View
+from tests.guard.approving import asked, question, short_folder
+
+COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals import app; app()")
+
+
+@pytest.fixture
+def socket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with short_folder() as folder:
+        monkeypatch.setenv("CLAW_HOME", str(folder))
+        yield folder / "data" / "claw" / "guard" / "approvals.sock"
+
+
+@pytest.fixture
+def view(socket: Path) -> Iterator[View]:
+    with View(socket) as view:
+        yield view
+
+
+def claw(*arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        (*COMMAND, *arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_live_view_needs_a_terminal(socket: Path) -> None:
+    status, output, errors = claw()
+    assert (status, output) == (2, "")
+    assert errors.startswith("claw approvals: needs a terminal")
+    assert not socket.exists()
+
+
+def test_a_listing_without_a_view_says_how_to_open_one(socket: Path) -> None:
+    assert not socket.exists()
+    status, output, _ = claw("list")
+    assert status == 0
+    assert "No view is open: run `claw approvals`" in output
+    assert json.loads(claw("list", "--json")[1]) == {"view": False, "pending": []}
+
+
+def test_an_empty_view_lists_nothing(view: View) -> None:
+    assert claw("list") == (0, "Nothing waits.\n", "")
+    assert view.asks() == ()
+
+
+def test_what_waits_is_listed(view: View, socket: Path) -> None:
+    asked(view, socket, question("q1"))
+    asked(view, socket, question("q2", tool="run\x1b[2J\n", server="shell"))
+    status, output, _ = claw("list")
+    lines = output.splitlines()
+    assert status == 0
+    assert lines[0].split() == ["ID", "LEFT", "SERVER", "TOOL", "ARGUMENTS"]
+    assert lines[1].startswith("q1")
+    assert '{"path":"/srv/a"}' in lines[1]
+    assert lines[2].startswith("q2")
+    assert "\\x1b[2J" in lines[2]
+    assert "claw approvals answer ID once|session|deny" in lines[3]
+    assert "\x1b" not in output
+
+
+def test_the_listing_as_json_has_every_field_and_plain_characters(view: View, socket: Path) -> None:
+    ask = question("q1", tool="run\u202e")
+    asked(view, socket, ask)
+    output = claw("list", "--json")[1]
+    assert output.isascii()
+    found = json.loads(output)
+    assert found["view"] is True
+    assert [(entry["id"], entry["tool"], entry["digest"]) for entry in found["pending"]] == [
+        ("q1", "run\u202e", ask.digest)
+    ]
+
+
+@pytest.mark.parametrize("choice", ["once", "session", "deny"])
+def test_a_script_answers(view: View, socket: Path, choice: str) -> None:
+    asking = asked(view, socket, question("q1"))
+    assert claw("answer", "q1", choice) == (0, "", "")
+    assert asking.answer == choice
+
+
+def test_always_is_not_for_scripts(view: View, socket: Path) -> None:
+    asked(view, socket, question("q1"))
+    assert claw("answer", "q1", "always")[0] == 2
+    assert [ask.id for ask in view.asks()] == ["q1"]
+
+
+def test_an_answer_to_nothing_fails(view: View) -> None:
+    status, _, errors = claw("answer", "q9", "once")
+    assert status == 1
+    assert errors.startswith("claw approvals answer: no question 'q9' waits")
+    assert view.asks() == ()
+
+
+def test_an_answer_without_a_view_fails(socket: Path) -> None:
+    assert not socket.exists()
+    status, _, errors = claw("answer", "q1", "once")
+    assert status == 1
+    assert "no view is open" in errors

@@ -1,0 +1,149 @@
+"""The frame of the live view: it fits every terminal and hides nothing that is asked about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from clawkit.cli.approvals_screen import CALM, Screen
+from clawkit.guard.approvals_view import View
+from tests.guard.approving import asked, question, short_folder
+
+
+@pytest.fixture
+def socket() -> Iterator[Path]:
+    with short_folder() as folder:
+        yield folder / "approvals.sock"
+
+
+@pytest.fixture
+def view(socket: Path) -> Iterator[View]:
+    with View(socket) as view:
+        yield view
+
+
+@pytest.fixture
+def screen(view: View) -> Screen:
+    return Screen(view)
+
+
+def text_of(screen: Screen, width: int = 80, height: int = 24) -> str:
+    lines = screen.lines(width, height, time.time() + 2 * CALM)
+    return "\n".join(text for _, text in lines)
+
+
+@pytest.mark.parametrize("width", [1, 2, 9, 20, 80, 300])
+@pytest.mark.parametrize("height", [1, 2, 3, 5, 10, 24, 100])
+def test_the_frame_never_exceeds_the_terminal(
+    view: View, socket: Path, screen: Screen, width: int, height: int
+) -> None:
+    wide = {"text": "日本語" * 50, "lines": list(range(30))}
+    for n in range(4):
+        asked(
+            view, socket, question(f"q{n}", tool="工具" * 60, arguments=wide, description="d" * 400)
+        )
+    now = time.time()
+    for keys in ("", "j", "q"):
+        screen.refresh(now)
+        for key in keys:
+            screen.press(key, now)
+        for moment in (now, now + 2 * CALM):
+            lines = screen.lines(width, height, moment)
+            assert len(lines) <= height
+            assert all(cell_len(text) <= width for _, text in lines)
+
+
+def test_every_character_of_long_arguments_can_be_paged_to(
+    view: View, socket: Path, screen: Screen
+) -> None:
+    words = [f"word{n}" for n in range(400)]
+    asked(view, socket, question(arguments={"text": " ".join(words)}))
+    now = time.time()
+    screen.refresh(now)
+    pages: list[str] = []
+    while (page := text_of(screen)) not in pages:
+        pages.append(page)
+        screen.press("space", now)
+    assert len(pages) > 1
+    lines = [line for page in pages for line in page.splitlines()]
+    parts = [line.removeprefix("↳ ") for line in lines if line.startswith(("↳ ", '  "text"'))]
+    assert "".join(parts) == f'  "text": "{" ".join(words)}"'
+
+
+def test_the_rest_of_a_long_value_cannot_pass_for_another_argument(
+    view: View, socket: Path, screen: Screen
+) -> None:
+    padding = " " * 80
+    asked(view, socket, question(arguments={"text": f'{padding}  "path": "/harmless"'}))
+    screen.refresh(time.time())
+    shown = [line for line in text_of(screen, 70).splitlines() if "harmless" in line]
+    assert shown
+    assert all(line.startswith("↳") for line in shown)
+
+
+def test_arguments_that_are_not_those_of_the_call_are_not_shown_for_it(
+    view: View, socket: Path, screen: Screen
+) -> None:
+    asked(view, socket, question(digest="0" * 64, arguments={"path": "/forged"}))
+    screen.refresh(time.time())
+    assert "/forged" not in text_of(screen)
+    assert '{"path":"/srv/a"}' in text_of(screen)
+    screen.press("w", time.time() + 2 * CALM)
+    assert "not those that were asked about" in text_of(screen)
+
+
+def test_a_call_without_its_arguments_gets_no_rule(
+    view: View, socket: Path, screen: Screen
+) -> None:
+    asked(view, socket, question(call=None))
+    screen.refresh(time.time())
+    screen.press("w", time.time() + 2 * CALM)
+    assert "too large for a rule" in text_of(screen)
+
+
+def test_no_answer_counts_until_the_question_had_time_to_be_read(
+    view: View, socket: Path, screen: Screen
+) -> None:
+    now = time.time()
+    asked(view, socket, question())
+    screen.refresh(now)
+    for key in ("a", "s", "d", "w"):
+        assert screen.press(key, now + CALM / 2)
+    assert len(view.asks()) == 1
+    screen.press("a", now + CALM)
+    assert view.asks() == ()
+
+
+def test_a_question_that_vanishes_under_the_cursor_gives_its_key_to_nobody(
+    view: View, socket: Path, screen: Screen
+) -> None:
+    now = time.time()
+    asked(view, socket, question("q1"))
+    asked(view, socket, question("q2"))
+    screen.refresh(now)
+    view.answer("q1", "deny")
+    screen.press("a", now + CALM)
+    screen.refresh(now + CALM)
+    screen.press("a", now + CALM)
+    assert [ask.id for ask in view.asks()] == ["q2"]
+
+
+def test_a_rule_is_not_written_for_a_question_that_vanished(
+    view: View, socket: Path, screen: Screen, tmp_path: Path
+) -> None:
+    now = time.time()
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[rule]]\naction = "prompt"\ntool = "*"\n')
+    before = policy.read_bytes()
+    asked(view, socket, question(file=str(policy)))
+    screen.refresh(now)
+    screen.press("w", now + CALM)
+    assert "y/n" in text_of(screen)
+    view.answer("q1", "deny")
+    screen.press("y", now + CALM)
+    screen.refresh(now + CALM)
+    assert policy.read_bytes() == before

@@ -1,0 +1,255 @@
+"""`claw approvals` in a real terminal: what it shows, what keys do, and how it leaves."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from clawkit.guard.approvals import pending
+from tests.guard.approving import Asking, question, short_folder, until
+from tests.guard.terminal import Terminal, terminal
+
+COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals import app; app()")
+KEYS = "a allow once"
+POLICY = """\
+# My rules
+
+# Ask before reading
+[[rule]]
+action = "prompt"
+tool = "*"
+"""
+
+
+@pytest.fixture
+def claw_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with short_folder() as folder:
+        monkeypatch.setenv("CLAW_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture
+def socket(claw_home: Path) -> Path:
+    return claw_home / "data" / "claw" / "guard" / "approvals.sock"
+
+
+@pytest.fixture
+def policy(claw_home: Path) -> Path:
+    file = claw_home / "config" / "clawai" / "policy.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(POLICY)
+    return file
+
+
+@pytest.fixture
+def screen(socket: Path) -> Iterator[Terminal]:
+    with terminal(*COMMAND) as opened:
+        opened.shows("nothing waiting")
+        assert pending(socket) == []
+        yield opened
+
+
+def digest_of(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()
+
+
+def test_an_idle_view_quits_at_once(screen: Terminal) -> None:
+    screen.type("q")
+    assert screen.ends() == 0
+    assert screen.is_given_back()
+
+
+def test_a_question_is_shown_with_everything_that_matters(screen: Terminal, socket: Path) -> None:
+    Asking(socket, question(arguments={"path": "/srv/a", "lines": [1, 2]}))
+    screen.shows("1 waiting", "files", "editor/1.0", "read_file", "1: Ask first", " s  ", KEYS)
+    screen.shows('  "path": "/srv/a",', '  "lines": [')
+    assert "\a" in screen.output
+
+
+@pytest.mark.parametrize(("key", "answer"), [("a", "once"), ("s", "session"), ("d", "deny")])
+def test_a_key_answers(screen: Terminal, socket: Path, key: str, answer: str) -> None:
+    asking = Asking(socket, question())
+    screen.shows(KEYS)
+    screen.type(key)
+    assert asking.answer == answer
+    screen.shows("nothing waiting", "read_file")
+
+
+def test_what_could_command_the_terminal_is_shown_escaped(screen: Terminal, socket: Path) -> None:
+    evil = "\x1b[2J\x1b]0;owned\x07\u202eexe.txt\r\nAll is well"
+    Asking(
+        socket,
+        question(tool=evil, arguments={"path": evil}, server=evil, client=evil, description=evil),
+    )
+    screen.shows(KEYS, "owned")
+    for harm in ("\x1b[2J", "\x1b]0;", "\u202e", "\nAll is well"):
+        assert harm not in screen.output
+
+
+def test_a_key_typed_before_the_question_could_be_read_answers_nothing(
+    screen: Terminal, socket: Path
+) -> None:
+    first = Asking(socket, question("q1"))
+    screen.shows(KEYS)
+    Asking(socket, question("q2", tool="delete_file"))
+    screen.shows("2 waiting")
+    screen.type("aaaa")
+    assert first.answer == "once"
+    screen.shows("1 waiting", KEYS)
+    assert [ask.id for ask in pending(socket) or []] == ["q2"]
+
+
+def test_pasted_text_answers_nothing(screen: Terminal, socket: Path) -> None:
+    Asking(socket, question())
+    screen.shows(KEYS)
+    screen.type("a long text that somebody pasted")
+    screen.type("j")
+    screen.shows("1 waiting", KEYS)
+    assert [ask.id for ask in pending(socket) or []] == ["q1"]
+
+
+@pytest.mark.parametrize(("down", "up"), [("j", "k"), ("\x1b[B", "\x1b[A"), ("\x1bOB", "\x1bOA")])
+def test_another_question_can_be_chosen(screen: Terminal, socket: Path, down: str, up: str) -> None:
+    asking: list[Asking] = []
+    for n in range(3):
+        asking.append(Asking(socket, question(f"q{n}", client=f"client-{n}")))
+        screen.shows(f"{n + 1} waiting")
+    screen.type(down)
+    screen.shows("client-1", KEYS)
+    screen.type(down)
+    screen.shows("client-2")
+    screen.type(up)
+    screen.shows("client-1")
+    screen.type("a")
+    assert asking[1].answer == "once"
+    assert [ask.id for ask in pending(socket) or []] == ["q0", "q2"]
+
+
+def test_a_question_that_is_withdrawn_leaves_the_screen(screen: Terminal, socket: Path) -> None:
+    asking = Asking(socket, question())
+    screen.shows(KEYS)
+    asking.cancelled.set()
+    screen.shows("nothing waiting", "no longer asked")
+
+
+def test_always_writes_the_rule_that_was_shown(
+    screen: Terminal, socket: Path, policy: Path
+) -> None:
+    asking = Asking(socket, question(policy=digest_of(policy)))
+    screen.shows(KEYS)
+    screen.type("w")
+    screen.shows("[[rule]]", 'action = "allow"', 'args.path = "/srv/a"', "above rule 1?", "y/n")
+    shown = [line for line in screen.screen if " = " in line]
+    screen.type("y")
+    assert asking.answer == "always"
+    screen.shows("The rule stands in")
+    written = policy.read_text()
+    assert written == POLICY.replace("# Ask", "[[rule]]\n" + "\n".join(shown) + "\n\n# Ask")
+
+
+def test_always_that_is_not_confirmed_writes_nothing(
+    screen: Terminal, socket: Path, policy: Path
+) -> None:
+    Asking(socket, question(policy=digest_of(policy)))
+    screen.shows(KEYS)
+    screen.type("w")
+    screen.shows("y/n")
+    screen.type("n")
+    screen.shows(KEYS)
+    assert policy.read_text() == POLICY
+    assert [ask.id for ask in pending(socket) or []] == ["q1"]
+
+
+def test_always_is_refused_when_the_policy_has_changed(
+    screen: Terminal, socket: Path, policy: Path
+) -> None:
+    Asking(socket, question(policy=digest_of(policy)))
+    screen.shows(KEYS)
+    policy.write_text(POLICY + "# more\n")
+    screen.type("w")
+    screen.shows("y/n")
+    screen.type("y")
+    screen.shows("changed since", KEYS)
+    assert policy.read_text() == POLICY + "# more\n"
+    assert [ask.id for ask in pending(socket) or []] == ["q1"]
+
+
+def test_always_is_refused_where_no_rule_can_say_it(screen: Terminal, socket: Path) -> None:
+    Asking(socket, question(arguments={"path": "/srv/*"}))
+    screen.shows(KEYS)
+    screen.type("w")
+    screen.shows("Write it by hand", KEYS)
+
+
+def test_quitting_asks_before_it_denies_what_waits(screen: Terminal, socket: Path) -> None:
+    asking = Asking(socket, question())
+    screen.shows(KEYS)
+    screen.type("q")
+    screen.shows("Deny what waits (1), and quit? y/n")
+    screen.type("n")
+    screen.shows(KEYS)
+    screen.type("q")
+    screen.shows("y/n")
+    screen.type("y")
+    assert asking.answer == "deny"
+    assert screen.ends() == 0
+    assert screen.is_given_back()
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM", "SIGHUP"])
+def test_an_abrupt_end_denies_what_waits_and_gives_the_terminal_back(
+    screen: Terminal, socket: Path, how: str
+) -> None:
+    asking = Asking(socket, question())
+    screen.shows(KEYS)
+    if how == "Ctrl-C":
+        screen.type("\x03")
+    else:
+        screen.process.send_signal(signal.Signals[how])
+    assert asking.answer == "deny"
+    assert screen.ends() in {130, 128 + signal.SIGTERM, 128 + signal.SIGHUP}
+    assert screen.is_given_back()
+    assert not socket.exists()
+    assert "Traceback" not in screen.output
+
+
+def test_suspending_does_not_stop_the_view(screen: Terminal, socket: Path) -> None:
+    asking = Asking(socket, question())
+    screen.shows(KEYS)
+    screen.type("\x1a")
+    screen.type("a")
+    assert asking.answer == "once"
+
+
+def test_the_frame_follows_the_size_of_the_terminal(screen: Terminal, socket: Path) -> None:
+    Asking(socket, question())
+    screen.shows(KEYS, "q quit")
+    screen.resize(30, 14)
+    until(lambda: max(map(len, screen.screen)) <= 30)
+    screen.shows("a allow once", "q quit", "read_file")
+    assert len(screen.screen) <= 14
+    screen.resize(100, 40)
+    screen.shows("w always…   d deny   j/k choose   q quit")
+
+
+def test_long_arguments_are_shown_page_by_page(screen: Terminal, socket: Path) -> None:
+    Asking(socket, question(arguments={f"a{n}": n for n in range(40)}))
+    screen.shows('"a0": 0', "space for more")
+    screen.type(" ")
+    screen.shows('"a12": 12')
+    while '"a39": 39' not in "\n".join(screen.screen):
+        seen = screen.screen
+        screen.type(" ")
+        until(lambda seen=seen: screen.screen != seen)
+    assert '"a0": 0' not in "\n".join(screen.screen)
+
+
+def test_a_second_view_says_that_one_is_open(screen: Terminal) -> None:
+    with terminal(*COMMAND) as second:
+        assert second.ends() == 1
+        until(lambda: f"already open in process {screen.process.pid}" in second.output)
