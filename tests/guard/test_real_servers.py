@@ -87,7 +87,7 @@ async def test_a_server_says_the_same_with_the_guard_as_without(
     folder.mkdir()
     memory = folder / "memory.jsonl"
     monkeypatch.setenv("MEMORY_FILE_PATH", str(memory))
-    command = server(package, str(folder))
+    command = server(package, *({"server-filesystem": [str(folder)]}.get(package, [])))
     direct = await speak(command, mode, talk, folder)
     memory.unlink(missing_ok=True)
     assert await speak(guarding(*command), mode, talk, folder) == direct

@@ -13,6 +13,12 @@ def main() -> None:
         from clawkit.cli.serve import serve_file
 
         sys.exit(serve_file(arguments[1]))
+    if arguments[:1] == ["proxy"]:
+        from clawkit.cli.proxy import proxy, quick_request
+
+        request = quick_request(arguments[1:])
+        if request is not None:
+            sys.exit(proxy(request))
     from clawkit.cli.app import run
 
     run()

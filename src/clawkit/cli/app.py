@@ -9,6 +9,9 @@ from typing import Annotated
 import typer
 
 import clawkit
+from clawkit.cli import approvals, guard, log, pins, policy
+from clawkit.cli.status import status
+from clawkit.cli.wrap import unwrap, wrap
 
 app = typer.Typer(
     name="claw",
@@ -23,6 +26,16 @@ Target = Annotated[
     str,
     typer.Argument(metavar="FILE[:SERVER]", help="A Python file, and the variable of its server."),
 ]
+
+
+app.add_typer(policy.app, name="policy")
+app.add_typer(pins.app, name="pins")
+app.add_typer(log.app, name="log")
+app.add_typer(approvals.app, name="approvals")
+app.add_typer(guard.app, name="guard")
+app.command()(wrap)
+app.command()(unwrap)
+app.command()(status)
 
 
 def run() -> None:
@@ -96,3 +109,50 @@ def tools(
     from clawkit.cli.tools import show
 
     raise typer.Exit(show(target, as_json=as_json))
+
+
+@app.command()
+def proxy(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND", help="The server to start behind the guard."),
+    ] = None,
+    url: Annotated[str, typer.Option(help="A remote server to stand in front of.")] = "",
+    listen: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="With --url: serve HTTP on this port instead of stdio; 0 takes a free one.",
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    name: Annotated[
+        str, typer.Option(help="The server's name, for `server` in rules and for the log.")
+    ] = "",
+    entry: Annotated[
+        str, typer.Option(help="The ledger's entry with this server's headers; `wrap` writes it.")
+    ] = "",
+    policy_file: Annotated[
+        Path | None, typer.Option("--policy", help="A policy file in another place.")
+    ] = None,
+) -> None:
+    """Stand guard in front of a server: what a wrapped entry starts."""
+    from clawkit.cli.proxy import Request
+    from clawkit.cli.proxy import proxy as run_proxy
+
+    if bool(command) == bool(url):
+        raise typer.BadParameter("give either -- COMMAND or --url URL")
+    if listen is not None and not url:
+        raise typer.BadParameter("--listen needs --url URL")
+    request = Request(
+        command=tuple(command or ()),
+        url=url,
+        entry=entry,
+        name=name,
+        policy=policy_file,
+        listen=listen,
+        host=host,
+    )
+    raise typer.Exit(run_proxy(request))

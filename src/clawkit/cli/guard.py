@@ -1,0 +1,167 @@
+"""`claw guard selftest`: known attacks against a guard, ours or another's, and what held."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+if TYPE_CHECKING:
+    from clawkit.guard.selftest.registry import Attack
+    from clawkit.guard.selftest.verdict import Outcome
+
+app = typer.Typer(help="Try the guard out.", no_args_is_help=True)
+_BIG = 1024
+_USUAL = 64
+
+
+@app.callback()
+def common() -> None:
+    """Try the guard out."""
+
+
+@app.command()
+def selftest(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND…]",
+            help="The guard's command line; without, our own. {server} is replaced by the server's "
+            "command line (or it is appended), {policy} by the policy file, {cwd} by the server's "
+            "directory, {audit} by a directory for the log.",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Only attacks whose name has this in it; can be given again."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcomes as JSON.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch folder.")] = False,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="An empty or new folder to work in, so that a policy can name it."
+        ),
+    ] = None,
+    big: Annotated[
+        bool, typer.Option("--big", help="Send a line of 1 GB instead of 64 MB.")
+    ] = False,
+    patience: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for an answer.")
+    ] = 10.0,
+    print_policy: Annotated[
+        bool,
+        typer.Option(
+            "--print-policy", help="Print the policy that is used, and what it must deny."
+        ),
+    ] = False,
+) -> None:
+    """Send known attacks through a guard to a gullible server, and show what it withstands."""
+    from clawkit.guard.selftest.bench import Options
+    from clawkit.guard.selftest.policies import described
+    from clawkit.guard.selftest.run import require_serving, run
+    from clawkit.guard.selftest.scratch import OURS, Scratch
+    from clawkit.guard.selftest.verdict import NotHeld
+
+    if print_policy:
+        print(described((root or Path("/path/of/--root")).absolute()))
+        return
+    attacks = _chosen(only)
+    options = Options(tuple(command or OURS), patience, _BIG if big else _USUAL)
+    with _folder(root, keep) as folder:
+        scratch = Scratch(folder)
+        try:
+            require_serving(options, scratch)
+        except NotHeld as error:
+            print(f"claw guard: an allowed call is not served: {error}", file=sys.stderr)
+            raise typer.Exit(1) from None
+        outcomes = run(attacks, options, scratch)
+        done = _print_json(outcomes) if as_json else _print_table(outcomes)
+    raise typer.Exit(0 if all(outcome.held for outcome in done) else 1)
+
+
+def _chosen(only: list[str] | None) -> list[Attack]:
+    from clawkit.guard.selftest.registry import all_attacks
+
+    chosen = [
+        attack for attack in all_attacks() if not only or any(part in attack.name for part in only)
+    ]
+    if not chosen:
+        raise typer.BadParameter(
+            f"no attack has {' or '.join(only or [])} in its name", param_hint="--only"
+        )
+    return chosen
+
+
+@contextmanager
+def _folder(root: Path | None, keep: bool) -> Generator[Path]:
+    if root is None and not keep:
+        with tempfile.TemporaryDirectory(prefix="claw-selftest-") as folder:
+            yield Path(folder)
+        return
+    folder = root or Path(tempfile.mkdtemp(prefix="claw-selftest-"))
+    if folder.exists() and any(folder.iterdir()):
+        raise typer.BadParameter(f"{folder} is not empty", param_hint="--root")
+    try:
+        yield folder
+    finally:
+        if keep:
+            print(f"What was left behind is in {folder}", file=sys.stderr)
+        else:
+            _empty(folder)
+
+
+def _empty(folder: Path) -> None:
+    """Leave the folder that was given, without what was put there."""
+    import shutil
+
+    for item in folder.iterdir():
+        if item.is_dir() and not item.is_symlink():
+            shutil.rmtree(item)
+        else:
+            item.unlink()
+
+
+def _print_json(outcomes: Iterator[Outcome]) -> list[Outcome]:
+    done = list(outcomes)
+    print(msgspec.json.format(msgspec.json.encode(done), indent=2).decode())
+    return done
+
+
+def _print_table(outcomes: Iterator[Outcome]) -> list[Outcome]:
+    from clawkit.guard.scan import visible
+
+    done: list[Outcome] = []
+    row = ""
+    for outcome in outcomes:
+        if outcome.row != row:
+            row = outcome.row
+            print(f"\n{row}" if done else row)
+        seen = f"  {visible(outcome.seen)}" if outcome.seen else ""
+        print(f"  {outcome.result:<13}  {outcome.attack:<42}{seen}".rstrip(), flush=True)
+        done.append(outcome)
+    _print_count(done)
+    return done
+
+
+def _print_count(done: list[Outcome]) -> None:
+    counts: dict[str, int] = {}
+    for outcome in done:
+        counts[outcome.result] = counts.get(outcome.result, 0) + 1
+    said = ", ".join(f"{number} {result}" for result, number in sorted(counts.items(), key=_order))
+    print(f"\n{len(done)} attacks: {said}.")
+    failed = [outcome.attack for outcome in done if not outcome.held]
+    if failed:
+        print(f"Look at one with its files: claw guard selftest --only {failed[0]} --keep")
+
+
+def _order(count: tuple[str, int]) -> tuple[bool, str]:
+    return count[0] != "held", count[0]

@@ -1,0 +1,257 @@
+"""`claw policy`: make a policy, test it, understand it, and learn one from the audit."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clawkit.errors import ClawError, PolicyError
+
+if TYPE_CHECKING:
+    from clawkit.guard.policy.policy import Policy
+
+app = typer.Typer(
+    help="Make, test and understand the guard's policy.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="The policy; without, the one in use."),
+]
+ServerOption = Annotated[
+    str | None, typer.Option("--server", metavar="NAME", help="The server that is called.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AuditArgument = Annotated[
+    Path, typer.Argument(metavar="AUDIT", help="A directory or a file of audit records.")
+]
+
+
+class Expected(StrEnum):
+    """What a policy can decide."""
+
+    allow = "allow"
+    deny = "deny"
+    prompt = "prompt"
+
+
+@app.command("test")
+def run_fixtures(
+    policy: PolicyOption = None,
+    fixture: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A call in JSON; can be given again."),
+    ] = None,
+    fixture_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Every *.json in it and below.")
+    ] = None,
+    expect: Annotated[
+        Expected | None, typer.Option(help="What each is expected to be, whatever it says itself.")
+    ] = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Decide fixtures, and fail if one is not decided as expected.
+
+    Paths are compared as text, so that a fixture decides the same on every machine.
+    """
+    from clawkit.cli.policy_output import print_outcomes
+    from clawkit.guard.policy.fixtures import fixtures_in, run
+
+    if not fixture and fixture_dir is None:
+        raise typer.BadParameter("give --fixture FILE or --fixture-dir DIR")
+    files, status = list(fixture or ()), 0
+    try:
+        rules = _load(policy)
+    except PolicyError as error:
+        _complain("test", error)
+        raise typer.Exit(2) from None
+    try:
+        files += fixtures_in(fixture_dir) if fixture_dir is not None else []
+    except PolicyError as error:
+        _complain("test", error)
+        status = 2
+    wanted = None if expect is None else expect.value
+    outcomes = list(run(rules, files, expect=wanted, server=server))
+    for outcome in outcomes:
+        if outcome.problem:
+            _complain("test", outcome.problem)
+            status = 2
+    print_outcomes(outcomes, as_json=as_json)
+    raise typer.Exit(status or int(any(outcome.failed for outcome in outcomes)))
+
+
+@app.command()
+def explain(
+    call: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CALL",
+            help="A fixture file, - for one on stdin, JSON, or: TOOL NAME=VALUE …",
+        ),
+    ],
+    policy: PolicyOption = None,
+    server: ServerOption = None,
+    cwd: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The server's directory; without, this one.")
+    ] = None,
+    text: Annotated[
+        bool, typer.Option("--text", help="Compare paths as text, as `policy test` does.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which rule decides about a call, why, and which rules came close."""
+    from clawkit.cli.policy_call import call_from, paths_for
+    from clawkit.cli.policy_output import print_explanation
+    from clawkit.guard.policy.explain import explain as explain_call
+    from clawkit.guard.policy.fixtures import NAMELESS
+
+    try:
+        rules = _load(policy)
+        fixture = call_from(call)
+    except PolicyError as error:
+        _complain("explain", error)
+        raise typer.Exit(1) from None
+    name = fixture.server if server is None else server
+    servers = (name,) if name else NAMELESS
+    paths = paths_for(fixture, cwd, as_text=text)
+    print_explanation(explain_call(rules, fixture.call, servers, paths), paths, as_json=as_json)
+
+
+@app.command()
+def lint(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="The policy; without, the one in use.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look for rules that never decide, patterns that miss, and other traps."""
+    from clawkit.cli.policy_output import print_issues
+    from clawkit.guard.policy.lint import lint_file
+
+    path = _path(file)
+    issues = lint_file(path)
+    print_issues(path, issues, as_json=as_json)
+    failing = {"error", "warning"} if strict else {"error"}
+    raise typer.Exit(int(any(issue.level in failing for issue in issues)))
+
+
+@app.command()
+def replay(
+    audit: AuditArgument,
+    policy: Annotated[Path, typer.Option(metavar="NEW", help="The policy to try.")],
+    fail_on_change: Annotated[
+        bool, typer.Option("--fail-on-change", help="Exit with 1 if a decision changes.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Decide recorded calls anew: what would another policy change?"""
+    from clawkit.cli.policy_replay import print_changes
+    from clawkit.guard.policy.recorded import recorded_calls
+    from clawkit.guard.policy.replay import changes
+    from clawkit.guard.policy.replay import replay as replay_calls
+
+    try:
+        replayed = replay_calls(_load(policy), recorded_calls(audit))
+    except ClawError as error:
+        _complain("replay", error)
+        raise typer.Exit(1) from None
+    print_changes(replayed, changes(replayed), as_json=as_json)
+    raise typer.Exit(int(fail_on_change and any(item.changed for item in replayed)))
+
+
+@app.command()
+def learn(
+    audit: AuditArgument,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the policy here; it must be new.")
+    ] = None,
+    fixtures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a fixture for each distinct call.")
+    ] = None,
+    server: ServerOption = None,
+) -> None:
+    """Make a minimal policy from what was seen and allowed, and fixtures that test it."""
+    from clawkit.cli.policy_files import write_fixtures, write_new
+    from clawkit.guard.policy.learn import learn as learn_from
+    from clawkit.guard.policy.recorded import recorded_calls
+
+    try:
+        calls = recorded_calls(audit)
+        learnt = learn_from([c for c in calls if server is None or c.server == server])
+        if out is None:
+            print(learnt.policy, end="")
+        else:
+            write_new(out, learnt.policy)
+        count = 0 if fixtures is None else write_fixtures(fixtures, learnt.fixtures)
+    except ClawError as error:
+        _complain("learn", error)
+        raise typer.Exit(1) from None
+    for note in learnt.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if count:
+        shown = out or "FILE"
+        print(
+            f"{count} fixtures: claw policy test --policy {shown} --fixture-dir {fixtures}",
+            file=sys.stderr,
+        )
+
+
+@app.command()
+def init(
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the policy; the old one is kept beside it.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the default policy: secrets denied, shells and all the rest prompted."""
+    from clawkit.cli.policy_files import make_default
+    from clawkit.cli.policy_output import print_made
+
+    path = _path(None)
+    try:
+        made = make_default(path, force=force)
+    except ClawError as error:
+        _complain("init", error)
+        raise typer.Exit(1) from None
+    print_made(made, as_json=as_json)
+    raise typer.Exit(int(not made.written))
+
+
+@app.command()
+def show(policy: PolicyOption = None, as_json: JsonOption = False) -> None:
+    """List the rules of the policy in short."""
+    from clawkit.cli.policy_output import print_rules
+
+    path = _path(policy)
+    try:
+        rules = _load(path)
+    except PolicyError as error:
+        _complain("show", error)
+        raise typer.Exit(1) from None
+    print_rules(path, rules, as_json=as_json)
+
+
+def _path(given: Path | None) -> Path:
+    from clawkit.guard.places import policy_file
+
+    return given or policy_file()
+
+
+def _load(given: Path | None) -> Policy:
+    from clawkit.guard.policy.fixtures import load_policy
+
+    return load_policy(_path(given))
+
+
+def _complain(verb: str, problem: ClawError | str) -> None:
+    from clawkit.guard.scan import visible
+
+    print(f"claw policy {verb}: {visible(str(problem))}", file=sys.stderr)

@@ -1,0 +1,93 @@
+"""`claw proxy`: the guard in front of a server, as an MCP client starts it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawkit.errors import ClawError
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What the command line asks for."""
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    entry: str = ""
+    name: str = ""
+    policy: Path | None = None
+    listen: int | None = None
+    host: str = "127.0.0.1"
+
+
+_OPTIONS = {"--url": "url", "--entry": "entry", "--name": "name", "--policy": "policy"}
+
+
+def quick_request(arguments: Sequence[str]) -> Request | None:
+    """What a wrapped entry says, read without a command-line library; None for anything else."""
+    found: dict[str, str] = {}
+    for position in range(0, len(arguments), 2):
+        word = arguments[position]
+        if word == "--":
+            command = tuple(arguments[position + 1 :])
+            return _request(found, command) if command and "url" not in found else None
+        if word not in _OPTIONS or position + 1 == len(arguments):
+            return None
+        found[_OPTIONS[word]] = arguments[position + 1]
+    return _request(found, ()) if "url" in found else None
+
+
+def _request(found: dict[str, str], command: tuple[str, ...]) -> Request:
+    policy = found.get("policy")
+    return Request(
+        command=command,
+        url=found.get("url", ""),
+        entry=found.get("entry", ""),
+        name=found.get("name", ""),
+        policy=None if policy is None else Path(policy),
+    )
+
+
+def proxy(request: Request) -> int:
+    """Run it until its server or its client ends."""
+    try:
+        if request.listen is not None:
+            from clawkit.guard.http.reverse import serve_reverse_proxy
+
+            return serve_reverse_proxy(
+                request.url,
+                request.entry,
+                request.name,
+                request.policy,
+                request.host,
+                request.listen,
+            )
+        if request.url:
+            from clawkit.guard.http.remote import run_remote
+
+            return run_remote(request.url, request.entry, request.name, request.policy)
+        return _guard_process(request)
+    except ClawError as error:
+        print(f"claw proxy: {error}", file=sys.stderr)
+        return 1
+
+
+def _guard_process(request: Request) -> int:
+    from clawkit.guard.opening import open_warden, server_names
+    from clawkit.guard.policy.policy import Paths
+    from clawkit.guard.stdio import run_proxy
+    from clawkit.wire.lines import claim_stdio
+
+    fds = claim_stdio()
+    names = (request.name,) if request.name else server_names(request.command)
+    paths = Paths(cwd=str(Path.cwd()), home=str(Path.home()), resolve=True)
+    warden = open_warden(request.policy, names, paths)
+    policy = warden.policy.current()
+    if policy.problem:
+        print(f"claw proxy: {policy.problem}", file=sys.stderr, flush=True)
+    environment = policy.env.narrow(os.environ, names)
+    return run_proxy(warden, request.command, environment, fds)

@@ -1,0 +1,317 @@
+"""One client and one server, and the guard between them: every message is parsed, judged, logged.
+
+It knows nothing of pipes or HTTP: a message comes in as bytes, and a `Passage` says which bytes go
+where. What is allowed and unchanged goes on as the bytes it came as.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from clawkit.errors import (
+    AuditError,
+    DeniedError,
+    InternalError,
+    InvalidParamsError,
+    InvalidRequestError,
+    PinError,
+    ProtocolError,
+)
+from clawkit.guard.asking import Asking, Question
+from clawkit.guard.client import Client
+from clawkit.guard.inspection import (
+    Inspected,
+    inspect_questions,
+    inspect_text,
+    inspect_tools,
+    judge_question,
+    redacted,
+)
+from clawkit.guard.journal import Flight, Journal
+from clawkit.guard.policy.call import Call, call_of
+from clawkit.guard.policy.policy import Decision, Policy
+from clawkit.guard.prompts import Passage, Side
+from clawkit.guard.strict import parse
+from clawkit.guard.warden import Warden
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message, RequestId, as_object
+
+Deliver = Callable[[Passage], None]
+Flights = dict[RequestId, Flight]
+
+_OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
+_MOST_CANCELLED = 1024
+
+
+class Conversation:
+    """Everything between one client and one server. `receive` may be called from two threads."""
+
+    def __init__(
+        self, warden: Warden, host: str, deliver: Deliver, *, asked: Flights | None = None
+    ) -> None:
+        """`deliver` takes what becomes ready later; `asked` may be shared by conversations."""
+        self.client = Client()
+        self.journal = Journal(warden.audit, warden.server, host)
+        self._warden = warden
+        self._deliver = deliver
+        self._flights: dict[Side, Flights] = {
+            "client": {},
+            "server": {} if asked is None else asked,
+        }
+        self._cancelled: deque[tuple[Side, RequestId]] = deque()
+        self._asking = Asking(warden, self.client, self.journal)
+
+    def receive(self, side: Side, line: bytes | None, deliver: Deliver | None = None) -> Passage:
+        """What a line from one side leads to; None stands for one that was too long to keep."""
+        policy = self._warden.policy.current()
+        try:
+            if line is None:
+                most = policy.limits.message
+                raise InvalidRequestError(f"Invalid request: more than {most} bytes in one message")
+            message = parse(line, policy.limits.depth)
+        except ProtocolError as error:
+            return self._unreadable(side, line, error)
+        try:
+            if "method" not in message:
+                return self._answer(side, message, line, policy)
+            if "id" not in message:
+                return self._notice(side, message, line, policy)
+            return self._request(side, message, line, policy, deliver or self._deliver)
+        except (AuditError, PinError) as error:
+            return self._closed(side, message, error)
+
+    def in_flight(self) -> int:
+        return len(self._flights["client"])
+
+    def end(self, reason: str) -> list[bytes]:
+        """The server is gone: an error for each request that it still owes an answer."""
+        self._asking.end()
+        owed = list(self._flights["client"])
+        self._flights["client"].clear()
+        return [_failure(request_id, InternalError(reason)) for request_id in owed]
+
+    # Requests, from either side.
+
+    def _request(
+        self, side: Side, message: Message, line: bytes, policy: Policy, deliver: Deliver
+    ) -> Passage:
+        request_id = message["id"]
+        if request_id in self._flights[side] or self._asking.holds(side, request_id):
+            error = InvalidRequestError("Invalid request: this id is already in use")
+            self.journal.dropped(side, message["method"], error.message, line)
+            return _back(side, _failure(request_id, error))
+        if side == "server":
+            return self._server_request(message, line, policy, deliver)
+        return self._client_request(message, line, policy, deliver)
+
+    def _client_request(
+        self, message: Message, line: bytes, policy: Policy, deliver: Deliver
+    ) -> Passage:
+        params = message.get("params", {})
+        self.client.meet(message["method"], params)
+        self.journal.client = self.client.name
+        try:
+            call = call_of(message["method"], params)
+        except InvalidParamsError as error:
+            self.journal.dropped("client", message["method"], error.message, line)
+            return _back("client", _failure(message["id"], error))
+        decision = self._warden.judge(call, policy)
+        if decision.action != "deny":
+            question = Question("client", message, line, call, decision, policy, deliver)
+            if (passage := self._asking.redeemed(question, self._forward)) is not None:
+                return passage
+            if decision.action == "prompt":
+                return self._asking.ask(question, self._forward)
+        record = self.journal.call("client", call, decision)
+        if decision.action == "deny":
+            return _back("client", denied(message["id"], decision.reason))
+        return self._forward("client", message, line, call, decision, record)
+
+    def _server_request(
+        self, message: Message, line: bytes, policy: Policy, deliver: Deliver
+    ) -> Passage:
+        inspected = inspect_text(message, line, policy)
+        original = inspected.message.get("params", {})
+        decision, call, params = judge_question(message["method"], original, self._warden, policy)
+        if inspected.refusal and decision.action != "deny":
+            decision = Decision(action="deny", rule=decision.rule, reason=inspected.refusal)
+        if params is not original or inspected.message is not message:
+            message = {**message, "params": params}
+            line = jsonrpc.encode(message)
+        if decision.action == "prompt":
+            question = Question("server", message, line, call, decision, policy, deliver)
+            return self._asking.ask(question, self._forward)
+        record = self.journal.call("server", call, decision)
+        if decision.action == "deny":
+            return _back("server", denied(message["id"], decision.reason))
+        return self._forward("server", message, line, call, decision, record)
+
+    def _forward(
+        self,
+        side: Side,
+        message: Message,
+        line: bytes,
+        call: Call,
+        decision: Decision,
+        record: str,
+        approved: str = "",
+    ) -> Passage:
+        self._flights[side][message["id"]] = Flight(
+            call=call,
+            record=record,
+            started=time.monotonic(),
+            decision=decision,
+            first_page="cursor" not in message.get("params", {}),
+            approved=approved,
+        )
+        return _on(side, line)
+
+    # Answers.
+
+    def _answer(self, side: Side, message: Message, line: bytes, policy: Policy) -> Passage:
+        request_id = message.get("id")
+        if side == "client" and (passage := self._asking.answered(request_id, message)) is not None:
+            return passage
+        flight = (
+            self._flights[_OTHER[side]].pop(request_id, None) if request_id is not None else None
+        )
+        if flight is None:
+            self.journal.dropped(side, "", "an answer that nobody waits for", line)
+            return Passage()
+        try:
+            if side == "server":
+                return self._server_answer(message, line, flight, policy)
+            self.journal.answer(side, flight, line, ())
+            return _on(side, line)
+        except (AuditError, PinError) as error:
+            return _on(side, _failure(request_id, InternalError(f"Not passed on: {error}")))
+
+    def _server_answer(
+        self, message: Message, line: bytes, flight: Flight, policy: Policy
+    ) -> Passage:
+        inspected = self._inspect_answer(message, line, flight, policy)
+        if inspected.refusal:
+            self.journal.answer("server", flight, line, inspected.flags, inspected.refusal)
+            return Passage(
+                to_client=denied(message["id"], f"the answer was held back: {inspected.refusal}")
+            )
+        if inspected.message is not message:
+            line = jsonrpc.encode(inspected.message)
+        self.journal.answer("server", flight, line, inspected.flags)
+        result = as_object(inspected.message.get("result"))
+        if flight.approved and result is not None and result.get("resultType") == "input_required":
+            self._warden.prompts.continues(flight.approved, result.get("requestState"))
+        if inspected.ask is not None:
+            return self._asking.ask_about(inspected.message, *inspected.ask, flight, policy)
+        return Passage(to_client=line)
+
+    def _inspect_answer(
+        self, message: Message, line: bytes, flight: Flight, policy: Policy
+    ) -> Inspected:
+        inspected = Inspected(message)
+        if flight.call.method == "tools/list":
+            # Pins are of what the server said, not of what is left of it.
+            inspected = inspect_tools(inspected, self._warden, first_page=flight.first_page)
+        text = inspect_text(inspected.message, line, policy)
+        inspected = Inspected(text.message, (*inspected.flags, *text.flags), text.refusal)
+        if inspected.refusal:
+            return inspected
+        rule = flight.decision.rule
+        if rule is not None and rule.redact:
+            inspected = Inspected(redacted(inspected.message, rule.redact), inspected.flags)
+        return inspect_questions(inspected, "result", self._warden, policy)
+
+    # Notices, and what is no message.
+
+    def _notice(self, side: Side, message: Message, line: bytes, policy: Policy) -> Passage:
+        method: str = message["method"]
+        if not method.startswith("notifications/"):
+            self.journal.dropped(side, method, "a request without an id", line)
+            return Passage()
+        if method == "notifications/cancelled" and self._cancel(side, message.get("params", {})):
+            self.journal.notice(side, method, line)
+            return Passage()
+        flags: tuple[str, ...] = ()
+        if side == "server":
+            inspected = inspect_text(message, line, policy)
+            if not inspected.refusal:
+                inspected = inspect_questions(inspected, "params", self._warden, policy)
+            if inspected.refusal or inspected.ask is not None:
+                self.journal.dropped(
+                    side,
+                    method,
+                    inspected.refusal or "a person has to allow it",
+                    line,
+                    inspected.flags,
+                )
+                return Passage()
+            flags = inspected.flags
+            if inspected.message is not message:
+                line = jsonrpc.encode(inspected.message)
+        self.journal.notice(side, method, line, flags)
+        return _on(side, line)
+
+    def _cancel(self, side: Side, params: dict[str, Any]) -> bool:
+        """Whether what is cancelled still waited here; else its flight ends some time later."""
+        request_id: Any = params.get("requestId")
+        if not jsonrpc.valid_id(request_id):
+            return False
+        if self._asking.withdraw(side, request_id):
+            return True
+        self._cancelled.append((side, request_id))
+        if len(self._cancelled) > _MOST_CANCELLED:
+            oldest_side, oldest = self._cancelled.popleft()
+            self._flights[oldest_side].pop(oldest, None)
+        return False
+
+    def _unreadable(self, side: Side, line: bytes | None, error: ProtocolError) -> Passage:
+        """Nothing of it goes on. Whoever waits for it is told, if it can be known who that is."""
+        request_id = None if line is None else _id_within(line)
+        try:
+            self.journal.dropped(side, "", error.message, line)
+        except AuditError as problem:
+            error = InternalError(str(problem))
+        if side == "client":
+            return Passage(to_client=_failure(request_id, error))
+        owed = self._flights["client"]
+        if request_id is None and len(owed) == 1:
+            request_id = next(iter(owed), None)
+        if request_id is None or owed.pop(request_id, None) is None:
+            return Passage()
+        reason = f"The server's answer cannot be used: {error.message}"
+        return Passage(to_client=_failure(request_id, InternalError(reason)))
+
+    def _closed(self, side: Side, message: Message, error: AuditError | PinError) -> Passage:
+        """What cannot be written down does not happen."""
+        if "method" not in message or "id" not in message:
+            return Passage()
+        reason = f"Nothing may pass: {error}"
+        return _back(side, _failure(message["id"], InternalError(reason)))
+
+
+def denied(request_id: RequestId, reason: str) -> bytes:
+    return _failure(request_id, DeniedError(f"Denied by policy: {reason}"))
+
+
+def _failure(request_id: RequestId | None, error: ProtocolError) -> bytes:
+    return jsonrpc.encode(jsonrpc.failure(request_id, error))
+
+
+def _on(side: Side, line: bytes) -> Passage:
+    return Passage(to_server=line) if side == "client" else Passage(to_client=line)
+
+
+def _back(side: Side, line: bytes) -> Passage:
+    return Passage(to_client=line) if side == "client" else Passage(to_server=line)
+
+
+def _id_within(line: bytes) -> RequestId | None:
+    """The id of what is no proper message, as far as a lenient reader finds one."""
+    try:
+        return jsonrpc.reply_id(json.loads(line))
+    except (ValueError, RecursionError):
+        return None

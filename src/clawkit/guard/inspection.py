@@ -1,0 +1,180 @@
+"""What a server sends, looked through before the client sees it: text, tools, and its questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+from msgspec import Struct
+
+from clawkit.errors import InvalidParamsError
+from clawkit.guard.policy.call import Call, call_of
+from clawkit.guard.policy.policy import Decision, Policy
+from clawkit.guard.policy.rules import Rule
+from clawkit.guard.scan import (
+    Findings,
+    asks_for_secret,
+    clean,
+    find_injections,
+    remove_injections,
+    suspicious,
+)
+from clawkit.guard.warden import Warden
+from clawkit.wire.jsonrpc import Message, as_object
+
+_QUESTIONS = ("sampling/createMessage", "elicitation/create")
+_PARTS = ("result", "error", "params")
+
+
+class Inspected(Struct, frozen=True):
+    """A message as it may go on, what was found in it, and why it may not if `refusal` says so."""
+
+    message: Message
+    flags: tuple[str, ...] = ()
+    refusal: str = ""
+    ask: tuple[Call, Rule] | None = None
+    """What a person has to allow first."""
+
+
+def inspect_text(message: Message, line: bytes, policy: Policy) -> Inspected:
+    """Hidden characters, secrets and injections, anywhere in a message."""
+    if not suspicious(line.decode()):
+        return Inspected(message)
+    changed, flags = message, ()
+    for part in _PARTS:
+        if part not in message:
+            continue
+        value, findings = clean(message[part], policy.scan)
+        if not findings:
+            continue
+        flags = (*flags, *_flags(findings))
+        refusal = _blocked(findings, policy)
+        if refusal:
+            return Inspected(message, flags, refusal)
+        if value is not message[part]:
+            changed = {**changed, part: value}
+    return Inspected(changed, flags)
+
+
+def _flags(findings: Findings) -> tuple[str, ...]:
+    hidden = (f"hidden:{findings.hidden}",) if findings.hidden else ()
+    secrets = tuple(f"secret:{kind}" for kind in findings.secrets)
+    return (*hidden, *secrets, *(f"injection:{name}" for name in findings.injections))
+
+
+def _blocked(findings: Findings, policy: Policy) -> str:
+    scan = policy.scan
+    if findings.hidden and scan.hidden == "block":
+        return "it contains hidden characters"
+    if findings.secrets and scan.secrets == "block":
+        return "it contains a secret"
+    if findings.injections and scan.injection == "block":
+        return "it contains text that gives orders to the model"
+    return ""
+
+
+def inspect_tools(inspected: Inspected, warden: Warden, *, first_page: bool) -> Inspected:
+    """A tools/list result without the tools that are quarantined."""
+    result = as_object(inspected.message.get("result")) or {}
+    tools = result.get("tools")
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):  # pyright: ignore[reportUnknownVariableType]
+        return inspected
+    listed = cast("list[dict[str, Any]]", tools)
+    sifted = warden.pins.sift(listed, first_page=first_page)
+    flags = (
+        *inspected.flags,
+        *(f"quarantined:{name}" for name, _ in sifted.quarantined),
+        *(f"new:{name}" for name in sifted.new),
+    )
+    if len(sifted.kept) == len(listed):
+        return Inspected(inspected.message, flags)
+    result = {**result, "tools": sifted.kept}
+    return Inspected({**inspected.message, "result": result}, flags)
+
+
+def redacted(message: Message, patterns: tuple[re.Pattern[str], ...]) -> Message:
+    """A result without what a rule's `redact` names."""
+
+    def replace(text: str) -> str:
+        for pattern in patterns:
+            text = pattern.sub("[redacted]", text)
+        return text
+
+    return {**message, "result": _map_text(message.get("result"), replace)}
+
+
+def _map_text(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_map_text(item, change) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _map_text(item, change) for key, item in cast("dict[str, Any]", value).items()}
+    return value
+
+
+def inspect_questions(inspected: Inspected, part: str, warden: Warden, policy: Policy) -> Inspected:
+    """The `inputRequests` of a result or a notice: each is a request of the server."""
+    holder = as_object(inspected.message.get(part)) or {}
+    requests = as_object(holder.get("inputRequests"))
+    if not requests:
+        return inspected
+    kept: dict[str, Any] = {}
+    ask = None
+    for key, value in requests.items():
+        request = as_object(value) or {}
+        decision, call, params = judge_question(
+            str(request.get("method", "")), as_object(request.get("params")) or {}, warden, policy
+        )
+        if decision.action == "deny":
+            return Inspected(inspected.message, inspected.flags, decision.reason)
+        if decision.action == "prompt" and decision.rule is not None:
+            ask = (call, decision.rule)
+        kept[key] = {**request, "params": params} if params is not request.get("params") else value
+    if any(kept[key] is not requests[key] for key in kept):
+        changed = {**inspected.message, part: {**holder, "inputRequests": kept}}
+        return Inspected(changed, (*inspected.flags, "injection:removed"), ask=ask)
+    return Inspected(inspected.message, inspected.flags, ask=ask)
+
+
+def judge_question(
+    method: str, params: dict[str, Any], warden: Warden, policy: Policy
+) -> tuple[Decision, Call, dict[str, Any]]:
+    """What to do with a server's own request, and its parameters as they may reach the client."""
+    try:
+        call = call_of(method, params)
+    except InvalidParamsError as error:
+        deny = Decision(action="deny", rule=None, reason=error.message)
+        return deny, Call(method=method, tool=method, arguments={}), params
+    decision = warden.judge(call, policy)
+    if decision.action == "deny" or method not in _QUESTIONS:
+        return decision, call, params
+    if decision.rule is None and (field := _secret_asked(params)):
+        reason = f"a server may not ask for {field}"
+        return Decision(action="deny", rule=None, reason=reason), call, params
+    return _without_injections(decision, call, params)
+
+
+def _secret_asked(params: dict[str, Any]) -> str | None:
+    return asks_for_secret(params.get("requestedSchema"), str(params.get("message", "")))
+
+
+def _without_injections(
+    decision: Decision, call: Call, params: dict[str, Any]
+) -> tuple[Decision, Call, dict[str, Any]]:
+    wanted = decision.rule.injection if decision.rule is not None else "block"
+    found: list[str] = []
+
+    def look(text: str) -> str:
+        names = find_injections(text)
+        found.extend(names)
+        return remove_injections(text) if names else text
+
+    cleaned = _map_text(params, look)
+    if not found or wanted == "flag":
+        return decision, call, params
+    if wanted == "remove":
+        return decision, call, cleaned
+    reason = f"the server's prompt tries to give orders to the model ({', '.join(found)})"
+    return Decision(action="deny", rule=decision.rule, reason=reason), call, params

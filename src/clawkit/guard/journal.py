@@ -1,0 +1,159 @@
+"""What one conversation leaves in the audit log."""
+
+from __future__ import annotations
+
+import os
+import time
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from clawkit.guard.audit.log import AuditLog
+from clawkit.guard.audit.record import Kind, Record, Side
+from clawkit.guard.policy.call import EVALUATED, Call
+from clawkit.guard.policy.policy import Decision
+from clawkit.guard.scan import redact_arguments, visible
+from clawkit.wire.jsonrpc import as_object
+
+_LONGEST_NAME = 200
+
+
+class Flight(Struct, frozen=True):
+    """A request on its way, until its answer comes back."""
+
+    call: Call
+    record: str
+    started: float
+    decision: Decision
+    first_page: bool = True
+    approved: str = ""
+    """The digest of the call, if a person approved it."""
+
+
+class Journal:
+    """Writes the records of one conversation; each can be linked with the others."""
+
+    def __init__(self, audit: AuditLog, server: str, host: str) -> None:
+        self.client = ""
+        self._audit = audit
+        self._server = server
+        self._host = host
+        self._session = os.urandom(6).hex()
+        self._count = count(1)
+        self._listed = ""
+
+    def started(self, what: str) -> None:
+        self._write("start", "client", reason=what)
+
+    def ended(self, how: str) -> None:
+        self._write("end", "server", reason=how)
+
+    def call(self, side: Side, call: Call, decision: Decision) -> str:
+        """A request and what was decided about it."""
+        passed = decision.rule is None and decision.action == "allow"
+        return self._write(
+            "call",
+            side,
+            method=call.method,
+            tool=_named(call.tool),
+            arguments=redact_arguments(call.arguments),
+            decision="pass" if passed and call.method not in EVALUATED else decision.action,
+            rule=0 if decision.rule is None else decision.rule.number,
+            reason="" if passed else decision.reason,
+        )
+
+    def answer(
+        self, side: Side, flight: Flight, line: bytes, flags: tuple[str, ...], refusal: str = ""
+    ) -> None:
+        kind = "list" if flight.call.method.endswith("/list") else "answer"
+        record = self._write(
+            kind,
+            side,
+            method=flight.call.method,
+            tool=_named(flight.call.tool),
+            arguments=_listing(flight.call.method, line) if kind == "list" else None,
+            decision="deny" if refusal else "pass",
+            reason=refusal,
+            of=flight.record,
+            latency_ms=round((time.monotonic() - flight.started) * 1000, 3),
+            digest=sha256(line).hexdigest(),
+            size=len(line),
+            flags=flags,
+        )
+        if flight.call.method == "tools/list":
+            self._listed = record
+
+    def approval(self, flight_record: str, call: Call, answer: str, *, allowed: bool) -> None:
+        self._write(
+            "approval",
+            "client",
+            method=call.method,
+            tool=_named(call.tool),
+            decision="allow" if allowed else "deny",
+            reason=answer,
+            of=flight_record,
+        )
+
+    def notice(self, side: Side, method: str, line: bytes, flags: tuple[str, ...] = ()) -> None:
+        self._write("notice", side, method=_named(method), size=len(line), flags=flags)
+
+    def dropped(
+        self, side: Side, method: str, reason: str, line: bytes | None, flags: tuple[str, ...] = ()
+    ) -> None:
+        self._write(
+            "drop",
+            side,
+            method=_named(method),
+            decision="drop",
+            reason=reason,
+            size=len(line or b""),
+            digest=sha256(line or b"").hexdigest(),
+            flags=flags,
+        )
+
+    def _write(self, kind: Kind, side: Side, **fields: Any) -> str:
+        record_id = f"{self._session}-{next(self._count)}"
+        self._audit.write(
+            Record(
+                id=record_id,
+                kind=kind,
+                side=side,
+                server=self._server,
+                client=self.client,
+                host=self._host,
+                session=self._session,
+                listed=self._listed,
+                **fields,
+            )
+        )
+        return record_id
+
+
+def host_id() -> str:
+    """The process that started this one: the same for all servers that one client runs."""
+    parent = os.getppid()
+    try:
+        stat = Path(f"/proc/{parent}/stat").read_text()
+    except OSError:
+        return str(parent)
+    return f"{parent}-{stat.rpartition(')')[2].split()[19]}"
+
+
+def _named(name: str) -> str:
+    return (
+        name if len(name) <= _LONGEST_NAME and name.isprintable() else visible(name, _LONGEST_NAME)
+    )
+
+
+def _listing(method: str, line: bytes) -> Any:
+    """The names of what a server declared, for correlation."""
+    result = as_object(msgspec.json.decode(line).get("result")) or {}
+    items: object = result.get(method.removesuffix("/list"))
+    if not isinstance(items, list):
+        return None
+    found = [as_object(item) or {} for item in cast("list[object]", items)]
+    return redact_arguments({"names": [item.get("name", item.get("uri")) for item in found]})

@@ -1,0 +1,70 @@
+"""How the guard stands on this machine: wrapped servers, policy, pins, who is asked, the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawkit.errors import ClawError
+from clawkit.guard import places
+from clawkit.guard.approvals import pending
+from clawkit.guard.pins import Pinned, pinned_servers
+from clawkit.guard.policy.policy import Policy, PolicyFile
+from clawkit.hosts.finding import Scope
+from clawkit.hosts.standing import Standing, status
+
+
+class PolicyState(Struct, frozen=True):
+    file: str
+    rules: int
+    problem: str
+
+
+class ServerState(Struct, frozen=True):
+    """A server of a client; `environment` is what it gets, None being all that its client gives."""
+
+    standing: Standing
+    environment: tuple[str, ...] | None
+
+
+class Overview(Struct, frozen=True):
+    """All that `claw status` says about the guard. `pending` is None if nobody can answer."""
+
+    policy: PolicyState
+    servers: tuple[ServerState, ...]
+    pins: tuple[Pinned, ...]
+    pending: int | None
+    log_directory: str
+    log_bytes: int
+    problems: tuple[str, ...]
+
+
+def overview(project: Path) -> Overview:
+    """Look at everything; what cannot be read is a problem, not the end."""
+    file = places.policy_file()
+    policy = PolicyFile(file).current()
+    standings = status(Scope(project=project))
+    pins, problems = _pins()
+    asks = pending(places.approvals_socket())
+    directory = places.audit_directory()
+    return Overview(
+        policy=PolicyState(str(file), len(policy.rules), policy.problem),
+        servers=tuple(ServerState(one, _environment(policy, one)) for one in standings.servers),
+        pins=pins,
+        pending=None if asks is None else len(asks),
+        log_directory=str(directory),
+        log_bytes=sum(log.stat().st_size for log in directory.glob("*.jsonl")),
+        problems=(*standings.problems, *problems),
+    )
+
+
+def _pins() -> tuple[tuple[Pinned, ...], tuple[str, ...]]:
+    try:
+        return pinned_servers(places.pins_directory()), ()
+    except ClawError as error:
+        return (), (str(error),)
+
+
+def _environment(policy: Policy, standing: Standing) -> tuple[str, ...] | None:
+    return dict(policy.env.servers).get(standing.server, policy.env.allow)

@@ -1,0 +1,204 @@
+"""The readings of a value: as deny and prompt compare it, and as allow does.
+
+Deny and prompt match if one reading does, so there are many. Allow matches only if all do, so
+there are those by which a server could end up elsewhere; None where that cannot be known.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from clawkit.guard.policy.disk import follow, home_of_another
+from clawkit.guard.policy.folding import boundary_stages, every_stage, fold, has_hidden
+from clawkit.guard.policy.paths import Paths
+from clawkit.guard.policy.pathtext import (
+    file_paths,
+    has_drive,
+    is_absolute,
+    is_file_url,
+    join,
+    local_file_url,
+    normal,
+    slashed,
+)
+from clawkit.guard.policy.urls import scheme, url_readings
+
+_CONTROLS = re.compile(r"[\t\r\n]")
+_HOME = re.compile(r"\$HOME\b|\$\{HOME\}", re.IGNORECASE)
+_OTHER_HOME = re.compile(r"\s*~[^/\\\s]")
+_UP = re.compile(r"(?:\.\./)+|\.\.$")
+_LONG = 4096
+
+
+class Reader:
+    """Reads values as the server would from its directory, with its home."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.cwd = None if paths.cwd is None else normal(slashed(paths.cwd))
+        self.home = None if paths.home is None else normal(slashed(paths.home))
+        self.resolve = paths.resolve
+        self._followed_heads: dict[str, str] = {}
+        # A running server stays where it started, whatever becomes of the links that led there.
+        self._real_cwd = self.real(self.cwd or "")
+        self._low_cwd = fold(self.cwd or "")
+
+    def real(self, path: str) -> str:
+        """A path of the policy with its links followed, where the machine may be asked."""
+        if not self.resolve or not path.startswith("/"):
+            return path
+        return self._followed_heads.setdefault(path, follow(path)[0])
+
+    def has_moved(self) -> bool:
+        """Whether a path of the policy leads elsewhere by now; then all are forgotten."""
+        if all(follow(path)[0] == real for path, real in self._followed_heads.items()):
+            return False
+        self._followed_heads.clear()
+        return True
+
+    def denied(self, text: str) -> Iterator[str]:
+        """All readings, without case; long ones are made one at a time, and may repeat."""
+        if _is_plain(text):
+            yield from self._as_path(text)
+            return
+        seen: set[str] = set()
+        for stage in every_stage(text):
+            for variant in self._variants(stage):
+                for reading in self._as_path_and_url(variant):
+                    if len(reading) > _LONG:
+                        yield reading
+                    elif reading not in seen:
+                        seen.add(reading)
+                        yield reading
+
+    def _variants(self, stage: str) -> list[str]:
+        found = [stage, stage.strip()]
+        if scheme(stage):
+            found.append(_CONTROLS.sub("", stage))
+        if "\0" in stage:
+            found.append(stage.partition("\0")[0])
+        if "$" in stage and self.home is not None:
+            home = self.home
+            found.append(_HOME.sub(lambda _: home, stage))
+        found.extend([slashed(text) for text in found if "\\" in text])
+        found.extend([path for text in found if is_file_url(text) for path in file_paths(text)])
+        found.extend([home for text in found for home in self._at_home(text)])
+        return list(dict.fromkeys(found))
+
+    def _at_home(self, text: str) -> list[str]:
+        if not text.startswith("~"):
+            return []
+        if text == "~" or text.startswith("~/"):
+            return [] if self.home is None else [self.home + text[1:]]
+        other = home_of_another(text) if self.resolve else text
+        return [] if other == text else [other]
+
+    def _as_path_and_url(self, text: str) -> Iterator[str]:
+        yield from self._as_path(text)
+        if scheme(text):
+            yield from map(fold, url_readings(text))
+
+    def _as_path(self, text: str) -> Iterator[str]:
+        low = fold(text)
+        yield low
+        plain = normal(text)
+        if plain != text:
+            low = fold(plain)
+            yield low
+        if is_absolute(text):
+            yield from self._followed(text, plain, "")
+        elif self.cwd is None:
+            yield f"./{low}"
+            if up := _UP.match(low):
+                yield "/" + low[up.end() :]
+        else:
+            whole = join(self._low_cwd, low)
+            yield normal(whole) if low.startswith("..") else whole
+            if self.resolve and len(plain) < _LONG:
+                whole = join(self._real_cwd, text if len(text) < _LONG else plain)
+                yield from self._followed(whole, join(self.cwd, plain), self._real_cwd)
+
+    def _followed(self, text: str, plain: str, known: str) -> Iterator[str]:
+        """Where links lead, by the path as it stands and by the path without its `..`."""
+        if not self.resolve or len(plain) > _LONG:
+            return
+        direct = normal(text)
+        for path in (direct,) if text == direct else (text, direct):
+            real, _ = follow(path, known if path.startswith(known + "/") else "")
+            if real != plain:
+                yield fold(normal(real))
+
+    def allowed_texts(self, text: str) -> list[str] | None:
+        """For patterns of plain text: as it stands, and wherever slashes could come from."""
+        if has_hidden(text):
+            return None
+        stages = boundary_stages(text)
+        if stages is None:
+            return None
+        found = stages + [slashed(stage) for stage in stages if "\\" in stage]
+        return found + [normal(stage) for stage in found if "/.." in stage]
+
+    def allowed_urls(self, text: str) -> list[str] | None:
+        stages = None if has_hidden(text) or _CONTROLS.search(text) else boundary_stages(text)
+        if stages is None or not all(map(scheme, stages)):
+            return None
+        return [reading for stage in stages for reading in url_readings(stage)]
+
+    def allowed_paths(self, text: str) -> list[str] | None:
+        """For path patterns: absolute and real, or `./…` if the server's directory is unknown."""
+        stages = None if has_hidden(text) or _CONTROLS.search(text) else boundary_stages(text)
+        found: list[str] = []
+        for stage in stages or ():
+            for path in self._meant(stage) or (None,):
+                settled = None if path is None else self._settled(path)
+                if settled is None:
+                    return None
+                found.extend(settled)
+        return found or None
+
+    def _meant(self, stage: str) -> list[str] | None:
+        """The paths that a text may stand for; None if it may stand for something else."""
+        if is_file_url(stage):
+            local = local_file_url(stage)
+            return None if local is None or ".." in local else file_paths(local)
+        if scheme(stage) or (not self.resolve and _OTHER_HOME.match(stage)):
+            return None
+        if has_drive(stage):
+            return [slashed(stage)]
+        found = [stage, stage.strip()]
+        found.extend([slashed(text) for text in found if "\\" in text])
+        return [path for text in dict.fromkeys(found) for path in self._expanded(text)]
+
+    def _expanded(self, text: str) -> list[str]:
+        homes = self._at_home(text)
+        if not homes:
+            return [text]
+        # A folder that is really called "~" would be what a server without a home opens.
+        folder = join(self.cwd or "", text.partition("/")[0])
+        return [text, *homes] if self.resolve and os.path.lexists(folder) else homes
+
+    def _settled(self, path: str) -> list[str] | None:
+        if not is_absolute(path):
+            if self.cwd is None:
+                plain = normal(path)
+                return None if _UP.match(plain) else [f"./{plain}"]
+            path = join(self.cwd, path)
+        plain = normal(path)
+        if not self.resolve or not path.startswith("/"):
+            return [plain]
+        followed = [follow(each) for each in dict.fromkeys((path, plain))]
+        return [normal(real) for real, _ in followed] if all(sure for _, sure in followed) else None
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text can be read in one way only, but for its case and as a path."""
+    return (
+        text.isascii()
+        and not ("%" in text or "\\" in text or "$" in text or "\0" in text)
+        and not text[:1].isspace()
+        and not text[-1:].isspace()
+        and not text.startswith("~")
+        and not (":" in text[:50] and scheme(text))
+        and not has_hidden(text)
+    )

@@ -1,0 +1,161 @@
+"""What is wrong with a policy, or probably not what its author meant."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from clawkit.errors import PolicyError
+from clawkit.guard.policy.clauses import expiry
+from clawkit.guard.policy.fixtures import read_text
+from clawkit.guard.policy.globs import is_any
+from clawkit.guard.policy.lint_patterns import check_patterns, is_shell_like
+from clawkit.guard.policy.policy import Policy
+from clawkit.guard.policy.probe import matches
+from clawkit.guard.policy.rules import Rule, read_policy
+from clawkit.guard.policy.witnesses import PLACE, Witness, witnesses
+
+Level = Literal["error", "warning", "note"]
+
+
+class Issue(msgspec.Struct, frozen=True):
+    """One remark. `line` is 0 where it is about the whole file, `rule` where about no rule."""
+
+    level: Level
+    line: int
+    rule: int
+    reason: str
+
+
+def lint_file(path: Path) -> list[Issue]:
+    """All remarks about a policy file, in the order of its lines."""
+    try:
+        text = read_text(path, "`claw policy init` makes a policy")
+    except PolicyError as error:
+        return [Issue("error", error.line, 0, error.reason)]
+    return [*_open_to_others(path), *lint(text, str(path))]
+
+
+def lint(text: str, file: str) -> list[Issue]:
+    """All remarks about a policy's text."""
+    try:
+        policy = read_policy(text, file)
+    except PolicyError as error:
+        return [Issue("error", error.line, 0, error.reason)]
+    now = time.time()
+    found = list(_ending(policy))
+    for rule in policy.rules:
+        if rule.expired(now):
+            found.append(_issue("warning", rule, f"expired at {expiry(rule)} and does nothing"))
+            continue
+        found.extend(_reach(policy, rule))
+        for check in _CHECKS:
+            found.extend(_issue(level, rule, reason) for level, reason in check(rule))
+    return sorted(found, key=lambda issue: issue.line or 1 << 30)
+
+
+def _issue(level: Level, rule: Rule, reason: str) -> Issue:
+    return Issue(level, rule.line, rule.number, f"rule {rule.number} {reason}")
+
+
+def _open_to_others(path: Path) -> Iterator[Issue]:
+    if os.name == "posix" and path.stat().st_mode & 0o022:
+        reason = f"other users may write to this file: chmod go-w {path}"
+        yield Issue("warning", 0, 0, reason)
+
+
+def _ending(policy: Policy) -> Iterator[Issue]:
+    if not policy.rules:
+        yield Issue("warning", 0, 0, "has no [[rule]], so every call is denied")
+        return
+    last = policy.rules[-1]
+    general = any(map(is_any, last.tools)) and not (last.args or last.server or last.methods)
+    if not general:
+        reason = 'no rule for tool = "*" stands at the end: what no rule matches is denied'
+        yield Issue("note", 0, 0, reason)
+
+
+def _reach(policy: Policy, rule: Rule) -> Iterator[Issue]:
+    """Whether the rule ever decides, found out with calls made from its own patterns."""
+    tried = [each for each in witnesses(rule) if matches(rule, each.call, each.servers, PLACE)]
+    if not tried:
+        yield _issue("warning", rule, "can never match: its patterns exclude each other")
+        return
+    takers = [_taker(policy, witness) for witness in tried]
+    main = [at for at, witness in enumerate(tried) if not witness.aside] or range(len(tried))
+    if all(takers[at] != rule.number for at in main):
+        by = _rules({takers[at] for at in main})
+        kept = zip(tried, takers, strict=True)
+        rest = sorted({each.call.method for each, taker in kept if taker == rule.number})
+        only = f"; it only decides about {', '.join(rest)}" if rest else ""
+        yield _issue("warning", rule, f"can never decide: {by} before it matches the same{only}")
+        return
+    taken = [(tried[at], takers[at]) for at in main]
+    for pattern in dict.fromkeys(each for witness, _ in taken for each in witness.patterns):
+        by = {taker for witness, taker in taken if pattern in witness.patterns}
+        if rule.number not in by:
+            reason = f"names {pattern!r} in vain: {_rules(by)} before it matches the same"
+            yield _issue("note", rule, reason)
+
+
+def _taker(policy: Policy, witness: Witness) -> int:
+    decided = policy.decide(witness.call, witness.servers, PLACE).rule
+    return decided.number if decided else 0
+
+
+def _rules(numbers: set[int]) -> str:
+    texts = [str(number) for number in sorted(numbers)]
+    return f"rule {texts[0]}" if len(texts) == 1 else f"rules {', '.join(texts)}"
+
+
+def _one_argument(rule: Rule) -> Iterator[tuple[Level, str]]:
+    if rule.action == "allow":
+        return
+    for argument in rule.args:
+        if not any("*" in part for part in argument.name):
+            verb = "denies" if rule.action == "deny" else "asks about"
+            yield (
+                "note",
+                (
+                    f"{verb} this value in {argument.label} only: "
+                    'args."*" also finds it under another argument\'s name'
+                ),
+            )
+
+
+def _open_allow(rule: Rule) -> Iterator[tuple[Level, str]]:
+    if rule.action != "allow" or rule.args:
+        return
+    if any(map(is_any, rule.tools)):
+        server = f" of {', '.join(rule.server)}" if rule.server else ""
+        yield "warning", f"allows every call{server} that no rule before it stops"
+        return
+    for tool in rule.tools:
+        if is_shell_like(tool):
+            yield (
+                "warning",
+                (
+                    f"allows {tool!r}, which looks like a shell, with any arguments: "
+                    "limit them with args, or prompt"
+                ),
+            )
+
+
+def _idle_fields(rule: Rule) -> Iterator[tuple[Level, str]]:
+    if rule.action == "deny" and rule.redact:
+        yield "warning", "has redact, but a denied call has no result"
+    if not rule.description and rule.action == "deny":
+        yield "note", "has no description, so the model is not told why it was denied"
+
+
+_CHECKS: tuple[Callable[[Rule], Iterator[tuple[Level, str]]], ...] = (
+    _one_argument,
+    _open_allow,
+    _idle_fields,
+    check_patterns,
+)

@@ -1,0 +1,129 @@
+"""Which rule of a policy is the first that matches a call."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.canonical import Reader
+from clawkit.guard.policy.paths import Paths
+from clawkit.guard.policy.permitting import Permits
+from clawkit.guard.policy.rules import Argument, Rule
+from clawkit.guard.policy.scope import Scope
+from clawkit.guard.policy.searching import Search
+
+_MOST_PLANS = 1024
+_LONGEST_NAME = 256
+_LINKS_HOLD = 5.0  # seconds after which the links in the policy's own paths are followed again
+
+
+class Matcher:
+    """The rules of a policy, ready for calls of a server with these paths."""
+
+    def __init__(
+        self, rules: tuple[Rule, ...], paths: Paths, *, links_hold: float = _LINKS_HOLD
+    ) -> None:
+        self._rules = rules
+        self._links_hold = links_hold
+        self._scopes = [Scope(rule) for rule in rules]
+        self._reader = Reader(paths)
+        self._heads: dict[str, str] = {}
+        self._plans: dict[tuple[str, str, tuple[str, ...]], Plan] = {}
+        self._shared: dict[tuple[str, tuple[int, ...]], Plan] = {}
+        self._followed = time.monotonic()
+
+    def first(self, call: Call, servers: tuple[str, ...], now: float | None) -> int | None:
+        """The place of the first rule that matches, None if none does."""
+        plan = self._plans.get((call.method, call.tool, servers))
+        if plan is None:
+            plan = self._plan(call, servers)
+        if plan.settled:
+            return plan.place
+        if self._reader.resolve and time.monotonic() - self._followed > self._links_hold:
+            self._followed = time.monotonic()
+            if self._reader.has_moved():
+                self._plans, self._shared = {}, {}
+                plan = self._plan(call, servers)
+        return plan.first(call.arguments, now)
+
+    def _plan(self, call: Call, servers: tuple[str, ...]) -> Plan:
+        plans, shared = self._plans, self._shared
+        places = tuple(self._candidates(call, servers))
+        plan = shared.get((call.method, places))
+        if plan is None:
+            if len(shared) >= _MOST_PLANS:
+                shared.clear()
+            plan = shared[call.method, places] = self._made(call.method, places)
+        if len(plans) >= _MOST_PLANS:
+            plans.clear()
+        if len(call.tool) <= _LONGEST_NAME:
+            plans[call.method, call.tool, servers] = plan
+        return plan
+
+    def _candidates(self, call: Call, servers: tuple[str, ...]) -> list[int]:
+        """The rules that can decide about such calls: none behind one that always does."""
+        found: list[int] = []
+        for place, (rule, scope) in enumerate(zip(self._rules, self._scopes, strict=True)):
+            if scope.covers(call.method, call.tool) and scope.covers_server(servers):
+                found.append(place)
+                if rule.expires is None and not scope.conditions(call.method):
+                    break
+        return found
+
+    def _made(self, method: str, places: tuple[int, ...]) -> Plan:
+        rules = {place: self._rules[place] for place in places}
+        conditions = {place: self._scopes[place].conditions(method) for place in places}
+        return Plan(rules, conditions, self._reader, self._heads)
+
+
+class Plan:
+    """The rules that can decide about one kind of call, of which only arguments are open."""
+
+    def __init__(
+        self,
+        rules: dict[int, Rule],
+        conditions: dict[int, tuple[Argument, ...]],
+        reader: Reader,
+        heads: dict[str, str],
+    ) -> None:
+        self._rules = rules
+        self._always = [place for place in rules if not conditions[place]]
+        self._needs = {place: len(each) for place, each in conditions.items()}
+        numbered = [(place, each) for place in rules for each in conditions[place]]
+        self._owners = [place for place, _ in numbered]
+        guarding: list[tuple[int, Argument]] = []
+        allowing: list[tuple[int, Argument]] = []
+        for number, (place, condition) in enumerate(numbered):
+            side = allowing if rules[place].action == "allow" else guarding
+            side.append((number, condition))
+        self._first_guard = min((self._owners[n] for n, _ in guarding), default=None)
+        self._search = Search(guarding, reader)
+        self._permits = Permits(allowing, reader, heads) if allowing else None
+        self._expiring = any(rule.expires is not None for rule in rules.values())
+        self.settled = not numbered and not self._expiring
+        self.place = self._always[0] if self._always else None
+
+    def first(self, arguments: dict[str, Any], now: float | None) -> int | None:
+        """The place of the first rule that matches."""
+        live = self._rules if not self._expiring else self._unexpired(now)
+        places = [place for place in self._always if place in live]
+        if self._permits is not None:
+            places += self._complete(self._permits.hits(arguments), live)
+        best = min(places, default=None)
+        if self._first_guard is None or (best is not None and best < self._first_guard):
+            return best
+        places += self._complete(self._search.hits(arguments), live)
+        return min(places, default=None)
+
+    def _unexpired(self, now: float | None) -> dict[int, Rule]:
+        moment = time.time() if now is None else now
+        return {place: rule for place, rule in self._rules.items() if not rule.expired(moment)}
+
+    def _complete(self, hits: set[int], live: dict[int, Rule]) -> list[int]:
+        """The rules all of whose conditions hold."""
+        held: dict[int, int] = {}
+        for number in hits:
+            owner = self._owners[number]
+            held[owner] = held.get(owner, 0) + 1
+        return [p for p, count in held.items() if count == self._needs[p] and p in live]

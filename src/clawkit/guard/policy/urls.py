@@ -1,0 +1,109 @@
+"""The readings of a URL: whose host it names, under every way that parsers differ."""
+
+from __future__ import annotations
+
+import re
+
+from clawkit.guard.policy.pathtext import normal
+
+_SCHEME = re.compile(r"\s*([A-Za-z*][A-Za-z0-9+.\-*\t\r\n]{0,40}):")
+_CONTROLS = re.compile(r"[\t\r\n]")
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
+_WEB = frozenset(_DEFAULT_PORTS)
+_DOTS = str.maketrans({"\u3002": ".", "\uff0e": ".", "\uff61": "."})
+_DIGITS = re.compile(r"(0x)?[0-9a-f]{0,12}")
+_MAPPED = re.compile(r"\[::ffff:(.+)\]", re.IGNORECASE)
+
+
+def scheme(text: str) -> str:
+    """The lower-case scheme that a text begins with; "" for none and for a drive letter."""
+    found = _SCHEME.match(text)
+    if found is None:
+        return ""
+    name = _CONTROLS.sub("", found[1]).lower()
+    return name if len(name) > 1 else ""
+
+
+def url_readings(text: str) -> list[str]:
+    """A URL in canonical spelling, once for each way to tell its host from the rest."""
+    whole = _CONTROLS.sub("", text).strip()
+    name = scheme(whole)
+    rest = whole[len(name) + 1 :]
+    if name not in _WEB and not rest.startswith("//"):
+        return [f"{name}:{rest}"]
+    slashed = rest.replace("\\", "/")
+    found = [_canonical(name, slashed, "/?#"), _canonical(name, rest, "/?#")]
+    found.append(_canonical(name, slashed, "/"))
+    if name not in _WEB and ".." in rest:  # Its host may be no host but a folder.
+        found.append(f"{name}://{normal(slashed[2:])}")
+    return list(dict.fromkeys(found))
+
+
+def _canonical(name: str, rest: str, ends: str) -> str:
+    rest = rest.lstrip("/\\") if name in _WEB else rest[2:]
+    end = min((place for sign in ends if (place := rest.find(sign)) >= 0), default=len(rest))
+    host = _host(rest[:end].rpartition("@")[2], name)
+    path = _path(rest[end:]) if rest[end:] or name in _WEB else ""
+    return f"{name}://{host}{path}"
+
+
+def url_pattern(pattern: str) -> str:
+    """A pattern in the spelling of `url_readings`; its stars stay where they are."""
+    name = scheme(pattern)
+    if not name or not pattern[len(name) + 1 :].startswith("//"):
+        return pattern
+    authority, slash, path = pattern[len(name) + 3 :].partition("/")
+    if name not in _WEB:
+        return f"{name}://{authority}{slash}{path}"
+    authority = authority.lower().removesuffix(":" + _DEFAULT_PORTS[name])
+    return f"{name}://{authority}{slash or ('' if authority.endswith('*') else '/')}{path}"
+
+
+def _host(authority: str, name: str) -> str:
+    host, colon, port = authority.rpartition(":")
+    if not colon or not (port.isdigit() or not port):
+        host, port = authority, ""
+    if name not in _WEB:
+        return authority
+    host = host.translate(_DOTS).lower().rstrip(".")
+    mapped = _MAPPED.fullmatch(host)
+    host = _address(mapped[1] if mapped else host)
+    return host if port in {"", _DEFAULT_PORTS.get(name)} else f"{host}:{port}"
+
+
+def _address(host: str) -> str:
+    """An IPv4 address in dotted decimals, however it was written; other hosts as they are."""
+    parts = host.split(".")
+    if not 1 <= len(parts) <= 4:
+        return host
+    numbers = [_number(part) for part in parts]
+    whole = 0
+    for number in numbers[:-1]:
+        if number is None or number > 255:
+            return host
+        whole = whole * 256 + number
+    last, room = numbers[-1], 256 ** (5 - len(parts))
+    if last is None or last >= room:
+        return host
+    whole = whole * room + last
+    return ".".join(str(whole >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def _number(part: str) -> int | None:
+    """As `inet_aton` reads it: 0x for hexadecimal, 0 for octal."""
+    if not _DIGITS.fullmatch(part):
+        return None
+    try:
+        if part.startswith("0x"):
+            return int(part[2:] or "0", 16)
+        return int(part, 8 if part.startswith("0") else 10)
+    except ValueError:
+        return None
+
+
+def _path(rest: str) -> str:
+    end = min((place for sign in "?#" if (place := rest.find(sign)) >= 0), default=len(rest))
+    path = rest[:end].replace("\\", "/")
+    folder = "/" if path.endswith(("/", "/.", "/..")) else ""
+    canonical = normal("/" + path.lstrip("/")) if path else "/"
+    return (canonical if canonical == "/" else canonical + folder) + rest[end:]

@@ -1,0 +1,63 @@
+"""What all conversations with one server share: the policy, the pins, the log, the judgement."""
+
+from __future__ import annotations
+
+import time
+from hashlib import sha256
+
+import msgspec
+
+from clawkit.guard.audit.log import AuditLog
+from clawkit.guard.pins import Pins
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.policy import Decision, Paths, Policy, PolicyFile
+from clawkit.guard.policy.rates import Rates
+from clawkit.guard.prompts import Binding, Prompts
+
+_canonical = msgspec.json.Encoder(order="sorted").encode
+
+
+class Warden:
+    """Judges calls to one server, for any number of conversations with it."""
+
+    def __init__(
+        self,
+        policy: PolicyFile,
+        audit: AuditLog,
+        pins: Pins,
+        *,
+        servers: tuple[str, ...],
+        paths: Paths,
+    ) -> None:
+        self.policy = policy
+        self.audit = audit
+        self.pins = pins
+        self.servers = servers
+        self.prompts = Prompts()
+        self._paths = paths
+        self._rates = Rates()
+
+    @property
+    def server(self) -> str:
+        return self.servers[0]
+
+    def judge(self, call: Call, policy: Policy) -> Decision:
+        """What is to be done with a call: its tool's pin speaks first, its rule's rate last."""
+        if call.method == "tools/call":
+            quarantine = self.pins.quarantined(call.tool)
+            if quarantine is not None:
+                return Decision(action="deny", rule=None, reason=quarantine)
+        decision = policy.decide(call, self.servers, self._paths)
+        rule = decision.rule
+        if rule is None or rule.rate is None or self._rates.allow(rule, time.time()):
+            return decision
+        reason = f"{decision.reason} (too many calls: its rate is {rule.rate}; try again later)"
+        return Decision(action="deny", rule=rule, reason=reason)
+
+    def binding(self, call: Call, policy: Policy) -> Binding:
+        """What an approval of this call is worth: exactly this call, under exactly these terms."""
+        return Binding(
+            call=sha256(_canonical(call)).hexdigest(),
+            policy=policy.digest,
+            pin=self.pins.digest(call.tool) if call.method == "tools/call" else "",
+        )

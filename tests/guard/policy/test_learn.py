@@ -1,0 +1,229 @@
+"""`learn`: a policy that allows what was seen and little else, and fixtures that show it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clawkit.errors import PolicyError
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.fixtures import decide, fixture_json, read_fixture
+from clawkit.guard.policy.generalising import generalise
+from clawkit.guard.policy.learn import Learnt, fixture_name, learn
+from clawkit.guard.policy.policy import Paths
+from clawkit.guard.policy.recorded import Recorded, recorded_calls
+from clawkit.guard.policy.rules import read_policy
+from clawkit.guard.scan import redact_arguments
+from tests.guard.policy.recordings import Recording
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Recording:
+    return Recording(tmp_path / "audit")
+
+
+def learnt(audit: Recording) -> Learnt:
+    return learn(recorded_calls(audit.close()))
+
+
+def rules(found: Learnt) -> list[dict[str, Any]]:
+    return tomllib.loads(found.policy)["rule"]
+
+
+def decision(found: Learnt, tool: str, arguments: dict[str, Any], server: str = "files") -> str:
+    call = Call("tools/call", tool, arguments)
+    return read_policy(found.policy, "p").decide(call, (server,), Paths()).action
+
+
+def test_several_paths_become_their_common_folder(audit: Recording) -> None:
+    for name in ("a.py", "sub/b.py", "sub/deep/c.py"):
+        audit.call("read", {"path": f"/home/u/project/{name}"})
+    found = learnt(audit)
+    assert rules(found)[0]["args"] == {"path": "/home/u/project/**"}
+    assert decision(found, "read", {"path": "/home/u/project/new.py"}) == "allow"
+    assert decision(found, "read", {"path": "/home/u/.ssh/id_rsa"}) == "deny"
+
+
+def test_one_value_stays_exact_and_the_rest_is_denied(audit: Recording) -> None:
+    audit.call("read", {"path": "/srv/data/report.csv", "limit": 10})
+    found = learnt(audit)
+    first, last = rules(found)
+    assert first["args"] == {"path": "/srv/data/report.csv", "limit": "10"}
+    assert (first["tool"], first["server"]) == ("read", "files")
+    assert (last["action"], last["tool"]) == ("deny", "*")
+    assert decision(found, "read", {"path": "/srv/data/other.csv", "limit": 10}) == "deny"
+    assert decision(found, "write", {}) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("values", "patterns"),
+    [
+        (["a", "b", "a"], ("a", "b")),
+        ([True, False], ("true", "false")),
+        ([str(number) for number in range(20)], ("*",)),
+        (["/home/u/a.txt", "/home/u/b.txt"], ("/home/u/a.txt", "/home/u/b.txt")),
+        (["/etc/hosts", "/srv/x/1", "/srv/x/2"], ("/etc/hosts", "/srv/x/**")),
+        (["/srv/x", "/srv/x/1"], ("/srv/x", "/srv/x/**")),
+        (["/a/b/../c/d", "/a/c/e"], ("/a/c/**",)),
+        (["~/p/a", "~/p/b"], ("~/p/**",)),
+        (["src/a.py", "src/b.py"], ("src/**",)),
+        (["https://h.example/v1/a", "https://h.example/v1/b?q"], ("https://h.example/v1/**",)),
+        (
+            ["https://a.example/", "https://b.example/x"],
+            ("https://a.example/**", "https://b.example/**"),
+        ),
+    ],
+)
+def test_values_become_the_narrowest_patterns(values: list[Any], patterns: tuple[str, ...]) -> None:
+    assert generalise(values)[0] == patterns
+
+
+def test_text_that_no_one_repeats_may_be_anything(audit: Recording) -> None:
+    for number in range(8):
+        audit.call("write", {"path": "/srv/x/a", "content": f"line {number}\nand / more"})
+    found = learnt(audit)
+    assert rules(found)[0]["args"] == {"path": "/srv/x/a", "content": "**"}
+
+
+def test_an_argument_that_only_some_calls_have_is_limited_too(audit: Recording) -> None:
+    audit.call("read", {"path": "/srv/x/a"})
+    audit.call("read", {"path": "/srv/x/b", "head": 5})
+    found = learnt(audit)
+    assert decision(found, "read", {"path": "/srv/x/c", "head": 5}) == "allow"
+    assert decision(found, "read", {"path": "/srv/x/c", "follow": "/etc/shadow"}) == "deny"
+
+
+def test_nested_arguments_are_named_and_lists_are_remarked(audit: Recording) -> None:
+    audit.call("edit", {"target": {"path": "/srv/x/a"}, "edits": [{"old": "a"}]})
+    found = learnt(audit)
+    assert rules(found)[0]["args"] == {"target": {"path": "/srv/x/a"}}
+    assert "# not limited" in found.policy
+    assert decision(found, "edit", {"target": {"path": "/etc/x"}, "edits": []}) == "deny"
+
+
+def test_each_server_has_its_own_rules(audit: Recording) -> None:
+    audit.call("read", {"path": "/srv/x/a"}, server="one")
+    found = learnt(audit)
+    assert decision(found, "read", {"path": "/srv/x/a"}, server="one") == "allow"
+    assert decision(found, "read", {"path": "/srv/x/a"}, server="two") == "deny"
+
+
+def test_what_a_person_approved_is_learnt_and_what_they_refused_is_not(audit: Recording) -> None:
+    audit.call("push", {"branch": "main"}, "prompt", answer="allow")
+    audit.call("drop", {}, "prompt", answer="deny")
+    audit.call("wait", {}, "prompt")
+    found = learnt(audit)
+    expected = {fixture.call.tool: fixture.expected for fixture in found.fixtures}
+    assert expected == {"push": "allow", "drop": "deny", "wait": "deny"}
+    assert [rule.get("tool") for rule in rules(found)] == ["push", "*"]
+
+
+def test_a_denied_call_within_an_allowed_folder_stays_denied(audit: Recording) -> None:
+    for name in ("a", "b"):
+        audit.call("read", {"path": f"/srv/project/{name}"})
+    audit.call("read", {"path": "/srv/project/.env"}, "deny")
+    found = learnt(audit)
+    assert decision(found, "read", {"path": "/srv/project/.env"}) == "deny"
+    assert decision(found, "read", {"path": "/srv/project/c"}) == "allow"
+    assert [fixture.expected for fixture in found.fixtures] == ["allow", "allow", "deny"]
+
+
+def test_a_call_that_was_both_denied_and_allowed_is_allowed_and_noted(audit: Recording) -> None:
+    audit.call("read", {"path": "/srv/x/a"}, "deny")
+    audit.call("read", {"path": "/srv/x/a"}, "allow")
+    found = learnt(audit)
+    assert decision(found, "read", {"path": "/srv/x/a"}) == "allow"
+    assert len(found.fixtures) == 1
+    assert "denied at one time and allowed at another" in found.notes[0]
+
+
+def test_redacted_values_may_be_anything_and_have_no_fixture(audit: Recording) -> None:
+    audit.call("login", redact_arguments({"user": "u", "token": "anything"}))
+    found = learnt(audit)
+    assert rules(found)[0]["args"] == {"user": "u", "token": "**"}
+    assert found.fixtures == ()
+    assert "redacted" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("resources/read", {"uri": "db://main/users"}),
+        ("prompts/get", {"name": "greet", "who": "you"}),
+        ("sampling/createMessage", {"messages": [{"role": "user"}], "maxTokens": 10}),
+    ],
+    ids=["resource", "prompt", "sampling"],
+)
+def test_other_methods_of_the_table_are_learnt_too(
+    audit: Recording, method: str, arguments: dict[str, Any]
+) -> None:
+    audit.call(method, arguments, method=method)
+    found = learnt(audit)
+    policy = read_policy(found.policy, "p")
+    assert policy.decide(Call(method, method, arguments), ("files",), Paths()).action == "allow"
+    assert (
+        policy.decide(Call("tools/call", method, arguments), ("files",), Paths()).action == "deny"
+    )
+
+
+def test_nothing_allowed_is_nothing_to_learn(audit: Recording) -> None:
+    audit.call("read", {}, "deny")
+    with pytest.raises(PolicyError, match="nothing to learn"):
+        learnt(audit)
+
+
+def test_every_fixture_has_a_name_of_its_own_that_is_safe(audit: Recording) -> None:
+    audit.call("../../etc/x", {"path": "/a/b/c"})
+    audit.call("../../etc/x", {"path": "/a/b/d"})
+    names = {fixture_name(fixture) for fixture in learnt(audit).fixtures}
+    assert len(names) == 2
+    assert all(name.startswith("allow-files-etc-x-") and "/" not in name for name in names)
+
+
+_names = st.text(min_size=1, max_size=8)
+_scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=30),
+)
+_paths = st.lists(st.sampled_from(["a", "..", "b c", "%2e", "x*"]), max_size=5).map("/".join)
+_values = st.one_of(
+    _scalars,
+    _paths.map(lambda path: f"/{path}"),
+    st.lists(_scalars, max_size=3),
+    st.dictionaries(_names, _scalars, max_size=2),
+)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.tuples(_names, st.dictionaries(_names, _values, max_size=3), st.booleans()),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_whatever_was_seen_is_allowed_by_what_is_learnt(
+    seen: list[tuple[str, dict[str, Any], bool]],
+) -> None:
+    calls = [
+        Recorded(Call("tools/call", tool, arguments), "s", said, 1, "", "", 1)
+        for tool, arguments, good in seen
+        for said in ("allow" if good else "deny",)
+    ]
+    calls.append(Recorded(Call("tools/call", "last", {}), "s", "allow", 1, "", "", 1))
+    found = learn(calls)
+    policy = read_policy(found.policy, "p")
+    for recorded in calls:
+        if recorded.decision == "allow":
+            assert policy.decide(recorded.call, ("s",), Paths()).action == "allow"
+    for fixture in found.fixtures:
+        again = read_fixture(fixture_json(fixture), "f")
+        assert decide(policy, again).action == fixture.expected

@@ -1,0 +1,342 @@
+"""`claw policy …`: what is printed, and with which status it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from clawkit.cli.policy import app
+from tests.guard.policy.recordings import Recording
+
+POLICY = """
+[[rule]]
+action = "deny"
+tool = "*"
+args."*" = "**/.ssh/**"
+description = "Block keys"
+
+[[rule]]
+action = "allow"
+tool = "filesystem_read"
+args.path = "/home/user/projects/**"
+description = "Allow project files"
+
+[[rule]]
+action = "deny"
+tool = "*"
+description = "Default deny"
+"""
+KEY = "/home/user/.ssh/id_rsa"
+PROJECT = "/home/user/projects/a.py"
+
+
+def claw(*arguments: str | Path, given: str | None = None) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
+
+
+def claw_process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own: where the policy is, is read once for each."""
+    program = "from clawkit.cli.policy import app; app()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    file = tmp_path / "policy.toml"
+    file.write_text(POLICY)
+    file.chmod(0o600)
+    return file
+
+
+def write_fixture(file: Path, path: str, **more: Any) -> Path:
+    params = {"name": "filesystem_read", "arguments": {"path": path}}
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"method": "tools/call", "params": params, **more}))
+    return file
+
+
+# test
+
+
+def test_a_fixture_as_expected_ends_with_0_and_names_the_rule(policy: Path, tmp_path: Path) -> None:
+    fixture = write_fixture(tmp_path / "read-ssh-key.json", KEY, expected="deny")
+    result = claw("test", "--policy", policy, "--fixture", fixture)
+    assert result.exit_code == 0
+    assert result.stdout == (
+        f"ok   {fixture}  deny  (rule 1: Block keys)\n1 fixture: 1 as expected\n"
+    )
+
+
+def test_a_mismatch_ends_with_1_and_says_what_was_expected(policy: Path, tmp_path: Path) -> None:
+    fixture = write_fixture(tmp_path / "f.json", KEY, expected="allow")
+    result = claw("test", "--policy", policy, "--fixture", fixture)
+    assert result.exit_code == 1
+    assert f"FAIL {fixture}  expected allow, got deny (rule 1: Block keys)" in result.stdout
+
+
+def test_without_an_expectation_the_decision_is_only_printed(policy: Path, tmp_path: Path) -> None:
+    fixture = write_fixture(tmp_path / "f.json", PROJECT)
+    result = claw("test", "--policy", policy, "--fixture", fixture)
+    assert result.exit_code == 0
+    assert "allow  (rule 2: Allow project files)" in result.stdout
+
+
+@pytest.mark.parametrize(("expect", "status"), [("deny", 0), ("allow", 1), ("prompt", 1)])
+def test_expect_decides_for_every_fixture(
+    expect: str, status: int, policy: Path, tmp_path: Path
+) -> None:
+    first = write_fixture(tmp_path / "a.json", KEY, expected="allow")
+    second = write_fixture(tmp_path / "b.json", "/etc/x")
+    files = ("--fixture", first, "--fixture", second)
+    assert claw("test", "--policy", policy, *files, "--expect", expect).exit_code == status
+
+
+def test_a_directory_of_fixtures_is_tested_in_order(policy: Path, tmp_path: Path) -> None:
+    write_fixture(tmp_path / "fixtures" / "b.json", KEY, expected="deny")
+    write_fixture(tmp_path / "fixtures" / "a.json", PROJECT, expected="allow")
+    result = claw("test", "--policy", policy, "--fixture-dir", tmp_path / "fixtures")
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert ["a.json" in lines[0], "b.json" in lines[1]] == [True, True]
+    assert lines[2] == "2 fixtures: 2 as expected"
+
+
+@pytest.mark.parametrize(
+    "content", ["{", '{"method": "tools/call"}', ""], ids=["json", "call", "empty"]
+)
+def test_an_unusable_fixture_ends_with_2_and_the_others_are_tried(
+    content: str, policy: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.json").write_text(content)
+    good = write_fixture(tmp_path / "good.json", KEY, expected="allow")
+    files = ("--fixture", tmp_path / "bad.json", "--fixture", good)
+    result = claw("test", "--policy", policy, *files)
+    assert result.exit_code == 2
+    assert "claw policy test: " in result.stderr
+    assert "bad.json" in result.stderr
+    assert "FAIL" in result.stdout
+    assert "1 not as expected, 1 unreadable" in result.stdout
+
+
+def test_an_empty_directory_ends_with_2(policy: Path, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    fixture = write_fixture(tmp_path / "f.json", KEY, expected="deny")
+    both = ("--fixture-dir", tmp_path / "none", "--fixture", fixture)
+    result = claw("test", "--policy", policy, *both)
+    assert result.exit_code == 2
+    assert "nothing was tested" in result.stderr
+    assert "ok " in result.stdout
+
+
+def test_a_broken_policy_ends_with_2_and_names_its_line(policy: Path, tmp_path: Path) -> None:
+    policy.write_text('[[rule]]\naction = "alow"\ntool = "*"\n')
+    fixture = write_fixture(tmp_path / "f.json", KEY)
+    result = claw("test", "--policy", policy, "--fixture", fixture)
+    assert result.exit_code == 2
+    assert f"{policy}:2: " in result.stderr
+
+
+def test_nothing_to_test_and_an_unknown_expectation_are_wrong_usage(policy: Path) -> None:
+    assert claw("test", "--policy", policy).exit_code == 2
+    assert claw("test", "--policy", policy, "--fixture", "f", "--expect", "no").exit_code == 2
+
+
+def test_the_outcome_is_there_as_json(policy: Path, tmp_path: Path) -> None:
+    fixture = write_fixture(tmp_path / "f.json", KEY, expected="allow")
+    result = claw("test", "--policy", policy, "--fixture", fixture, "--json")
+    (found,) = json.loads(result.stdout)["fixtures"]
+    assert (found["decision"], found["expected"], found["ok"]) == ("deny", "allow", False)
+    assert (found["rule"], result.exit_code) == (1, 1)
+
+
+# explain
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["filesystem_read", f"path={PROJECT}"],
+        [f"filesystem_read path={PROJECT}"],
+        [json.dumps({"name": "filesystem_read", "arguments": {"path": PROJECT}})],
+        [
+            json.dumps(
+                {
+                    "method": "tools/call",
+                    "params": {"name": "filesystem_read", "arguments": {"path": PROJECT}},
+                }
+            )
+        ],
+    ],
+    ids=["words", "text", "params", "request"],
+)
+def test_a_call_can_be_given_in_several_forms(call: list[str], policy: Path) -> None:
+    result = claw("explain", *call, "--policy", policy, "--text")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("allow  (rule 2: Allow project files, line 8)")
+    assert f"args.path '{PROJECT}' is under '/home/user/projects/**'" in result.stdout
+
+
+def test_a_call_can_come_from_a_file_or_stdin(policy: Path, tmp_path: Path) -> None:
+    fixture = write_fixture(tmp_path / "f.json", KEY)
+    from_file = claw("explain", fixture, "--policy", policy)
+    from_stdin = claw("explain", "-", "--policy", policy, given=fixture.read_text())
+    assert from_file.stdout == from_stdin.stdout
+    assert from_file.stdout.startswith("deny  (rule 1: Block keys, line 2)")
+
+
+def test_values_are_json_where_they_can_be_and_names_may_be_nested(policy: Path) -> None:
+    words = ("tool", "o.depth=5", "list=[1]", "text=plain", "--json", "--policy", policy)
+    found = json.loads(claw("explain", *words).stdout)
+    assert found["arguments"] == {"o": {"depth": 5}, "list": [1], "text": "plain"}
+
+
+def test_a_method_can_be_explained(policy: Path) -> None:
+    words = ("resources/read", f"uri=file://{KEY}", "--json", "--policy", policy)
+    found = json.loads(claw("explain", *words).stdout)
+    assert (found["method"], found["decision"], found["rule"]) == ("resources/read", "deny", 1)
+
+
+def test_a_near_miss_says_what_is_missing_and_what_is_needed(policy: Path) -> None:
+    result = claw("explain", "filesystem_read", "path=/etc/hosts", "--policy", policy, "--text")
+    assert (
+        "rule 2 (allow) matches the tool but args.path '/etc/hosts' is not under "
+        "'/home/user/projects/**'"
+    ) in result.stdout
+    assert "rule 2 would allow it with args.path under '/home/user/projects/**'" in result.stdout
+
+
+def test_links_are_followed_unless_text_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'[[rule]]\naction = "allow"\ntool = "*"\nargs.p = "{tmp_path}/link/**"\n')
+    words = ("explain", "read", "p=x/../link/a", "--cwd", tmp_path, "--policy", policy)
+    assert claw(*words).stdout.startswith("allow")
+    policy.write_text(f'[[rule]]\naction = "deny"\ntool = "*"\nargs."*" = "{tmp_path}/real/**"\n')
+    assert "read as" in claw(*words).stdout
+    assert "(no rule matches)" in claw(*words, "--text").stdout
+
+
+@pytest.mark.parametrize(
+    "call", [["tool", "word"], ["missing.json"], ["{"], ["prompts/get"], ["t", "a=1", "a.b=2"]]
+)
+def test_a_call_that_is_none_is_an_error(call: list[str], policy: Path) -> None:
+    result = claw("explain", *call, "--policy", policy)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("claw policy explain: ")
+
+
+def test_what_a_call_says_reaches_the_terminal_escaped(policy: Path) -> None:
+    result = claw("explain", "to\x1b[31mol", "a=\x1b]0;title\x07\u202e", "--policy", policy)
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+
+
+# lint, show, init
+
+
+def test_lint_prints_as_compilers_do_and_fails_on_errors_only(policy: Path) -> None:
+    assert claw("lint", policy).stdout == f"{policy}: nothing to remark\n"
+    policy.write_text('[[rule]]\naction = "allow"\ntool = "*"\n')
+    warned = claw("lint", policy)
+    assert f"{policy}:1: warning: rule 1 allows every call" in warned.stdout
+    assert (warned.exit_code, claw("lint", policy, "--strict").exit_code) == (0, 1)
+    policy.write_text("[[rule]]\naction = 5\n")
+    broken = claw("lint", policy)
+    assert f"{policy}:2: error: " in broken.stdout
+    assert broken.exit_code == 1
+
+
+def test_lint_gives_json(policy: Path) -> None:
+    policy.write_text('[[rule]]\naction = "allow"\ntool = "*"\n')
+    (issue,) = json.loads(claw("lint", policy, "--json").stdout)["issues"]
+    assert (issue["level"], issue["line"], issue["rule"]) == ("warning", 1, 1)
+
+
+def test_show_lists_the_rules(policy: Path) -> None:
+    lines = claw("show", "--policy", policy).stdout.splitlines()
+    assert lines[0] == f"{policy}  3 rules, the first match decides"
+    assert lines[1].split() == ["1", "deny", "*", "args.*=**/.ssh/**", "Block", "keys"]
+    found = json.loads(claw("show", "--policy", policy, "--json").stdout)
+    assert found["rules"][1]["args"] == {"path": ["/home/user/projects/**"]}
+
+
+def test_init_writes_once_and_force_keeps_the_old_one(home: Path) -> None:
+    file = home / "claw" / "config" / "clawai" / "policy.toml"
+    before = claw_process("show")
+    assert (before.returncode, "claw policy init" in before.stderr) == (1, True)
+    made = claw_process("init")
+    assert (made.returncode, str(file) in made.stdout) == (0, True)
+    file.write_text(POLICY)
+    again = claw_process("init")
+    assert (again.returncode, file.read_text()) == (1, POLICY)
+    forced = json.loads(claw_process("init", "--force", "--json").stdout)
+    assert Path(forced["backup"]).read_text() == POLICY
+    assert file.read_text() != POLICY
+    assert claw_process("show").returncode == 0
+
+
+def test_the_default_policy_has_no_warnings() -> None:
+    assert claw_process("init").returncode == 0
+    linted = claw_process("lint", "--strict")
+    assert (linted.returncode, linted.stdout.count("warning")) == (0, 0), linted.stdout
+
+
+# replay, learn
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Path:
+    recording = Recording(tmp_path / "audit")
+    recording.call("filesystem_read", {"path": PROJECT}, rule=2)
+    recording.call("filesystem_read", {"path": "/home/user/projects/b.py"}, rule=2)
+    for _ in range(2):
+        recording.call("filesystem_read", {"path": KEY}, rule=4)
+    recording.call("shell", {"c": "\x1b[31m"}, "deny", reason="No rule allows it", rule=0)
+    recording.call("filesystem_read", {"path": "x" * 256 + "…(900 characters, sha256 0a)"}, rule=2)
+    return recording.close()
+
+
+def test_replay_shows_what_would_change(audit: Path, policy: Path) -> None:
+    result = claw("replay", audit, "--policy", policy)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("6 calls: 3 stay, 2 change\n1 call uncertain:")
+    assert "was allow by rule 4 → would be deny by rule 1: Block keys  (2 calls)" in result.stdout
+    assert f'files  filesystem_read  {{"path": "{KEY}"}}  ×2' in result.stdout
+    assert claw("replay", audit, "--policy", policy, "--fail-on-change").exit_code == 1
+    found = json.loads(claw("replay", audit, "--policy", policy, "--json").stdout)
+    assert (found["calls"], found["changed"], found["uncertain"]) == (6, 2, 1)
+
+
+def test_replay_of_no_audit_is_an_error(policy: Path, tmp_path: Path) -> None:
+    result = claw("replay", tmp_path / "none", "--policy", policy)
+    assert (result.exit_code, "claw policy replay: " in result.stderr) == (1, True)
+
+
+def test_what_is_learnt_passes_its_own_fixtures(audit: Path, tmp_path: Path) -> None:
+    out, fixtures = tmp_path / "learnt.toml", tmp_path / "fixtures"
+    learnt = claw("learn", audit, "--out", out, "--fixtures", fixtures)
+    assert learnt.exit_code == 0
+    assert f"claw policy test --policy {out} --fixture-dir {fixtures}" in learnt.stderr
+    tested = claw("test", "--policy", out, "--fixture-dir", fixtures)
+    assert (tested.exit_code, "4 fixtures: 4 as expected" in tested.stdout) == (0, True)
+    replayed = json.loads(claw("replay", audit, "--policy", out, "--json").stdout)
+    assert replayed["changed"] == 0
+
+
+def test_learn_prints_the_policy_and_never_overwrites(audit: Path, tmp_path: Path) -> None:
+    printed = claw("learn", audit, "--server", "files")
+    assert 'tool = "filesystem_read"' in printed.stdout
+    out = tmp_path / "mine.toml"
+    out.write_text("precious")
+    assert claw("learn", audit, "--out", out).exit_code == 1
+    assert out.read_text() == "precious"
+    assert claw("learn", audit, "--server", "other").exit_code == 1

@@ -1,0 +1,37 @@
+"""Every attack of the selftest, through the real proxy to a real server: all are held."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from clawkit.guard.selftest import rows
+from clawkit.guard.selftest.bench import Options
+from clawkit.guard.selftest.registry import Attack, all_attacks
+from clawkit.guard.selftest.run import run
+from clawkit.guard.selftest.scratch import OURS, Scratch
+
+PATIENCE = 30
+WAITING = [attack for attack in all_attacks() if attack.name.startswith("server-hangs")]
+"""A server that does not want to end is given time: these mostly wait, so they wait together."""
+
+
+def failures(attacks: list[Attack], folder: Path) -> list[str]:
+    outcomes = run(attacks, Options(OURS, PATIENCE), Scratch(folder))
+    return [f"{o.attack}: {o.result}: {o.seen}" for o in outcomes if not o.held]
+
+
+@pytest.mark.parametrize("row", rows.ORDER, ids=lambda row: row[:30])
+def test_the_guard_withstands(row: str, tmp_path: Path) -> None:
+    attacks = [each for each in all_attacks() if each.row == row and each not in WAITING]
+    assert attacks
+    assert failures(attacks, tmp_path / "scratch") == []
+
+
+def test_a_server_that_hangs_does_not_outlive_the_guard(tmp_path: Path) -> None:
+    assert WAITING
+    with ThreadPoolExecutor(len(WAITING)) as pool:
+        found = pool.map(lambda each: failures([each], tmp_path / each.name), WAITING)
+    assert [failure for each in found for failure in each] == []
