@@ -31,7 +31,7 @@ def selftest(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- COMMAND…]",
+            metavar="-- COMMAND",
             help="The guard's command line; without, our own. {server} is replaced by the server's "
             "command line (or it is appended), {policy} by the policy file, {cwd} by the server's "
             "directory, {audit} by a directory for the log.",

@@ -34,7 +34,7 @@ from clawkit.guard.inspection import (
 from clawkit.guard.journal import Flight, Journal
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.prompts import Passage, Side
+from clawkit.guard.prompts import OURS, Passage, Side
 from clawkit.guard.strict import parse
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
@@ -100,13 +100,18 @@ class Conversation:
         self, side: Side, message: Message, line: bytes, policy: Policy, deliver: Deliver
     ) -> Passage:
         request_id = message["id"]
-        if request_id in self._flights[side] or self._asking.holds(side, request_id):
+        if self._is_taken(side, request_id):
             error = InvalidRequestError("Invalid request: this id is already in use")
             self.journal.dropped(side, message["method"], error.message, line)
             return _back(side, _failure(request_id, error))
         if side == "server":
             return self._server_request(message, line, policy, deliver)
         return self._client_request(message, line, policy, deliver)
+
+    def _is_taken(self, side: Side, request_id: RequestId) -> bool:
+        if side == "server" and isinstance(request_id, str) and request_id.startswith(OURS):
+            return True
+        return request_id in self._flights[side] or self._asking.holds(side, request_id)
 
     def _client_request(
         self, message: Message, line: bytes, policy: Policy, deliver: Deliver
@@ -174,6 +179,9 @@ class Conversation:
 
     def _answer(self, side: Side, message: Message, line: bytes, policy: Policy) -> Passage:
         request_id = message.get("id")
+        if request_id is not None and not jsonrpc.valid_id(request_id):
+            error = InvalidRequestError("an answer whose id is neither a string nor an integer")
+            return self._unreadable(side, line, error)
         if side == "client" and (passage := self._asking.answered(request_id, message)) is not None:
             return passage
         flight = (
@@ -216,6 +224,8 @@ class Conversation:
         if flight.call.method == "tools/list":
             # Pins are of what the server said, not of what is left of it.
             inspected = inspect_tools(inspected, self._warden, first_page=flight.first_page)
+            if inspected.refusal:
+                return inspected
         text = inspect_text(inspected.message, line, policy)
         inspected = Inspected(text.message, (*inspected.flags, *text.flags), text.refusal)
         if inspected.refusal:

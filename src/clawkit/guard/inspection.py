@@ -77,10 +77,11 @@ def _blocked(findings: Findings, policy: Policy) -> str:
 def inspect_tools(inspected: Inspected, warden: Warden, *, first_page: bool) -> Inspected:
     """A tools/list result without the tools that are quarantined."""
     result = as_object(inspected.message.get("result")) or {}
-    tools = result.get("tools")
-    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):  # pyright: ignore[reportUnknownVariableType]
+    if "tools" not in result:
         return inspected
-    listed = cast("list[dict[str, Any]]", tools)
+    listed = _objects(result["tools"])
+    if listed is None:
+        return Inspected(inspected.message, inspected.flags, "its list of tools cannot be read")
     sifted = warden.pins.sift(listed, first_page=first_page)
     flags = (
         *inspected.flags,
@@ -91,6 +92,12 @@ def inspect_tools(inspected: Inspected, warden: Warden, *, first_page: bool) -> 
         return Inspected(inspected.message, flags)
     result = {**result, "tools": sifted.kept}
     return Inspected({**inspected.message, "result": result}, flags)
+
+
+def _objects(value: object) -> list[dict[str, Any]] | None:
+    items = cast("list[object]", value) if isinstance(value, list) else [None]
+    found = [item for item in map(as_object, items) if item is not None]
+    return found if len(found) == len(items) else None
 
 
 def redacted(message: Message, patterns: tuple[re.Pattern[str], ...]) -> Message:
@@ -117,25 +124,32 @@ def _map_text(value: Any, change: Callable[[str], str]) -> Any:
 def inspect_questions(inspected: Inspected, part: str, warden: Warden, policy: Policy) -> Inspected:
     """The `inputRequests` of a result or a notice: each is a request of the server."""
     holder = as_object(inspected.message.get(part)) or {}
-    requests = as_object(holder.get("inputRequests"))
-    if not requests:
+    if "inputRequests" not in holder:
         return inspected
+    requests = as_object(holder["inputRequests"])
+    if requests is None or not all(map(_is_question, requests.values())):
+        return Inspected(inspected.message, inspected.flags, "its questions cannot be read")
     kept: dict[str, Any] = {}
     ask = None
-    for key, value in requests.items():
-        request = as_object(value) or {}
-        decision, call, params = judge_question(
-            str(request.get("method", "")), as_object(request.get("params")) or {}, warden, policy
-        )
+    for key, request in requests.items():
+        original = request.get("params", {})
+        decision, call, params = judge_question(request["method"], original, warden, policy)
         if decision.action == "deny":
             return Inspected(inspected.message, inspected.flags, decision.reason)
         if decision.action == "prompt" and decision.rule is not None:
             ask = (call, decision.rule)
-        kept[key] = {**request, "params": params} if params is not request.get("params") else value
+        kept[key] = request if params is original else {**request, "params": params}
     if any(kept[key] is not requests[key] for key in kept):
         changed = {**inspected.message, part: {**holder, "inputRequests": kept}}
         return Inspected(changed, (*inspected.flags, "injection:removed"), ask=ask)
     return Inspected(inspected.message, inspected.flags, ask=ask)
+
+
+def _is_question(value: object) -> bool:
+    request = as_object(value)
+    if request is None or not isinstance(request.get("method"), str):
+        return False
+    return as_object(request.get("params", {})) is not None
 
 
 def judge_question(

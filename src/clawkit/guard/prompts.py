@@ -23,6 +23,8 @@ from clawkit.wire.jsonrpc import Message, as_object
 Side = Literal["client", "server"]
 Answer = Literal["once", "session", "always", "deny", "timeout", "nobody"]
 
+OURS = "claw-"
+"""How the ids begin that only the guard gives."""
 APPROVAL = "claw-approval"
 """The name of our own question among a result's `inputRequests`."""
 
@@ -179,4 +181,4 @@ def shown(arguments: dict[str, Any]) -> str:
 
 
 def _token() -> str:
-    return f"claw-{os.urandom(16).hex()}"
+    return f"{OURS}{os.urandom(16).hex()}"

@@ -8,6 +8,7 @@ not exist are refused, besides everything that is not JSON-RPC.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn, cast
 
 import msgspec
@@ -18,6 +19,8 @@ from clawkit.wire.jsonrpc import Message
 
 _ENVELOPE = ("jsonrpc", "id", "method", "params", "result", "error")
 _PARAMETERS = ("name", "arguments", "uri", "_meta", "requestState", "inputResponses", "messages")
+_METHOD = re.compile(r"[!-.0-~]+(/[!-.0-~]+)*")
+_NAMES = ("name", "uri")
 _quick_decode = msgspec.json.Decoder().decode
 _quick_encode = msgspec.json.Encoder().encode
 _LOWER_ENVELOPE = frozenset(_ENVELOPE)
@@ -36,6 +39,8 @@ def parse(line: bytes, depth: int) -> Message:
         raise ParseError(f"Parse error: nested more than {depth} levels")
     message = jsonrpc.check(value)
     _refuse_other_spellings(message)
+    if "method" in message:
+        _refuse_odd_names(message)
     return message
 
 
@@ -106,6 +111,18 @@ def _containers(value: object) -> list[object]:
     else:
         inner = cast("list[object]", value) if isinstance(value, list) else ()
     return [item for item in inner if isinstance(item, (dict, list))]
+
+
+def _refuse_odd_names(message: Message) -> None:
+    """A call that is an answer too, and names that a server might trim before it looks them up."""
+    if "result" in message or "error" in message:
+        raise InvalidRequestError("Invalid request: both a call and an answer")
+    if _METHOD.fullmatch(message["method"]) is None:
+        raise InvalidRequestError(f"Invalid request: the method {json.dumps(message['method'])}")
+    params = message.get("params", {})
+    for key in _NAMES:
+        if isinstance(params.get(key, ""), str) and not params.get(key, "").isprintable():
+            raise InvalidRequestError(f'Invalid request: "{key}" has invisible characters')
 
 
 def _refuse_other_spellings(message: Message) -> None:

@@ -59,5 +59,8 @@ class Warden:
         return Binding(
             call=sha256(_canonical(call)).hexdigest(),
             policy=policy.digest,
-            pin=self.pins.digest(call.tool) if call.method == "tools/call" else "",
+            pin=self._pin(call.tool) if call.method == "tools/call" else "",
         )
+
+    def _pin(self, tool: str) -> str:
+        return self.pins.quarantined(tool) or self.pins.digest(tool)

@@ -1,0 +1,1 @@
+"""The attacks, by subject. Importing a file registers what is in it."""

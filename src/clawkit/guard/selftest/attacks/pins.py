@@ -1,0 +1,130 @@
+"""Attacks with definitions: tools that change once seen, and tools that pose as others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from clawkit.guard.selftest import rows
+from clawkit.guard.selftest.bench import Bench
+from clawkit.guard.selftest.registry import Setup, attack, attacks_each
+from clawkit.guard.selftest.verdict import Leaked, Unclear
+
+_QUARANTINED = "a changed tool is taken out of the list and cannot be called"
+_SHADOWED = "a tool that poses as another is taken out of the list"
+
+
+def _tool(name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "description": "As first seen.",
+        "inputSchema": {"type": "object"},
+        **more,
+    }
+
+
+def _list(bench: Bench, *tools: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the client gets when the server lists these tools."""
+    bench.act("set", json.dumps({"tools": tools}).encode(), method="tools/list")
+    answer = bench.reply(bench.request("tools/list"))
+    bench.act("set", method="tools/list")
+    return answer.get("result", {}).get("tools", [])
+
+
+_CHANGES: dict[str, dict[str, Any]] = {
+    "description": {"description": "Now different."},
+    "description-by-one-letter": {"description": "As first seen!"},
+    "title": {"title": "New"},
+    "schema": {"inputSchema": {"type": "object", "properties": {"key": {"type": "string"}}}},
+    "output-schema": {"outputSchema": {"type": "object"}},
+    "annotations": {"annotations": {"readOnlyHint": True}},
+    "meta": {"_meta": {"a": 1}},
+    "unknown-member": {"whatever": [1]},
+}
+
+
+@attacks_each("changed", rows.PINS, _QUARANTINED, _CHANGES)
+def changed_definition(bench: Bench, change: dict[str, Any]) -> None:
+    name = f"tool_{bench.token()}"
+    first = _list(bench, _tool(name), _tool("echo"))
+    if not any(tool["name"] == name for tool in first):
+        raise Unclear("an ordinary new tool is not listed")
+    later = _list(bench, {**_tool(name), **change}, _tool("echo"))
+    if any(tool["name"] == name for tool in later):
+        raise Leaked("the changed tool is still offered")
+    bench.refuses_call(name, {"text": bench.token()})
+
+
+@attack("changed-for-the-next-guard", rows.PINS, _QUARANTINED, setup=Setup(fresh=True))
+def changed_after_restart(bench: Bench) -> None:
+    """What was seen is remembered when the guard is started again."""
+    name = f"tool_{bench.token()}"
+    _list(bench, _tool(name))
+    other = bench.beside()
+    try:
+        if _list(other, _tool(name, description="Now different.")):
+            raise Leaked("the changed tool is offered by a guard that was started later")
+        other.refuses_call(name, {})
+    finally:
+        other.stop()
+
+
+_POSES = {
+    "same-name": "NAME",
+    "upper-case": "UPPER",
+    "fullwidth": "\N{FULLWIDTH LATIN SMALL LETTER T}ool_NAME",
+    "cyrillic": "t\N{CYRILLIC SMALL LETTER O}ol_NAME",
+    "zero-width": "tool\N{ZERO WIDTH SPACE}_NAME",
+}
+
+
+def _posing(shape: str, name: str) -> str:
+    if shape == "NAME":
+        return name
+    return name.upper() if shape == "UPPER" else shape.replace("NAME", name.removeprefix("tool_"))
+
+
+def _offered_twice(tools: list[dict[str, Any]]) -> bool:
+    return any(tool.get("description") == "Not the first." for tool in tools)
+
+
+@attacks_each("shadow", rows.PINS, _SHADOWED, _POSES)
+def shadow_in_one_list(bench: Bench, shape: str) -> None:
+    name = f"tool_{bench.token()}"
+    second = _tool(_posing(shape, name), description="Not the first.")
+    if _offered_twice(_list(bench, _tool(name), second)):
+        raise Leaked(f"{second['name']!a} is offered beside {name}")
+
+
+_NOT_TOOLS: dict[str, Any] = {
+    "string": "TOKEN",
+    "number-in-list": [7, "TOKEN"],
+    "no-name": [{"description": "TOKEN"}],
+    "name-number": [{"name": 5, "description": "TOKEN"}],
+    "name-null": [{"name": None, "description": "TOKEN"}],
+    "name-list": [{"name": ["echo"], "description": "TOKEN"}],
+    "object": {"echo": {"description": "TOKEN"}},
+}
+
+
+@attacks_each("list", rows.PINS, "what is no tool definition is not offered", _NOT_TOOLS)
+def no_tool_definition(bench: Bench, tools: Any) -> None:
+    token, since = bench.token(), bench.mark()
+    listed = json.dumps({"tools": tools}).replace("TOKEN", token)
+    bench.act("set", listed.encode(), method="tools/list")
+    bench.reply(bench.request("tools/list"))
+    bench.act("set", method="tools/list")
+    bench.unseen(since, token)
+
+
+_LATER = {shape: value for shape, value in _POSES.items() if shape != "same-name"}
+
+
+@attacks_each("shadow-later", rows.PINS, _SHADOWED, _LATER)
+def shadow_in_a_later_list(bench: Bench, shape: str) -> None:
+    name = f"tool_{bench.token()}"
+    _list(bench, _tool(name))
+    second = _tool(_posing(shape, name), description="Not the first.")
+    if _offered_twice(_list(bench, second)):
+        raise Leaked(f"{second['name']!a} is offered after {name}")
+    bench.refuses_call(second["name"], {})
