@@ -169,13 +169,15 @@ def test_approvals_are_in_the_log(tmp_path: Path, home: Path) -> None:
     assert [r["of"] for r in found] == asked
 
 
-def modern(guard: Guarded, number: int, **params: Any) -> dict[str, Any]:
+def modern(
+    guard: Guarded, number: int, method: str = "tools/call", **params: Any
+) -> dict[str, Any]:
     meta = {
         f"{META}protocolVersion": "2026-07-28",
         f"{META}clientInfo": CLIENT,
         f"{META}clientCapabilities": ELICITS,
     }
-    return guard.call("tools/call", {**params, "_meta": meta}, number)
+    return guard.call(method, {**params, "_meta": meta}, number)
 
 
 def approve(result: dict[str, Any], decision: str = "allow once") -> dict[str, Any]:

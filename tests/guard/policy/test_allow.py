@@ -53,6 +53,8 @@ def test_a_path_inside_is_allowed(path: str, paths: Paths) -> None:
         "/home/user/project/\uff0e\uff0e/secret",
         "/home/user/project/..\u2215secret",
         "/home/user/project/\u2025/secret",
+        "//./home/user/secret",
+        "\\\\.\\project\\a",
         "/home/user/project/a\0",
         "/home/user/project/a\0/../../secret",
         "/home/user/project/a\n",

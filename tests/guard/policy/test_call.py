@@ -69,7 +69,7 @@ def test_what_servers_could_read_differently_is_invalid(
         ("server/discover", False),
         ("tools/list", False),
         ("resources/templates/list", False),
-        ("roots/list", False),
+        ("roots/list", True),
         ("notifications/message", False),
         ("tools/call", True),
         ("completion/complete", True),

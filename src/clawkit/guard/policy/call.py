@@ -20,7 +20,6 @@ _UNJUDGED = frozenset(
         "resources/list",
         "resources/templates/list",
         "prompts/list",
-        "roots/list",
         "tasks/list",
     }
 )

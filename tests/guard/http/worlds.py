@@ -1,0 +1,177 @@
+"""What stands on either side of a guard over HTTP: a server by script, and the guard's process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from clawkit.wire.http.serving import _listen as listen
+from tests.guard.approving import until
+from tests.guard.guarding import ALLOW_ALL, claw
+from tests.processes import PATIENCE, ROOT
+
+_METHODS = ["GET", "POST", "DELETE"]
+Handler = Callable[[Request, Any], Awaitable[Response]]
+
+
+class Heard:
+    """One request that reached the server."""
+
+    def __init__(self, request: Request, body: bytes) -> None:
+        self.method = request.method
+        self.path = request.url.path
+        self.query = request.url.query
+        self.headers = dict(request.headers)
+        self.body = body
+
+    @property
+    def message(self) -> Any:
+        return json.loads(self.body)
+
+
+class Script:
+    """A server that does what a test says, and remembers what it heard."""
+
+    def __init__(self, handler: Handler) -> None:
+        self.handler = handler
+        self.heard: list[Heard] = []
+        self.left = 0
+        """How many streams ended because the other side went away."""
+        self._serving = ExitStack()
+        self.origin = self.address = ""
+
+    async def _answer(self, request: Request) -> Response:
+        body = await request.body()
+        heard = Heard(request, body)
+        self.heard.append(heard)
+        return await self.handler(request, json.loads(body) if body else None)
+
+    def messages(self, method: str | None = None) -> list[Any]:
+        """The messages that were posted, or those of one method."""
+        found = [heard.message for heard in self.heard if heard.method == "POST"]
+        return [m for m in found if method is None or m.get("method") == method]
+
+    def stream(self, *events: bytes, ends: bool = True, **headers: str) -> Response:
+        """A stream of these events; one that does not end goes on with comments."""
+
+        async def body() -> AsyncGenerator[bytes]:
+            try:
+                for event in events:
+                    yield event
+                while not ends:
+                    await asyncio.sleep(0.02)
+                    yield b": still here\n\n"
+            except asyncio.CancelledError:
+                self.left += 1
+                raise
+
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        return StreamingResponse(body(), media_type="text/event-stream", headers=fields)
+
+    def __enter__(self) -> Script:
+        app = Starlette(routes=[Route("/{path:path}", self._answer, methods=_METHODS)])
+        self.origin = self._serving.enter_context(served(app))
+        self.address = f"{self.origin}/mcp"
+        return self
+
+    def stop(self) -> None:
+        self._serving.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def event(message: Any, **fields: str) -> bytes:
+    lines = [f"{name}: {value}" for name, value in fields.items()]
+    return "\n".join([*lines, f"data: {json.dumps(message)}", "", ""]).encode()
+
+
+def result(message: Any, value: Any = None, **headers: str) -> Response:
+    """The answer to a request, as one document."""
+    reply = {"jsonrpc": "2.0", "id": message["id"], "result": {} if value is None else value}
+    fields = {name.replace("_", "-"): text for name, text in headers.items()}
+    return JSONResponse(reply, headers=fields)
+
+
+async def obliging(request: Request, message: Any) -> Response:
+    """Answers every request with what it was asked."""
+    if request.method != "POST":
+        return Response(status_code=405, headers={"allow": "POST"})
+    if "method" not in message or "id" not in message:
+        return Response(status_code=202)
+    return result(message, {"asked": message["method"]})
+
+
+@contextmanager
+def served(app: Any) -> Generator[str]:
+    """An ASGI app on a free port; gives its origin."""
+    listening = listen("127.0.0.1", 0)
+    config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        until(lambda: server.started)
+        yield "http://{}:{}".format(*listening.getsockname())
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+        listening.close()
+
+
+@contextmanager
+def reverse_proxy(
+    url: str, folder: Path, policy: str = ALLOW_ALL, *options: str, **env: str
+) -> Generator[str]:
+    """`claw proxy --listen` in front of an address; gives its own."""
+    with proxy_process(url, folder, policy, *options, **env) as (process, address):
+        yield address
+        assert process.poll() is None, "the proxy ended"
+
+
+@contextmanager
+def proxy_process(
+    url: str, folder: Path, policy: str = ALLOW_ALL, *options: str, **env: str
+) -> Generator[tuple[subprocess.Popen[str], str]]:
+    file = folder / "policy.toml"
+    file.write_text(policy)
+    command = claw("proxy", "--listen", "0", "--url", url, "--policy", str(file), *options)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, cwd=ROOT, text=True, env={**os.environ, **env}
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    drain = threading.Thread(target=process.stderr.read, daemon=True)
+    drain.start()
+    try:
+        assert " is at http://" in line, line + process.stderr.read()
+        yield process, line.split(" is at ")[1].strip()
+    finally:
+        process.terminate()
+        try:
+            process.wait(PATIENCE)
+        finally:
+            process.kill()
+            process.wait(PATIENCE)
+            drain.join()
+            process.stderr.close()
+
+
+def remote_command(url: str, folder: Path, policy: str = ALLOW_ALL, *options: str) -> list[str]:
+    """`claw proxy --url` as a client starts it."""
+    file = folder / "policy.toml"
+    file.write_text(policy)
+    return list(claw("proxy", "--url", url, "--policy", str(file), *options))

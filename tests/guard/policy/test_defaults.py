@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawkit.errors import PolicyError
+from clawkit.guard.policy.defaults import DEFAULT_POLICY, write_default_policy
+from clawkit.guard.policy.policy import Paths, PolicyFile
+from clawkit.guard.policy.rules import read_policy
+from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, action, on_method
+
+DEFAULT = read_policy(DEFAULT_POLICY, "policy.toml")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "/home/user/.ssh/id_rsa",
+        "~/.ssh",
+        ".ssh/config",
+        "cat ~/.ssh/id_rsa",
+        "/home/user/.aws/credentials",
+        ".env",
+        "/srv/app/.env",
+        "/srv/app/.env.production",
+        "server.pem",
+        "/backup/id_ed25519",
+        "file:///etc/passwd",
+        "/etc",
+        "cat /etc/shadow",
+        "/proc/self/environ",
+        "/private/../etc/hosts",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://0xa9fea9fe/latest",
+        "http://metadata.google.internal/x",
+        "C:\\Windows\\System32\\config\\SAM",
+        "/home/user/.config/clawai/policy.toml",
+        "/var/run/docker.sock",
+    ],
+)
+@pytest.mark.parametrize("paths", [TEXT_ONLY, IN_PROJECT], ids=["text", "project"])
+def test_secrets_and_system_files_are_denied_in_any_argument(value: str, paths: Paths) -> None:
+    for arguments in ({"path": value}, {"a": {"b": [value]}}, {"x": 1, "command": value}):
+        assert action(DEFAULT, arguments, tool="anything", paths=paths) == "deny"
+    assert on_method(DEFAULT, "resources/read", uri=value) == "deny"
+    assert on_method(DEFAULT, "completion/complete", argument={"value": value}) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("shell_execute", {"command": "ls"}),
+        ("run_code", {}),
+        ("mcp_Bash", {}),
+        ("read_file", {"path": "/home/user/project/a.txt"}),
+        ("anything", {"environment": "x", "text": "etc. and so on"}),
+    ],
+)
+def test_everything_else_is_asked_about(tool: str, arguments: dict[str, Any]) -> None:
+    assert action(DEFAULT, arguments, tool=tool, paths=IN_PROJECT) == "prompt"
+
+
+def test_what_servers_ask_of_the_model_is_asked_about() -> None:
+    assert on_method(DEFAULT, "sampling/createMessage", messages=[]) == "prompt"
+    assert on_method(DEFAULT, "prompts/get", name="x") == "prompt"
+
+
+def test_every_rule_says_why() -> None:
+    assert all(rule.description for rule in DEFAULT.rules)
+
+
+def test_the_example_in_it_is_a_rule() -> None:
+    lines = [line.removeprefix("#   ") for line in DEFAULT_POLICY.splitlines()]
+    start = lines.index("[[rule]]", lines.index("# Allow what you trust here, for example:"))
+    example = "\n".join(lines[start : start + 4])
+    assert tomllib.loads(example)["rule"][0]["args"] == {"path": "~/projects/**"}
+    assert read_policy(example, "p").rules[0].action == "allow"
+
+
+def test_it_is_written_once_and_for_its_owner_only(tmp_path: Path) -> None:
+    file = tmp_path / "a" / "b" / "policy.toml"
+    assert write_default_policy(file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert len(PolicyFile(file).current().rules) == len(DEFAULT.rules)
+    file.write_text("# mine")
+    assert not write_default_policy(file)
+    assert file.read_text() == "# mine"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PolicyError, match="file"):
+        write_default_policy(tmp_path / "file" / "policy.toml")
+    with pytest.raises(PolicyError, match="file"):
+        write_default_policy(tmp_path / "file" / "deeper" / "policy.toml")

@@ -1,0 +1,163 @@
+"""Secrets by their formats. All of these are made up, and put together from parts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import time
+import uuid
+
+import pytest
+
+from clawkit.guard.scan import ScanOptions, clean, redact_secrets, suspicious
+
+DASHES = "-" * 5
+MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0fG3iJ6lO9r"
+
+
+def _pem(label: str, body: str) -> str:
+    return f"{DASHES}BEGIN {label}{DASHES}{body}{DASHES}END {label}{DASHES}"
+
+
+SECRETS = {
+    "github": ("gh" + "p_" + MIXED[:36], "github-token"),
+    "github-app": ("gh" + "s_" + MIXED[:36], "github-token"),
+    "github-fine": ("github" + "_pat_" + MIXED[:22] + "_" + MIXED + MIXED[:19], "github-token"),
+    "gitlab": ("gl" + "pat-" + "a-B_3" * 4, "gitlab-token"),
+    "slack": ("xo" + "xb-123456789012-1234567890123-" + MIXED[:24], "slack-token"),
+    "slack-app": ("xa" + "pp-1-A0123456789-1234567890-" + "0af" * 20, "slack-token"),
+    "stripe": ("sk" + "_live_" + MIXED[:24], "stripe-key"),
+    "stripe-restricted": ("rk" + "_test_" + MIXED[:24], "stripe-key"),
+    "google": ("AI" + "za" + MIXED[:35], "google-api-key"),
+    "openai": ("sk" + "-proj-" + MIXED + "_-" + MIXED, "openai-key"),
+    "openai-old": ("sk" + "-" + MIXED + MIXED[:8], "openai-key"),
+    "anthropic": ("sk" + "-ant-api03-" + MIXED + "-" + MIXED, "anthropic-key"),
+    "openrouter": ("sk" + "-or-v1-" + "0af1" * 16, "openrouter-key"),
+    "npm": ("np" + "m_" + MIXED[:36], "npm-token"),
+    "pypi": ("py" + "pi-AgE" + MIXED * 3, "pypi-token"),
+    "huggingface": ("h" + "f_" + MIXED[:34], "huggingface-token"),
+    "jwt": ("eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0." + MIXED, "jwt"),
+    "aws-id": ("AK" + "IA" + "Q3EXAMPLE7ABCDEF", "aws-access-key"),
+    "being": ("br" + "t_" + "x" * 16, "being-token"),
+    "being-oauth": ("bt" + "o_" + "a-B_" * 8, "being-token"),
+    "pem": (_pem("RSA PRIVATE KEY", "\n" + (MIXED + MIXED[:24] + "\n") * 4), "private-key"),
+    "pem-encrypted": (
+        _pem("RSA PRIVATE KEY", f"\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F\n\n{MIXED}\n"),
+        "private-key",
+    ),
+    "pem-in-a-string": (_pem("PRIVATE KEY", f"\\n{MIXED}\\n"), "private-key"),
+    "pem-cut-off": (f"{DASHES}BEGIN PRIVATE KEY{DASHES}\n{MIXED}\n{MIXED}", "private-key"),
+    "pgp": (_pem("PGP PRIVATE KEY BLOCK", f"\n\n{MIXED}\n{MIXED}\n=aB3d\n"), "private-key"),
+}
+AWS_SECRET = "wJ4lrXUtnFE/K7MDENG/bPxRfiCYEXAMPLEKEY+9"
+PARTS = {
+    "database": ("postgres://app:", "s3cr!t%20x", "@db.example:5432/main", "url-password"),
+    "database-without-a-user": ("redis://:", "hunter2", "@localhost", "url-password"),
+    "header": ("Authorization: Bearer ", MIXED, "\nAccept: */*", "authorization"),
+    "header-basic": ("-H 'authorization: basic ", "dXNlcjpwYXNzd29yZA==", "'", "authorization"),
+    "header-in-capitals": ("AUTHORIZATION: BEARER ", MIXED, "", "authorization"),
+    "azure": ("AccountName=x;AccountKey=", MIXED * 2 + "abcdef==", ";Suffix", "azure-storage-key"),
+    "aws-setting": ("aws_secret_access_key = ", AWS_SECRET, "\n", "aws-secret-key"),
+    "aws-variable": ("export AWS_SECRET_ACCESS_KEY='", AWS_SECRET, "'", "aws-secret-key"),
+    "aws-json": ('{"SecretAccessKey": "', AWS_SECRET, '"}', "aws-secret-key"),
+}
+
+
+@pytest.mark.parametrize(("secret", "kind"), SECRETS.values(), ids=SECRETS)
+@pytest.mark.parametrize("around", ["{}", "key={}", "see '{}', please", "a\n{}\nb", "{}, {}"])
+def test_a_secret_is_replaced_by_its_kind(secret: str, kind: str, around: str) -> None:
+    text = around.replace("{}", secret)
+    assert redact_secrets(text) == (around.replace("{}", f"[redacted: {kind}]"), (kind,))
+    assert suspicious(json.dumps(text))
+
+
+@pytest.mark.parametrize(("before", "secret", "after", "kind"), PARTS.values(), ids=PARTS)
+def test_only_the_secret_part_is_replaced(before: str, secret: str, after: str, kind: str) -> None:
+    text = before + secret + after
+    redacted = f"{before}[redacted: {kind}]{after}"
+    assert redact_secrets(text) == (redacted, (kind,))
+    assert redact_secrets(redacted) == (redacted, ())
+    assert suspicious(json.dumps(text))
+    assert suspicious(json.dumps(text).replace("/", "\\/"))
+
+
+def test_the_secret_next_to_an_access_key_id_goes_with_it() -> None:
+    text = f"{SECRETS['aws-id'][0]}\n{AWS_SECRET}\n"
+    assert redact_secrets(text)[0] == "[redacted: aws-access-key]\n[redacted: aws-secret-key]\n"
+
+
+@pytest.mark.parametrize(
+    ("members", "kind"),
+    [
+        ({"SecretAccessKey": AWS_SECRET}, "aws-secret-key"),
+        ({"headers": {"Authorization": f"Bearer {MIXED}"}}, "authorization"),
+        ({"proxy-authorization": "Basic dXNlcjpwYXNzd29yZA=="}, "authorization"),
+    ],
+)
+def test_a_name_can_make_a_value_a_secret(members: dict[str, object], kind: str) -> None:
+    cleaned, findings = clean(members, ScanOptions())
+    assert findings.secrets == (kind,)
+    assert suspicious(json.dumps(members))
+    assert f"[redacted: {kind}]" in json.dumps(cleaned)
+    assert clean(cleaned, ScanOptions()) == (cleaned, clean({}, ScanOptions())[1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the task-management-and-planning-of-the-day",
+        "https://example.com/path?q=a:b@c",
+        "postgres://user:${DB_PASSWORD}@host/db and postgres://user:<password>@host",
+        "git@github.com:owner/repository.git",
+        "mail someone@example.com: it's at 10:30",
+        "commit 0123456789abcdef0123456789abcdef01234567",
+        "sk-learn, sk-0, xoxo-hugs-and-kisses-for-everyone-here",
+        "-----BEGIN CERTIFICATE-----\n" + MIXED + "\n-----END CERTIFICATE-----",
+        f"a file starts with {DASHES}BEGIN PRIVATE KEY{DASHES} and then comes base64",
+        "gh" + "p_short and npm_config_registry and stripe_live_mode",
+        "Authorization: see the chapter on bearer tokens",
+        "eyJhbGciOiJIUzI1NiJ9 is how a header begins",
+        "max_tokens_per_minute_for_each_organization",
+    ],
+)
+def test_ordinary_text_holds_no_secret(text: str) -> None:
+    assert redact_secrets(text) == (text, ())
+
+
+def test_random_data_is_no_secret() -> None:
+    chance = random.Random(4)
+    for _ in range(40):
+        image = base64.b64encode(chance.randbytes(30_000)).decode()
+        address = base64.urlsafe_b64encode(chance.randbytes(3_000)).decode()
+        hashes = " ".join(chance.randbytes(20).hex() for _ in range(100))
+        ids = " ".join(str(uuid.UUID(bytes=chance.randbytes(16))) for _ in range(100))
+        for text in (image, address, hashes, ids, f"sha512-{image[:86]}=="):
+            assert redact_secrets(text) == (text, ())
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "eyJ",
+        "eyJaaaaaaaa.",
+        "sk-",
+        "-----BEGIN ",
+        f"{DASHES}BEGIN PRIVATE KEY{DASHES}a",
+        "://a:b",
+        "://",
+        "AK" + "IA",
+        "AKIAAAAAAAAAAAAAAAAA ",
+        "Authorization: ",
+        "secret_access_key=",
+        "gh" + "p_",
+        "xo" + "xb-",
+        "x",
+    ],
+)
+def test_time_is_linear_whatever_is_repeated(piece: str) -> None:
+    text = piece * (400_000 // len(piece))
+    start = time.thread_time()
+    redact_secrets(text)
+    suspicious(text)
+    assert time.thread_time() - start < 3
