@@ -1,0 +1,24 @@
+"""What hides in text: characters nobody sees, secrets, and orders meant for the model."""
+
+from __future__ import annotations
+
+from clawkit.guard.scan.arguments import redact_arguments
+from clawkit.guard.scan.cleaning import clean, suspicious
+from clawkit.guard.scan.elicitation import asks_for_secret
+from clawkit.guard.scan.hidden import visible
+from clawkit.guard.scan.injections import find_injections, remove_injections
+from clawkit.guard.scan.options import Findings, ScanOptions
+from clawkit.guard.scan.secrets import redact_secrets
+
+__all__ = [
+    "Findings",
+    "ScanOptions",
+    "asks_for_secret",
+    "clean",
+    "find_injections",
+    "redact_arguments",
+    "redact_secrets",
+    "remove_injections",
+    "suspicious",
+    "visible",
+]

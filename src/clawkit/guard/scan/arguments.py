@@ -1,0 +1,90 @@
+"""The arguments of a call as the audit keeps them: without secrets, and not too long."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any, cast
+
+from clawkit.guard.scan.secrets import redact_secrets
+
+_LONG = 512
+_START = 256
+_DEPTH = 6
+_TOTAL = 4096
+_SECRET_NAME = re.compile(
+    r"pass(?:wor[dt]|wd|phrase|code)|secret|token|api_?key|apikey|private_?key|access_?key|_key$"
+    r"|credential|authorization|cookie|bearer|^(?:pwd|pin|otp|cvv|cvc|ssn|auth)$"
+)
+_HARMLESS_NAME = re.compile(r"tokens$|(?:max|num|count|limit)_?token|token_?(?:count|limit|type)")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def redact_arguments(value: Any) -> Any:
+    """A JSON value for the log: secrets replaced, long text cut, about 4 KB in all."""
+    return _Redaction().shorten(value, _DEPTH)
+
+
+def names_secret(name: str) -> bool:
+    """Whether a member with this name holds a secret, whatever it looks like."""
+    if len(name) > _LONG:
+        return False
+    snake = _CAMEL.sub("_", name).lower().replace("-", "_").replace(" ", "_")
+    return _SECRET_NAME.search(snake) is not None and _HARMLESS_NAME.search(snake) is None
+
+
+class _Redaction:
+    """One walk, with what is left of the size that the whole may have."""
+
+    def __init__(self) -> None:
+        self._left = _TOTAL
+
+    def shorten(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, dict):
+            return self._object(cast("dict[str, Any]", value), depth)
+        if isinstance(value, list):
+            return self._list(cast("list[Any]", value), depth)
+        if isinstance(value, int) and abs(value) >= 1 << 64:
+            return self._text(f"{value:x}"[:_START] + "…")
+        self._left -= 8
+        return value
+
+    def _object(self, members: dict[str, Any], depth: int) -> Any:
+        if not depth:
+            return f"…({len(members)} members)"
+        kept: dict[str, Any] = {}
+        for key, value in members.items():
+            if self._left <= 0:
+                kept["…"] = f"{len(members) - len(kept)} more members"
+                break
+            name = self._text(key)
+            kept[name] = "[redacted]" if _is_secret(key, value) else self.shorten(value, depth - 1)
+        return kept
+
+    def _list(self, items: list[Any], depth: int) -> Any:
+        if not depth:
+            return f"…({len(items)} items)"
+        kept: list[Any] = []
+        for item in items:
+            if self._left <= 0:
+                kept.append(f"…({len(items) - len(kept)} more items)")
+                break
+            kept.append(self.shorten(item, depth - 1))
+        return kept
+
+    def _text(self, text: str) -> str:
+        if len(text) <= _LONG:
+            short = redact_secrets(text)[0]
+        else:
+            # A secret that begins before the cut must be whole to be known.
+            start = redact_secrets(text[: 2 * _LONG])[0][:_START]
+            digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+            short = f"{start}…({len(text)} characters, sha256 {digest})"
+        self._left -= len(short) + 4
+        return short
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    return value not in (None, "", True, False) and names_secret(key)

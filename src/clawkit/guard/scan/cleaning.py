@@ -1,0 +1,100 @@
+"""A message looked through as a whole: every string in it, and the names of its members."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from clawkit.guard.scan.anchors import holds
+from clawkit.guard.scan.hidden import strip_hidden
+from clawkit.guard.scan.injections import find_injections, may_hold_injection
+from clawkit.guard.scan.options import Findings, ScanOptions
+from clawkit.guard.scan.secrets import may_hold_secret, redact_named, redact_secrets
+
+# The escapes of JSON that can stand for a hidden character, or hide a letter of a word.
+_ESCAPE = re.compile(r"\\[ubf]")
+
+
+def suspicious(text: str) -> bool:
+    """Whether `clean` could find something in this line of JSON: never False when it would."""
+    if not text.isascii() or "\x7f" in text:
+        return True
+    return holds(text, "\\", _ESCAPE) or may_hold_secret(text) or may_hold_injection(text)
+
+
+def clean(value: Any, options: ScanOptions) -> tuple[Any, Findings]:
+    """A JSON value without what the options take out of it: the same object if that is nothing."""
+    cleaner = _Cleaner(options)
+    cleaned = cleaner.clean(value)
+    return cleaned, cleaner.findings()
+
+
+class _Cleaner:
+    """One walk through a value, and what it has found so far."""
+
+    def __init__(self, options: ScanOptions) -> None:
+        self._options = options
+        self._hidden = 0
+        self._secrets: dict[str, None] = {}
+        self._injections: dict[str, None] = {}
+
+    def findings(self) -> Findings:
+        return Findings(self._hidden, tuple(self._secrets), tuple(self._injections))
+
+    def clean(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._clean_text(value)
+        if isinstance(value, dict):
+            return self._clean_object(cast("dict[str, Any]", value))
+        if isinstance(value, list):
+            return self._clean_list(cast("list[Any]", value))
+        return value
+
+    def _clean_list(self, items: list[Any]) -> list[Any]:
+        cleaned = [self.clean(item) for item in items]
+        return items if all(map(_same, cleaned, items)) else cleaned
+
+    def _clean_object(self, members: dict[str, Any]) -> dict[str, Any]:
+        cleaned: dict[str, Any] = {}
+        for key, value in members.items():
+            name = _free_name(self._clean_text(key), key, members, cleaned)
+            cleaned[name] = self._clean_member(name, value)
+        same = all(map(_same, cleaned, members)) and all(
+            map(_same, cleaned.values(), members.values())
+        )
+        return members if same else cleaned
+
+    def _clean_member(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and self._options.secrets != "off":
+            redacted, kind = redact_named(name, value)
+            if kind:
+                self._secrets[kind] = None
+                value = redacted if self._options.secrets == "redact" else value
+        return self.clean(value)
+
+    def _clean_text(self, text: str) -> str:
+        plain, hidden = strip_hidden(text) if self._options.hidden != "off" else (text, 0)
+        self._hidden += hidden
+        result = plain if self._options.hidden == "strip" else text
+        if self._options.injection != "off":
+            self._injections.update(dict.fromkeys(find_injections(text)))
+        if self._options.secrets == "off":
+            return result
+        redacted, kinds = redact_secrets(plain)
+        self._secrets.update(dict.fromkeys(kinds))
+        return redacted if kinds and self._options.secrets == "redact" else result
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _free_name(name: str, key: str, members: dict[str, Any], taken: dict[str, Any]) -> str:
+    """A cleaned name must not take the place of another member: it is numbered then."""
+    if name is key:
+        return name
+    number, free = 2, name
+    while free in members or free in taken:
+        free = f"{name}_{number}"
+        number += 1
+    return free

@@ -1,0 +1,147 @@
+"""The formats of secrets, as those who issue them describe them. Made when first needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+Format = tuple[str, Callable[[str], tuple[str, int]]]
+"""The kind of a secret, and what redacts each of them in a text and counts them."""
+
+WORD = r"[A-Za-z0-9]"
+DASHED = r"[A-Za-z0-9_-]"
+BASE64 = r"[A-Za-z0-9+/]"
+_ASSIGNED = r"[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}[\"'\\]{0,4}"
+_PEM = r"(?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+_AWS_ID = r"[0-9A-Z]{16}(?![A-Za-z0-9])"
+_AWS_SECRET = rf"({BASE64}{{40}})(?![\w+/=])"
+_CREDENTIALS = r"(?i:bearer|basic|token)\s{1,8}([\w.~+/-]{12,4000}={0,2})"
+
+
+def _token(kind: str, prefix: str, rest: str, inner: str = "A-Za-z0-9") -> Format:
+    """A secret with a fixed start that no inner character of a word precedes.
+
+    The start comes first in the pattern, because that is what makes the search fast.
+    """
+    start = re.escape(prefix)
+    pattern = re.compile(f"{start}(?<![{inner}]{start})(?:{rest})")
+    return kind, lambda text: pattern.subn(f"[redacted: {kind}]", text)
+
+
+def _part(kind: str, pattern: str, is_secret: Callable[[str], bool]) -> Format:
+    """A secret in a place: the group of the pattern."""
+    compiled = re.compile(pattern)
+
+    def redact(text: str) -> tuple[str, int]:
+        count = 0
+
+        def replace(found: re.Match[str]) -> str:
+            nonlocal count
+            if not is_secret(found[1]):
+                return found[0]
+            count += 1
+            before, after = found.start(1) - found.start(), found.end(1) - found.start()
+            return f"{found[0][:before]}[redacted: {kind}]{found[0][after:]}"
+
+        return compiled.sub(replace, text), count
+
+    return kind, redact
+
+
+def _is_mixed(value: str) -> bool:
+    """Not a hash: those have letters of one case only."""
+    return value.lower() != value != value.upper() and not value.isalpha()
+
+
+def _is_password(value: str) -> bool:
+    """Not a place where one would be filled in."""
+    return value[0] not in "${<%[*" and set(value) != {"x"}
+
+
+def _any(_value: str) -> bool:
+    return True
+
+
+@cache
+def with_underscore() -> tuple[Format, ...]:
+    return (
+        *(_token("github-token", f"gh{c}_", WORD + r"{36,255}(?![A-Za-z0-9])") for c in "pousr"),
+        _token("github-token", "github_pat_", r"[A-Za-z0-9]{20}[A-Za-z0-9_]{20,255}"),
+        *(
+            _token("stripe-key", f"{kind}_{mode}_", WORD + r"{16,255}")
+            for kind in ("sk", "rk")
+            for mode in ("live", "test")
+        ),
+        _token("npm-token", "npm_", WORD + r"{36}(?![A-Za-z0-9])"),
+        _token("huggingface-token", "hf_", WORD + r"{34}(?![A-Za-z0-9])"),
+        _token("being-token", "brt_", DASHED + r"{16,255}"),
+        _token("being-token", "bto_", DASHED + r"{16,255}"),
+        _part("aws-secret-key", f"ecret_access_key{_ASSIGNED}{_AWS_SECRET}", _is_mixed),
+    )
+
+
+@cache
+def with_dash() -> tuple[Format, ...]:
+    body = r"(?:[^-]|-(?!-)){40,20000}"
+    end = r"(?:\s|\\[nr])"
+    cut_off = (
+        rf"{end}{{0,9}}{BASE64}{{40,20000}}={{0,2}}(?:{end}{{1,4}}{BASE64}{{16,20000}}={{0,2}})*"
+    )
+    return (
+        _token("private-key", "-----BEGIN ", f"{_PEM}{body}-----END {_PEM}", "-"),
+        _token("private-key", "-----BEGIN ", f"{_PEM}{cut_off}", "-"),
+        *(
+            _token("gitlab-token", f"gl{kind}-", DASHED + r"{20,255}")
+            for kind in ("pat", "dt", "rt", "ptt", "cbt")
+        ),
+        *(
+            _token("slack-token", f"xox{c}-", r"(?=[A-Za-z-]{0,32}\d)[A-Za-z0-9-]{20,255}")
+            for c in "abeprs"
+        ),
+        _token("slack-token", "xapp-", r"\d-[A-Za-z0-9-]{20,255}"),
+        _token("anthropic-key", "sk-ant-", r"[a-z0-9]{3,12}-[A-Za-z0-9_-]{20,255}"),
+        *(
+            _token("openai-key", f"sk-{kind}-", DASHED + r"{20,255}")
+            for kind in ("proj", "svcacct", "admin", "None")
+        ),
+        _token("openrouter-key", "sk-or-v1-", r"[0-9a-f]{64}"),
+        _token("openai-key", "sk-", WORD + r"{40,255}(?![A-Za-z0-9])"),
+        _token("pypi-token", "pypi-AgE", DASHED + r"{50,512}"),
+    )
+
+
+@cache
+def with_capital_a() -> tuple[Format, ...]:
+    next_to_id = rf"{_AWS_ID}[\s\S]{{1,160}}?(?<![\w+/]){_AWS_SECRET}"
+    return (
+        # The secret first, while the id next to it is there to be seen.
+        _part("aws-secret-key", f"AKIA{next_to_id}", _is_mixed),
+        _part("aws-secret-key", f"ASIA{next_to_id}", _is_mixed),
+        _token("aws-access-key", "AKIA", _AWS_ID),
+        _token("aws-access-key", "ASIA", _AWS_ID),
+        _part("aws-secret-key", f"ecretAccessKey{_ASSIGNED}{_AWS_SECRET}", _is_mixed),
+        _part("aws-secret-key", f"ECRET_ACCESS_KEY{_ASSIGNED}{_AWS_SECRET}", _is_mixed),
+        _token("google-api-key", "AIza", r"[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+        _part("azure-storage-key", rf"AccountKey=({BASE64}{{60,100}}={{0,2}})", _any),
+    )
+
+
+@cache
+def with_capital_j() -> tuple[Format, ...]:
+    claims = r"[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,32000}\.[A-Za-z0-9_-]{16,2000}"
+    return (_token("jwt", "eyJ", claims, "A-Za-z0-9_-"),)
+
+
+@cache
+def with_at_sign() -> tuple[Format, ...]:
+    address = r"://[^\s:@/?#\"'\\]{0,128}:([^\s@/\"'\\]{1,256})@"
+    return (_part("url-password", address, _is_password),)
+
+
+@cache
+def with_authorization() -> tuple[Format, ...]:
+    return (
+        _part("authorization", f"uthorization{_ASSIGNED}{_CREDENTIALS}", _any),
+        _part("authorization", f"UTHORIZATION{_ASSIGNED}{_CREDENTIALS}", _any),
+    )
