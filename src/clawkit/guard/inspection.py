@@ -14,6 +14,7 @@ from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.scan import (
     Findings,
+    ScanOptions,
     asks_for_secret,
     clean,
     find_injections,
@@ -25,6 +26,7 @@ from clawkit.wire.jsonrpc import Message, as_object
 
 _QUESTIONS = ("sampling/createMessage", "elicitation/create")
 _PARTS = ("result", "error", "params")
+_ONLY_INJECTIONS = ScanOptions(hidden="off", secrets="off", injection="flag")
 
 
 class Inspected(Struct, frozen=True):
@@ -37,9 +39,11 @@ class Inspected(Struct, frozen=True):
     """What a person has to allow first."""
 
 
-def inspect_text(message: Message, line: bytes, policy: Policy) -> Inspected:
+def inspect_text(
+    message: Message, line: bytes, policy: Policy, *, injections: bool = True
+) -> Inspected:
     """Hidden characters, secrets and injections, anywhere in a message."""
-    if not suspicious(line.decode()):
+    if not suspicious(line.decode(), injections=injections):
         return Inspected(message)
     changed, flags = message, ()
     for part in _PARTS:
@@ -55,6 +59,14 @@ def inspect_text(message: Message, line: bytes, policy: Policy) -> Inspected:
         if value is not message[part]:
             changed = {**changed, part: value}
     return Inspected(changed, flags)
+
+
+def injections_in(message: Message, line: bytes) -> tuple[str, ...]:
+    """The flags of phrases that give orders to the model, in what has already been passed on."""
+    if not suspicious(line.decode()):
+        return ()
+    found = [clean(message[part], _ONLY_INJECTIONS)[1] for part in _PARTS if part in message]
+    return tuple(flag for findings in found for flag in _flags(findings))
 
 
 def _flags(findings: Findings) -> tuple[str, ...]:

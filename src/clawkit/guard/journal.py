@@ -79,7 +79,7 @@ class Journal:
             decision="deny" if refusal else "pass",
             reason=refusal,
             of=flight.record,
-            latency_ms=round((time.monotonic() - flight.started) * 1000, 3),
+            latency_ms=latency_ms,
             digest=sha256(line).hexdigest(),
             size=len(line),
             flags=flags,

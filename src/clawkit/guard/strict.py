@@ -35,7 +35,7 @@ def parse(line: bytes, depth: int) -> Message:
         raise ParseError("Parse error: nested too deeply") from None
     except ValueError as error:
         raise ParseError(f"Parse error: {_reason(error)}") from None
-    if line.count(b"{") + line.count(b"[") > depth and _deeper_than(value, depth):
+    if _could_be_deeper(line, depth) and _deeper_than(value, depth):
         raise ParseError(f"Parse error: nested more than {depth} levels")
     message = jsonrpc.check(value)
     _refuse_other_spellings(message)
@@ -94,6 +94,17 @@ def _reason(error: ValueError) -> str:
     if isinstance(error, UnicodeEncodeError):
         return "a lone surrogate"
     return str(error)
+
+
+def _could_be_deeper(line: bytes, depth: int) -> bool:
+    """Whether there are brackets enough. To find the next one is quicker than to count all."""
+    brackets = 0
+    for bracket in (b"{", b"["):
+        at = line.find(bracket)
+        while at >= 0 and brackets <= depth:
+            brackets += 1
+            at = line.find(bracket, at + 1)
+    return brackets > depth
 
 
 def _deeper_than(value: object, depth: int) -> bool:

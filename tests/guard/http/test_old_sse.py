@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import mcp_types as types
 import pytest
 from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.sse import sse_client
@@ -97,6 +98,28 @@ async def test_the_official_client_and_server_notice_nothing(
         with pytest.raises(MCPError, match="nobody can be asked"):
             await client.call_tool("ask", {"text": "x"})
     assert told == [1]
+
+
+@pytest.mark.parametrize("door", ["reverse", "stdio"])
+async def test_a_person_is_asked_through_the_client(
+    door: str, upstream: str, tmp_path: Path
+) -> None:
+    decisions = ["allow once", "deny"]
+
+    async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        assert context is not None
+        assert "Ask first" in params.message
+        return types.ElicitResult(action="accept", content={"decision": decisions.pop(0)})
+
+    async with (
+        _streams(door, upstream, tmp_path) as streams,
+        ClientSession(*streams, elicitation_callback=answer) as client,
+    ):
+        await client.initialize()
+        result = await client.call_tool("ask", {"text": "please"})
+        assert result.structured_content == {"result": "please"}
+        with pytest.raises(MCPError, match="a person said no"):
+            await client.call_tool("ask", {"text": "please"})
 
 
 INITIALIZE = {

@@ -22,6 +22,7 @@ from clawkit.guard.policy.pathtext import (
     local_file_url,
     normal,
     slashed,
+    without_device,
 )
 from clawkit.guard.policy.urls import scheme, url_readings
 
@@ -30,6 +31,7 @@ _HOME = re.compile(r"\$HOME\b|\$\{HOME\}", re.IGNORECASE)
 _OTHER_HOME = re.compile(r"\s*~[^/\\\s]")
 _UP = re.compile(r"(?:\.\./)+|\.\.$")
 _LONG = 4096
+_LONGEST = 32768  # No system opens a longer path.
 
 
 class Reader:
@@ -64,6 +66,7 @@ class Reader:
             return
         seen: set[str] = set()
         for stage in every_stage(text):
+            yield fold(stage)
             for variant in self._variants(stage):
                 for reading in self._as_path_and_url(variant):
                     if len(reading) > _LONG:
@@ -73,7 +76,7 @@ class Reader:
                         yield reading
 
     def _variants(self, stage: str) -> list[str]:
-        found = [stage, stage.strip()]
+        found = [stage.strip()] if len(stage) > _LONGEST else [stage, stage.strip()]
         if scheme(stage):
             found.append(_CONTROLS.sub("", stage))
         if "\0" in stage:
@@ -82,9 +85,11 @@ class Reader:
             home = self.home
             found.append(_HOME.sub(lambda _: home, stage))
         found.extend([slashed(text) for text in found if "\\" in text])
+        found.extend([without_device(text) for text in found if text.startswith("//")])
         found.extend([path for text in found if is_file_url(text) for path in file_paths(text)])
         found.extend([home for text in found for home in self._at_home(text)])
-        return list(dict.fromkeys(found))
+        # Texts can be too long to hash, and there are few.
+        return [text for place, text in enumerate(found) if text not in found[:place]]
 
     def _at_home(self, text: str) -> list[str]:
         if not text.startswith("~"):
@@ -106,6 +111,8 @@ class Reader:
         if plain != text:
             low = fold(plain)
             yield low
+        if len(plain) > _LONGEST:
+            return
         if is_absolute(text):
             yield from self._followed(text, plain, "")
         elif self.cwd is None:
@@ -168,6 +175,7 @@ class Reader:
             return [slashed(stage)]
         found = [stage, stage.strip()]
         found.extend([slashed(text) for text in found if "\\" in text])
+        found.extend([without_device(text) for text in found if text.startswith("//")])
         return [path for text in dict.fromkeys(found) for path in self._expanded(text)]
 
     def _expanded(self, text: str) -> list[str]:
@@ -198,7 +206,7 @@ def _is_plain(text: str) -> bool:
         and not ("%" in text or "\\" in text or "$" in text or "\0" in text)
         and not text[:1].isspace()
         and not text[-1:].isspace()
-        and not text.startswith("~")
+        and not text.startswith(("~", "//"))
         and not (":" in text[:50] and scheme(text))
         and not has_hidden(text)
     )

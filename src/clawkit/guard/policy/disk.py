@@ -54,11 +54,16 @@ def _is_link(path: str) -> bool:
 
 def _real(path: str) -> tuple[str, bool]:
     try:
-        return _slashed(os.path.realpath(path, strict=True)), True
-    except FileNotFoundError:
-        return _slashed(os.path.realpath(path)), True
+        return _slashed(_realpath(path)), True
     except (OSError, ValueError):
         return path, False
+
+
+def _realpath(path: str) -> str:
+    try:
+        return os.path.realpath(path, strict=True)
+    except FileNotFoundError:
+        return os.path.realpath(path)
 
 
 def _slashed(path: str) -> str:

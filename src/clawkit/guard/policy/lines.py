@@ -13,19 +13,14 @@ class Lines:
     """The headers and keys of a TOML text."""
 
     def __init__(self, text: str) -> None:
-        self._keys: list[tuple[int, tuple[str, ...], int]] = []
+        self._first: dict[tuple[int, tuple[str, ...]], int] = {}
         self._read(text)
-
-    def rule(self, number: int) -> int:
-        """The line of the header of a rule; 0 if it has none."""
-        return self.find(("rule",), rule=number)
 
     def find(self, path: tuple[str, ...], *, rule: int = 0) -> int:
         """The line of a key, in the rule of that number or anywhere; else of what it stands in."""
         for length in range(len(path), 0, -1):
-            for line, key, inside in self._keys:
-                if key[:length] == path[:length] and inside == rule:
-                    return line
+            if line := self._first.get((rule, path[:length])):
+                return line
         return 0
 
     def _read(self, text: str) -> None:
@@ -41,9 +36,14 @@ class Lines:
             if header := _HEADER.match(line):
                 table = _path(header[2])
                 rule += header[1] == "[[" and table == ("rule",)
-                self._keys.append((number, table, rule if table[:1] == ("rule",) else 0))
+                self._note(table, rule, number)
             elif key := _path(line):
-                self._keys.append((number, table + key, rule if table[:1] == ("rule",) else 0))
+                self._note(table + key, rule, number)
+
+    def _note(self, path: tuple[str, ...], rule: int, line: int) -> None:
+        inside = rule if path[0] == "rule" else 0
+        for length in range(1, len(path) + 1):
+            self._first.setdefault((inside, path[:length]), line)
 
 
 def _path(text: str) -> tuple[str, ...]:

@@ -17,8 +17,12 @@ _STEPS_IN_PLACE = re.compile(r"/(?:\./|/)*")
 
 
 def slashed(text: str) -> str:
-    """With "/" for each backslash, and without the mark that begins a device path."""
-    text = text.replace("\\", "/")
+    """With "/" for each backslash."""
+    return text.replace("\\", "/")
+
+
+def without_device(text: str) -> str:
+    """Without the mark that begins a device path, `//?/` or `//./`."""
     return text[4:] if _DEVICE.match(text) else text
 
 

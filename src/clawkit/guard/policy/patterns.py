@@ -8,7 +8,7 @@ import msgspec
 
 from clawkit.guard.policy.canonical import Reader
 from clawkit.guard.policy.folding import bare, fold, look_alike
-from clawkit.guard.policy.globs import Glob, is_any
+from clawkit.guard.policy.globs import Glob, is_any, is_wild
 from clawkit.guard.policy.pathtext import (
     file_paths,
     has_drive,
@@ -113,4 +113,8 @@ def _joined(folder: str, path: str) -> _Spelling:
 def _folded(head: str, rest: str) -> list[_Spelling]:
     plain = (bare(head), bare(rest))
     looks = (look_alike(plain[0]), look_alike(plain[1]))
-    return [(fold(head), fold(rest)) for head, rest in ((head, rest), plain, looks)]
+    return [_lowered(*spelling) for spelling in {(head, rest), plain, looks}]
+
+
+def _lowered(head: str, rest: str) -> _Spelling:
+    return (fold(head), fold(rest)) if is_wild(head) else ("", fold(head + rest))

@@ -1,0 +1,1 @@
+"""The guard in front of servers that are reached over HTTP."""

@@ -1,0 +1,149 @@
+"""Streams that a client asks for with GET: a session's notices, and the old HTTP+SSE transport.
+
+In HTTP+SSE the server's first event names the address for messages. The client gets one of ours
+instead, so that what it posts there is judged first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from clawkit.errors import InvalidRequestError
+from clawkit.guard.http.agreement import check_agreement
+from clawkit.guard.http.heads import head_of
+from clawkit.guard.http.incoming import Incoming
+from clawkit.guard.http.judging import judged
+from clawkit.guard.http.refusals import refusal
+from clawkit.guard.http.relay import Relay
+from clawkit.guard.http.reply import onward, passed_back
+from clawkit.guard.http.sse import Event, message_event
+from clawkit.guard.http.upstream import (
+    EVENT_STREAM,
+    Upstream,
+    UpstreamError,
+    events_of,
+    kind_of,
+)
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message
+
+MESSAGES = "/claw-messages/"
+
+Lines = dict[str, "Line"]
+
+
+class Listening:
+    """One stream of the server's, passed on event by event."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        relay: Relay,
+        incoming: Incoming,
+        lines: Lines,
+        *,
+        limit: int,
+        on_refusal: Callable[[int], None],
+    ) -> None:
+        self._upstream = upstream
+        self._relay = relay
+        self._incoming = incoming
+        self._lines = lines
+        self._limit = limit
+        self._on_refusal = on_refusal
+        self._token = ""
+
+    async def run(self) -> None:
+        reply = self._incoming.reply
+        try:
+            async with self._upstream.ask("GET", onward(self._incoming.headers)) as response:
+                if response.status_code != 200 or kind_of(response) != EVENT_STREAM:
+                    self._on_refusal(response.status_code)
+                    status = response.status_code if response.status_code >= 400 else 502
+                    body = _error(refusal(response, self._upstream.target))
+                    await reply.whole(status, body, passed_back(response))
+                    return
+                await reply.begin(passed_back(response))
+                async for event in events_of(response, self._limit):
+                    if event.kind == b"endpoint":
+                        if not await self._move_endpoint(event):
+                            break
+                    else:
+                        await self._relay.pass_event(event)
+        except UpstreamError as error:
+            if not reply.streaming:
+                await reply.whole(error.status, _error(error.reason))
+                return
+        await self._end()
+
+    async def _move_endpoint(self, event: Event) -> bool:
+        """Whether the address for messages is one that may be used."""
+        said = (event.data or b"").decode(errors="replace")
+        address = self._upstream.target.at_home(said)
+        if address is None or self._incoming.session_id is not None or self._token:
+            reason = "the server names an address for messages that is not its own"
+            self._relay.conversation.journal.dropped("server", "", reason, event.data)
+            await self._incoming.reply.event(b"event: error\ndata: " + _error(reason) + b"\n\n")
+            return False
+        self._token = os.urandom(16).hex()
+        self._relay.address = address
+        self._lines[self._token] = Line(self._upstream, self._relay)
+        place = (MESSAGES + self._token).encode()
+        await self._incoming.reply.event(b"event: endpoint\ndata: " + place + b"\n\n")
+        return True
+
+    async def _end(self) -> None:
+        if self._token:
+            for line in self._relay.conversation.end("The server ended the stream"):
+                await self._incoming.reply.event(message_event(line))
+        await self._incoming.reply.end()
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        if self._lines.pop(self._token, None) is not None:
+            self._relay.conversation.end("The client left")
+        self._relay.close()
+
+
+class Line:
+    """What a client of HTTP+SSE posts; every answer goes over the stream that it listens to."""
+
+    def __init__(self, upstream: Upstream, relay: Relay) -> None:
+        self._upstream = upstream
+        self._relay = relay
+
+    async def post(self, incoming: Incoming, body: bytes, message: Message | None) -> None:
+        if message is not None:
+            check_agreement(incoming.headers, message)
+        passage = await judged(self._relay.conversation, "client", body, self._relay.later)
+        if passage.to_client is not None:
+            await self._relay.reply.event(message_event(passage.to_client))
+        status = 202
+        if passage.to_server is not None:
+            status = await self._forward(incoming, passage.to_server)
+        await incoming.reply.whole(status)
+
+    async def _forward(self, incoming: Incoming, line: bytes) -> int:
+        """The status of the server's response: the answer itself comes over the stream."""
+        try:
+            async with self._upstream.ask(
+                "POST",
+                onward(incoming.headers),
+                line,
+                url=self._relay.address,
+            ) as response:
+                if response.status_code < 400:
+                    return 202
+                status, reason = response.status_code, refusal(response, self._upstream.target)
+        except UpstreamError as error:
+            status, reason = error.status, error.reason
+        head = head_of(line)
+        if head.method is not None and head.id is not None:
+            failed = await self._relay.fail(head.id, reason)
+            await self._relay.reply.event(message_event(failed))
+        return status
+
+
+def _error(reason: str) -> bytes:
+    return jsonrpc.encode(jsonrpc.failure(None, InvalidRequestError(reason)))

@@ -1,0 +1,133 @@
+"""The old HTTP+SSE transport as a client speaks it: one stream to hear, one address to post to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from clawkit.guard.http.refusals import refusal
+from clawkit.guard.http.sse import Event
+from clawkit.guard.http.upstream import (
+    EVENT_STREAM,
+    JSON,
+    Response,
+    UpstreamError,
+    events_of,
+    kind_of,
+)
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import RequestId
+
+if TYPE_CHECKING:
+    from clawkit.guard.http.remote import Remote
+
+_OPENING_SECONDS = 30.0
+
+
+class OldSse:
+    """One connection; the stream is opened by the first message."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+        self._upstream = remote.upstream
+        self._address = ""
+        self._opened: asyncio.Future[str] | None = None
+        self._answered = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def send(self, line: bytes) -> None:
+        """Send a message. The next one may be sent before this one, a request, has arrived."""
+        message = jsonrpc.decode(line)
+        request_id = jsonrpc.reply_id(message) if "method" in message else None
+        problem = await self.open()
+        if problem:
+            await self._not_sent(line, request_id, problem)
+            return
+        task = self._start(self._post(line, request_id))
+        if request_id is None or message["method"] == "initialize":
+            await asyncio.wait((task,))
+
+    async def open(self) -> str:
+        """Listen to the server, if nobody does yet; why that is not possible."""
+        if self._address:
+            return ""
+        self._opened = asyncio.get_running_loop().create_future()
+        self._start(self._hear_all(self._opened))
+        try:
+            async with asyncio.timeout(_OPENING_SECONDS):
+                return await self._opened
+        except TimeoutError:
+            return f"{self._upstream.target.origin} names no address for messages"
+
+    async def finish(self) -> None:
+        while self._remote.in_flight():
+            self._answered.clear()
+            await self._answered.wait()
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _hear_all(self, opened: asyncio.Future[str]) -> None:
+        problem = ""
+        try:
+            async with self._upstream.ask("GET", {"accept": EVENT_STREAM}) as response:
+                problem = await self._follow(response, opened)
+        except UpstreamError as error:
+            problem = error.reason
+        if not opened.done():
+            opened.set_result(problem)
+        else:
+            await self._remote.lost(problem)
+
+    async def _follow(self, response: Response, opened: asyncio.Future[str]) -> str:
+        """Pass on the events of the stream; why it ended."""
+        if response.status_code != 200 or kind_of(response) != EVENT_STREAM:
+            return refusal(response, self._upstream.target)
+        async for event in events_of(response, self._remote.limit):
+            if event.kind == b"endpoint":
+                problem = self._meet(event)
+                if problem:
+                    return problem
+                if not opened.done():
+                    opened.set_result("")
+            elif event.is_message:
+                await self._remote.hear(event.data)
+                self._answered.set()
+            elif event.data:
+                self._remote.dropped("an event that is no message", event.data)
+        return "The server ended the stream"
+
+    def _meet(self, event: Event) -> str:
+        """Where messages go, once and for all, and only to the server itself."""
+        address = self._upstream.target.at_home((event.data or b"").decode(errors="replace"))
+        if address is None or self._address:
+            return "The server names an address for messages that is not its own"
+        self._address = address
+        return ""
+
+    async def _post(self, line: bytes, request_id: RequestId | None) -> None:
+        headers = {"accept": f"{JSON}, {EVENT_STREAM}", "content-type": JSON}
+        try:
+            async with self._upstream.ask("POST", headers, line, url=self._address) as response:
+                if response.status_code < 400:
+                    return
+                problem = refusal(response, self._upstream.target)
+        except UpstreamError as error:
+            problem = error.reason
+        await self._not_sent(line, request_id, problem)
+
+    async def _not_sent(self, line: bytes, request_id: RequestId | None, problem: str) -> None:
+        if request_id is None:
+            self._remote.dropped(problem, line)
+        else:
+            await self._remote.fail(request_id, problem)
+            self._answered.set()

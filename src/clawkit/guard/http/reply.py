@@ -1,0 +1,125 @@
+"""The response to one HTTP request of a client, for as long as that client is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from clawkit.guard.http.upstream import Response
+from clawkit.wire.http.answer import HeaderList, Receive, SendAsgi, disconnected, respond
+
+_EVENTS: HeaderList = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+_PASSED_BACK = (
+    "mcp-session-id",
+    "mcp-protocol-version",
+    "www-authenticate",
+    "retry-after",
+    "allow",
+)
+_KEPT_BACK = frozenset(
+    (
+        *("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("host", "content-length", "accept-encoding", "expect", "forwarded"),
+        # What a browser adds for this address is nothing to another one.
+        *("cookie", "origin", "referer"),
+    )
+)
+_KEPT_BACK_KINDS = ("proxy-", "sec-", "x-forwarded-")
+
+
+class Reply:
+    """Written by one task at a time; once it is a stream, it stays one."""
+
+    def __init__(self, send: SendAsgi) -> None:
+        self._send = send
+        self._lock = asyncio.Lock()
+        self._over = False
+        self.streaming = False
+
+    async def whole(
+        self, status: int, body: bytes = b"", headers: HeaderList | None = None
+    ) -> None:
+        """All of it at once; a stream that has begun can only end."""
+        if self.streaming:
+            await self.end()
+            return
+        self._over = True
+        await respond(self._send, status, body, headers)
+
+    async def begin(self, headers: HeaderList | None = None) -> None:
+        """From here on it is a stream of events."""
+        async with self._lock:
+            if not self.streaming:
+                self.streaming = True
+                fields = [*_EVENTS, *(headers or ())]
+                await self._send({"type": "http.response.start", "status": 200, "headers": fields})
+
+    async def event(self, event: bytes) -> None:
+        async with self._lock:
+            if not self._over:
+                await self._send({"type": "http.response.body", "body": event, "more_body": True})
+
+    async def end(self) -> None:
+        async with self._lock:
+            self._over = True
+            await self._send({"type": "http.response.body", "body": b""})
+
+    async def give_up(self) -> None:
+        """End it wherever it is: its client is gone, or the guard is about to be."""
+        if self._over:
+            return
+        if self.streaming:
+            await self.end()
+        else:
+            await self.whole(503)
+
+
+class Attendance:
+    """Work that goes on only as long as the client that wants it is there."""
+
+    def __init__(self) -> None:
+        self._working: set[asyncio.Future[None]] = set()
+
+    async def attend(self, work: Coroutine[Any, Any, None], incoming_ends: Receive) -> bool:
+        """Do the work; whether its client stayed until the end."""
+        working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(disconnected(incoming_ends))
+        self._working.add(working)
+        try:
+            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+            stayed = working.done() and not working.cancelled()
+            if stayed:
+                working.result()
+            return stayed
+        finally:
+            self._working.discard(working)
+            working.cancel()
+            leaving.cancel()
+            await asyncio.gather(working, leaving, return_exceptions=True)
+
+    def close(self) -> None:
+        for working in self._working:
+            working.cancel()
+
+
+def onward(headers: Mapping[str, str]) -> dict[str, str]:
+    """What of a client's headers is meant for the server behind."""
+    only_here = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+    return {
+        name: value
+        for name, value in headers.items()
+        if name not in _KEPT_BACK and name not in only_here
+        if not name.startswith(_KEPT_BACK_KINDS)
+    }
+
+
+def passed_back(response: Response) -> HeaderList:
+    """What of a server's headers is meant for the client."""
+    fields: list[tuple[bytes, bytes]] = response.headers.raw
+    names = [name.encode() for name in _PASSED_BACK]
+    return [(name.lower(), value) for name, value in fields if name.lower() in names]

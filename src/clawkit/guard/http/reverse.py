@@ -1,0 +1,110 @@
+"""`claw proxy --listen`: the guard as a reverse proxy in front of a remote server."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import uvicorn
+
+from clawkit.errors import LoadError
+from clawkit.guard.http.gate import OUR_PATH, Gate
+from clawkit.guard.http.target import find_target
+from clawkit.guard.http.upstream import Upstream
+from clawkit.guard.opening import open_warden
+from clawkit.guard.policy.policy import Paths
+from clawkit.guard.warden import Warden
+from clawkit.wire.http.rules import LOOPBACK, Origins
+from clawkit.wire.http.serving import is_loopback
+
+_SHUTDOWN_SECONDS = 1
+_OPEN = "Anybody who reaches this address can use that server and its credentials."
+
+Say = Callable[[str], object]
+
+
+class _Uvicorn(uvicorn.Server):
+    """Ends open streams before it waits for connections to close."""
+
+    def __init__(self, config: uvicorn.Config, gate: Gate) -> None:
+        super().__init__(config)
+        self._gate = gate
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._gate.close()
+        await super().shutdown(sockets)
+
+
+def _to_stderr(text: str) -> None:
+    sys.stderr.write(f"claw proxy: {text}\n")
+    sys.stderr.flush()
+
+
+def serve_reverse_proxy(
+    url: str,
+    entry: str = "",
+    name: str = "",
+    policy: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    hosts: Sequence[str] = (),
+    say: Say = _to_stderr,
+) -> int:
+    """Serve until interrupted. `hosts` are further names that it may be reached by."""
+    target = find_target(url, entry, name)
+    # A file of the server's is on another machine: a path can be compared as text only.
+    warden = open_warden(policy, (target.name,), Paths())
+    listening = _listen(host, port)
+    problem = warden.policy.current().problem
+    if problem:
+        say(problem)
+    try:
+        asyncio.run(_serve(warden, Upstream(target), listening, hosts, say))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+async def _serve(
+    warden: Warden, upstream: Upstream, listening: socket.socket, hosts: Sequence[str], say: Say
+) -> None:
+    address = listening.getsockname()
+    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+    known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback(address[0]) else None
+    gate = Gate(warden, upstream, Origins(known, ()))
+    config = uvicorn.Config(
+        gate,
+        lifespan="off",
+        ws="none",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )
+    where = f"http://{shown}:{address[1]}{OUR_PATH}"
+    say(f"{warden.server} ({upstream.target.origin}) is at {where}")
+    if not is_loopback(address[0]):
+        say(_OPEN)
+    try:
+        await _Uvicorn(config, gate).serve(sockets=[listening])
+    finally:
+        await upstream.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio switches Nagle's delay off for every connection.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise LoadError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return listening

@@ -1,0 +1,229 @@
+"""Streamable HTTP as a client of both eras speaks it, for messages that come in as lines."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from clawkit.guard.http.agreement import (
+    METHOD,
+    VERSION,
+    Mirrors,
+    headers_for,
+    mirrors_of,
+    modern_version,
+)
+from clawkit.guard.http.oldsse import OldSse
+from clawkit.guard.http.refusals import error_for, refusal, rpc_error
+from clawkit.guard.http.trail import Trail
+from clawkit.guard.http.upstream import (
+    EVENT_STREAM,
+    JSON,
+    NOTICE_SECONDS,
+    Response,
+    UpstreamError,
+    events_of,
+    kind_of,
+    whole,
+)
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message, RequestId, as_object
+
+if TYPE_CHECKING:
+    from clawkit.guard.http.remote import Remote
+
+_SESSION = "mcp-session-id"
+_BOTH = {"accept": f"{JSON}, {EVENT_STREAM}", "content-type": JSON}
+_NOT_SPOKEN = (400, 404, 405)
+"""What a server of the old HTTP+SSE transport says to a POST."""
+
+
+class Running(NamedTuple):
+    """A request on its way."""
+
+    task: asyncio.Task[None]
+    modern: bool
+    listens: bool
+
+
+class Streamable:
+    """One connection: its session, its revision, and the requests that are on their way."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+        self._upstream = remote.upstream
+        self._session: str | None = None
+        self._version: str | None = None
+        self._mirrors: dict[str, Mirrors] = {}
+        self._running: dict[RequestId, Running] = {}
+        self._listening: asyncio.Task[None] | None = None
+
+    async def send(self, line: bytes) -> None:
+        """Send a message. The next one may be sent before this one, a request, is answered."""
+        message = jsonrpc.decode(line)
+        if message.get("method") == "notifications/cancelled" and self._hang_up(message):
+            return
+        if "method" not in message or "id" not in message:
+            await self._notice(message, line)
+            return
+        request_id, method = message["id"], message["method"]
+        task = asyncio.get_running_loop().create_task(self._request(message, line))
+        listens = method == "subscriptions/listen"
+        running = Running(task, modern_version(message) is not None, listens)
+        self._running[request_id] = running
+        task.add_done_callback(lambda _: self._ended(request_id, running))
+        if method == "initialize":
+            await asyncio.wait((task,))
+
+    async def finish(self) -> None:
+        """Wait for the answers to what was sent; nobody will take notices any more."""
+        waiting = [running.task for running in self._running.values() if not running.listens]
+        if waiting:
+            await asyncio.wait(waiting)
+
+    async def close(self) -> None:
+        tasks = [running.task for running in self._running.values()]
+        tasks += [] if self._listening is None else [self._listening]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._session is not None:
+            try:
+                async with self._upstream.ask("DELETE", self._known({})):
+                    pass
+            except UpstreamError:
+                return  # Servers forget sessions by themselves.
+
+    def _ended(self, request_id: RequestId, running: Running) -> None:
+        if self._running.get(request_id) is running:
+            del self._running[request_id]
+
+    def _hang_up(self, notice: Message) -> bool:
+        """In the modern era a request is cancelled by no longer listening to its answer."""
+        request_id = notice.get("params", {}).get("requestId")
+        running = self._running.get(request_id) if jsonrpc.valid_id(request_id) else None
+        if running is None or not running.modern:
+            return False
+        running.task.cancel()
+        return True
+
+    async def _notice(self, message: Message, line: bytes) -> None:
+        headers = self._known(_BOTH)
+        if "method" in message and self._version is None:
+            headers[METHOD] = message["method"]
+        try:
+            async with self._upstream.ask(
+                "POST", headers, line, patience=NOTICE_SECONDS
+            ) as response:
+                if response.status_code >= 400:
+                    self._remote.dropped(refusal(response, self._upstream.target), line)
+        except UpstreamError as error:
+            self._remote.dropped(error.reason, line)
+        if message.get("method") == "notifications/initialized" and self._listening is None:
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    async def _request(self, message: Message, line: bytes) -> None:
+        trail = Trail(message["id"])
+        problem = ""
+        try:
+            async with self._upstream.ask("POST", self._headers(message), line) as response:
+                problem = await self._take(message, line, response, trail)
+        except UpstreamError as error:
+            problem = error.reason
+        while not trail.answered and trail.can_go_on():
+            await asyncio.sleep(trail.pause)
+            problem = await self._resume(trail, message) or problem
+        if not trail.answered:
+            await self._remote.fail(message["id"], problem)
+
+    async def _take(self, message: Message, line: bytes, response: Response, trail: Trail) -> str:
+        """Pass on what the response brings; what to say if the answer was not in it."""
+        status, target = response.status_code, self._upstream.target
+        if message["method"] == "initialize" and status < 300:
+            given: str = response.headers.get(_SESSION, "")
+            self._session = given if given and given.isascii() else None
+        if response.is_success and kind_of(response) == EVENT_STREAM:
+            await self._follow(response, trail, message)
+            return "The server ended the stream before the answer"
+        body = await whole(response, self._remote.limit)
+        if body is None:
+            return f"The server's answer has more than {self._remote.limit} bytes"
+        if message["method"] == "initialize" and _speaks_old(status, body):
+            trail.answered = await self._remote.become(OldSse(self._remote), line)
+            return refusal(response, target)
+        if status >= 400:
+            body = error_for(message["id"], body, response, target)
+        if not body.strip():
+            return f"The server answered {status} and nothing else"
+        trail.answered = await self._hear(body, message)
+        return "The server answered something else than this request"
+
+    async def _follow(
+        self, response: Response, trail: Trail, message: Message | None = None
+    ) -> None:
+        """Pass on the events of a stream until the answer or the end."""
+        async for event in events_of(response, self._remote.limit):
+            trail.note(event)
+            if event.is_message:
+                trail.answered = await self._hear(event.data, message)
+                if trail.answered:
+                    return
+            elif event.data:
+                self._remote.dropped("an event that is no message", event.data)
+
+    async def _hear(self, data: bytes | None, request: Message | None) -> bool:
+        answered = await self._remote.hear(data, None if request is None else request["id"])
+        if answered and data is not None and request is not None:
+            self._learn(request, data)
+        return answered
+
+    async def _resume(self, trail: Trail, message: Message | None = None) -> str:
+        """Ask for what comes after the last event that was seen."""
+        headers = self._known({"accept": EVENT_STREAM}) | trail.headers()
+        trail.began()
+        try:
+            async with self._upstream.ask("GET", headers) as response:
+                if response.status_code != 200 or kind_of(response) != EVENT_STREAM:
+                    trail.refused()
+                    return refusal(response, self._upstream.target)
+                await self._follow(response, trail, message)
+        except UpstreamError as error:
+            return error.reason
+        return ""
+
+    async def _listen(self) -> None:
+        """The notices of a session of the handshake era, if the server has a stream for them."""
+        trail = Trail(None)
+        while trail.can_go_on():
+            await self._resume(trail)
+            await asyncio.sleep(trail.pause)
+
+    def _learn(self, request: Message, data: bytes) -> None:
+        """What an answer says about the requests to come."""
+        if request["method"] not in ("initialize", "tools/list"):
+            return
+        result = as_object(jsonrpc.decode(data).get("result")) or {}
+        if request["method"] == "initialize":
+            version = result.get("protocolVersion")
+            self._version = version if isinstance(version, str) and version.isascii() else None
+            return
+        for tool in result.get("tools") or ():
+            about = as_object(tool) or {}
+            self._mirrors[str(about.get("name"))] = mirrors_of(about.get("inputSchema"))
+
+    def _headers(self, message: Message) -> dict[str, str]:
+        if modern_version(message) is None:
+            return dict(_BOTH) if message["method"] == "initialize" else self._known(_BOTH)
+        name = str((as_object(message.get("params")) or {}).get("name"))
+        called = message["method"] == "tools/call"
+        return _BOTH | headers_for(message, self._mirrors.get(name) if called else None)
+
+    def _known(self, headers: dict[str, str]) -> dict[str, str]:
+        """These headers, and those that every later request of a session has."""
+        session = {} if self._session is None else {_SESSION: self._session}
+        version = {} if self._version is None else {VERSION: self._version}
+        return headers | session | version
+
+
+def _speaks_old(status: int, body: bytes) -> bool:
+    return status in _NOT_SPOKEN and rpc_error(body) is None
