@@ -10,7 +10,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from clawkit.errors import (
     AuditError,
@@ -25,6 +25,7 @@ from clawkit.guard.asking import Asking, Question
 from clawkit.guard.client import Client
 from clawkit.guard.inspection import (
     Inspected,
+    injections_in,
     inspect_questions,
     inspect_text,
     inspect_tools,
@@ -34,7 +35,7 @@ from clawkit.guard.inspection import (
 from clawkit.guard.journal import Flight, Journal
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.prompts import OURS, Passage, Side
+from clawkit.guard.prompts import Passage, Side
 from clawkit.guard.strict import parse
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
@@ -47,27 +48,52 @@ _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 _MOST_CANCELLED = 1024
 
 
+class Answered(NamedTuple):
+    """An answer that the log does not have yet."""
+
+    side: Side
+    flight: Flight
+    inspected: Inspected
+    line: bytes
+    latency: float
+    look: bool
+    """Whether to look for phrases that give orders to the model."""
+
+
 class Conversation:
     """Everything between one client and one server. `receive` may be called from two threads."""
 
     def __init__(
-        self, warden: Warden, host: str, deliver: Deliver, *, asked: Flights | None = None
+        self,
+        warden: Warden,
+        host: str,
+        deliver: Deliver,
+        *,
+        asked: Flights | None = None,
+        defers: bool = False,
     ) -> None:
-        """`deliver` takes what becomes ready later; `asked` may be shared by conversations."""
+        """`deliver` takes what becomes ready later; `asked` may be shared by conversations.
+
+        With `defers`, whoever delivers a passage calls `write_down` afterwards.
+        """
         self.client = Client()
-        self.journal = Journal(warden.audit, warden.server, host)
+        self.journal = Journal(warden, host)
         self._warden = warden
+        self._policy = warden.policy.current()
         self._deliver = deliver
         self._flights: dict[Side, Flights] = {
             "client": {},
             "server": {} if asked is None else asked,
         }
         self._cancelled: deque[tuple[Side, RequestId]] = deque()
+        self._answered: deque[Answered] = deque()
+        self._defers = defers
         self._asking = Asking(warden, self.client, self.journal)
 
     def receive(self, side: Side, line: bytes | None, deliver: Deliver | None = None) -> Passage:
         """What a line from one side leads to; None stands for one that was too long to keep."""
-        policy = self._warden.policy.current()
+        # An answer is looked through by the policy that its call was judged by, or a newer one.
+        policy = self._fresh_policy() if side == "client" else self._policy
         try:
             if line is None:
                 most = policy.limits.message
@@ -78,13 +104,20 @@ class Conversation:
         try:
             if "method" not in message:
                 return self._answer(side, message, line, policy)
+            if side == "server":
+                policy = self._fresh_policy()
             if "id" not in message:
                 return self._notice(side, message, line, policy)
             return self._request(side, message, line, policy, deliver or self._deliver)
         except (AuditError, PinError) as error:
             return self._closed(side, message, error)
 
+    def _fresh_policy(self) -> Policy:
+        self._policy = self._warden.policy.current()
+        return self._policy
+
     def in_flight(self) -> int:
+        """How many requests the server still owes an answer."""
         return len(self._flights["client"])
 
     def end(self, reason: str) -> list[bytes]:
@@ -109,7 +142,7 @@ class Conversation:
         return self._client_request(message, line, policy, deliver)
 
     def _is_taken(self, side: Side, request_id: RequestId) -> bool:
-        if side == "server" and isinstance(request_id, str) and request_id.startswith(OURS):
+        if side == "server" and self._warden.prompts.is_waiting(request_id):
             return True
         return request_id in self._flights[side] or self._asking.holds(side, request_id)
 
@@ -193,7 +226,7 @@ class Conversation:
         try:
             if side == "server":
                 return self._server_answer(message, line, flight, policy)
-            self.journal.answer(side, flight, line, ())
+            self._write_later(side, flight, Inspected(message), line)
             return _on(side, line)
         except (AuditError, PinError) as error:
             return _on(side, _failure(request_id, InternalError(f"Not passed on: {error}")))
@@ -202,14 +235,13 @@ class Conversation:
         self, message: Message, line: bytes, flight: Flight, policy: Policy
     ) -> Passage:
         inspected = self._inspect_answer(message, line, flight, policy)
-        if inspected.refusal:
-            self.journal.answer("server", flight, line, inspected.flags, inspected.refusal)
-            return Passage(
-                to_client=denied(message["id"], f"the answer was held back: {inspected.refusal}")
-            )
+        refusal = inspected.refusal
         if inspected.message is not message:
             line = jsonrpc.encode(inspected.message)
-        self.journal.answer("server", flight, line, inspected.flags)
+        look = policy.scan.injection == "flag" and not refusal
+        self._write_later("server", flight, inspected, line, look=look)
+        if refusal:
+            return Passage(to_client=denied(message["id"], f"the answer was held back: {refusal}"))
         result = as_object(inspected.message.get("result"))
         if flight.approved and result is not None and result.get("resultType") == "input_required":
             self._warden.prompts.continues(flight.approved, result.get("requestState"))
@@ -226,7 +258,9 @@ class Conversation:
             inspected = inspect_tools(inspected, self._warden, first_page=flight.first_page)
             if inspected.refusal:
                 return inspected
-        text = inspect_text(inspected.message, line, policy)
+        # What is only flagged can be looked for when the answer is on its way.
+        later = policy.scan.injection == "flag"
+        text = inspect_text(inspected.message, line, policy, injections=not later)
         inspected = Inspected(text.message, (*inspected.flags, *text.flags), text.refusal)
         if inspected.refusal:
             return inspected
@@ -234,6 +268,24 @@ class Conversation:
         if rule is not None and rule.redact:
             inspected = Inspected(redacted(inspected.message, rule.redact), inspected.flags)
         return inspect_questions(inspected, "result", self._warden, policy)
+
+    def _write_later(
+        self, side: Side, flight: Flight, inspected: Inspected, line: bytes, *, look: bool = False
+    ) -> None:
+        latency = time.monotonic() - flight.started
+        self._answered.append(Answered(side, flight, inspected, line, latency, look))
+        if not self._defers:
+            self.write_down()
+
+    def write_down(self) -> None:
+        """Log the answers that have been passed on. A call is logged before it happens."""
+        while self._answered:
+            side, flight, inspected, line, latency, look = self._answered.popleft()
+            flags = inspected.flags
+            if look and not any(flag.startswith("injection:") for flag in flags):
+                flags = (*flags, *injections_in(inspected.message, line))
+            refusal = inspected.refusal
+            self.journal.answer(side, flight, line, flags, latency=latency, refusal=refusal)
 
     # Notices, and what is no message.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -12,14 +11,15 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clawkit.guard.audit.log import AuditLog
 from clawkit.guard.audit.record import Kind, Record, Side
 from clawkit.guard.policy.call import EVALUATED, Call
 from clawkit.guard.policy.policy import Decision
 from clawkit.guard.scan import redact_arguments, visible
+from clawkit.guard.warden import Warden
 from clawkit.wire.jsonrpc import as_object
 
 _LONGEST_NAME = 200
+_LISTED = {"resources/templates/list": "resourceTemplates"}
 
 
 class Flight(Struct, frozen=True):
@@ -37,14 +37,12 @@ class Flight(Struct, frozen=True):
 class Journal:
     """Writes the records of one conversation; each can be linked with the others."""
 
-    def __init__(self, audit: AuditLog, server: str, host: str) -> None:
+    def __init__(self, warden: Warden, host: str) -> None:
         self.client = ""
-        self._audit = audit
-        self._server = server
+        self._warden = warden
         self._host = host
         self._session = os.urandom(6).hex()
         self._count = count(1)
-        self._listed = ""
 
     def started(self, what: str) -> None:
         self._write("start", "client", reason=what)
@@ -67,7 +65,14 @@ class Journal:
         )
 
     def answer(
-        self, side: Side, flight: Flight, line: bytes, flags: tuple[str, ...], refusal: str = ""
+        self,
+        side: Side,
+        flight: Flight,
+        line: bytes,
+        flags: tuple[str, ...],
+        *,
+        latency: float,
+        refusal: str = "",
     ) -> None:
         kind = "list" if flight.call.method.endswith("/list") else "answer"
         record = self._write(
@@ -79,13 +84,13 @@ class Journal:
             decision="deny" if refusal else "pass",
             reason=refusal,
             of=flight.record,
-            latency_ms=latency_ms,
+            latency_ms=round(latency * 1000, 3),
             digest=sha256(line).hexdigest(),
             size=len(line),
             flags=flags,
         )
         if flight.call.method == "tools/list":
-            self._listed = record
+            self._warden.listed = record
 
     def approval(self, flight_record: str, call: Call, answer: str, *, allowed: bool) -> None:
         self._write(
@@ -117,16 +122,16 @@ class Journal:
 
     def _write(self, kind: Kind, side: Side, **fields: Any) -> str:
         record_id = f"{self._session}-{next(self._count)}"
-        self._audit.write(
+        self._warden.audit.write(
             Record(
                 id=record_id,
                 kind=kind,
                 side=side,
-                server=self._server,
+                server=self._warden.server,
                 client=self.client,
                 host=self._host,
                 session=self._session,
-                listed=self._listed,
+                listed=self._warden.listed,
                 **fields,
             )
         )
@@ -152,7 +157,7 @@ def _named(name: str) -> str:
 def _listing(method: str, line: bytes) -> Any:
     """The names of what a server declared, for correlation."""
     result = as_object(msgspec.json.decode(line).get("result")) or {}
-    items: object = result.get(method.removesuffix("/list"))
+    items: object = result.get(_LISTED.get(method, method.removesuffix("/list")))
     if not isinstance(items, list):
         return None
     found = [as_object(item) or {} for item in cast("list[object]", items)]

@@ -18,13 +18,11 @@ from msgspec import Struct
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.scan import visible
-from clawkit.wire.jsonrpc import Message, as_object
+from clawkit.wire.jsonrpc import Message, RequestId, as_object
 
 Side = Literal["client", "server"]
 Answer = Literal["once", "session", "always", "deny", "timeout", "nobody"]
 
-OURS = "claw-"
-"""How the ids begin that only the guard gives."""
 APPROVAL = "claw-approval"
 """The name of our own question among a result's `inputRequests`."""
 
@@ -83,18 +81,21 @@ class Prompts:
         self._tickets: dict[str, Ticket] = {}
         self._continued: dict[tuple[str, object], float] = {}
         self._asked: deque[float] = deque()
+        self._lock = threading.Lock()
 
     def admit(self, at_once: int, per_minute: int) -> bool:
         """Whether one more question may be put to a person: a flood of them is an attack."""
         now = time.monotonic()
-        while self._asked and self._asked[0] < now - _MINUTE:
-            self._asked.popleft()
-        self._tickets = {k: t for k, t in self._tickets.items() if t.expires > now}
-        waiting = len(self._held) + len(self._tickets)
-        if waiting >= at_once or len(self._asked) >= per_minute:
-            return False
-        self._asked.append(now)
-        return True
+        with self._lock:
+            while self._asked and self._asked[0] < now - _MINUTE:
+                self._asked.popleft()
+            for token in [k for k, ticket in self._tickets.items() if ticket.expires <= now]:
+                del self._tickets[token]
+            waiting = len(self._held) + len(self._tickets)
+            if waiting >= at_once or len(self._asked) >= per_minute:
+                return False
+            self._asked.append(now)
+            return True
 
     def hold(self, held: Held, timeout: float) -> str:
         """Keep a message until `answered`; after the timeout it is denied."""
@@ -110,6 +111,9 @@ class Prompts:
         held = self._held.pop(token, None) if isinstance(token, str) else None
         return None if held is None else held.settle(answer)
 
+    def is_waiting(self, token: RequestId) -> bool:
+        return token in self._held
+
     def withdraw(self, held: Held) -> bool:
         """The sender no longer wants it: nobody needs to answer. Whether it still waited."""
         held.cancelled.set()
@@ -118,12 +122,14 @@ class Prompts:
 
     def issue(self, ticket: Ticket) -> str:
         token = _token()
-        self._tickets[token] = ticket
+        with self._lock:
+            self._tickets[token] = ticket
         return token
 
     def redeem(self, token: object) -> Ticket | None:
         """The ticket of a `requestState`, once, if it has not expired."""
-        ticket = self._tickets.pop(token, None) if isinstance(token, str) else None
+        with self._lock:
+            ticket = self._tickets.pop(token, None) if isinstance(token, str) else None
         return ticket if ticket is not None and ticket.expires > time.monotonic() else None
 
     def continues(self, call: str, state: object) -> None:
@@ -181,4 +187,4 @@ def shown(arguments: dict[str, Any]) -> str:
 
 
 def _token() -> str:
-    return f"{OURS}{os.urandom(16).hex()}"
+    return f"claw-{os.urandom(16).hex()}"

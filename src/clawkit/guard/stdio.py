@@ -65,7 +65,7 @@ class Proxy:
         self._replies = server.stdout.fileno()
         self._pipes = Pipes(fds[1], server.stdin.fileno())
         self._warden = warden
-        self._conversation = Conversation(warden, host_id(), self._pipes.deliver)
+        self._conversation = Conversation(warden, host_id(), self._pipes.deliver, defers=True)
 
     def run(self, command: Sequence[str]) -> int:
         """Until the server has ended; gives its exit status."""
@@ -100,8 +100,10 @@ class Proxy:
         for line in batch:
             if line is not None and not line.strip():
                 continue
-            passage = self._conversation.receive(side, line)
-            self._pipes.deliver(passage)
+            self._pipes.deliver(self._conversation.receive(side, line))
+            with contextlib.suppress(AuditError):
+                # If the log cannot be written, the next call is refused and says why.
+                self._conversation.write_down()
 
     def _pass_signals(self) -> None:
         for name in (*_ENDING, *_OTHERS):

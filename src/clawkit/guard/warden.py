@@ -34,6 +34,8 @@ class Warden:
         self.pins = pins
         self.servers = servers
         self.prompts = Prompts()
+        self.listed = ""
+        """The record of the last tools/list."""
         self._paths = paths
         self._rates = Rates()
 

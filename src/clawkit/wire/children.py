@@ -11,20 +11,25 @@ from pathlib import Path
 
 def end_children(patience: float = 0.15) -> None:
     """Ask every descendant to end, then make it. Where the system has no list, do nothing."""
-    descendants = _descendants(os.getpid())
+    end_all(descendants(os.getpid()), patience)
+
+
+def end_all(pids: list[int], patience: float) -> None:
+    """Ask these to end; those that are still there after `patience` seconds are ended."""
     for stop in (signal.SIGTERM, signal.SIGKILL):
-        for pid in descendants:
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, stop)
-        descendants = _left_after(patience, descendants)
+        pids = _left_after(patience, pids)
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """The processes that a process and its children have started."""
     found: list[int] = []
     for listing in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in listing.read_text().split():
-                found += [int(child), *_descendants(int(child))]
+                found += [int(child), *descendants(int(child))]
     return found
 
 

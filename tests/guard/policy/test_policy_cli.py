@@ -215,6 +215,7 @@ def test_a_near_miss_says_what_is_missing_and_what_is_needed(policy: Path) -> No
 
 def test_links_are_followed_unless_text_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
+    (tmp_path / "x").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     policy = tmp_path / "policy.toml"
     policy.write_text(f'[[rule]]\naction = "allow"\ntool = "*"\nargs.p = "{tmp_path}/link/**"\n')

@@ -30,6 +30,7 @@ _CONTROLS = re.compile(r"[\t\r\n]")
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}", re.IGNORECASE)
 _OTHER_HOME = re.compile(r"\s*~[^/\\\s]")
 _UP = re.compile(r"(?:\.\./)+|\.\.$")
+_PLAIN = re.compile(r"[^\s;|&$`<>()'\"#*?!]+")
 _LONG = 4096
 _LONGEST = 32768  # No system opens a longer path.
 
@@ -186,13 +187,27 @@ class Reader:
         folder = join(self.cwd or "", text.partition("/")[0])
         return [text, *homes] if self.resolve and os.path.lexists(folder) else homes
 
+    def _climbs_out_of_folders(self, path: str) -> bool:
+        """Whether each `..` leaves a folder: in `rm -r x;/../ls` it would make a command a path."""
+        names = path.split("/")
+        for place, name in enumerate(names):
+            if name != ".." or not place or names[place - 1] in {"", ".", ".."}:
+                continue
+            if not _PLAIN.fullmatch(names[place - 1]):
+                return False
+            if self.resolve and not os.path.isdir("/".join(names[:place])):  # noqa: PTH112 - text that may be no path
+                return False
+        return True
+
     def _settled(self, path: str) -> list[str] | None:
-        if not is_absolute(path):
-            if self.cwd is None:
-                plain = normal(path)
-                return None if _UP.match(plain) else [f"./{plain}"]
+        relative = not is_absolute(path)
+        if relative and self.cwd is not None:
             path = join(self.cwd, path)
+        if ".." in path and not self._climbs_out_of_folders(path):
+            return None
         plain = normal(path)
+        if relative and self.cwd is None:
+            return None if _UP.match(plain) else [f"./{plain}"]
         if not self.resolve or not path.startswith("/"):
             return [plain]
         followed = [follow(each) for each in dict.fromkeys((path, plain))]

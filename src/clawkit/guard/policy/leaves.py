@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, cast
 
-_NUMBER = re.compile(r"[+-]?(?:0x[0-9a-f]+|\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _LONGEST_NUMBER = 40
 _ENDS = {"{": "}", "[": "]", '"': '"'}
@@ -63,7 +63,7 @@ def as_number(text: str) -> tuple[str, ...]:
     number = text.strip().lower()
     sign = -1 if number.startswith("-") else 1
     if "0x" in number:
-        return texts(sign * int(number.lstrip("+-").partition("e")[0], 16))
+        return texts(sign * int(number.lstrip("+-"), 16))
     return texts(float(number))
 
 
