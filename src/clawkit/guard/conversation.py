@@ -22,6 +22,7 @@ from clawkit.errors import (
     ProtocolError,
 )
 from clawkit.guard.asking import Asking, Question
+from clawkit.guard.audit.record import Record
 from clawkit.guard.client import Client
 from clawkit.guard.inspection import (
     Inspected,
@@ -46,6 +47,8 @@ Flights = dict[RequestId, Flight]
 
 _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 _MOST_CANCELLED = 1024
+_MOST_OWED = 4 * 1024 * 1024
+"""How many bytes of answers may wait to be written down."""
 
 
 class Answered(NamedTuple):
@@ -56,6 +59,7 @@ class Answered(NamedTuple):
     inspected: Inspected
     line: bytes
     latency: float
+    at: float
     look: bool
     """Whether to look for phrases that give orders to the model."""
 
@@ -74,7 +78,7 @@ class Conversation:
     ) -> None:
         """`deliver` takes what becomes ready later; `asked` may be shared by conversations.
 
-        With `defers`, whoever delivers a passage calls `write_down` afterwards.
+        With `defers`, somebody calls `write_down` from time to time.
         """
         self.client = Client()
         self.journal = Journal(warden, host)
@@ -88,6 +92,7 @@ class Conversation:
         self._cancelled: deque[tuple[Side, RequestId]] = deque()
         self._answered: deque[Answered] = deque()
         self._defers = defers
+        self._owed = 0
         self._asking = Asking(warden, self.client, self.journal)
 
     def receive(self, side: Side, line: bytes | None, deliver: Deliver | None = None) -> Passage:
@@ -273,19 +278,25 @@ class Conversation:
         self, side: Side, flight: Flight, inspected: Inspected, line: bytes, *, look: bool = False
     ) -> None:
         latency = time.monotonic() - flight.started
-        self._answered.append(Answered(side, flight, inspected, line, latency, look))
-        if not self._defers:
+        self._answered.append(Answered(side, flight, inspected, line, latency, time.time(), look))
+        self._owed += len(line)
+        if not self._defers or self._owed > _MOST_OWED:
             self.write_down()
 
     def write_down(self) -> None:
         """Log the answers that have been passed on. A call is logged before it happens."""
+        records: list[Record] = []
+        self._owed = 0
         while self._answered:
-            side, flight, inspected, line, latency, look = self._answered.popleft()
+            side, flight, inspected, line, latency, at, look = self._answered.popleft()
             flags = inspected.flags
             if look and not any(flag.startswith("injection:") for flag in flags):
                 flags = (*flags, *injections_in(inspected.message, line))
+            found = (side, flight, line, flags)
             refusal = inspected.refusal
-            self.journal.answer(side, flight, line, flags, latency=latency, refusal=refusal)
+            records.append(self.journal.answer(*found, latency=latency, at=at, refusal=refusal))
+        if records:
+            self.journal.write(records)
 
     # Notices, and what is no message.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -72,12 +73,15 @@ class Journal:
         flags: tuple[str, ...],
         *,
         latency: float,
+        at: float,
         refusal: str = "",
-    ) -> None:
+    ) -> Record:
+        """The record of an answer that came `at` this time."""
         kind = "list" if flight.call.method.endswith("/list") else "answer"
-        record = self._write(
+        record = self._record(
             kind,
             side,
+            time=_utc(at),
             method=flight.call.method,
             tool=_named(flight.call.tool),
             arguments=_listing(flight.call.method, line) if kind == "list" else None,
@@ -90,7 +94,11 @@ class Journal:
             flags=flags,
         )
         if flight.call.method == "tools/list":
-            self._warden.listed = record
+            self._warden.listed = record.id
+        return record
+
+    def write(self, records: list[Record]) -> None:
+        self._warden.audit.write(*records)
 
     def approval(self, flight_record: str, call: Call, answer: str, *, allowed: bool) -> None:
         self._write(
@@ -121,21 +129,27 @@ class Journal:
         )
 
     def _write(self, kind: Kind, side: Side, **fields: Any) -> str:
-        record_id = f"{self._session}-{next(self._count)}"
-        self._warden.audit.write(
-            Record(
-                id=record_id,
-                kind=kind,
-                side=side,
-                server=self._warden.server,
-                client=self.client,
-                host=self._host,
-                session=self._session,
-                listed=self._warden.listed,
-                **fields,
-            )
+        record = self._record(kind, side, **fields)
+        self._warden.audit.write(record)
+        return record.id
+
+    def _record(self, kind: Kind, side: Side, **fields: Any) -> Record:
+        return Record(
+            id=f"{self._session}-{next(self._count)}",
+            kind=kind,
+            side=side,
+            server=self._warden.server,
+            client=self.client,
+            host=self._host,
+            session=self._session,
+            listed=self._warden.listed,
+            **fields,
         )
-        return record_id
+
+
+def _utc(at: float) -> str:
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
+    return f"{seconds}.{int(at % 1 * 1000):03}Z"
 
 
 def host_id() -> str:

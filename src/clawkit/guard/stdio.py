@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 
 from clawkit.errors import AuditError, ClawError
@@ -21,6 +22,7 @@ from clawkit.wire.lines import Lines, write_all
 _GRACE = 8.0
 """How long a server may go on after its input has ended; it is to be done in six seconds."""
 _LAST_GRACE = 2.0
+_MOMENT = 0.1
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 _OTHERS = ("SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 
@@ -52,6 +54,30 @@ class Pipes:
             os.close(fd)
 
 
+class Scribe:
+    """Writes answers down a moment after they were passed on, many at a time.
+
+    The thread that passes them on would make the next call wait, and each alone costs more.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._wanted = threading.Event()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def wake(self) -> None:
+        if not self._wanted.is_set():
+            self._wanted.set()
+
+    def _run(self) -> None:
+        while self._wanted.wait():
+            time.sleep(_MOMENT)
+            self._wanted.clear()
+            with contextlib.suppress(AuditError):
+                # If the log cannot be written, the next call is refused and says why.
+                self._conversation.write_down()
+
+
 class Proxy:
     """One run: a client on two descriptors, a server as a child, and a conversation between."""
 
@@ -66,6 +92,7 @@ class Proxy:
         self._pipes = Pipes(fds[1], server.stdin.fileno())
         self._warden = warden
         self._conversation = Conversation(warden, host_id(), self._pipes.deliver, defers=True)
+        self._scribe = Scribe(self._conversation)
 
     def run(self, command: Sequence[str]) -> int:
         """Until the server has ended; gives its exit status."""
@@ -79,6 +106,7 @@ class Proxy:
         for error in self._conversation.end(f"The server ended (status {status})"):
             self._pipes.deliver(Passage(to_client=error))
         with contextlib.suppress(AuditError):
+            self._conversation.write_down()
             self._conversation.journal.ended(f"status {status}")
         return status
 
@@ -101,9 +129,7 @@ class Proxy:
             if line is not None and not line.strip():
                 continue
             self._pipes.deliver(self._conversation.receive(side, line))
-            with contextlib.suppress(AuditError):
-                # If the log cannot be written, the next call is refused and says why.
-                self._conversation.write_down()
+            self._scribe.wake()
 
     def _pass_signals(self) -> None:
         for name in (*_ENDING, *_OTHERS):

@@ -45,12 +45,12 @@ class AuditLog:
         self._second = 0
         self._second_text = b""
 
-    def write(self, record: Record) -> None:
-        """Add a record. Raises AuditError, and leaves no trace of it, if that cannot be done."""
-        body = body_of(record)
+    def write(self, *records: Record) -> None:
+        """Add records. Raises AuditError, and leaves no trace of them, if that cannot be done."""
+        bodies = [(body_of(record), bool(record.time)) for record in records]
         with self._turn:
             try:
-                self._write(body, stamped=bool(record.time))
+                self._write(bodies)
             except OSError as error:
                 self._close()
                 raise AuditError(_explained(self._directory, error)) from error
@@ -59,16 +59,19 @@ class AuditLog:
         with self._turn:
             self._close()
 
-    def _write(self, body: bytes, *, stamped: bool) -> None:
+    def _write(self, bodies: list[tuple[bytes, bool]]) -> None:
         self._take_head()
         try:
             end = self._find_end()
             if end.size >= self._max_bytes:
                 end = self._rotate(end)
-            if not stamped:
-                body = b'"time":"%b",%b' % (self._now(), body)
-            line, digest = seal(end.seq + 1, body, end.hash)
-            self._append(line, End(end.seq + 1, end.size + len(line), digest), undo=end.size)
+            seq, digest, lines = end.seq, end.hash, b""
+            for body, stamped in bodies:
+                seq += 1
+                time_part = b"" if stamped else b'"time":"%b",' % self._now()
+                line, digest = seal(seq, time_part + body, digest)
+                lines += line
+            self._append(lines, End(seq, end.size + len(lines), digest), undo=end.size)
         finally:
             unlock(self._head)
 
@@ -132,11 +135,11 @@ class AuditLog:
         self._note(end)
         return end
 
-    def _append(self, line: bytes, end: End, *, undo: int) -> None:
+    def _append(self, lines: bytes, end: End, *, undo: int) -> None:
         try:
-            written = os.write(self._live, line)
-            while written < len(line):  # a disk that is full says so only at the second attempt
-                written += os.write(self._live, line[written:])
+            written = os.write(self._live, lines)
+            while written < len(lines):  # a disk that is full says so only at the second attempt
+                written += os.write(self._live, lines[written:])
             self._note(end)
         except OSError:
             os.ftruncate(self._live, undo)
