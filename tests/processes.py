@@ -9,9 +9,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 20.0
@@ -91,7 +93,12 @@ class StdioServer:
 
     def stop(self) -> None:
         if self.process.poll() is None:
+            # What it started would keep our pipes open.
+            started = psutil.Process(self.process.pid).children(recursive=True)
             self.process.kill()
+            for child in started:
+                with suppress(psutil.NoSuchProcess):
+                    child.kill()
         self.process.wait(PATIENCE)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:

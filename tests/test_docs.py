@@ -39,7 +39,9 @@ def test_every_link_between_pages_leads_somewhere() -> None:
 def test_the_readme_starts_a_server_with_the_commands_it_shows(tmp_path: Path) -> None:
     (tmp_path / "weather.py").write_text(blocks(ROOT / "README.md")[0])
     commands = re.findall(
-        r"^\$ (claw (?:serve|tools) .*?)\s*(?:#.*)?$", (ROOT / "README.md").read_text(), re.MULTILINE
+        r"^\$ (claw (?:serve|tools) .*?)\s*(?:#.*)?$",
+        (ROOT / "README.md").read_text(),
+        re.MULTILINE,
     )
     assert len(commands) == 3
     claw = [sys.executable, "-m", "clawkit"]

@@ -33,7 +33,8 @@ def _guard(found: Overview) -> list[str]:
     policy = found.policy
     lines = ["guard", f"  policy     {policy.file}"]
     lines.append(f"             {policy.problem or f'{policy.rules} rules'}")
-    lines += [f"  {'servers' if not n else '':<10} {_server(s)}" for n, s in enumerate(found.servers)]
+    for number, server in enumerate(found.servers):
+        lines.append(f"  {'' if number else 'servers':<10} {_server(server)}")
     if not found.servers:
         lines.append("  servers    no client on this machine has an MCP server")
     lines.append(f"  pins       {_pins(found)}")

@@ -280,7 +280,9 @@ class Conversation:
         latency = time.monotonic() - flight.started
         self._answered.append(Answered(side, flight, inspected, line, latency, time.time(), look))
         self._owed += len(line)
-        if not self._defers or self._owed > _MOST_OWED:
+        # The calls that follow a list of tools refer to its record.
+        at_once = not self._defers or flight.call.method == "tools/list"
+        if at_once or self._owed > _MOST_OWED:
             self.write_down()
 
     def write_down(self) -> None:

@@ -143,24 +143,23 @@ class Proxy:
 
     def _end_after_grace(self) -> None:
         """The server and what it started have this long to end by themselves."""
-        timer = threading.Timer(_GRACE, self._end, (descendants(self._server.pid),))
-        timer.daemon = True
-        timer.start()
+        started = descendants(self._server.pid)
+        threading.Thread(target=self._end, args=(started,), daemon=True).start()
 
-    def _end(self, started: list[int]) -> None:
-        self._server.terminate()
+    def _end(self, started: list[int], grace: float = _GRACE) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._server.wait(_LAST_GRACE)
+            self._server.wait(grace)
+        if self._server.poll() is None:
+            self._server.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._server.wait(_LAST_GRACE)
         self._server.kill()
         end_all(started, _LAST_GRACE)
 
     def _reap(self) -> int:
         """The server's status, as a shell would say it; one that has closed its output may go."""
-        try:
-            status = self._server.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            self._end(descendants(self._server.pid))
-            status = self._server.wait()
+        self._end(descendants(self._server.pid))
+        status = self._server.wait()
         return status if status >= 0 else 128 - status
 
 
