@@ -17,6 +17,7 @@ class Client:
 
     def __init__(self) -> None:
         self.name = ""
+        self._about: object = None
         self._elicits = False
         self._modern = False
 
@@ -32,7 +33,8 @@ class Client:
 
     def _learn(self, info: object, capabilities: object) -> None:
         about = as_object(info)
-        if about is not None:
+        if about is not None and about != self._about:
+            self._about = about
             self.name = visible(f"{about.get('name', '')}/{about.get('version', '')}", 100)
         self._elicits = "elicitation" in (as_object(capabilities) or {})
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -27,6 +28,7 @@ Tool = dict[str, Any]
 _Stamp = tuple[int, int, int]
 _Others = Callable[[str], Iterable[tuple[str, str]]]
 _LOCK = "pins.lock"
+_MOMENT = 1.0
 
 
 class Sifted(msgspec.Struct, frozen=True):
@@ -89,6 +91,7 @@ class Pins:
         self._directory = directory
         self._file = pin_file(directory, server)
         self._read: tuple[_Stamp, _Book] | None = None
+        self._looked = 0.0
         self._is_first_listing = False
         self._listed: frozenset[str] = frozenset()
 
@@ -108,9 +111,19 @@ class Pins:
         return Sifted(sifting.kept, tuple(sifting.quarantined), tuple(sifting.new))
 
     def quarantined(self, tool: str) -> str | None:
-        """Why calls of this tool are refused, if they are."""
+        """Why calls of this tool are refused, if they are.
+
+        That a tool is free is believed for a moment; that it is not, never.
+        """
+        now = time.monotonic()
+        if now - self._looked < _MOMENT and self._free(tool):
+            return None
         book = self._book()
+        self._looked = now
         return None if book is None else book.refusal(tool)
+
+    def _free(self, tool: str) -> bool:
+        return self._read is None or self._read[1].refusal(tool) is None
 
     def digest(self, tool: str) -> str:
         """The SHA-256 of the accepted definition, in hexadecimal; empty if there is none."""

@@ -31,27 +31,24 @@ class Pipes:
     """The client's ends and the server's, each written by one thread at a time."""
 
     def __init__(self, to_client: int, to_server: int) -> None:
-        self._ends = {
-            "client": (to_client, threading.Lock()),
-            "server": (to_server, threading.Lock()),
-        }
+        self._client, self._client_turn = to_client, threading.Lock()
+        self._server, self._server_turn = to_server, threading.Lock()
 
     def deliver(self, passage: Passage) -> None:
-        if passage.to_server is not None:
-            self._write("server", passage.to_server)
-        if passage.to_client is not None:
-            self._write("client", passage.to_client)
-
-    def _write(self, end: str, data: bytes) -> None:
-        fd, lock = self._ends[end]
-        with lock, contextlib.suppress(OSError):
-            # An end that is closed is noticed where it is read.
-            write_all(fd, data + b"\n")
+        # An end that is closed is noticed where it is read.
+        try:
+            if passage.to_server is not None:
+                with self._server_turn:
+                    write_all(self._server, passage.to_server + b"\n")
+            if passage.to_client is not None:
+                with self._client_turn:
+                    write_all(self._client, passage.to_client + b"\n")
+        except OSError:
+            return
 
     def close_server(self) -> None:
-        fd, lock = self._ends["server"]
-        with lock, contextlib.suppress(OSError):
-            os.close(fd)
+        with self._server_turn, contextlib.suppress(OSError):
+            os.close(self._server)
 
 
 class Scribe:

@@ -30,6 +30,8 @@ class Lines:
             return None
         if not chunk:
             return None
+        if not self._size and len(chunk) <= self._limit and chunk.find(b"\n") == len(chunk) - 1:
+            return [chunk[:-1]]
         *ended, rest = chunk.split(b"\n")
         lines: list[bytes | None] = []
         for piece in ended:

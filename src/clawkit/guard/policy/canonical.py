@@ -62,7 +62,7 @@ class Reader:
 
     def denied(self, text: str) -> Iterator[str]:
         """All readings, without case; long ones are made one at a time, and may repeat."""
-        if _is_plain(text):
+        if is_plain(text):
             yield from self._as_path(text)
             return
         seen: set[str] = set()
@@ -75,6 +75,15 @@ class Reader:
                     elif reading not in seen:
                         seen.add(reading)
                         yield reading
+
+    def stays(self, text: str) -> bool:
+        """Whether no link leads away from a plain text, so that its readings are known from it."""
+        if not self.resolve:
+            return True
+        if is_absolute(text):
+            return follow(text)[0] == text
+        path = join(self._real_cwd, text)
+        return follow(path, self._real_cwd)[0] == path
 
     def _variants(self, stage: str) -> list[str]:
         found = [stage.strip()] if len(stage) > _LONGEST else [stage, stage.strip()]
@@ -214,7 +223,7 @@ class Reader:
         return [normal(real) for real, _ in followed] if all(sure for _, sure in followed) else None
 
 
-def _is_plain(text: str) -> bool:
+def is_plain(text: str) -> bool:
     """Whether a text can be read in one way only, but for its case and as a path."""
     return (
         text.isascii()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from clawkit.guard.policy.canonical import Reader
+from clawkit.guard.policy.canonical import Reader, is_plain
 from clawkit.guard.policy.folding import folded
 from clawkit.guard.policy.globs import Glob, is_any, is_wild
 from clawkit.guard.policy.index import GlobIndex
@@ -17,6 +17,7 @@ _DEEPEST_STRING = 4
 _MOST_NAMES = 1024
 _LONGEST_NAME = 100
 _LONG = 4096
+_SHORT = 256
 _NUMERIC = frozenset("+-.0123456789 ")
 
 
@@ -71,6 +72,7 @@ class Search:
         self._reader = reader
         self._root = _Node()
         self._names: dict[str, set[int]] = {}
+        self._known: dict[tuple[str, tuple[GlobIndex, ...]], set[int]] = {}
         for number, condition in conditions:
             globs = [glob for text in condition.patterns for glob in denied_globs(text, reader)]
             nodes = [self._root]
@@ -113,6 +115,22 @@ class Search:
                 self._test(text, indexes, found)
 
     def _test(self, text: str, indexes: tuple[GlobIndex, ...], found: set[int]) -> None:
+        if len(text) > _SHORT:
+            self._test_readings(text, indexes, found)
+            return
+        known = self._known.get((text, indexes))
+        if known is not None and self._reader.stays(text):
+            found |= known
+            return
+        hits: set[int] = set()
+        self._test_readings(text, indexes, hits)
+        found |= hits
+        if known is None and is_plain(text) and self._reader.stays(text):
+            if len(self._known) >= _MOST_NAMES:
+                self._known.clear()
+            self._known[(text, indexes)] = hits
+
+    def _test_readings(self, text: str, indexes: tuple[GlobIndex, ...], found: set[int]) -> None:
         for reading, segments in _split(self._reader.denied(text)):
             for index in indexes:
                 found |= index.find(reading, segments)

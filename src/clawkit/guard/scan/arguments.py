@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Any, cast
 
 from clawkit.guard.scan.secrets import redact_secrets
@@ -25,6 +26,7 @@ def redact_arguments(value: Any) -> Any:
     return _Redaction().shorten(value, _DEPTH)
 
 
+@lru_cache(maxsize=1024)
 def names_secret(name: str) -> bool:
     """Whether a member with this name holds a secret, whatever it looks like."""
     if len(name) > _LONG:

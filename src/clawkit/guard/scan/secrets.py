@@ -63,6 +63,8 @@ def _may_hold(text: str, sign: str, pattern: re.Pattern[str]) -> bool:
 
 def redact_secrets(text: str) -> tuple[str, tuple[str, ...]]:
     """A text with `[redacted: kind]` for each secret in it, and their kinds."""
+    if not may_hold_secret(text):
+        return text, ()
     kinds: dict[str, None] = {}
     for _ in range(_MOST_ROUNDS):  # what stood next to a secret may only now begin a word
         redacted = _redact_once(text, kinds)
