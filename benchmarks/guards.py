@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.contenders import HERE, QUIET_FASTMCP, ROOT
+from benchmarks.contenders import HERE, QUIET_FASTMCP
 from benchmarks.measure import Command
 
 DIRECT = "direct"
@@ -45,7 +45,7 @@ class Guard:
     def start(self, home: Path) -> Command:
         """How to start it in front of the echo server."""
         environment = {**QUIET_FASTMCP, "CLAW_HOME": str(home / "claw"), "HOME": str(home)}
-        return Command((*self.command, *SERVER), ROOT, environment)
+        return Command((*self.command, *SERVER), home, environment)
 
 
 @contextmanager

@@ -94,6 +94,17 @@ def test_a_script_answers(view: View, socket: Path, choice: str) -> None:
     assert asking.answer == choice
 
 
+def test_a_guarded_server_may_not_answer_for_a_person(
+    view: View, socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(view, socket, question("q1"))
+    monkeypatch.setenv("CLAW_GUARDED", "1")
+    status, _, errors = claw("answer", "q1", "once")
+    assert status == 1
+    assert "a guarded server may not answer for a person" in errors
+    assert [ask.id for ask in view.asks()] == ["q1"]
+
+
 def test_always_is_not_for_scripts(view: View, socket: Path) -> None:
     asked(view, socket, question("q1"))
     assert claw("answer", "q1", "always")[0] == 2

@@ -69,6 +69,9 @@ def test_every_character_of_long_arguments_can_be_paged_to(
         pages.append(page)
         screen.press("space", now)
     assert len(pages) > 1
+    assert ["end; space: back to the top" in page for page in pages] == [
+        page is pages[-1] for page in pages
+    ]
     lines = [line for page in pages for line in page.splitlines()]
     parts = [line.removeprefix("↳ ") for line in lines if line.startswith(("↳ ", '  "text"'))]
     assert "".join(parts) == f'  "text": "{" ".join(words)}"'
@@ -94,6 +97,19 @@ def test_arguments_that_are_not_those_of_the_call_are_not_shown_for_it(
     assert '{"path":"/srv/a"}' in text_of(screen)
     screen.press("w", time.time() + 2 * CALM)
     assert "not those that were asked about" in text_of(screen)
+
+
+def test_questions_about_the_same_tool_are_told_apart_by_their_arguments(
+    view: View, socket: Path, screen: Screen
+) -> None:
+    for name in ("a", "b"):
+        asked(view, socket, question(name, arguments={"path": f"/srv/{name}", "n": [1]}))
+    screen.refresh(time.time())
+    rows = [line for line in text_of(screen).splitlines() if " s  files  read_file  " in line]
+    assert [row.partition("read_file  ")[2].strip() for row in rows] == [
+        '{ "path": "/srv/a", "n": [ 1 ] }',
+        '{ "path": "/srv/b", "n": [ 1 ] }',
+    ]
 
 
 def test_a_call_without_its_arguments_gets_no_rule(

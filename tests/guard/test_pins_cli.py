@@ -108,8 +108,18 @@ def test_a_person_at_a_terminal_is_asked(answer: str, code: int) -> None:
     assert (pins().quarantined("read") is None) is (code == 0)
 
 
+def test_what_is_shown_accepted_and_forgotten_can_be_had_as_json() -> None:
+    shown = json.loads(claw("show", "files", "read", "--json").stdout)
+    assert (shown["state"], shown["accepted"], shown["pending"]) == ("in quarantine", READ, EVIL)
+    done = claw("accept", "files", "read", "--yes", "--json")
+    assert json.loads(done.stdout) == {"server": "files", "accepted": ["read"], "not_accepted": []}
+    assert '+  "description"' in done.stderr
+    assert json.loads(claw("forget", "files", "--json").stdout)["forgotten"] is True
+
+
 def test_one_tool_or_all_must_be_named() -> None:
-    assert claw("accept", "files").returncode == 2
+    done = claw("accept", "files")
+    assert (done.returncode, done.stderr) == (2, "claw pins: name one TOOL, or give --all\n")
     assert claw("accept", "files", "read", "--all").returncode == 2
 
 

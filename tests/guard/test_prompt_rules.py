@@ -136,6 +136,9 @@ def test_nobody_answering_is_a_no_in_the_end(tmp_path: Path) -> None:
     with guarded(tmp_path, policy) as guard:
         guard.initialize(ELICITS)
         question = delete(guard, 1)
+        withdrawn = guard.receive()
+        assert withdrawn["method"] == "notifications/cancelled"
+        assert withdrawn["params"] == {"requestId": question["id"]}
         assert "in time" in guard.receive()["error"]["message"]
         answer(guard, question, "allow once")
         assert guard.tool("echo", id=2, text="x")["result"]
@@ -148,6 +151,7 @@ def test_a_call_that_is_cancelled_while_it_waits_never_happens(tmp_path: Path) -
         question = delete(guard, 1)
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
         guard.send({**cancelled, "params": {"requestId": 1}})
+        assert guard.receive()["method"] == "notifications/cancelled"
         answer(guard, question, "allow once")
         assert guard.tool("echo", id=2, text="x")["result"]
         assert deletions(guard) == 0

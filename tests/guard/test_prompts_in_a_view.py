@@ -61,7 +61,7 @@ def test_the_view_decides(said: Answer, passes: bool, view: View, tmp_path: Path
 
 
 def test_always_writes_a_rule_and_the_rule_allows_the_call(view: View, tmp_path: Path) -> None:
-    with guarded(tmp_path, POLICY) as guard:
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
         send(guard, 1)
         ask = asked(view)

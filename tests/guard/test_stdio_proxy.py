@@ -171,7 +171,7 @@ def test_env_in_the_policy_narrows_what_a_server_gets(tmp_path: Path) -> None:
         folder.mkdir()
         with guarded(folder, policy, "--name", name, GITHUB_TOKEN="t", OTHER="o") as guard:
             text = guard.tool("act", do="environment")["result"]["content"][0]["text"]
-            seen[name] = set(text.split()) - {"LC_CTYPE"}
+            seen[name] = set(text.split()) - {"LC_CTYPE", "CLAW_GUARDED"}
     assert seen == {"github": {"PATH", "GITHUB_TOKEN"}, "other": {"PATH"}}
 
 
@@ -204,3 +204,53 @@ def test_an_unknown_method_passes_and_is_logged(tmp_path: Path, home: Path) -> N
         assert guard.call("made/up", {"a": 1}, 9)["result"] == {}
     record = next(r for r in records(home) if r.get("method") == "made/up")
     assert record["decision"] == "pass"
+
+
+def test_a_server_that_ends_is_over_even_if_something_it_started_keeps_its_output() -> None:
+    guard = StdioServer(*claw("proxy", "--", "sh", "-c", "sleep 60 & read line; exit 3"))
+    try:
+        reply = guard.call("initialize", {"capabilities": {}})
+        assert "status 3" in reply["error"]["message"]
+        assert guard.process.wait(10) == 3
+    finally:
+        guard.stop()
+
+
+def test_a_client_that_leaves_a_server_that_does_not_read_takes_it_along(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(ALLOW_ALL)
+    sleeper = (sys.executable, "-c", "import time; time.sleep(600)")
+    guard = StdioServer(*claw("proxy", "--policy", str(policy), "--", *sleeper))
+    try:
+        params = {"name": "echo", "arguments": {"text": "x" * 3_000_000}}
+        guard.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        started = psutil.Process(guard.process.pid).children()
+        guard.close_input()
+        assert guard.process.wait(25) == 128 + signal.SIGTERM
+        assert psutil.wait_procs(started, timeout=5)[1] == []
+    finally:
+        guard.stop()
+
+
+def test_a_very_large_message_passes_in_linear_time(tmp_path: Path) -> None:
+    with guarded(tmp_path) as guard:
+        text = "x" * 24_000_000
+        assert guard.tool("echo", text=text)["result"]["content"][0]["text"] == text
+
+
+def test_noise_on_the_servers_output_is_left_out(tmp_path: Path) -> None:
+    server = (
+        "import sys, json\n"
+        "for line in sys.stdin:\n"
+        "    print('Starting up ...', flush=True)\n"
+        "    reply = {'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'result': {}}\n"
+        "    print(json.dumps(reply), flush=True)\n"
+    )
+    policy = tmp_path / "policy.toml"
+    policy.write_text(ALLOW_ALL)
+    command = claw("proxy", "--policy", str(policy), "--", sys.executable, "-c", server)
+    guard = StdioServer(*command)
+    try:
+        assert guard.call("ping", {}) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    finally:
+        guard.stop()

@@ -59,6 +59,27 @@ def test_comments_and_commas_change_nothing_in_what_is_read(case: tuple[Any, str
     assert JSON.open(text, "f").data == value
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": {"b": 1}, "a": {"b": 2, "b": {"c": 3}}}',
+        ' {"x":[{"a":{}}],"\\u0061":{"b":{}}} \n',
+        '{"n": [NaN, -Infinity, 1e999, -0, 1.50], "a": {"z": NaN, "b": ["\\ud83d\\ude00"]}}',
+        '{"a": {"b": ' + "[" * 90 + "]" * 90 + "}}",
+    ],
+    ids=["repeated keys", "an escaped key", "numbers", "nested"],
+)
+def test_json_with_and_without_a_comment_is_the_same_document(text: str) -> None:
+    strict, scanned = JSON.open(text, "f"), JSON.open(text + "//", "f")
+    assert type(strict) is not type(scanned)
+    assert strict.data == scanned.data
+    for keys in (("a",), ("a", "b")):
+        assert strict.span(keys) == scanned.span(keys)
+    for document in (strict, scanned):
+        with pytest.raises(HostError, match=r"f: has no a\.none"):
+            document.span(("a", "none"))
+
+
 ENTRIES = st.fixed_dictionaries(
     {"command": TEXT},
     optional={"args": st.lists(TEXT, max_size=3), "env": st.dictionaries(TEXT, TEXT, max_size=2)},

@@ -9,6 +9,7 @@ import pytest
 from clawkit.errors import HostError
 from clawkit.hosts.clients import Machine
 from clawkit.hosts.finding import Scope
+from clawkit.hosts.forms import launcher
 from clawkit.hosts.ledger import items, ledger_file
 from clawkit.hosts.standing import status
 from clawkit.hosts.unwrapping import unwrap
@@ -102,17 +103,13 @@ def test_an_entry_that_is_no_longer_wrapped_is_forgotten(home: Path) -> None:
     assert items() == ()
 
 
-def test_an_entry_or_a_file_that_is_gone_is_forgotten(home: Path) -> None:
-    path = wrapped(home, ORIGINAL)
+def test_an_entry_that_is_gone_is_forgotten(home: Path) -> None:
+    wrapped(home, ORIGINAL)
     write(home, "{}")
     (standing,) = status(scope_of(home)).servers
     assert (standing.state, standing.note) == ("changed since", "the entry is gone")
     change = only(unwrap("a", scope_of(home)).changes)
     assert change.note == "the entry is gone; removed from the ledger"
-    path = wrapped(home, ORIGINAL)
-    path.unlink()
-    change = only(unwrap(None, scope_of(home)).changes)
-    assert change.note == "its file is gone; removed from the ledger"
     assert items() == ()
 
 
@@ -183,7 +180,7 @@ def test_status_tells_how_each_server_stands(home: Path) -> None:
     }
     assert found == {
         "plain": ("not wrapped", "stdio", ""),
-        "hand": ("wrapped", "stdio", "by hand"),
+        "hand": ("wrapped", "stdio", f"by hand; its program is `clawai`, not `{launcher()[0]}`"),
         "moved": (
             "changed since",
             "stdio",

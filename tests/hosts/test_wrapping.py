@@ -58,8 +58,27 @@ def test_a_second_wrap_changes_nothing_and_says_so(home: Path) -> None:
 def test_an_entry_that_somebody_wrapped_by_hand_is_left_alone(home: Path) -> None:
     path = cursor(home, a={"command": "clawai", "args": ["proxy", "--", "npx", "x"]})
     before = path.read_bytes()
-    assert wrap("a", scope_of(home)).changes[0].note == "already wrapped by hand"
+    note = f"already wrapped by hand; its program is `clawai`, not `{PROGRAM}`"
+    assert wrap("a", scope_of(home)).changes[0].note == note
     assert (path.read_bytes(), items()) == (before, ())
+
+
+def test_our_own_program_is_not_worth_a_word_where_somebody_wrote_it_by_hand(home: Path) -> None:
+    cursor(home, a={"command": PROGRAM, "args": ["proxy", "--", "npx", "x"]})
+    assert wrap("a", scope_of(home)).changes[0].note == "already wrapped by hand"
+
+
+def test_the_backup_before_our_first_change_stays_beside_the_last_one(home: Path) -> None:
+    path = BY_CLIENT["cursor"].write(home)
+    before = path.read_bytes()
+    wrap("filesystem", scope_of(home))
+    wrap(None, scope_of(home))
+    last = path.read_bytes()
+    unwrap(None, scope_of(home))
+    backups = {
+        one.name.partition("-")[2]: one.read_bytes() for one in backups_directory().iterdir()
+    }
+    assert backups == {"first-mcp.json": before, "mcp.json": last}
 
 
 def test_a_server_of_several_clients_is_wrapped_in_all_of_them(home: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -57,10 +58,14 @@ def show(
 
 @app.command()
 def answer(
-    id: Annotated[str, typer.Argument(help="The question, as `claw approvals list` shows it.")],
-    choice: Annotated[Choice, typer.Argument(help="What to answer.")],
+    id: Annotated[
+        str, typer.Argument(metavar="ID", help="The question, as `claw approvals list` shows it.")
+    ],
+    choice: Annotated[Choice, typer.Argument(metavar="CHOICE", help="once, session or deny.")],
 ) -> None:
     """Answer a call that waits in the open view."""
+    if os.environ.get("CLAW_GUARDED"):
+        _refuse("a guarded server may not answer for a person: answer in a terminal of your own")
     from clawkit.guard.approvals import answer_pending
     from clawkit.guard.places import approvals_socket
 
@@ -68,8 +73,12 @@ def answer(
     if problem is None:
         problem = "no view is open: run `claw approvals` in a terminal"
     if problem:
-        print(f"claw approvals answer: {problem}", file=sys.stderr)
-        raise typer.Exit(1)
+        _refuse(problem)
+
+
+def _refuse(problem: str) -> NoReturn:
+    print(f"claw approvals answer: {problem}", file=sys.stderr)
+    raise typer.Exit(1)
 
 
 def _live() -> int:

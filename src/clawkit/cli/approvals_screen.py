@@ -18,12 +18,13 @@ CALM = 0.6
 
 _LONGEST_LINE = 10_000
 _LONGEST_NAME = 300
+_LONGEST_START = 200
 _TOO_LATE = "The call no longer waits: no rule was written."
 _MOVES = {"j": 1, "down": 1, "k": -1, "up": -1}
 _ANSWERS: dict[str, Answer] = {"a": "once", "s": "session", "d": "deny"}
 _KEYS = (
     "a allow once",
-    "s allow for this session",
+    "s allow these arguments for this session",
     "w always…",
     "d deny",
     "j/k choose",
@@ -51,6 +52,7 @@ class Screen:
         self._asks: tuple[Ask, ...] = ()
         self._chosen: Ask | None = None
         self._arguments: list[str] = []
+        self._starts: dict[str, str] = {}
         self._calm_at = 0.0
         self._page = 0
         self._asking: Literal["", "always", "quit"] = ""
@@ -64,6 +66,7 @@ class Screen:
         """
         before = {ask.id for ask in self._asks}
         self._asks = self._view.asks()
+        self._starts = {ask.id: self._starts.get(ask.id) or _start(ask) for ask in self._asks}
         if self._chosen is None or self._chosen not in self._asks:
             if self._asking == "always":
                 self._asking, self._note = "", _TOO_LATE
@@ -170,7 +173,7 @@ class Screen:
         for number, ask in enumerate(self._asks[first : first + room], first + 1):
             style: Style = "chosen" if ask is self._chosen else ""
             left = max(0, round(ask.deadline - now))
-            rows.append((style, f"{number:3}  {left:3} s  {_name(ask)}"))
+            rows.append((style, f"{number:3}  {left:3} s  {_name(ask)}  {self._starts[ask.id]}"))
         return [*rows, ("", "")]
 
     def _details(self, ask: Ask, width: int) -> list[Line]:
@@ -197,7 +200,8 @@ class Screen:
         size = max(1, room - 1)
         first = self._page % -(-len(lines) // size) * size
         last = min(first + size, len(lines))
-        more = f"(lines {first + 1} to {last} of {len(lines)}: space for more)"
+        rest = "space for more" if last < len(lines) else "end; space: back to the top"
+        more = f"(lines {first + 1} to {last} of {len(lines)}: {rest})"
         return [*(("", line) for line in lines[first:last]), ("bold", more)]
 
 
@@ -208,6 +212,12 @@ def _arguments(ask: Ask) -> list[str]:
         with suppress(RecursionError):  # nested deeper than it can be indented
             text = json.dumps(ask.call.get("arguments"), indent=2, ensure_ascii=False)
     return [visible(line, _LONGEST_LINE) for line in text.split("\n")]
+
+
+def _start(ask: Ask) -> str:
+    """The beginning of the arguments, to tell questions apart."""
+    text = " ".join(line.strip() for line in _arguments(ask))
+    return text if len(text) <= _LONGEST_START else text[:_LONGEST_START] + "…"
 
 
 def _name(ask: Ask) -> str:

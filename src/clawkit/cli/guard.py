@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Try the guard out.", no_args_is_help=True)
 _BIG = 1024
 _USUAL = 64
+_BELOW = " " * 17
+_MOST_LINES = 4
 
 
 @app.callback()
@@ -137,19 +139,39 @@ def _print_json(outcomes: Iterator[Outcome]) -> list[Outcome]:
 
 
 def _print_table(outcomes: Iterator[Outcome]) -> list[Outcome]:
-    from clawkit.guard.scan import visible
-
     done: list[Outcome] = []
     row = ""
     for outcome in outcomes:
         if outcome.row != row:
             row = outcome.row
             print(f"\n{row}" if done else row)
-        seen = f"  {visible(outcome.seen)}" if outcome.seen else ""
-        print(f"  {outcome.result:<13}  {outcome.attack:<42}{seen}".rstrip(), flush=True)
+        print(_outcome_text(outcome), flush=True)
         done.append(outcome)
     _print_count(done)
     return done
+
+
+def _outcome_text(outcome: Outcome) -> str:
+    """One line; in a terminal that is too narrow, what was seen stands below, in a few."""
+    import shutil
+    import textwrap
+
+    from clawkit.guard.scan import visible
+
+    start = f"  {outcome.result:<13}  {outcome.attack:<42}"
+    seen = visible(outcome.seen)
+    width = shutil.get_terminal_size((80, 24)).columns
+    if not sys.stdout.isatty() or len(start) + 2 + len(seen) <= width:
+        return f"{start}  {seen}".rstrip()
+    below = textwrap.wrap(
+        seen,
+        max(width, len(_BELOW) + 20),
+        initial_indent=_BELOW,
+        subsequent_indent=_BELOW,
+        max_lines=_MOST_LINES,
+        placeholder="…",
+    )
+    return "\n".join([start.rstrip(), *below])
 
 
 def _print_count(done: list[Outcome]) -> None:
@@ -157,7 +179,7 @@ def _print_count(done: list[Outcome]) -> None:
     for outcome in done:
         counts[outcome.result] = counts.get(outcome.result, 0) + 1
     said = ", ".join(f"{number} {result}" for result, number in sorted(counts.items(), key=_order))
-    print(f"\n{len(done)} attacks: {said}.")
+    print(f"\n{len(done)} {'attack' if len(done) == 1 else 'attacks'}: {said}.")
     failed = [outcome.attack for outcome in done if not outcome.held]
     if failed:
         print(f"Look at one with its files: claw guard selftest --only {failed[0]} --keep")

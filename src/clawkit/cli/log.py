@@ -27,6 +27,8 @@ app = typer.Typer(
 
 _USUAL = 50
 _USUAL_BEFORE_FOLLOWING = 10
+_MARGIN = 100
+_MEASURED = 200
 
 Since = Annotated[
     str,
@@ -65,7 +67,7 @@ def show(
         ),
     ] = None,
 ) -> None:
-    """Show what passed the guard and what it stopped, one line a call."""
+    """Show what passed the guard and what it stopped, call by call."""
     if context.invoked_subcommand is not None:
         return
     _print_what_can_be_printed()
@@ -93,13 +95,20 @@ def verify(as_json: AsJson = False) -> None:
     _print_what_can_be_printed()
     with _errors():
         verdict = verify_log(_directory())
+    if verdict.ok and not verdict.records and (traces := _traces()):
+        from clawkit.guard.audit.reading import Problem
+
+        reason = f"there is no log, but there should be one: {traces}"
+        problem = Problem(str(_directory()), 0, reason)
+        verdict = msgspec.structs.replace(verdict, ok=False, problem=problem)
     if as_json:
         print(msgspec.json.encode(verdict).decode())
     elif verdict.problem is not None:
         problem = verdict.problem
         place = f"{problem.file}, line {problem.line}" if problem.line else problem.file
-        print(f"The log is broken: {place}: {problem.reason}.")
-        print(f"Before that, {verdict.records} of its records are as the guard wrote them.")
+        print(f"The log is {'broken' if verdict.files else 'missing'}: {place}: {problem.reason}.")
+        if verdict.records:
+            print(f"Before that, {verdict.records} of its records are as the guard wrote them.")
         print("Something other than the guard has changed this log, or the disk lost a part of it.")
         print("Keep a copy of the directory before anything else is done to it.")
     elif not verdict.records:
@@ -136,18 +145,27 @@ def stats(since: Since = "", as_json: AsJson = False) -> None:
 
 
 def _show(wanted: Wanted, last: int | None, everything: bool) -> None:
-    from clawkit.cli.log_text import row_text
+    from collections import deque
+    from itertools import chain, islice
+
+    from clawkit.cli.log_text import Columns, row_lines
     from clawkit.guard.audit.reading import Wanted, read, seq_before_last
     from clawkit.guard.audit.rows import rows
 
     shown = _shown(wanted, everything)
-    after = seq_before_last(_directory(), last, shown) if last else 0
-    records = read(_directory(), Wanted(since=wanted.since), after=after)
-    found = False
-    for row in rows(records, shown):
-        found = True
-        print(row_text(row.record, row.answer, coloured=_coloured(), width=_cut_at()))
-    if not found:
+    # What a person said joins its call, which may stand some way before it.
+    after = seq_before_last(_directory(), last + _MARGIN, shown) if last else 0
+    found = rows(read(_directory(), Wanted(since=wanted.since), after=after), shown)
+    if last:
+        found = iter(deque(found, maxlen=last))
+    first = list(islice(found, _MEASURED))
+    columns = Columns()
+    for row in first:
+        columns.see(row.record)
+    for row in chain(first, found):
+        parts = row_lines(row.record, row.answer, columns, coloured=_coloured(), width=_cut_at())
+        print("\n".join(parts))
+    if not first:
         _say_nothing_found(wanted)
 
 
@@ -161,20 +179,35 @@ def _show_json(wanted: Wanted, last: int | None) -> None:
 
 def _follow(wanted: Wanted, last: int, everything: bool, as_json: bool) -> None:
     """Show calls when they come and answers when they come: nobody wants to wait for a pair."""
-    from clawkit.cli.log_text import row_text
-    from clawkit.guard.audit.reading import follow
-    from clawkit.guard.audit.rows import is_answer
-
-    shown = _shown(wanted, everything)
     try:
-        for record in follow(_directory(), wanted, last=last):
-            if as_json:
-                print(json.dumps(record), flush=True)
-            elif is_answer(record) or shown(record):
-                line = row_text(record, None, coloured=_coloured(), width=_cut_at())
-                print(line, flush=True)
+        if as_json:
+            _follow_json(wanted, last)
+        else:
+            _follow_rows(wanted, last, _shown(wanted, everything))
     except KeyboardInterrupt:
         return
+
+
+def _follow_json(wanted: Wanted, last: int) -> None:
+    from clawkit.guard.audit.reading import follow
+
+    for record in follow(_directory(), wanted, last=last):
+        print(json.dumps(record), flush=True)
+
+
+def _follow_rows(wanted: Wanted, last: int, shown: Callable[[Entry], bool]) -> None:
+    from clawkit.cli.log_text import Columns, row_lines
+    from clawkit.guard.audit.reading import Wanted, follow, seq_before_last
+    from clawkit.guard.audit.rows import as_they_come
+
+    columns = Columns()
+    after = seq_before_last(_directory(), last, shown)
+    since = Wanted(since=wanted.since)
+    records = follow(_directory(), since, last=last + _MARGIN, counts=shown)
+    for record in as_they_come(records, shown, after=after):
+        columns.see(record)
+        parts = row_lines(record, None, columns, coloured=_coloured(), width=_cut_at())
+        print("\n".join(parts), flush=True)
 
 
 def _shown(wanted: Wanted, everything: bool) -> Callable[[Entry], bool]:
@@ -185,9 +218,26 @@ def _shown(wanted: Wanted, everything: bool) -> Callable[[Entry], bool]:
 
 
 def _directory() -> Path:
+    from clawkit.guard.audit.reading import require_place
     from clawkit.guard.places import audit_directory
 
-    return audit_directory()
+    directory = audit_directory()
+    require_place(directory)
+    return directory
+
+
+def _traces() -> str:
+    """What says that the guard was at work here, so that it must have left a log."""
+    from clawkit.guard.places import pins_directory
+    from clawkit.hosts.ledger import items, ledger_file
+
+    if any(pins_directory().glob("*.json")):
+        return f"servers are pinned in {pins_directory()}"
+    try:
+        wrapped = bool(items())
+    except ClawError:
+        wrapped = True
+    return f"servers are wrapped, as {ledger_file()} says" if wrapped else ""
 
 
 @contextmanager

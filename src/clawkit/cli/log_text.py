@@ -1,38 +1,104 @@
-"""What `claw log` prints: a record as one line, the counts as tables with a chart."""
+"""What `claw log` prints: a record in a line or two, the counts as tables with a chart."""
 
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, cast
 
+import msgspec
+
 from clawkit.guard.audit.chart import ASCII, BLOCKS, draw
 from clawkit.guard.audit.entry import Entry
+from clawkit.guard.audit.reading import is_failure
+from clawkit.guard.audit.rows import name_of
 from clawkit.guard.audit.stats import Count, Stats
 from clawkit.guard.scan import visible
 
-_COLOURS = {"allow": "32", "pass": "32", "deny": "31", "drop": "31", "prompt": "33"}
+_COLOURS = {"allow": "32", "pass": "32", "deny": "31", "drop": "31", "prompt": "33", "error": "33"}
 _ARGUMENTS = 60
 _NAME = 60
+_WIDEST_SERVER = 16
+_WIDEST_TOOL = 28
+_INDENT = " " * 6
+_MOST_LINES = 4
 
 
-def row_text(record: Entry, answer: Entry | None, *, coloured: bool, width: int | None) -> str:
-    """Time, decision, server, tool, arguments, why, how long it took; `width` cuts it."""
-    decision = record.get("decision") or record["kind"]
-    server = visible(record.get("server", ""), _NAME)
-    what = visible(record.get("tool") or record.get("method") or record["kind"], _NAME)
-    parts = [_arguments(record.get("arguments")), _why(record), _outcome(answer or record)]
-    rest = "  ".join(part for part in parts if part)
+class Columns(msgspec.Struct):
+    """How wide the names are: as wide as those that were seen, up to a limit."""
+
+    server: int = 0
+    tool: int = 0
+
+    def see(self, record: Entry) -> None:
+        self.server = min(max(self.server, len(_server(record))), _WIDEST_SERVER)
+        self.tool = min(max(self.tool, len(_what(record))), _WIDEST_TOOL)
+
+
+def row_lines(
+    record: Entry, answer: Entry | None, columns: Columns, *, coloured: bool, width: int | None
+) -> list[str]:
+    """Time, decision, server, tool, arguments, why, how long it took, in one line.
+
+    What is wider than `width` gets its reason below.
+    """
+    decision = "error" if is_failure(record) else record.get("decision") or record["kind"]
     before = f"{_local_time(record['time'])}  "
-    line = f"{before}{visible(decision, 8):<7} {server:<14} {what:<24} {rest}".rstrip()
+    names = f"{_cut(_server(record), columns.server, width)} "
+    names += _cut(_what(record), columns.tool, width)
+    start = f"{before}{visible(decision, 8):<7} {names}"
+    arguments, outcome = _arguments(record.get("arguments")), _outcome(answer or record)
+    why = _why(record)
+    line = _joined(start, arguments, why, outcome)
+    below: list[str] = []
     if width is not None and len(line) > width:
-        line = line[: width - 1] + "…"
+        line, below = _fitted_line(start, arguments, outcome, width), _below(why, width)
     colour = _COLOURS.get(decision)
-    if not coloured or colour is None:
-        return line
-    at = len(before)
-    return f"{line[:at]}\x1b[{colour}m{line[at : at + 7]}\x1b[0m{line[at + 7 :]}"
+    if coloured and colour is not None:
+        at = len(before)
+        line = f"{line[:at]}\x1b[{colour}m{line[at : at + 7]}\x1b[0m{line[at + 7 :]}"
+    return [line, *below]
+
+
+def _server(record: Entry) -> str:
+    return visible(record.get("server", ""), _NAME)
+
+
+def _what(record: Entry) -> str:
+    return visible(name_of(record) or record["kind"], _NAME)
+
+
+def _joined(*parts: str) -> str:
+    return "  ".join(part for part in parts if part).rstrip()
+
+
+def _cut(text: str, size: int, width: int | None) -> str:
+    """Padded to its column; cut to it only for eyes."""
+    return f"{text:<{size}}" if width is None else f"{_shortened(text, size):<{size}}"
+
+
+def _shortened(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: max(0, size - 1)] + "…"
+
+
+def _fitted_line(start: str, arguments: str, outcome: str, width: int) -> str:
+    """The arguments are what is cut: how the call ended stays."""
+    room = width - len(_joined(start, outcome)) - 2
+    return _shortened(_joined(start, _shortened(arguments, room), outcome), width)
+
+
+def _below(why: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        why,
+        max(len(_INDENT) + 10, width),
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_on_hyphens=False,
+        max_lines=_MOST_LINES,
+        placeholder="…",
+    )
 
 
 def _local_time(time: str) -> str:
@@ -77,6 +143,10 @@ def _outcome(record: Entry) -> str:
     return " ".join(parts)
 
 
+def plural(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
 def duration(milliseconds: float) -> str:
     if milliseconds < 1000:
         return f"{milliseconds:.3g} ms"
@@ -88,11 +158,13 @@ def stats_text(stats: Stats, width: int, blocks: bool) -> Iterator[str]:
     decisions = ", ".join(
         f"{number} {visible(name, 8)}" for name, number in stats.decisions.items()
     )
-    yield f"{stats.calls} calls" + (f": {decisions}" if decisions else "")
-    yield f"{stats.blocked} blocked, {stats.passed} other requests passed"
+    yield plural(stats.calls, "call") + (f": {decisions}" if decisions else "")
+    errors = f"{plural(stats.errors, 'error')}, " if stats.errors else ""
+    others = plural(stats.passed, "other request")
+    yield f"{stats.blocked} blocked, {errors}{others} passed"
     if stats.p50_ms is not None and stats.p95_ms is not None:
         p50, p95 = duration(stats.p50_ms), duration(stats.p95_ms)
-        yield f"answered within {p50} (half), {p95} (95 %)"
+        yield f"latency: median {p50}, 95th percentile {p95}"
     yield from _counts("servers", stats.servers)
     yield from _counts("tools", stats.tools)
     if stats.rules:

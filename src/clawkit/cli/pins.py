@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
@@ -40,7 +40,7 @@ def pins(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command("list")
 def list_pins(
     server: Annotated[
-        str, typer.Argument(metavar="[SERVER]", help="The tools of this server only.")
+        str, typer.Argument(metavar="SERVER", help="The tools of this server only.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -59,46 +59,60 @@ def list_pins(
 def show(
     server: Server,
     tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool to look at.")],
+    as_json: AsJson = False,
 ) -> None:
     """Show a tool as it was accepted, and what is different in the one that waits."""
     with _reported():
-        found = _pins(server)
-        _print_pin(tool, _one(found, tool))
+        pin = _one(_pins(server), tool)
+    if as_json:
+        about = {"server": server, "tool": tool, "state": _state(pin), "reason": pin.reason}
+        _print_json({**about, "accepted": pin.accepted, "pending": pin.pending})
+    else:
+        _print_pin(tool, pin)
 
 
 @app.command()
 def accept(
     server: Server,
-    tool: Annotated[str, typer.Argument(metavar="[TOOL]", help="The tool to accept.")] = "",
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool to accept.")] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Every tool of the server that waits.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was accepted as JSON, the rest to stderr.")
+    ] = False,
 ) -> None:
     """Let tools in quarantine pass again, after showing what changed."""
     if bool(tool) == everything:
-        raise typer.BadParameter("name one TOOL, or give --all")
-    with _reported():
+        _fail("name one TOOL, or give --all", code=2)
+    with _reported(), redirect_stdout(sys.stderr if as_json else sys.stdout):
         found = _pins(server)
         waiting = _waiting(found)
         names = list(waiting) if everything else [tool]
         if not everything:
             _one(found, tool)
-        if not any(name in waiting for name in names):
+        names = [name for name in names if name in waiting]
+        if not names:
             print("Nothing waits to be accepted.")
-            return
-        refused = [name for name in names if not _accept(found, name, waiting[name], yes=yes)]
+        accepted = [name for name in names if _accept(found, name, waiting[name], yes=yes)]
+    refused = [name for name in names if name not in accepted]
+    if as_json:
+        _print_json({"server": server, "accepted": accepted, "not_accepted": refused})
     raise typer.Exit(1 if refused else 0)
 
 
 @app.command()
-def forget(server: Server) -> None:
+def forget(server: Server, as_json: AsJson = False) -> None:
     """Drop the pins of a server: what it lists next is taken as it is."""
     from clawkit.guard.scan import visible
 
     with _reported():
         if not _pins(server).forget():
             _fail(f"no server named '{visible(server)}' is pinned; `claw pins` lists those")
+    if as_json:
+        _print_json({"server": server, "forgotten": True})
+        return
     print(f"Forgot {visible(server)}; its tools are pinned again when it lists them next.")
 
 
@@ -108,12 +122,17 @@ def _accept(found: Pins, name: str, pin: Pin, *, yes: bool) -> bool:
     _print_pin(name, pin)
     if not yes and not sys.stdin.isatty():
         _fail("nobody is there to be asked; look at the difference above, then give --yes")
-    if not yes and not typer.confirm(f"Accept {visible(name)}?", default=False):
+    if not yes and not _confirmed(f"Accept {visible(name)}?"):
         print("Not accepted.")
         return False
     found.accept(name, pin.pending or {})
     print(f"Accepted {visible(name)}.")
     return True
+
+
+def _confirmed(question: str) -> bool:
+    # Not to stdout if that is where JSON is wanted.
+    return typer.confirm(question, default=False, err=sys.stdout is sys.stderr)
 
 
 def _pins(server: str) -> Pins:
@@ -175,11 +194,16 @@ def _print_tools(found: Pins, *, as_json: bool) -> None:
         print(json.dumps(msgspec.to_builtins(tools), indent=2))
         return
     rows = [("tool", "state", "description")]
-    rows += [
-        (visible(name, 60), "in quarantine" if pin.pending else "accepted", _summary(pin))
-        for name, pin in tools.items()
-    ]
+    rows += [(visible(name, 60), _state(pin), _summary(pin)) for name, pin in tools.items()]
     _print_table(rows)
+
+
+def _state(pin: Pin) -> str:
+    return "in quarantine" if pin.pending else "accepted"
+
+
+def _print_json(found: dict[str, Any]) -> None:
+    print(json.dumps(found, indent=2))
 
 
 def _summary(pin: Pin) -> str:
@@ -200,7 +224,7 @@ def _print_pin(name: str, pin: Pin) -> None:
 
     from clawkit.guard.scan import visible
 
-    print(f"{visible(name)}: {'in quarantine' if pin.pending else 'accepted'}")
+    print(f"{visible(name)}: {_state(pin)}")
     if pin.reason:
         print(visible(pin.reason))
     accepted, pending = _lines(pin.accepted), _lines(pin.pending)
@@ -232,6 +256,6 @@ def _reported() -> Generator[None]:
         _fail(str(error))
 
 
-def _fail(problem: str) -> NoReturn:
+def _fail(problem: str, code: int = 1) -> NoReturn:
     print(f"claw pins: {problem}", file=sys.stderr)
-    raise typer.Exit(1)
+    raise typer.Exit(code)

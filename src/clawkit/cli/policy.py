@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -13,6 +14,9 @@ from clawkit.errors import ClawError, PolicyError
 
 if TYPE_CHECKING:
     from clawkit.guard.policy.policy import Policy
+
+_Given = TypeVar("_Given")
+_Read = TypeVar("_Read")
 
 app = typer.Typer(
     help="Make, test and understand the guard's policy.",
@@ -137,7 +141,7 @@ def lint(
     from clawkit.guard.policy.lint import lint_file
 
     path = _path(file)
-    issues = lint_file(path)
+    issues = lint_file(path, _if_missing(file))
     print_issues(path, issues, as_json=as_json)
     failing = {"error", "warning"} if strict else {"error"}
     raise typer.Exit(int(any(issue.level in failing for issue in issues)))
@@ -158,11 +162,10 @@ def replay(
     from clawkit.guard.policy.replay import changes
     from clawkit.guard.policy.replay import replay as replay_calls
 
-    try:
-        replayed = replay_calls(_load(policy), recorded_calls(audit))
-    except ClawError as error:
-        _complain("replay", error)
-        raise typer.Exit(1) from None
+    rules, calls = _tried("replay", _load, policy), _tried("replay", recorded_calls, audit)
+    if rules is None or calls is None:
+        raise typer.Exit(1)
+    replayed = replay_calls(rules, calls)
     print_changes(replayed, changes(replayed), as_json=as_json)
     raise typer.Exit(int(fail_on_change and any(item.changed for item in replayed)))
 
@@ -177,31 +180,25 @@ def learn(
         Path | None, typer.Option(metavar="DIR", help="Write a fixture for each distinct call.")
     ] = None,
     server: ServerOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a minimal policy from what was seen and allowed, and fixtures that test it."""
     from clawkit.cli.policy_files import write_fixtures, write_new
+    from clawkit.cli.policy_output import print_learnt
     from clawkit.guard.policy.learn import learn as learn_from
     from clawkit.guard.policy.recorded import recorded_calls
 
     try:
         calls = recorded_calls(audit)
         learnt = learn_from([c for c in calls if server is None or c.server == server])
-        if out is None:
-            print(learnt.policy, end="")
-        else:
+        if out is not None:
             write_new(out, learnt.policy)
-        count = 0 if fixtures is None else write_fixtures(fixtures, learnt.fixtures)
+        if fixtures is not None:
+            write_fixtures(fixtures, learnt.fixtures)
     except ClawError as error:
         _complain("learn", error)
         raise typer.Exit(1) from None
-    for note in learnt.notes:
-        print(f"note: {note}", file=sys.stderr)
-    if count:
-        shown = out or "FILE"
-        print(
-            f"{count} fixtures: claw policy test --policy {shown} --fixture-dir {fixtures}",
-            file=sys.stderr,
-        )
+    print_learnt(learnt, out, fixtures, as_json=as_json)
 
 
 @app.command()
@@ -232,7 +229,7 @@ def show(policy: PolicyOption = None, as_json: JsonOption = False) -> None:
 
     path = _path(policy)
     try:
-        rules = _load(path)
+        rules = _load(policy)
     except PolicyError as error:
         _complain("show", error)
         raise typer.Exit(1) from None
@@ -248,7 +245,23 @@ def _path(given: Path | None) -> Path:
 def _load(given: Path | None) -> Policy:
     from clawkit.guard.policy.fixtures import load_policy
 
-    return load_policy(_path(given))
+    return load_policy(_path(given), _if_missing(given))
+
+
+def _if_missing(given: Path | None) -> str:
+    """`policy init` makes the policy in use, not one that was named."""
+    from clawkit.guard.policy.fixtures import CHECK_PATH, NO_POLICY
+
+    return NO_POLICY if given is None else CHECK_PATH
+
+
+def _tried(verb: str, read: Callable[[_Given], _Read], given: _Given) -> _Read | None:
+    """What is read, or None after a complaint: so that one problem does not hide another."""
+    try:
+        return read(given)
+    except ClawError as error:
+        _complain(verb, error)
+        return None
 
 
 def _complain(verb: str, problem: ClawError | str) -> None:

@@ -50,7 +50,7 @@ def write_new(path: Path, text: str) -> None:
         raise PolicyError(str(path), 0, f"cannot be written: {error.strerror}") from None
 
 
-def write_fixtures(directory: Path, fixtures: tuple[Fixture, ...]) -> int:
+def write_fixtures(directory: Path, fixtures: tuple[Fixture, ...]) -> None:
     """One file for each; those of an earlier run are the same files."""
     from clawkit.guard.policy.fixtures import fixture_json
     from clawkit.guard.policy.learn import fixture_name
@@ -62,7 +62,6 @@ def write_fixtures(directory: Path, fixtures: tuple[Fixture, ...]) -> int:
             place.write_text(fixture_json(fixture), encoding="utf-8")
     except OSError as error:
         raise PolicyError(str(directory), 0, f"cannot be written: {error.strerror}") from None
-    return len(fixtures)
 
 
 def _free(path: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from clawkit.cli.policy_files import Made
     from clawkit.guard.policy.explain import Explanation, Reading
     from clawkit.guard.policy.fixtures import Outcome
+    from clawkit.guard.policy.learn import Learnt
     from clawkit.guard.policy.lint import Issue
     from clawkit.guard.policy.policy import Decision, Paths, Policy
     from clawkit.guard.policy.rules import Rule
@@ -184,9 +186,42 @@ def print_made(made: Made, *, as_json: bool) -> None:
         print(f"{path} is there already and stays as it is; --force replaces it")
     else:
         if made.backup is not None:
-            print(f"The policy so far is now {visible(str(made.backup))}")
+            print(f"The old policy was kept as {visible(str(made.backup))}")
         print(f"Wrote {path}: secrets are denied, all the rest is prompted")
         print("Edit it, then `claw policy lint` looks for traps and `claw policy show` lists it.")
+
+
+def print_learnt(learnt: Learnt, out: Path | None, fixtures: Path | None, *, as_json: bool) -> None:
+    """The policy unless it is in a file; what to know about it on stderr."""
+    if as_json:
+        _print_learnt_json(learnt, out, fixtures)
+        return
+    if out is None:
+        print(learnt.policy, end="")
+    for note in learnt.notes:
+        print(f"note: {visible(note)}", file=sys.stderr)
+    if fixtures is not None and learnt.fixtures:
+        made = count_of(len(learnt.fixtures), "fixture")
+        test = f"claw policy test --policy {out or 'FILE'} --fixture-dir {fixtures}"
+        print(f"{made}: {test}", file=sys.stderr)
+
+
+def _print_learnt_json(learnt: Learnt, out: Path | None, fixtures: Path | None) -> None:
+    from clawkit.guard.policy.fixtures import fixture_json
+    from clawkit.guard.policy.learn import fixture_name
+
+    print_json(
+        {
+            "policy": learnt.policy,
+            "file": None if out is None else str(out),
+            "fixtures": [
+                {"file": fixture_name(each), **json.loads(fixture_json(each))}
+                for each in learnt.fixtures
+            ],
+            "fixture_dir": None if fixtures is None else str(fixtures),
+            "notes": list(learnt.notes),
+        }
+    )
 
 
 def print_rules(path: Path, policy: Policy, *, as_json: bool) -> None:

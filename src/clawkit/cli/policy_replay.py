@@ -20,8 +20,9 @@ def print_changes(replayed: list[Replayed], changes: list[Change], *, as_json: b
     total = sum(item.recorded.count for item in replayed)
     changed = sum(item.recorded.count for item in replayed if item.changed)
     unsure = sum(item.recorded.count for item in replayed if item.decision is None)
+    answered = sum(item.recorded.count for item in replayed if item.recorded.answer)
     if as_json:
-        summary = {"calls": total, "changed": changed, "uncertain": unsure}
+        summary = {"calls": total, "changed": changed, "uncertain": unsure, "answered": answered}
         print_json({**summary, "changes": [_change_json(change) for change in changes]})
         return
     print(f"{count_of(total, 'call')}: {total - changed - unsure} stay, {changed} change")
@@ -29,6 +30,8 @@ def print_changes(replayed: list[Replayed], changes: list[Change], *, as_json: b
         print(
             f"{count_of(unsure, 'call')} uncertain: the audit has their arguments redacted or cut"
         )
+    if answered:
+        print(f"{count_of(answered, 'prompt')} answered by a person: the answer is what counts")
     for change in changes:
         print()
         print(f"{_title(change)}  ({count_of(change.count, 'call')})")
@@ -40,9 +43,9 @@ def print_changes(replayed: list[Replayed], changes: list[Change], *, as_json: b
 
 
 def _title(change: Change) -> str:
-    was = (
-        f"{change.was} by rule {change.was_rule}" if change.was_rule else f"{change.was} by no rule"
-    )
+    said = {"allow": " (approved by a person)", "deny": " (denied by a person)"}
+    by = f"by rule {change.was_rule}" if change.was_rule else "by no rule"
+    was = f"{change.was}{said.get(change.answer, '')} {by}"
     if change.now == "uncertain":
         return f"was {was} → uncertain: {rule_label(change.now_rule)} looks at what is not recorded"
     if change.now_rule is None:
@@ -61,6 +64,7 @@ def _call_line(recorded: Recorded) -> str:
 def _change_json(change: Change) -> dict[str, Any]:
     return {
         "was": change.was,
+        "answer": change.answer or None,
         "was_rule": change.was_rule or None,
         "now": change.now,
         "now_rule": None if change.now_rule is None else change.now_rule.number,

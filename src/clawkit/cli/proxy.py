@@ -24,6 +24,8 @@ class Request(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
 
 
+_NAMELESS = """claw proxy: this command was not wrapped, so its name is not known. Rules with `server`
+that deny or ask apply to it, those that allow do not. --name sets it; the log says {name}."""
 _OPTIONS = {"--url": "url", "--entry": "entry", "--name": "name", "--policy": "policy"}
 
 
@@ -77,7 +79,7 @@ def proxy(request: Request) -> int:
 
 
 def _guard_process(request: Request) -> int:
-    from clawkit.guard.opening import open_warden, server_names
+    from clawkit.guard.opening import name_of, open_warden, server_names
     from clawkit.guard.policy.policy import Paths
     from clawkit.guard.stdio import run_proxy
     from clawkit.wire.lines import claim_stdio
@@ -85,9 +87,12 @@ def _guard_process(request: Request) -> int:
     fds = claim_stdio()
     names = (request.name,) if request.name else server_names(request.command)
     paths = Paths(cwd=str(Path.cwd()), home=str(Path.home()), resolve=True)
-    warden = open_warden(request.policy, names, paths)
+    name = names[0] if names else name_of(request.command)
+    warden = open_warden(request.policy, names, paths, name)
     policy = warden.policy.current()
     if policy.problem:
         print(f"claw proxy: {policy.problem}", file=sys.stderr, flush=True)
-    environment = policy.env.narrow(os.environ, names)
+    if not names and any(rule.server for rule in policy.rules):
+        print(_NAMELESS.format(name=name), file=sys.stderr, flush=True)
+    environment = {**policy.env.narrow(os.environ, names), "CLAW_GUARDED": "1"}
     return run_proxy(warden, request.command, environment, fds)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from clawkit.guard.overview import Overview, ServerState
+
+_LONGEST = 2000
 
 
 def status(
@@ -26,38 +33,75 @@ def status(
 
         print(msgspec.json.format(msgspec.json.encode({"guard": found}), indent=2).decode())
     else:
-        print("\n".join(_guard(found)))
+        _print_guard(found)
 
 
-def _guard(found: Overview) -> list[str]:
+def _print_guard(found: Overview) -> None:
+    from clawkit.guard.scan import visible
+
+    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+    print("guard")
+    before = ""
+    for name, text in _guard(found):
+        print(_fitted(f"  {'' if name == before else name:<10} ", visible(text, _LONGEST), width))
+        before = name
+
+
+def _fitted(start: str, text: str, width: int | None) -> str:
+    """One line, or several that break between words, for eyes."""
+    if width is None or len(start) + len(text) <= width:
+        return f"{start}{text}"
+    return textwrap.fill(
+        text,
+        max(width, len(start) + 20),
+        initial_indent=start,
+        subsequent_indent=" " * (len(start) + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _guard(found: Overview) -> Iterator[tuple[str, str]]:
+    """The lines, each with the name of its part."""
+    from clawkit.cli.log_text import plural
+
     policy = found.policy
-    lines = ["guard", f"  policy     {policy.file}"]
-    lines.append(f"             {policy.problem or f'{policy.rules} rules'}")
-    for number, server in enumerate(found.servers):
-        lines.append(f"  {'' if number else 'servers':<10} {_server(server)}")
-    if not found.servers:
-        lines.append("  servers    no client on this machine has an MCP server")
-    lines.append(f"  pins       {_pins(found)}")
-    lines.append(f"  approvals  {_approvals(found)}")
-    size = f"{found.log_bytes / 1e6:.1f} MB" if found.log_bytes else "empty"
-    lines.append(f"  log        {found.log_directory} ({size}); `claw log` reads it")
-    lines += [f"  problem    {problem}" for problem in found.problems]
-    return lines
+    yield "policy", policy.file
+    yield "policy", policy.problem or plural(policy.rules, "rule")
+    if found.servers is None:
+        yield "servers", "unknown: see the problem below"
+    elif not found.servers:
+        yield "servers", "no client on this machine has an MCP server"
+    for server in found.servers or ():
+        yield "servers", _server(server)
+    yield "pins", _pins(found)
+    yield "approvals", _approvals(found)
+    yield "log", _log(found)
+    for problem in found.problems:
+        yield "problem", problem
 
 
 def _server(server: ServerState) -> str:
     one = server.standing
-    text = f"{one.server:<18} {one.client:<16} {one.state}"
+    text = f"{one.server:<18} {one.client:<16} "
+    note = f": {one.note}" if one.note else ""
+    if one.state == "not wrapped" and not one.transport:
+        return f"{text}cannot be wrapped{note}"
     if one.state == "not wrapped":
-        return f"{text}; `claw wrap {one.server}` puts the guard before it"
+        return f"{text}not wrapped; `claw wrap {one.server}` puts the guard before it"
+    text = f"{text}{one.state}{note}"
+    if one.transport != "stdio":
+        return text
     gets = "all of its client's" if server.environment is None else ", ".join(server.environment)
-    return f"{text}{': ' + one.note if one.note else ''}; environment: {gets or 'nothing'}"
+    return f"{text}; environment: {gets or 'nothing'}"
 
 
 def _pins(found: Overview) -> str:
+    from clawkit.cli.log_text import plural
+
     tools = sum(server.tools for server in found.pins)
     waiting = [f"{s.server}: {', '.join(s.quarantined)}" for s in found.pins if s.quarantined]
-    text = f"{tools} tools of {len(found.pins)} servers"
+    text = f"{plural(tools, 'tool')} of {plural(len(found.pins), 'server')}"
     return f"{text}; quarantined: {'; '.join(waiting)}; see `claw pins`" if waiting else text
 
 
@@ -65,3 +109,10 @@ def _approvals(found: Overview) -> str:
     if found.pending is None:
         return "nobody watches; `claw approvals` in a terminal answers what rules want to be asked"
     return f"{found.pending} waiting for an answer in `claw approvals`"
+
+
+def _log(found: Overview) -> str:
+    if found.log_bytes < 0:
+        return f"{found.log_directory} (cannot be used: see the problem below)"
+    size = f"{found.log_bytes / 1e6:.1f} MB" if found.log_bytes else "empty"
+    return f"{found.log_directory} ({size}); `claw log` reads it"

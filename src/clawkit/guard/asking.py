@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from clawkit.errors import DeniedError
+from clawkit.errors import AuditError, DeniedError, PinError
 from clawkit.guard.client import Client
 from clawkit.guard.journal import Flight, Journal
 from clawkit.guard.policy.call import Call
@@ -21,6 +21,7 @@ from clawkit.guard.prompts import (
     Passage,
     Side,
     Ticket,
+    can_be_shown,
     decision_of,
     question,
     shown,
@@ -32,10 +33,11 @@ from clawkit.wire.jsonrpc import Message, RequestId, as_object
 _WHY: dict[Answer, str] = {
     "deny": "a person said no",
     "timeout": "nobody answered in time",
-    "nobody": "it needs a person's word and nobody can be asked: "
-    "this client shows no forms, and no `claw approvals` is open",
+    "nobody": "a person must approve this call, and nobody can be asked; "
+    'open "claw approvals" in a terminal and try again',
 }
 
+_TOO_LARGE = "it is too large to be shown to a person"
 _FLOOD = "too many questions to a person at once; try again later"
 _ROUND = ("requestState", "inputResponses")
 """What a call brings along from its earlier rounds."""
@@ -82,7 +84,10 @@ class Asking:
             return None
         record = self._journal.call(asked.side, asked.call, asked.decision)
         responses = as_object(params.get("inputResponses")) or {}
-        allowed, why = self._worth(decision_of(responses.get(APPROVAL)), asked.call, ticket.binding)
+        answer = decision_of(responses.get(APPROVAL))
+        if answer == "session" and ticket.result is not None:
+            answer = "once"  # It is the result that was asked about, not the call.
+        allowed, why = self._worth(answer, asked.call, ticket.binding)
         self._journal.approval(record, asked.call, why, allowed=allowed)
         if not allowed:
             return _denied(asked, why)
@@ -91,7 +96,7 @@ class Asking:
             return Passage(to_client=jsonrpc.encode(result))
         kept = {k: v for k, v in params.items() if k not in _ROUND}
         line = jsonrpc.encode({**asked.message, "params": {**kept, **ticket.resume}})
-        return release(*asked.released(line), record, ticket.binding.call)
+        return release(*asked.released(line), record, ticket.binding)
 
     def ask(self, asked: Question, release: Release) -> Passage:
         """Let it pass if a person has allowed it already; else ask, or deny if nobody can be."""
@@ -100,28 +105,34 @@ class Asking:
         record = self._journal.call(asked.side, asked.call, asked.decision)
         if binding in self._granted or self._continued(params, binding):
             self._journal.approval(record, asked.call, "allowed before", allowed=True)
-            return release(*asked.released(asked.line), record, binding.call)
+            return release(*asked.released(asked.line), record, binding)
         if not self._admitted(asked.policy):
             return _denied(asked, _FLOOD)
+        if not can_be_shown(asked.call.arguments):
+            return _denied(asked, _TOO_LARGE)
         if asked.side == "client" and self._client.takes_questions(asked.call.method):
             resume = {key: params[key] for key in _ROUND if key in params}
             ticket = self._ticket(binding, asked.policy, resume)
-            return self._question_as_result(asked.message, asked.call, asked.rule, ticket)
+            about = ((asked.call, asked.rule),)
+            return self._question_as_result(asked.message, about, ticket)
         return self._hold(asked, binding, record, release)
 
     def ask_about(
-        self, message: Message, call: Call, rule: Rule, flight: Flight, policy: Policy
+        self, message: Message, about: tuple[tuple[Call, Rule], ...], flight: Flight, policy: Policy
     ) -> Passage:
-        """A result that carries a question which the policy wants a person to see first."""
+        """A result that carries questions which the policy wants a person to see first."""
         why = "" if self._admitted(policy) else _FLOOD
+        if not all(can_be_shown(call.arguments) for call, _ in about):
+            why = _TOO_LARGE
         if not self._client.takes_questions(flight.call.method):
             why = _WHY["nobody"]
         if why:
+            call = about[0][0]
             self._journal.approval(flight.record, call, why, allowed=False)
             return Passage(to_client=_failure(message["id"], f"{call.tool}: {why}"))
         binding = self._warden.binding(flight.call, policy)
         ticket = self._ticket(binding, policy, {}, message)
-        return self._question_as_result(message, call, rule, ticket)
+        return self._question_as_result(message, about, ticket)
 
     def _admitted(self, policy: Policy) -> bool:
         return self._warden.prompts.admit(policy.limits.prompts, policy.limits.prompts_per_minute)
@@ -137,9 +148,9 @@ class Asking:
         return Ticket(binding=binding, expires=expires, resume=resume, result=result)
 
     def _question_as_result(
-        self, message: Message, call: Call, rule: Rule, ticket: Ticket
+        self, message: Message, about: tuple[tuple[Call, Rule], ...], ticket: Ticket
     ) -> Passage:
-        params = question(self._warden.server, call, rule)
+        params = question(self._warden.server, about)
         result: dict[str, Any] = {
             "resultType": "input_required",
             "inputRequests": {APPROVAL: {"method": "elicitation/create", "params": params}},
@@ -158,26 +169,34 @@ class Asking:
         held = self._waiting.pop((side, request_id), None)
         return held is not None and self._warden.prompts.withdraw(held)
 
-    def end(self) -> None:
-        for held in list(self._waiting.values()):
-            self._warden.prompts.withdraw(held)
+    def end(self) -> list[RequestId]:
+        """Nobody needs to answer any more; gives the client's requests that still waited."""
+        waiting = dict(self._waiting)
+        return [
+            request_id
+            for (side, request_id), held in waiting.items()
+            if self._warden.prompts.withdraw(held) and side == "client"
+        ]
 
     def _continued(self, params: dict[str, Any], binding: Binding) -> bool:
         """Whether this is the next round of a call that a person has allowed."""
         if not any(key in params for key in _ROUND):
             return False
-        return self._warden.prompts.is_continued(binding.call, params.get("requestState"))
+        return self._warden.prompts.is_continued(binding, params.get("requestState"))
 
     def _hold(self, asked: Question, binding: Binding, record: str, release: Release) -> Passage:
         key = (asked.side, asked.message["id"])
 
         def settle(answer: Answer) -> Passage:
             self._waiting.pop(key, None)
-            allowed, why = self._worth(answer, asked.call, binding)
-            self._journal.approval(record, asked.call, why or answer, allowed=allowed)
+            try:
+                allowed, why = self._worth(answer, asked.call, binding)
+                self._journal.approval(record, asked.call, why or answer, allowed=allowed)
+            except (AuditError, PinError) as error:
+                return _denied(asked, f"nothing may pass: {error}")
             if not allowed:
                 return _denied(asked, why)
-            return release(*asked.released(asked.line), record, binding.call)
+            return release(*asked.released(asked.line), record, binding)
 
         held = Held(
             call=asked.call,
@@ -186,12 +205,13 @@ class Asking:
             settle=settle,
             deliver=asked.deliver,
             cancelled=threading.Event(),
+            form=self._client.takes_requests(),
         )
         self._waiting[key] = held
         timeout = asked.policy.limits.prompt_timeout
         token = self._warden.prompts.hold(held, timeout)
         if self._client.takes_requests():
-            params = question(self._warden.server, asked.call, asked.rule)
+            params = question(self._warden.server, ((asked.call, asked.rule),))
             request = jsonrpc.request(token, "elicitation/create", params)
             return Passage(to_client=jsonrpc.encode(request))
         self._ask_in_view(token, held, timeout)
@@ -237,7 +257,7 @@ class Asking:
         policy = self._warden.policy.current()
         if answer == "always":
             # The person wrote a rule: it is the rule that allows the call, if it does.
-            allowed = self._warden.judge(call, policy).action == "allow"
+            allowed = self._warden.judge(call, policy, counts=False).action == "allow"
             return allowed, "" if allowed else "the rule that was written does not allow it"
         if self._warden.binding(call, policy) != binding:
             return False, "the policy or the tool changed while a person was asked; try again"

@@ -36,7 +36,9 @@ class Client:
         if about is not None and about != self._about:
             self._about = about
             self.name = visible(f"{about.get('name', '')}/{about.get('version', '')}", 100)
-        self._elicits = "elicitation" in (as_object(capabilities) or {})
+        elicitation = as_object((as_object(capabilities) or {}).get("elicitation"))
+        # One that names what it can show must name forms.
+        self._elicits = elicitation is not None and (not elicitation or "form" in elicitation)
 
     def takes_requests(self) -> bool:
         """Whether a question can be sent to it as a request: not since the modern era."""

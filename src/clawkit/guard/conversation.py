@@ -10,7 +10,10 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from re import Pattern
+from typing import Any
+
+from msgspec.structs import replace
 
 from clawkit.errors import (
     AuditError,
@@ -22,11 +25,9 @@ from clawkit.errors import (
     ProtocolError,
 )
 from clawkit.guard.asking import Asking, Question
-from clawkit.guard.audit.record import Record
 from clawkit.guard.client import Client
 from clawkit.guard.inspection import (
     Inspected,
-    injections_in,
     inspect_questions,
     inspect_text,
     inspect_tools,
@@ -34,9 +35,10 @@ from clawkit.guard.inspection import (
     redacted,
 )
 from clawkit.guard.journal import Flight, Journal
+from clawkit.guard.owed import Owed
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.prompts import Passage, Side
+from clawkit.guard.prompts import Binding, Passage, Side
 from clawkit.guard.strict import parse
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
@@ -47,21 +49,6 @@ Flights = dict[RequestId, Flight]
 
 _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 _MOST_CANCELLED = 1024
-_MOST_OWED = 4 * 1024 * 1024
-"""How many bytes of answers may wait to be written down."""
-
-
-class Answered(NamedTuple):
-    """An answer that the log does not have yet."""
-
-    side: Side
-    flight: Flight
-    inspected: Inspected
-    line: bytes
-    latency: float
-    at: float
-    look: bool
-    """Whether to look for phrases that give orders to the model."""
 
 
 class Conversation:
@@ -78,7 +65,7 @@ class Conversation:
     ) -> None:
         """`deliver` takes what becomes ready later; `asked` may be shared by conversations.
 
-        With `defers`, somebody calls `write_down` from time to time.
+        With `defers`, somebody writes down what is `owed` from time to time.
         """
         self.client = Client()
         self.journal = Journal(warden, host)
@@ -90,9 +77,7 @@ class Conversation:
             "server": {} if asked is None else asked,
         }
         self._cancelled: deque[tuple[Side, RequestId]] = deque()
-        self._answered: deque[Answered] = deque()
-        self._defers = defers
-        self._owed = 0
+        self.owed = Owed(self.journal, defers=defers)
         self._asking = Asking(warden, self.client, self.journal)
 
     def receive(self, side: Side, line: bytes | None, deliver: Deliver | None = None) -> Passage:
@@ -107,15 +92,31 @@ class Conversation:
         except ProtocolError as error:
             return self._unreadable(side, line, error)
         try:
-            if "method" not in message:
-                return self._answer(side, message, line, policy)
-            if side == "server":
-                policy = self._fresh_policy()
-            if "id" not in message:
-                return self._notice(side, message, line, policy)
-            return self._request(side, message, line, policy, deliver or self._deliver)
+            return self._pass(side, message, line, policy, deliver or self._deliver)
         except (AuditError, PinError) as error:
             return self._closed(side, message, error)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must neither open nor hang it
+            return self._failed(side, line, error)
+
+    def _pass(
+        self, side: Side, message: Message, line: bytes, policy: Policy, deliver: Deliver
+    ) -> Passage:
+        if "method" not in message:
+            return self._answer(side, message, line, policy)
+        if side == "server":
+            policy = self._fresh_policy()
+        if "id" not in message:
+            return self._notice(side, message, line, policy)
+        return self._request(side, message, line, policy, deliver)
+
+    def _failed(self, side: Side, line: bytes, error: Exception) -> Passage:
+        import sys
+        import traceback
+
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        name = type(error).__name__
+        sys.stderr.write(f"claw proxy: {name} in {where.name}, line {where.lineno}\n")
+        return self._unreadable(side, line, InternalError("The guard failed on this message"))
 
     def _fresh_policy(self) -> Policy:
         self._policy = self._warden.policy.current()
@@ -127,8 +128,7 @@ class Conversation:
 
     def end(self, reason: str) -> list[bytes]:
         """The server is gone: an error for each request that it still owes an answer."""
-        self._asking.end()
-        owed = list(self._flights["client"])
+        owed = [*self._flights["client"], *self._asking.end()]
         self._flights["client"].clear()
         return [_failure(request_id, InternalError(reason)) for request_id in owed]
 
@@ -162,7 +162,7 @@ class Conversation:
         except InvalidParamsError as error:
             self.journal.dropped("client", message["method"], error.message, line)
             return _back("client", _failure(message["id"], error))
-        decision = self._warden.judge(call, policy)
+        decision = self._judge(call, params, policy)
         if decision.action != "deny":
             question = Question("client", message, line, call, decision, policy, deliver)
             if (passage := self._asking.redeemed(question, self._forward)) is not None:
@@ -173,6 +173,17 @@ class Conversation:
         if decision.action == "deny":
             return _back("client", denied(message["id"], decision.reason))
         return self._forward("client", message, line, call, decision, record)
+
+    def _judge(self, call: Call, params: dict[str, Any], policy: Policy) -> Decision:
+        """The call, and the answers to a server's questions that it brings along."""
+        if "inputResponses" in params:
+            brought = {"inputResponses": params["inputResponses"]}
+            answers = Call("inputResponses", "inputResponses", brought)
+            decision = self._warden.judge(answers, policy, counts=False)
+            if decision.action != "allow":
+                return Decision(action="deny", rule=decision.rule, reason=decision.reason)
+        known = self._warden.prompts.brings_answer(params.get("requestState"))
+        return self._warden.judge(call, policy, counts=not known)
 
     def _server_request(
         self, message: Message, line: bytes, policy: Policy, deliver: Deliver
@@ -201,14 +212,14 @@ class Conversation:
         call: Call,
         decision: Decision,
         record: str,
-        approved: str = "",
+        approved: Binding | None = None,
     ) -> Passage:
         self._flights[side][message["id"]] = Flight(
             call=call,
             record=record,
             started=time.monotonic(),
             decision=decision,
-            first_page="cursor" not in message.get("params", {}),
+            first_page=message.get("params", {}).get("cursor") is None,
             approved=approved,
         )
         return _on(side, line)
@@ -231,7 +242,7 @@ class Conversation:
         try:
             if side == "server":
                 return self._server_answer(message, line, flight, policy)
-            self._write_later(side, flight, Inspected(message), line)
+            self.owed.add(side, flight, Inspected(message), line)
             return _on(side, line)
         except (AuditError, PinError) as error:
             return _on(side, _failure(request_id, InternalError(f"Not passed on: {error}")))
@@ -244,14 +255,18 @@ class Conversation:
         if inspected.message is not message:
             line = jsonrpc.encode(inspected.message)
         look = policy.scan.injection == "flag" and not refusal
-        self._write_later("server", flight, inspected, line, look=look)
+        self.owed.add("server", flight, inspected, line, look=look)
         if refusal:
             return Passage(to_client=denied(message["id"], f"the answer was held back: {refusal}"))
         result = as_object(inspected.message.get("result"))
-        if flight.approved and result is not None and result.get("resultType") == "input_required":
+        if (
+            flight.approved is not None
+            and result is not None
+            and result.get("resultType") == "input_required"
+        ):
             self._warden.prompts.continues(flight.approved, result.get("requestState"))
-        if inspected.ask is not None:
-            return self._asking.ask_about(inspected.message, *inspected.ask, flight, policy)
+        if inspected.ask:
+            return self._asking.ask_about(inspected.message, inspected.ask, flight, policy)
         return Passage(to_client=line)
 
     def _inspect_answer(
@@ -269,36 +284,9 @@ class Conversation:
         inspected = Inspected(text.message, (*inspected.flags, *text.flags), text.refusal)
         if inspected.refusal:
             return inspected
-        rule = flight.decision.rule
-        if rule is not None and rule.redact:
-            inspected = Inspected(redacted(inspected.message, rule.redact), inspected.flags)
+        if patterns := _redactions(flight, policy):
+            inspected = Inspected(redacted(inspected.message, patterns), inspected.flags)
         return inspect_questions(inspected, "result", self._warden, policy)
-
-    def _write_later(
-        self, side: Side, flight: Flight, inspected: Inspected, line: bytes, *, look: bool = False
-    ) -> None:
-        latency = time.monotonic() - flight.started
-        self._answered.append(Answered(side, flight, inspected, line, latency, time.time(), look))
-        self._owed += len(line)
-        # The calls that follow a list of tools refer to its record.
-        at_once = not self._defers or flight.call.method == "tools/list"
-        if at_once or self._owed > _MOST_OWED:
-            self.write_down()
-
-    def write_down(self) -> None:
-        """Log the answers that have been passed on. A call is logged before it happens."""
-        records: list[Record] = []
-        self._owed = 0
-        while self._answered:
-            side, flight, inspected, line, latency, at, look = self._answered.popleft()
-            flags = inspected.flags
-            if look and not any(flag.startswith("injection:") for flag in flags):
-                flags = (*flags, *injections_in(inspected.message, line))
-            found = (side, flight, line, flags)
-            refusal = inspected.refusal
-            records.append(self.journal.answer(*found, latency=latency, at=at, refusal=refusal))
-        if records:
-            self.journal.write(records)
 
     # Notices, and what is no message.
 
@@ -315,7 +303,7 @@ class Conversation:
             inspected = inspect_text(message, line, policy)
             if not inspected.refusal:
                 inspected = inspect_questions(inspected, "params", self._warden, policy)
-            if inspected.refusal or inspected.ask is not None:
+            if inspected.refusal or inspected.ask:
                 self.journal.dropped(
                     side,
                     method,
@@ -325,6 +313,9 @@ class Conversation:
                 )
                 return Passage()
             flags = inspected.flags
+            patterns = tuple(p for rule in policy.rules for p in rule.redact)
+            if patterns and method.startswith("notifications/tasks"):
+                inspected = Inspected(redacted(inspected.message, patterns), flags)
             if inspected.message is not message:
                 line = jsonrpc.encode(inspected.message)
         self.journal.notice(side, method, line, flags)
@@ -337,6 +328,11 @@ class Conversation:
             return False
         if self._asking.withdraw(side, request_id):
             return True
+        if (flight := self._flights[side].get(request_id)) is None:
+            return False
+        # Nobody may ever answer it: its arguments need not be kept.
+        bare = Call(flight.call.method, flight.call.tool, {})
+        self._flights[side][request_id] = replace(flight, call=bare)
         self._cancelled.append((side, request_id))
         if len(self._cancelled) > _MOST_CANCELLED:
             oldest_side, oldest = self._cancelled.popleft()
@@ -353,7 +349,9 @@ class Conversation:
         if side == "client":
             return Passage(to_client=_failure(request_id, error))
         owed = self._flights["client"]
-        if request_id is None and len(owed) == 1:
+        # A line of plain text is noise; one that begins like an answer was meant as one.
+        meant = line is None or line.lstrip()[:1] in (b"{", b"[")
+        if request_id is None and meant and len(owed) == 1:
             request_id = next(iter(owed), None)
         if request_id is None or owed.pop(request_id, None) is None:
             return Passage()
@@ -366,6 +364,13 @@ class Conversation:
             return Passage()
         reason = f"Nothing may pass: {error}"
         return _back(side, _failure(message["id"], InternalError(reason)))
+
+
+def _redactions(flight: Flight, policy: Policy) -> tuple[Pattern[str], ...]:
+    """What to take out of an answer. A task's result may belong to any rule's call."""
+    if flight.call.method.startswith("tasks/"):
+        return tuple(pattern for rule in policy.rules for pattern in rule.redact)
+    return () if flight.decision.rule is None else flight.decision.rule.redact
 
 
 def denied(request_id: RequestId, reason: str) -> bytes:

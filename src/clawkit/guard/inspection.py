@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from clawkit.errors import InvalidParamsError
 from clawkit.guard.policy.call import Call, call_of
+from clawkit.guard.policy.globs import is_any
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.scan import (
@@ -26,6 +27,7 @@ from clawkit.wire.jsonrpc import Message, as_object
 
 _QUESTIONS = ("sampling/createMessage", "elicitation/create")
 _PARTS = ("result", "error", "params")
+_OPAQUE = ("requestState", "nextCursor", "taskId", "progressToken")
 _ONLY_INJECTIONS = ScanOptions(hidden="off", secrets="off", injection="flag")
 
 
@@ -35,7 +37,7 @@ class Inspected(Struct, frozen=True):
     message: Message
     flags: tuple[str, ...] = ()
     refusal: str = ""
-    ask: tuple[Call, Rule] | None = None
+    ask: tuple[tuple[Call, Rule], ...] = ()
     """What a person has to allow first."""
 
 
@@ -57,8 +59,16 @@ def inspect_text(
         if refusal:
             return Inspected(message, flags, refusal)
         if value is not message[part]:
-            changed = {**changed, part: value}
+            changed = {**changed, part: _with_opaque(value, message[part])}
     return Inspected(changed, flags)
+
+
+def _with_opaque(cleaned: Any, original: Any) -> Any:
+    """What only the server reads again stays as it is: a signed state looks like a token."""
+    before = as_object(original)
+    if before is None:
+        return cleaned
+    return {**cleaned, **{key: before[key] for key in _OPAQUE if key in before}}
 
 
 def injections_in(message: Message, line: bytes) -> tuple[str, ...]:
@@ -113,14 +123,15 @@ def _objects(value: object) -> list[dict[str, Any]] | None:
 
 
 def redacted(message: Message, patterns: tuple[re.Pattern[str], ...]) -> Message:
-    """A result without what a rule's `redact` names."""
+    """An answer or a notice without what a rule's `redact` names."""
 
     def replace(text: str) -> str:
         for pattern in patterns:
             text = pattern.sub("[redacted]", text)
         return text
 
-    return {**message, "result": _map_text(message.get("result"), replace)}
+    parts = {part: _map_text(message[part], replace) for part in _PARTS if part in message}
+    return {**message, **parts}
 
 
 def _map_text(value: Any, change: Callable[[str], str]) -> Any:
@@ -142,19 +153,19 @@ def inspect_questions(inspected: Inspected, part: str, warden: Warden, policy: P
     if requests is None or not all(map(_is_question, requests.values())):
         return Inspected(inspected.message, inspected.flags, "its questions cannot be read")
     kept: dict[str, Any] = {}
-    ask = None
+    ask: list[tuple[Call, Rule]] = []
     for key, request in requests.items():
         original = request.get("params", {})
         decision, call, params = judge_question(request["method"], original, warden, policy)
         if decision.action == "deny":
             return Inspected(inspected.message, inspected.flags, decision.reason)
         if decision.action == "prompt" and decision.rule is not None:
-            ask = (call, decision.rule)
+            ask.append((call, decision.rule))
         kept[key] = request if params is original else {**request, "params": params}
     if any(kept[key] is not requests[key] for key in kept):
         changed = {**inspected.message, part: {**holder, "inputRequests": kept}}
-        return Inspected(changed, (*inspected.flags, "injection:removed"), ask=ask)
-    return Inspected(inspected.message, inspected.flags, ask=ask)
+        return Inspected(changed, (*inspected.flags, "injection:removed"), ask=tuple(ask))
+    return Inspected(inspected.message, inspected.flags, ask=tuple(ask))
 
 
 def _is_question(value: object) -> bool:
@@ -176,10 +187,15 @@ def judge_question(
     decision = warden.judge(call, policy)
     if decision.action == "deny" or method not in _QUESTIONS:
         return decision, call, params
-    if decision.rule is None and (field := _secret_asked(params)):
+    if not _allows_by_name(decision.rule) and (field := _secret_asked(params)):
         reason = f"a server may not ask for {field}"
         return Decision(action="deny", rule=None, reason=reason), call, params
     return _without_injections(decision, call, params)
+
+
+def _allows_by_name(rule: Rule | None) -> bool:
+    """Whether a rule speaks of questions themselves, not of everything."""
+    return rule is not None and (bool(rule.methods) or not any(map(is_any, rule.tools)))
 
 
 def _secret_asked(params: dict[str, Any]) -> str | None:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from clawkit.guard.audit.record import Kind, Record, Side
 from clawkit.guard.policy.call import EVALUATED, Call
 from clawkit.guard.policy.policy import Decision
+from clawkit.guard.prompts import Binding
 from clawkit.guard.scan import redact_arguments, visible
 from clawkit.guard.warden import Warden
 from clawkit.wire.jsonrpc import as_object
@@ -31,8 +32,8 @@ class Flight(Struct, frozen=True):
     started: float
     decision: Decision
     first_page: bool = True
-    approved: str = ""
-    """The digest of the call, if a person approved it."""
+    approved: Binding | None = None
+    """What a person approved, if they did."""
 
 
 class Journal:

@@ -27,21 +27,26 @@ _LAUNCHERS = (
 )
 
 
-def open_warden(policy: Path | None, servers: tuple[str, ...], paths: Paths) -> Warden:
+def open_warden(
+    policy: Path | None, servers: tuple[str, ...], paths: Paths, name: str = ""
+) -> Warden:
     """The guard of one server; everything is in its usual place, except a `policy` given."""
     file = PolicyFile(policy or places.policy_file())
     options = file.current().audit
     audit = AuditLog(places.audit_directory(), max_bytes=options.max, keep=options.keep)
-    pins = Pins(places.pins_directory(), servers[0])
+    pins = Pins(places.pins_directory(), name or servers[0])
     return Warden(file, audit, pins, servers=servers, paths=paths)
 
 
 def server_names(command: Sequence[str]) -> tuple[str, ...]:
-    """The names a command was wrapped under; one made of the command itself if it never was."""
-    return servers_for(command) or (_name_of(command),)
+    """The names that a command was wrapped under; none if it never was.
+
+    Rules that deny or ask take a server without a name for theirs, rules that allow do not.
+    """
+    return servers_for(command)
 
 
-def _name_of(command: Sequence[str]) -> str:
+def name_of(command: Sequence[str]) -> str:
     """`npx -y @scope/server-files /home` is `server-files`."""
     words = [Path(word).name for word in command if not word.startswith("-")]
     named = [word for word in words if word not in _LAUNCHERS]

@@ -93,13 +93,11 @@ class Pins:
         self._read: tuple[_Stamp, _Book] | None = None
         self._looked = 0.0
         self._is_first_listing = False
-        self._listed: frozenset[str] = frozenset()
 
     def sift(self, tools: list[Tool], first_page: bool = True) -> Sifted:
         """Compare one page of a list of tools with the pins, and pin what is new."""
+        self._looked = 0.0
         book = self._book()
-        if first_page:
-            self._listed = frozenset()
         # All pages of the first list are first sight.
         self._is_first_listing = book is None or (self._is_first_listing and not first_page)
         sifting = self._sift(book, tools)
@@ -107,7 +105,6 @@ class Pins:
             with self._changing() as current:
                 sifting = self._sift(current, tools)
                 self._write({**(current.tools if current else {}), **sifting.changes})
-        self._listed = frozenset(sifting.listed)
         return Sifted(sifting.kept, tuple(sifting.quarantined), tuple(sifting.new))
 
     def quarantined(self, tool: str) -> str | None:
@@ -161,7 +158,7 @@ class Pins:
 
     def _sift(self, book: _Book | None, tools: list[Tool]) -> _Sifting:
         others = None if self._is_first_listing else self._elsewhere
-        sifting = _Sifting(self.server, book or _Book({}), set(self._listed), others)
+        sifting = _Sifting(self.server, book or _Book({}), others)
         sifting.take(tools)
         return sifting
 
@@ -214,12 +211,12 @@ class Pins:
 class _Sifting:
     """One page of a list on its way past the pins."""
 
-    def __init__(self, server: str, book: _Book, listed: set[str], others: _Others | None) -> None:
+    def __init__(self, server: str, book: _Book, others: _Others | None) -> None:
         self.kept: list[Tool] = []
         self.quarantined: list[tuple[str, str]] = []
         self.new: list[str] = []
         self.changes: dict[str, Pin] = {}
-        self.listed = listed
+        self.listed: set[str] = set()
         self._server = server
         self._book = book
         self._others = others

@@ -10,14 +10,16 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, cast
 
+import msgspec
 from msgspec import Struct
 
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.scan import visible
+from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 
 Side = Literal["client", "server"]
@@ -31,6 +33,8 @@ _ANSWERS: dict[str, Answer] = {
     "allow for this session": "session",
     "deny": "deny",
 }
+_HEAD, _TAIL = 400, 200
+_LONGEST_SHOWN = 16_000
 _MINUTE = 60.0
 _CONTINUES = 600.0
 _MOST_REMEMBERED = 1024
@@ -60,6 +64,8 @@ class Held(Struct, frozen=True):
     settle: Callable[[Answer], Passage]
     deliver: Callable[[Passage], None]
     cancelled: threading.Event
+    form: bool
+    """Whether the client shows it."""
 
 
 class Ticket(Struct, frozen=True):
@@ -79,7 +85,7 @@ class Prompts:
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
         self._tickets: dict[str, Ticket] = {}
-        self._continued: dict[tuple[str, object], float] = {}
+        self._continued: dict[tuple[Binding, str], float] = {}
         self._asked: deque[float] = deque()
         self._lock = threading.Lock()
 
@@ -118,7 +124,10 @@ class Prompts:
         """The sender no longer wants it: nobody needs to answer. Whether it still waited."""
         held.cancelled.set()
         tokens = [token for token, other in list(self._held.items()) if other is held]
-        return any(self._held.pop(token, None) is not None for token in tokens)
+        waited = [token for token in tokens if self._held.pop(token, None) is not None]
+        for token in waited if held.form else ():
+            held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
+        return bool(waited)
 
     def issue(self, ticket: Ticket) -> str:
         token = _token()
@@ -132,32 +141,50 @@ class Prompts:
             ticket = self._tickets.pop(token, None) if isinstance(token, str) else None
         return ticket if ticket is not None and ticket.expires > time.monotonic() else None
 
-    def continues(self, call: str, state: object) -> None:
+    def continues(self, approved: Binding, state: object) -> None:
         """An approved call was answered with a question: its next round is approved with it."""
-        if len(self._continued) >= _MOST_REMEMBERED:
-            self._continued.clear()
-        self._continued[(call, state)] = time.monotonic() + _CONTINUES
+        if not isinstance(state, str):
+            return
+        with self._lock:
+            if len(self._continued) >= _MOST_REMEMBERED:
+                self._continued.clear()
+            self._continued[(approved, state)] = time.monotonic() + _CONTINUES
 
-    def is_continued(self, call: str, state: object) -> bool:
-        if not isinstance(state, str | None):
+    def is_continued(self, binding: Binding, state: object) -> bool:
+        if not isinstance(state, str):
             return False
-        return self._continued.pop((call, state), 0.0) > time.monotonic()
+        with self._lock:
+            return self._continued.pop((binding, state), 0.0) > time.monotonic()
+
+    def brings_answer(self, state: object) -> bool:
+        """Whether a `requestState` is one of ours, or the next round of something approved."""
+        if not isinstance(state, str):
+            return False
+        with self._lock:
+            return state in self._tickets or any(known == state for _, known in self._continued)
 
     def _expire(self, token: str) -> None:
         held = self._held.pop(token, None)
         if held is not None:
             held.cancelled.set()
+            if held.form:
+                held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
             held.deliver(held.settle("timeout"))
 
 
-def question(server: str, call: Call, rule: Rule) -> dict[str, Any]:
-    """The parameters of the `elicitation/create` that puts a call before a person."""
-    lines = [
-        f"Allow {visible(call.tool, 200)} on {visible(server, 200)}?",
-        f"Arguments: {shown(call.arguments)}",
-    ]
-    if rule.description:
-        lines.append(f"Rule: {visible(rule.description, 500)}")
+def withdrawn(token: str) -> Message:
+    """The notice that a question of ours need not be answered any more."""
+    return jsonrpc.notification("notifications/cancelled", {"requestId": token})
+
+
+def question(server: str, asked: Sequence[tuple[Call, Rule]]) -> dict[str, Any]:
+    """The parameters of the `elicitation/create` that puts calls before a person."""
+    lines: list[str] = []
+    for call, rule in asked:
+        lines.append(f"Allow {visible(call.tool, 200)} on {visible(server, 200)}?")
+        lines.append(f"Arguments: {shown(call.arguments)}")
+        if rule.description:
+            lines.append(f"Rule: {visible(rule.description, 500)}")
     choice = {"type": "string", "title": "Decision", "enum": list(_ANSWERS)}
     return {
         "message": "\n".join(lines),
@@ -180,10 +207,27 @@ def decision_of(result: object) -> Answer:
 
 
 def shown(arguments: dict[str, Any]) -> str:
-    """Arguments for a person's eyes: as JSON, with everything invisible made visible."""
-    import msgspec
+    """Arguments for a person's eyes: as JSON, with everything invisible made visible.
 
-    return visible(msgspec.json.encode(arguments).decode())
+    Each long value is cut in its middle, so that none can push another out of sight.
+    """
+    return visible(msgspec.json.encode(_shortened(arguments)).decode(), _LONGEST_SHOWN)
+
+
+def can_be_shown(arguments: dict[str, Any]) -> bool:
+    """Whether a person would see all of the names and something of every value."""
+    return len(msgspec.json.encode(_shortened(arguments))) <= _LONGEST_SHOWN
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _HEAD + _TAIL:
+        cut = len(value) - _HEAD - _TAIL
+        return f"{value[:_HEAD]}…({cut} more characters)…{value[-_TAIL:]}"
+    if isinstance(value, list):
+        return [_shortened(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in cast("dict[str, Any]", value).items()}
+    return value
 
 
 def _token() -> str:

@@ -1,4 +1,4 @@
-"""The guard in front of a server that is a process: two blocking threads between four pipes."""
+"""The guard in front of a server that is a process: started, served, ended with all it began."""
 
 from __future__ import annotations
 
@@ -14,65 +14,23 @@ from collections.abc import Mapping, Sequence
 from clawkit.errors import AuditError, ClawError
 from clawkit.guard.conversation import Conversation
 from clawkit.guard.journal import host_id
-from clawkit.guard.prompts import Passage, Side
+from clawkit.guard.pipes import Inlet, Outlet, Pump
+from clawkit.guard.prompts import Passage
 from clawkit.guard.warden import Warden
-from clawkit.wire.children import descendants, end_all, end_children
-from clawkit.wire.lines import Lines, write_all
+from clawkit.wire.children import adopt_orphans, descendants, end_all, end_children
 
 _GRACE = 8.0
 """How long a server may go on after its input has ended; it is to be done in six seconds."""
 _LAST_GRACE = 2.0
 _MOMENT = 0.1
+_LAST_WORDS = 0.3
+_FULL = 1024 * 1024
+"""How much may wait for one end before the other is no longer read."""
+_OVERFULL = 16 * _FULL
+_PIPE = 1024 * 1024
+"""Where the system lets us choose, a large message fits into a pipe as a whole."""
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 _OTHERS = ("SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
-
-
-class Pipes:
-    """The client's ends and the server's, each written by one thread at a time."""
-
-    def __init__(self, to_client: int, to_server: int) -> None:
-        self._client, self._client_turn = to_client, threading.Lock()
-        self._server, self._server_turn = to_server, threading.Lock()
-
-    def deliver(self, passage: Passage) -> None:
-        # An end that is closed is noticed where it is read.
-        try:
-            if passage.to_server is not None:
-                with self._server_turn:
-                    write_all(self._server, passage.to_server + b"\n")
-            if passage.to_client is not None:
-                with self._client_turn:
-                    write_all(self._client, passage.to_client + b"\n")
-        except OSError:
-            return
-
-    def close_server(self) -> None:
-        with self._server_turn, contextlib.suppress(OSError):
-            os.close(self._server)
-
-
-class Scribe:
-    """Writes answers down a moment after they were passed on, many at a time.
-
-    The thread that passes them on would make the next call wait, and each alone costs more.
-    """
-
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-        self._wanted = threading.Event()
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def wake(self) -> None:
-        if not self._wanted.is_set():
-            self._wanted.set()
-
-    def _run(self) -> None:
-        while self._wanted.wait():
-            time.sleep(_MOMENT)
-            self._wanted.clear()
-            with contextlib.suppress(AuditError):
-                # If the log cannot be written, the next call is refused and says why.
-                self._conversation.write_down()
 
 
 class Proxy:
@@ -83,13 +41,20 @@ class Proxy:
     ) -> None:
         assert server.stdin is not None
         assert server.stdout is not None
-        self._source = fds[0]
         self._server = server
-        self._replies = server.stdout.fileno()
-        self._pipes = Pipes(fds[1], server.stdin.fileno())
-        self._warden = warden
-        self._conversation = Conversation(warden, host_id(), self._pipes.deliver, defers=True)
-        self._scribe = Scribe(self._conversation)
+        self._pump = Pump()
+        self._conversation = Conversation(warden, host_id(), self._deliver, defers=True)
+        self._to_client = Outlet(fds[1], self._pump.wake)
+        self._to_server = Outlet(os.dup(server.stdin.fileno()), self._pump.wake)
+        server.stdin.close()
+        limit = warden.policy.current().limits.message
+        self._from_client = Inlet(
+            fds[0], limit, self._client_says, self._client_may_speak, self._client_left
+        )
+        self._from_server = Inlet(
+            server.stdout.fileno(), limit, self._server_says, self._server_may_speak, _nothing
+        )
+        self._written = time.monotonic()
 
     def run(self, command: Sequence[str]) -> int:
         """Until the server has ended; gives its exit status."""
@@ -97,36 +62,61 @@ class Proxy:
         with contextlib.suppress(AuditError):
             # A log that cannot be written denies the calls; the server may still say so.
             self._conversation.journal.started(command[0])
-        threading.Thread(target=self._from_client, daemon=True).start()
-        self._from_server()
+        threading.Thread(target=self._await_exit, daemon=True).start()
+        inlets = {inlet.fd: inlet for inlet in (self._from_client, self._from_server)}
+        outlets = (self._to_client, self._to_server)
+        self._pump.run(inlets, outlets, self._from_server, self._turn)
         status = self._reap()
         for error in self._conversation.end(f"The server ended (status {status})"):
-            self._pipes.deliver(Passage(to_client=error))
+            self._to_client.send(error + b"\n")
+        self._to_client.finish()
         with contextlib.suppress(AuditError):
-            self._conversation.write_down()
+            self._conversation.owed.write_down()
             self._conversation.journal.ended(f"status {status}")
         return status
 
-    def _from_client(self) -> None:
-        lines = Lines(self._source, self._warden.policy.current().limits.message)
-        while (batch := lines.read()) is not None:
-            self._receive("client", batch)
-        self._receive("client", lines.rest())
-        self._pipes.close_server()
+    def _deliver(self, passage: Passage) -> None:
+        if passage.to_server is not None:
+            self._to_server.send(passage.to_server + b"\n")
+        if passage.to_client is not None:
+            self._to_client.send(passage.to_client + b"\n")
+
+    def _client_says(self, line: bytes | None) -> None:
+        self._deliver(self._conversation.receive("client", line))
+
+    def _server_says(self, line: bytes | None) -> None:
+        self._deliver(self._conversation.receive("server", line))
+
+    def _client_may_speak(self) -> bool:
+        return self._to_server.waiting < _FULL and self._to_client.waiting < _FULL
+
+    def _server_may_speak(self) -> bool:
+        # One that does not read what we answer need not be listened to either.
+        return self._to_client.waiting < _FULL and self._to_server.waiting < _OVERFULL
+
+    def _client_left(self) -> None:
+        self._to_server.close()
         self._end_after_grace()
 
-    def _from_server(self) -> None:
-        lines = Lines(self._replies, self._warden.policy.current().limits.message)
-        while (batch := lines.read()) is not None:
-            self._receive("server", batch)
-        self._receive("server", lines.rest())
+    def _await_exit(self) -> None:
+        """A server that has ended is over, even if something it started still has its output."""
+        adopt_orphans()
+        self._server.wait()
+        time.sleep(_LAST_WORDS)
+        self._pump.stop()
 
-    def _receive(self, side: Side, batch: list[bytes | None]) -> None:
-        for line in batch:
-            if line is not None and not line.strip():
-                continue
-            self._pipes.deliver(self._conversation.receive(side, line))
-            self._scribe.wake()
+    def _turn(self, idle: bool) -> float | None:
+        """Answers are written down when there is nothing else to do, or after a moment."""
+        if not self._conversation.owed:
+            return None
+        now = time.monotonic()
+        if idle or now - self._written > _MOMENT:
+            self._written = now
+            with contextlib.suppress(AuditError):
+                # If the log cannot be written, the next call is refused and says why.
+                self._conversation.owed.write_down()
+            return None
+        return _MOMENT * 1000
 
     def _pass_signals(self) -> None:
         for name in (*_ENDING, *_OTHERS):
@@ -160,6 +150,10 @@ class Proxy:
         return status if status >= 0 else 128 - status
 
 
+def _nothing() -> None:
+    return None
+
+
 def run_proxy(
     warden: Warden, command: Sequence[str], environment: Mapping[str, str], fds: tuple[int, int]
 ) -> int:
@@ -171,6 +165,7 @@ def run_proxy(
             stdout=subprocess.PIPE,
             env=dict(environment),
             bufsize=0,
+            pipesize=_PIPE,
         )
     except OSError as error:
         reason = error.strerror or str(error)

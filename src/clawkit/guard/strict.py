@@ -20,10 +20,22 @@ from clawkit.wire.jsonrpc import Message
 _ENVELOPE = ("jsonrpc", "id", "method", "params", "result", "error")
 _PARAMETERS = ("name", "arguments", "uri", "_meta", "requestState", "inputResponses", "messages")
 _METHOD = re.compile(r"[!-.0-~]+(/[!-.0-~]+)*")
+_METHODS = {
+    name.lower(): name
+    for name in (
+        *("tools/call", "tools/list", "prompts/get", "prompts/list", "completion/complete"),
+        *("resources/read", "resources/list", "resources/templates/list"),
+        *("resources/subscribe", "resources/unsubscribe", "subscriptions/listen"),
+        *("sampling/createMessage", "elicitation/create", "roots/list", "initialize"),
+        *("tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "tasks/list"),
+    )
+}
 _NAMES = ("name", "uri")
 _quick_decode = msgspec.json.Decoder().decode
 _quick_encode = msgspec.json.Encoder().encode
 _LOWER_ENVELOPE = frozenset(_ENVELOPE)
+_RESULTS = ("tools", "inputRequests", "requestState", "resultType", "content", "contents")
+_LOWER_RESULTS = frozenset(name.lower() for name in _RESULTS)
 _LOWER_PARAMETERS = frozenset(name.lower() for name in _PARAMETERS)
 
 
@@ -128,8 +140,10 @@ def _refuse_odd_names(message: Message) -> None:
     """A call that is an answer too, and names that a server might trim before it looks them up."""
     if "result" in message or "error" in message:
         raise InvalidRequestError("Invalid request: both a call and an answer")
-    if _METHOD.fullmatch(message["method"]) is None:
-        raise InvalidRequestError(f"Invalid request: the method {json.dumps(message['method'])}")
+    method = message["method"]
+    known = _METHODS.get(method.lower(), method)
+    if _METHOD.fullmatch(method) is None or method != known:
+        raise InvalidRequestError(f"Invalid request: the method {json.dumps(method)}")
     params = message.get("params", {})
     for key in _NAMES:
         if isinstance(params.get(key, ""), str) and not params.get(key, "").isprintable():
@@ -144,3 +158,6 @@ def _refuse_other_spellings(message: Message) -> None:
     for key in message.get("params", ()):
         if key not in _PARAMETERS and key.lower() in _LOWER_PARAMETERS:
             raise InvalidRequestError(f"Invalid request: the parameter {json.dumps(key)}")
+    for key in jsonrpc.as_object(message.get("result")) or ():
+        if key not in _RESULTS and key.lower() in _LOWER_RESULTS:
+            raise InvalidRequestError(f"Invalid request: the result's {json.dumps(key)}")

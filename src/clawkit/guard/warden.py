@@ -41,9 +41,10 @@ class Warden:
 
     @property
     def server(self) -> str:
-        return self.servers[0]
+        """What the log and the pins call it, also where its name in the policy is unknown."""
+        return self.pins.server
 
-    def judge(self, call: Call, policy: Policy) -> Decision:
+    def judge(self, call: Call, policy: Policy, *, counts: bool = True) -> Decision:
         """What is to be done with a call: its tool's pin speaks first, its rule's rate last."""
         if call.method == "tools/call":
             quarantine = self.pins.quarantined(call.tool)
@@ -51,9 +52,12 @@ class Warden:
                 return Decision(action="deny", rule=None, reason=quarantine)
         decision = policy.decide(call, self.servers, self._paths)
         rule = decision.rule
-        if rule is None or rule.rate is None or self._rates.allow(rule, time.time()):
+        if rule is None or rule.rate is None or not counts:
             return decision
-        reason = f"{decision.reason} (too many calls: its rate is {rule.rate}; try again later)"
+        if self._rates.allow(rule, time.time()):
+            return decision
+        about = f"{decision.reason} " if decision.reason else ""
+        reason = f"{about}(too many calls: its rate is {rule.rate}; try again later)"
         return Decision(action="deny", rule=rule, reason=reason)
 
     def binding(self, call: Call, policy: Policy) -> Binding:

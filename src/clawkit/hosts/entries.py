@@ -143,6 +143,25 @@ def behind_guard(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(argv[argv.index("--", position) + 1 :])
 
 
+def entry_id(argv: Sequence[str]) -> str | None:
+    """The record of the ledger that the proxy on this command line is told to use."""
+    position = _proxy_position(argv)
+    options = () if position is None else argv[position + 1 :]
+    for index, part in enumerate(options):
+        if part == "--":
+            return None
+        if part == "--entry":
+            return next(iter(options[index + 1 : index + 2]), None)
+        if part.startswith("--entry="):
+            return part.removeprefix("--entry=")
+    return None
+
+
+def guard_program(argv: Sequence[str]) -> tuple[str, ...]:
+    """What stands before `proxy`: the program that is called like ours, and what starts it."""
+    return tuple(argv[: _proxy_position(argv)])
+
+
 def _proxy_position(argv: Sequence[str]) -> int | None:
     for position, part in enumerate(argv[:_LAUNCHER_DEPTH]):
         if part == "--":

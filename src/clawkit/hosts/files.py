@@ -39,6 +39,14 @@ def read_source(path: Path) -> Source:
         raise HostError(f"{path}: cannot be read: {error.strerror}") from None
 
 
+def is_readable(path: str) -> bool:
+    try:
+        read_source(Path(path))
+    except HostError:
+        return False
+    return True
+
+
 def replace_source(source: Source, text: str) -> None:
     """Puts `text` in the file's place, in its mode; through a symlink, in the target's place."""
     target = source.path.resolve()

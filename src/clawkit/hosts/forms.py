@@ -12,7 +12,7 @@ import msgspec
 
 from clawkit.errors import HostError
 from clawkit.hosts.clients import Client, Form
-from clawkit.hosts.entries import Data, Remote, Stdio, behind_guard
+from clawkit.hosts.entries import Data, Remote, Stdio, behind_guard, guard_program
 from clawkit.hosts.ledger import TEMPLATE, RemoteRecord
 
 _ADDRESS = re.compile(
@@ -62,6 +62,14 @@ def launcher() -> tuple[str, ...]:
     if found is not None:
         return (str(Path(found).absolute()),)
     return (str(Path(sys.executable).absolute()), "-m", "clawkit")
+
+
+def foreign_program(argv: tuple[str, ...]) -> str:
+    """A note where the guard on this command line is not the program that we would write."""
+    program = guard_program(argv)
+    if program == launcher():
+        return ""
+    return f"its program is `{' '.join(program)}`, not `{' '.join(launcher())}`"
 
 
 def guard_stdio(form: Form, data: Data, program: tuple[str, ...]) -> Data:

@@ -122,8 +122,15 @@ class Ledger:
         self.items = items()
 
     def add(self, new: Iterable[Item]) -> None:
+        """Also in place of older records; one of a remote server only gives way to itself."""
         added = {item.place: item for item in new}
-        self._write((*(item for item in self.items if item.place not in added), *added.values()))
+        ids = {item.id for item in added.values()}
+        kept = (
+            item
+            for item in self.items
+            if item.id not in ids and (item.remote is not None or item.place not in added)
+        )
+        self._write((*kept, *added.values()))
 
     def remove(self, old: Iterable[Item]) -> None:
         gone = {item.id for item in old}

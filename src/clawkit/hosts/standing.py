@@ -11,7 +11,9 @@ import msgspec
 from clawkit.hosts.documents import dialect_of
 from clawkit.hosts.entries import Entry, Stdio, is_guarded
 from clawkit.hosts.finding import Reading, Scope, find, host_files
+from clawkit.hosts.forms import foreign_program
 from clawkit.hosts.ledger import Item, items
+from clawkit.hosts.matching import matches, named_elsewhere
 
 State = Literal["wrapped", "not wrapped", "changed since"]
 
@@ -39,15 +41,19 @@ def status(scope: Scope) -> Standings:
     """Every server of the scope, and those that the ledger knows in other projects."""
     known = items()
     found = find(host_files(scope, known))
-    servers = [
-        _standing(reading, entry, known) for reading in found.readings for entry in reading.entries
-    ]
-    return Standings((*servers, *_gone(scope, found.readings, known)), found.problems)
+    servers: list[Standing] = []
+    there: set[str] = set()
+    for reading in found.readings:
+        elsewhere = named_elsewhere(reading.file, scope, known)
+        recorded = matches(reading, known, elsewhere)
+        there |= {item.id for item in recorded.values()} | elsewhere
+        servers += [
+            _standing(reading, entry, recorded.get(entry.keys)) for entry in reading.entries
+        ]
+    return Standings((*servers, *_gone(scope, found.readings, known, there)), found.problems)
 
 
-def _standing(reading: Reading, entry: Entry, known: Sequence[Item]) -> Standing:
-    real = reading.file.real
-    item = next((one for one in known if one.place == (real, entry.keys)), None)
+def _standing(reading: Reading, entry: Entry, item: Item | None) -> Standing:
     state, note = _state(reading, entry, item)
     transport = _transport(entry, item)
     return Standing(entry.client, entry.name, state, entry.file, entry.keys, transport, note)
@@ -63,19 +69,21 @@ def _transport(entry: Entry, item: Item | None) -> Literal["stdio", "http", "sse
 
 
 def _state(reading: Reading, entry: Entry, item: Item | None) -> tuple[State, str]:
-    guarded = isinstance(entry.launch, Stdio) and is_guarded(entry.launch.argv)
-    if not guarded:
+    if not isinstance(entry.launch, Stdio) or not is_guarded(entry.launch.argv):
         if item is None or _text(reading, entry) == item.original:
             return "not wrapped", entry.reason
         return "changed since", "it no longer goes through the guard: wrap it again"
-    program = entry.launch.argv[0] if isinstance(entry.launch, Stdio) else ""
+    program, foreign = entry.launch.argv[0], foreign_program(entry.launch.argv)
     if Path(program).is_absolute() and not Path(program).exists():
         return "changed since", f"{program} does not exist any more: unwrap it and wrap it again"
     if item is None:
-        return "wrapped", "by hand"
+        return "wrapped", "; ".join(filter(None, ("by hand", foreign)))
+    if item.place != (reading.file.real, entry.keys):
+        renamed = f"it was wrapped as `{'.'.join(item.keys)}`"
+        return "changed since", "; ".join(filter(None, (renamed, foreign)))
     if _text(reading, entry) == item.wrapped:
-        return "wrapped", ""
-    return "changed since", "it still goes through the guard"
+        return "wrapped", foreign
+    return "changed since", foreign or "it still goes through the guard"
 
 
 def _text(reading: Reading, entry: Entry) -> str:
@@ -84,13 +92,12 @@ def _text(reading: Reading, entry: Entry) -> str:
     return reading.text[start:end]
 
 
-def _gone(scope: Scope, readings: Sequence[Reading], known: Sequence[Item]) -> list[Standing]:
+def _gone(
+    scope: Scope, readings: Sequence[Reading], known: Sequence[Item], there: set[str]
+) -> list[Standing]:
     """Wrapped entries that are not there any more."""
     clients = {client.id for client in scope.clients}
-    there = {(r.file.real, entry.keys) for r in readings for entry in r.entries}
-    unread = {item.file for item in known if Path(item.file).exists()} - {
-        reading.file.real for reading in readings
-    }
+    read = {reading.file.real for reading in readings}
     return [
         Standing(
             item.client,
@@ -99,8 +106,10 @@ def _gone(scope: Scope, readings: Sequence[Reading], known: Sequence[Item]) -> l
             item.file,
             item.keys,
             item.remote.transport if item.remote else "stdio",
-            "the entry is gone",
+            "the entry is gone" if item.file in read else "its file is gone",
         )
         for item in known
-        if item.client in clients and item.place not in there and item.file not in unread
+        if item.client in clients
+        and item.id not in there
+        and (item.file in read or not Path(item.file).exists())
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 
@@ -13,10 +13,12 @@ from clawkit.hosts.display import shown
 from clawkit.hosts.documents import dialect_of
 from clawkit.hosts.documents.editing import Edited, edit_entry, replace_entry
 from clawkit.hosts.documents.nodes import Dialect, data_at
-from clawkit.hosts.entries import Data, Entry, Stdio, is_guarded
+from clawkit.hosts.entries import Data, Entry, Stdio, entries_of, is_guarded
+from clawkit.hosts.files import is_readable
 from clawkit.hosts.finding import Reading, Scope, find, host_files
 from clawkit.hosts.forms import unguard_stdio
-from clawkit.hosts.ledger import Item, items, ledger_file, locked
+from clawkit.hosts.ledger import Item, items, ledger_file
+from clawkit.hosts.matching import Matches, matches, named_elsewhere, named_ids, of_file
 from clawkit.hosts.wrapping import (
     Change,
     Plan,
@@ -43,7 +45,7 @@ def unwrap(server: str | None, scope: Scope, *, dry_run: bool = False) -> Report
     """
 
     def plan(reading: Reading, known: Sequence[Item]) -> Plan:
-        return _plan_unwrap(reading, server, known)
+        return _plan_unwrap(reading, server, scope, known)
 
     clients = {client.id for client in scope.clients}
     recorded = [item for item in items() if item.client in clients]
@@ -52,7 +54,6 @@ def unwrap(server: str | None, scope: Scope, *, dry_run: bool = False) -> Report
     if server is not None and server not in names:
         raise HostError(not_found(server, names, found.problems))
     wanted = [item for item in recorded if server in (None, item.server)]
-    gone = _forget(wanted, {reading.file.real for reading in found.readings}, dry_run=dry_run)
     files = [
         reading.file
         for reading in found.readings
@@ -60,27 +61,32 @@ def unwrap(server: str | None, scope: Scope, *, dry_run: bool = False) -> Report
         or any(item.file == reading.file.real for item in wanted)
     ]
     report = carry_out(files, plan, dry_run=dry_run, problems=() if server else found.problems)
-    return Report((*report.changes, *gone), report.problems)
+    left = _out_of_reach(wanted, {reading.file.real for reading in found.readings})
+    return Report((*report.changes, *left), report.problems)
 
 
-def _forget(wanted: Sequence[Item], files: set[str], *, dry_run: bool) -> tuple[Change, ...]:
-    """Items whose file is gone; a file that is there and cannot be read is not gone."""
-    gone = [item for item in wanted if item.file not in files and not Path(item.file).exists()]
-    if gone and not dry_run:
-        with locked() as ledger:
-            ledger.remove(gone)
-    return tuple(_without_entry(item, "its file is gone; removed from the ledger") for item in gone)
+def _out_of_reach(wanted: Sequence[Item], files: set[str]) -> Iterator[Change]:
+    """Records whose file is not there, or is and cannot be read: it may come back any time."""
+    left = {item.id for item in items()}
+    for item in wanted:
+        if item.file in files or item.id not in left:
+            continue
+        if Path(item.file).exists():
+            yield _without_entry(item, "failed", "its file cannot be read; kept in the ledger")
+        else:
+            yield _without_entry(item, "unchanged", "its file is gone; kept in the ledger")
 
 
-def _without_entry(item: Item, note: str) -> Change:
-    return Change(item.file, item.client, item.server, item.keys, "unchanged", note=note)
+def _without_entry(item: Item, action: Literal["unchanged", "failed"], note: str) -> Change:
+    return Change(item.file, item.client, item.server, item.keys, action, note=note)
 
 
-def _plan_unwrap(reading: Reading, server: str | None, known: Sequence[Item]) -> Plan:
+def _plan_unwrap(reading: Reading, server: str | None, scope: Scope, known: Sequence[Item]) -> Plan:
     text = reading.text
     changes: list[Change] = []
-    removed: list[Item] = []
-    recorded = {item.keys: item for item in known}
+    done: list[Item] = []
+    elsewhere = named_elsewhere(reading.file, scope, known)
+    recorded = matches(reading, known, elsewhere)
     for entry in reading.entries:
         if server not in (None, entry.name):
             continue
@@ -91,13 +97,53 @@ def _plan_unwrap(reading: Reading, server: str | None, known: Sequence[Item]) ->
             changes.append(change_of(entry, "failed", note=str(error)))
             continue
         changes.append(change)
-        removed += [item] if item else []
-    there = {entry.keys for entry in reading.entries}
-    for item in known:
-        if item.keys not in there and server in (None, item.server):
-            changes.append(_without_entry(item, "the entry is gone; removed from the ledger"))
-            removed.append(item)
-    return Plan(text, tuple(changes), removed=tuple(removed))
+        done += [item] if item else []
+    for change, item in _without_place(reading, server, known, recorded, elsewhere):
+        changes.append(change)
+        done += [item] if item else []
+    named = elsewhere | named_ids(_entries(reading, text))
+    removed = tuple(item for item in done if _can_go(item, reading, named))
+    return Plan(text, tuple(changes), removed=removed)
+
+
+def _without_place(
+    reading: Reading,
+    server: str | None,
+    known: Sequence[Item],
+    recorded: Matches,
+    elsewhere: frozenset[str],
+) -> Iterator[tuple[Change, Item | None]]:
+    """Records of this file whose entry is not where it was; with the record if it is gone."""
+    names: dict[str, list[str]] = {}
+    for entry in reading.entries:
+        if entry.keys in recorded:
+            names.setdefault(recorded[entry.keys].id, []).append(entry.name)
+    for item in of_file(known, reading.file):
+        if server not in (None, item.server):
+            continue
+        if item.id in names:
+            if server not in (None, *names[item.id]):
+                note = f"it is called `{names[item.id][0]}` now: unwrap that"
+                yield _without_entry(item, "unchanged", note), None
+        elif item.id in elsewhere:
+            note = "its entry stands in another file now; kept in the ledger"
+            yield _without_entry(item, "unchanged", note), None
+        else:
+            note = "the entry is gone; removed from the ledger"
+            yield _without_entry(item, "unchanged", note), item
+
+
+def _entries(reading: Reading, text: str) -> Iterator[Entry]:
+    client, file = reading.file.client, str(reading.file.path)
+    return entries_of(client, file, dialect_of(client.format).open(text, file).data)
+
+
+def _can_go(item: Item, reading: Reading, named: frozenset[str]) -> bool:
+    """The record of a remote server may be the only place that has its token: it stays while an
+    entry names it, or while its own file is out of reach and may do so."""
+    if item.remote is None:
+        return True
+    return item.id not in named and (item.file == reading.file.real or is_readable(item.file))
 
 
 def _unwrap_entry(
@@ -110,6 +156,8 @@ def _unwrap_entry(
         return change_of(entry, "unchanged", note=note), text
     if item is None:
         edited, note = _rebuilt(reading, dialect, text, entry), "rebuilt from the entry itself"
+    elif item.client != entry.client:
+        raise HostError(_by_hand(f"it was wrapped in another client ({item.client})", item))
     else:
         restored = _restored(dialect, text, entry, item)
         edited, note = restored.edited, _note(restored.kept)
@@ -141,9 +189,13 @@ def _restored(dialect: Dialect, text: str, entry: Entry, item: Item) -> Restored
     document = dialect.open(text, entry.file)
     start, end = document.span(entry.keys)
     now = cast("Data", data_at(document.data, entry.keys))
+    original = dialect.renamed(item.original, item.keys, entry.keys)
+    wrapped = dialect.renamed(item.wrapped, item.keys, entry.keys)
     try:
-        before = _meaning(dialect, text[:start] + item.original + text[end:], entry)
-        written = _meaning(dialect, text[:start] + item.wrapped + text[end:], entry)
+        before = _meaning(dialect, text[:start] + original + text[end:], entry)
+        written = now
+        if text[start:end] != wrapped:
+            written = _meaning(dialect, text[:start] + wrapped + text[end:], entry)
     except HostError:
         raise HostError(_by_hand("its file was written anew in another layout", item)) from None
     touched = _differing(now, written)
@@ -151,14 +203,14 @@ def _restored(dialect: Dialect, text: str, entry: Entry, item: Item) -> Restored
     if ours:
         listed = ", ".join(f"`{key}`" for key in ours)
         raise HostError(_by_hand(f"{listed} changed since it was wrapped", item))
-    original = replace_entry(dialect, text, entry.file, entry.keys, item.original, before)
+    put_back = replace_entry(dialect, text, entry.file, entry.keys, original, before)
     if not touched:
-        return Restored(original, ())
+        return Restored(put_back, ())
     merged = {key: value for key, value in before.items() if key not in touched}
     merged |= {key: now[key] for key in touched if key in now}
     merged = {key: merged[key] for key in (*before, *now) if key in merged}
-    edited = edit_entry(dialect, original.text, entry.file, entry.keys, merged)
-    return Restored(msgspec.structs.replace(edited, before=original.before), tuple(touched))
+    edited = edit_entry(dialect, put_back.text, entry.file, entry.keys, merged)
+    return Restored(msgspec.structs.replace(edited, before=put_back.before), tuple(touched))
 
 
 def _meaning(dialect: Dialect, text: str, entry: Entry) -> Data:

@@ -17,7 +17,7 @@ from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import Data, Entry, Stdio, is_guarded
 from clawkit.hosts.files import Changed, replace_source, write_whole
 from clawkit.hosts.finding import HostFile, Reading, Scope, find, host_files, read
-from clawkit.hosts.forms import Guarded, guard_remote, guard_stdio, launcher
+from clawkit.hosts.forms import Guarded, foreign_program, guard_remote, guard_stdio, launcher
 from clawkit.hosts.ledger import (
     Item,
     Ledger,
@@ -26,6 +26,7 @@ from clawkit.hosts.ledger import (
     locked,
     private_directory,
 )
+from clawkit.hosts.matching import matches, named_elsewhere
 
 _ATTEMPTS = 5
 _SHARED = "the file belongs to a project: this entry works only on this machine, do not commit it"
@@ -72,7 +73,7 @@ def wrap(server: str | None, scope: Scope, *, dry_run: bool = False) -> Report:
     """Wraps the servers of this name in every client of the scope; all servers without a name."""
 
     def plan(reading: Reading, known: Sequence[Item]) -> Plan:
-        return _plan_wrap(reading, server, known)
+        return _plan_wrap(reading, server, scope, known)
 
     found = find(host_files(scope))
     names = [entry.name for entry in found.entries]
@@ -107,7 +108,7 @@ def carry_out(
 
 
 def _try(file: HostFile, plan: Planner) -> tuple[Change, ...]:
-    return plan(read(file), _of_file(items(), file)).changes
+    return plan(read(file), items()).changes
 
 
 def _do(file: HostFile, plan: Planner) -> tuple[Change, ...]:
@@ -115,7 +116,7 @@ def _do(file: HostFile, plan: Planner) -> tuple[Change, ...]:
     with locked() as ledger:
         for _ in range(_ATTEMPTS):
             reading = read(file)
-            planned = plan(reading, _of_file(ledger.items, file))
+            planned = plan(reading, ledger.items)
             try:
                 _write(reading, planned, ledger)
             except Changed:
@@ -135,30 +136,28 @@ def _write(reading: Reading, planned: Plan, ledger: Ledger) -> None:
 
 
 def _back_up(reading: Reading) -> None:
-    """The file as it was before our last change to it, in our own directory."""
+    """The file as it was before our first change to it, which stays, and before our last."""
     directory = backups_directory()
     mark = hashlib.sha256(reading.file.real.encode()).hexdigest()[:12]
+    first = directory / f"{mark}-first-{reading.file.path.name}"
+    last = directory / f"{mark}-{reading.file.path.name}"
     try:
         private_directory(directory)
-        write_whole(directory / f"{mark}-{reading.file.path.name}", reading.source.data)
+        write_whole(last if first.exists() else first, reading.source.data)
     except OSError as error:
         raise HostError(f"{directory}: cannot be written: {error.strerror}") from None
 
 
-def _of_file(known: Sequence[Item], file: HostFile) -> tuple[Item, ...]:
-    real = file.real
-    return tuple(item for item in known if item.file == real)
-
-
-def _plan_wrap(reading: Reading, server: str | None, known: Sequence[Item]) -> Plan:
+def _plan_wrap(reading: Reading, server: str | None, scope: Scope, known: Sequence[Item]) -> Plan:
     text = reading.text
+    recorded = matches(reading, known, named_elsewhere(reading.file, scope, known))
     changes: list[Change] = []
     added: list[Item] = []
     for entry in reading.entries:
         if server not in (None, entry.name):
             continue
         try:
-            change, item, text = _wrap_entry(reading, text, entry, known)
+            change, item, text = _wrap_entry(reading, text, entry, recorded.get(entry.keys))
         except HostError as error:
             change, item = change_of(entry, "failed", note=str(error)), None
         changes.append(change)
@@ -167,15 +166,17 @@ def _plan_wrap(reading: Reading, server: str | None, known: Sequence[Item]) -> P
 
 
 def _wrap_entry(
-    reading: Reading, text: str, entry: Entry, known: Sequence[Item]
+    reading: Reading, text: str, entry: Entry, earlier: Item | None
 ) -> tuple[Change, Item | None, str]:
     if entry.launch is None:
         return change_of(entry, "unchanged", note=f"not wrapped: {entry.reason}"), None, text
     if isinstance(entry.launch, Stdio) and is_guarded(entry.launch.argv):
-        by = "" if any(item.keys == entry.keys for item in known) else " by hand"
-        return change_of(entry, "unchanged", note=f"already wrapped{by}"), None, text
+        how = "already wrapped" if earlier else "already wrapped by hand"
+        note = "; ".join(filter(None, (how, foreign_program(entry.launch.argv))))
+        return change_of(entry, "unchanged", note=note), None, text
     data = cast("Data", data_at(reading.data, entry.keys))
-    identity = _identity(entry, known)
+    # The same id again where an earlier attempt got no further than the ledger.
+    identity = earlier.id if earlier else os.urandom(6).hex()
     client = reading.file.client
     if isinstance(entry.launch, Stdio):
         guarded = Guarded(guard_stdio(client.form, data, launcher()))
@@ -219,12 +220,6 @@ def change_of(
     return Change(
         entry.file, entry.client, entry.name, entry.keys, action, before, after, line, note
     )
-
-
-def _identity(entry: Entry, known: Sequence[Item]) -> str:
-    """The same id again where an earlier attempt got no further than the ledger."""
-    earlier = next((item.id for item in known if item.keys == entry.keys), None)
-    return earlier or os.urandom(6).hex()
 
 
 def _now() -> str:

@@ -7,7 +7,9 @@ import select
 import sys
 
 MAX_LINE = 64 * 1024 * 1024
-_CHUNK = 256 * 1024
+_CHUNK = 64 * 1024
+_BIG_CHUNK = 1024 * 1024
+"""For what comes after a full chunk. The memory for it costs more than most messages do."""
 _PATIENCE_MS = 200
 _NEVER_BLOCKS = 4096
 """As much as a pipe that is ready takes without blocking, by POSIX at least 512 bytes."""
@@ -21,13 +23,15 @@ class Lines:
         self._limit = limit
         self._parts: list[bytes] = []
         self._size = 0
+        self._chunk = _CHUNK
 
     def read(self) -> list[bytes | None] | None:
         """The lines that one read completes, maybe none of them; None at the end of input."""
         try:
-            chunk = os.read(self._fd, _CHUNK)
+            chunk = os.read(self._fd, self._chunk)
         except OSError:
             return None
+        self._chunk = _BIG_CHUNK if len(chunk) >= _CHUNK else _CHUNK
         if not chunk:
             return None
         if not self._size and len(chunk) <= self._limit and chunk.find(b"\n") == len(chunk) - 1:

@@ -20,6 +20,15 @@ TASKS = "io.modelcontextprotocol/tasks"
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 TRACE_KEYS = ("traceparent", "tracestate", "baggage")
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+"""The parameter that `Mcp-Name` repeats, by method."""
 
 
 def negotiate(requested: object) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.guard.audit.record import Record
+from clawkit.guard.pins import Pins
 from tests.guard.audit.writing import call, write_all, write_many
 
 COMMAND = (sys.executable, "-c", "from clawkit.cli.log import app; app(prog_name='claw log')")
@@ -157,16 +158,115 @@ def test_following_shows_what_comes_until_it_is_interrupted(directory: Path) -> 
 @pytest.mark.parametrize("env", [{}, {"NO_COLOR": "1"}], ids=["usual", "NO_COLOR"])
 def test_a_terminal_gets_colours_and_lines_that_fit(directory: Path, env: dict[str, str]) -> None:
     write_all(directory, call(decision="deny", reason="x" * 500))
+    shown = in_a_terminal(70, **env)
+    assert ("\x1b[31mdeny   \x1b[0m" in shown) is not bool(env)
+    lines = re.sub(r"\x1b\[\d+m", "", shown).splitlines()
+    assert max(map(len, lines)) <= 70
+    assert len(lines) > 1
+
+
+def in_a_terminal(columns: int, **env: str) -> str:
     ours, theirs = pty.openpty()
-    subprocess.run(
-        COMMAND, stdout=theirs, env={**os.environ, "COLUMNS": "70", **env}, timeout=60, check=True
-    )
+    given = {**os.environ, "COLUMNS": str(columns), **env}
+    subprocess.run(COMMAND, stdout=theirs, env=given, timeout=60, check=True)
     os.close(theirs)
     shown = os.read(ours, 10_000).decode()
     os.close(ours)
-    assert ("\x1b[31mdeny   \x1b[0m" in shown) is not bool(env)
-    line = re.sub(r"\x1b\[\d+m", "", shown).rstrip("\r\n")
-    assert (len(line), line[-1]) == (70, "…")
+    return shown
+
+
+def test_a_narrow_terminal_shows_the_reason_below_and_how_long_it_took(directory: Path) -> None:
+    write_all(
+        directory,
+        call(
+            id="1", server="s" * 40, decision="allow", rule=3, reason="r" * 30, arguments="a" * 60
+        ),
+        Record(kind="answer", of="1", latency_ms=5.0),
+        call(decision="allow", rule=1),
+    )
+    first, below, short = in_a_terminal(80, NO_COLOR="1").splitlines()
+    assert first.endswith("…  5 ms")
+    assert (len(first), below) == (80, f"      rule 3: {'r' * 30}")
+    assert short.split()[2:] == ["allow", "files", "read_file", "rule", "1"]
+
+
+def asked() -> tuple[Record, ...]:
+    return (
+        call(id="a", method="initialize", tool="initialize", decision="pass"),
+        Record(kind="answer", of="a", method="initialize", latency_ms=1.0),
+        call(id="b", decision="prompt", rule=2, reason="Ask first", arguments={"path": "/x"}),
+        call(id="c", decision="prompt", rule=2, tool="write"),
+        Record(kind="approval", of="b", server="files", decision="deny", reason="a person said no"),
+        Record(kind="approval", of="c", server="files", decision="allow", reason="once"),
+        Record(kind="answer", of="c", tool="write", method="tools/call", latency_ms=2.0),
+    )
+
+
+DENIED = "deny files read_file path=/x rule 2: Ask first; asked, a person said no"
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["all", "last"])
+def test_what_a_person_said_stands_at_the_call(directory: Path, options: tuple[str, ...]) -> None:
+    write_all(directory, *asked())
+    shown = [" ".join(line.split()[2:]) for line in claw_log(*options).stdout.splitlines()]
+    assert shown == [DENIED, "allow files write rule 2: asked, allowed once 2 ms"]
+    blocked = claw_log("--blocked", *options).stdout.splitlines()
+    assert [" ".join(line.split()[2:]) for line in blocked] == [DENIED]
+
+
+def test_following_hides_what_the_plain_view_hides(directory: Path) -> None:
+    write_all(directory, *asked())
+    process = subprocess.Popen((*COMMAND, "-f", "-n", "9"), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout as out:
+        shown = [" ".join(out.readline().split()[2:]) for _ in range(5)]
+        assert shown == [
+            "prompt files read_file path=/x rule 2: Ask first",
+            "prompt files write rule 2",
+            DENIED,
+            "allow files write rule 2: asked, allowed once",
+            "answer write 2 ms",
+        ]
+        process.send_signal(signal.SIGINT)
+        assert out.read() == ""
+    assert process.wait(20) == 0
+
+
+def test_following_what_was_blocked_knows_the_calls_before(directory: Path) -> None:
+    write_all(directory, *asked())
+    following = (*COMMAND, "-f", "--blocked", "-n", "1")
+    process = subprocess.Popen(following, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout as out:
+        assert " ".join(out.readline().split()[2:]) == DENIED
+        process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("command", [[], ["verify"], ["stats"], ["-f"]], ids=" ".join)
+def test_a_file_where_the_log_should_be_is_said(directory: Path, command: list[str]) -> None:
+    directory.parent.mkdir(parents=True)
+    directory.write_text("")
+    done = claw_log(*command)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{directory} cannot be used as the log: Not a directory" in done.stderr
+
+
+def test_a_file_of_the_log_that_cannot_be_read_is_said(directory: Path) -> None:
+    write_many(directory, 2)
+    (directory / "audit-000000000001.jsonl").mkdir()
+    done = claw_log("--json")
+    assert done.returncode == 1
+    assert "audit-000000000001.jsonl cannot be read" in done.stderr
+
+
+def test_a_log_that_should_be_there_and_is_not_is_a_problem(directory: Path) -> None:
+    Pins(directory.parent / "pins", "files").sift([{"name": "read"}])
+    done = claw_log("verify")
+    assert done.returncode == 1
+    assert f"The log is missing: {directory}" in done.stdout
+    assert "servers are pinned" in done.stdout
+    assert json.loads(claw_log("verify", "--json").stdout)["ok"] is False
 
 
 def test_verify_says_that_a_log_is_whole(directory: Path) -> None:
@@ -195,7 +295,7 @@ def test_stats_are_tables_and_a_chart(directory: Path) -> None:
     write_all(directory, *sample())
     out = claw_log("stats").stdout
     assert "3 calls: 2 allow, 1 deny" in out
-    assert "answered within 12.3 ms (half)" in out
+    assert "latency: median 12.3 ms, 95th percentile 12.3 ms" in out
     assert "rule 1: No shell" in out
     assert "│" in out
     plain = claw_log("stats", PYTHONIOENCODING="ascii").stdout

@@ -8,11 +8,13 @@ import pytest
 
 from clawkit.guard.audit.chart import ASCII, BLOCKS, Ink, draw
 from clawkit.guard.audit.entry import Entry
-from clawkit.guard.audit.reading import read
+from clawkit.guard.audit.reading import Wanted, read
 from clawkit.guard.audit.record import Record
 from clawkit.guard.audit.rows import Row, rows, tells, tells_anything
 from clawkit.guard.audit.stats import Count, Hour, RuleCount, Stats, count
 from tests.guard.audit.writing import call, write_all
+
+HOUR = "2026-01-31T09:30:00.000Z"
 
 
 def answer(of: str, latency: float = 1.0, **fields: Any) -> Record:
@@ -43,16 +45,73 @@ def test_calls_are_counted_by_decision_tool_server_rule_and_hour(tmp_path: Path)
         Record(kind="drop", decision="drop", reason="no JSON", time="2026-01-31T11:31:00.000Z"),
         answer("x", decision="deny", reason="a secret"),
     )
-    assert (stats.records, stats.calls, stats.passed, stats.blocked) == (9, 6, 1, 4)
-    assert stats.decisions == {"allow": 2, "deny": 2, "prompt": 1, "drop": 1}
+    assert (stats.records, stats.calls, stats.passed, stats.blocked) == (9, 7, 1, 4)
+    assert stats.decisions == {"deny": 3, "allow": 2, "prompt": 1, "drop": 1}
     assert stats.tools[:2] == (Count("read", 2, 0), Count("write", 2, 2))
-    assert stats.servers == (Count("files", 4, 1), Count("other", 1, 1), Count("(no name)", 1, 1))
+    assert stats.servers == (Count("files", 4, 1), Count("(no name)", 2, 2), Count("other", 1, 1))
     assert stats.rules == (
         RuleCount(1, "No writing", 2),
         RuleCount(0, "no JSON", 1),
         RuleCount(0, "a secret", 1),
     )
-    assert stats.hours == (Hour("2026-01-31T09", 3, 1), Hour("2026-01-31T11", 3, 2))
+    assert stats.hours[:2] == (Hour("2026-01-31T09", 3, 1), Hour("2026-01-31T11", 3, 2))
+
+
+def approval(of: str, decision: str, reason: str) -> Record:
+    return Record(kind="approval", of=of, server="files", decision=decision, reason=reason)
+
+
+def test_a_call_has_one_outcome_and_all_tables_count_the_same(tmp_path: Path) -> None:
+    stats = counted(
+        tmp_path,
+        judged(9, "write", "prompt", id="1", rule=3, reason="Ask"),
+        judged(9, "write", "prompt", id="2", rule=3, reason="Ask"),
+        judged(9, "write", "prompt", id="3", rule=3, reason="Ask"),
+        judged(9, "read", "allow", id="4", rule=1),
+        approval("1", "deny", "a person said no"),
+        approval("2", "allow", "once"),
+        answer("2"),
+        answer("4", decision="deny", reason="a secret"),
+        approval("4", "deny", "nobody answered in time"),
+        call(id="5", method="tools/list", tool="tools/list", decision="pass", time=HOUR),
+        Record(kind="list", of="5", decision="deny", reason="too large", method="tools/list"),
+    )
+    assert stats.decisions == {"deny": 3, "prompt": 1, "allow": 1}
+    assert (stats.calls, stats.passed, stats.blocked) == (5, 0, 3)
+    assert set(stats.tools) == {
+        Count("write", 3, 1),
+        Count("read", 1, 1),
+        Count("tools/list", 1, 1),
+    }
+    assert stats.servers == (Count("files", 5, 3),)
+    assert stats.hours == (Hour("2026-01-31T09", 5, 3),)
+    assert stats.rules == (
+        RuleCount(3, "asked, a person said no", 1),
+        RuleCount(1, "a secret", 1),
+        RuleCount(0, "too large", 1),
+    )
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "https://a.example cannot be reached: refused",
+        "http://a.example:80 answered with the status 404",
+        "the connection to https://a.example broke (ReadError)",
+        "could not be sent: https://a.example cannot be reached",
+    ],
+)
+def test_a_message_that_was_lost_is_an_error_and_not_blocked(tmp_path: Path, reason: str) -> None:
+    stats = counted(tmp_path, Record(kind="drop", decision="drop", reason=reason))
+    assert (stats.errors, stats.calls, stats.blocked, stats.rules) == (1, 0, 0, ())
+    assert list(read(tmp_path, Wanted(blocked=True))) == []
+
+
+def test_a_sender_cannot_pass_off_what_was_dropped_as_lost(tmp_path: Path) -> None:
+    reason = 'Invalid request: the key "https://a.example cannot be reached" stands twice'
+    stats = counted(tmp_path, Record(kind="drop", decision="drop", reason=reason))
+    assert (stats.errors, stats.blocked) == (0, 1)
+    assert stats.tools == (Count("(unreadable)", 1, 1),)
 
 
 @pytest.mark.parametrize(

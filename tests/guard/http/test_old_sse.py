@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,11 +18,11 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.server.mcpserver import Context, MCPServer
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from tests.guard.approving import until
 from tests.guard.guarding import ALLOW_ALL, CLIENT, records
-from tests.guard.http.worlds import Script, remote_command, reverse_proxy, served
+from tests.guard.http.worlds import Script, event, remote_command, reverse_proxy, served
 from tests.processes import PATIENCE, ROOT, stdio_server
 
 POLICY = f"""
@@ -189,6 +191,45 @@ def test_a_server_that_ends_its_stream_ends_the_guard_with_an_error_for_each_cal
         error = guard.receive()
         assert (error["id"], error["error"]["code"]) == ("i", -32603)
         assert guard.process.wait(PATIENCE) == 1
+
+
+def test_a_slow_notice_does_not_keep_a_request_back(tmp_path: Path) -> None:
+    released = threading.Event()
+    posted: list[Any] = []
+
+    async def events() -> AsyncGenerator[bytes]:
+        yield b"event: endpoint\ndata: /post\n\n"
+        answered = 0
+        while True:
+            asked = [message for message in posted if "id" in message]
+            for message in asked[answered:]:
+                yield event({"jsonrpc": "2.0", "id": message["id"], "result": {}})
+            answered = len(asked)
+            await asyncio.sleep(0.01)
+
+    async def answer(request: Request, message: Any) -> Response:
+        if request.method == "GET":
+            return StreamingResponse(events(), media_type="text/event-stream")
+        if request.url.path != "/post":
+            return Response(status_code=405)
+        posted.append(message)
+        if "id" not in message:
+            await asyncio.to_thread(released.wait, PATIENCE)
+        return Response(status_code=202)
+
+    with (
+        Script(answer) as script,
+        stdio_server(*remote_command(script.address, tmp_path)) as guard,
+    ):
+        guard.ask(INITIALIZE)
+        for number in range(2):
+            params = {"number": number}
+            guard.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        assert guard.ask(ping, patience=2)["result"] == {}
+        assert len(script.messages("notifications/progress")) == 1
+        released.set()
+        until(lambda: len(script.messages("notifications/progress")) == 2)
 
 
 _JSON = {"content-type": "application/json"}

@@ -15,8 +15,18 @@ from starlette.responses import Response
 
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.guard.approving import until
-from tests.guard.guarding import CLIENT, records
-from tests.guard.http.worlds import Script, event, obliging, remote_command, result
+from tests.guard.guarding import records
+from tests.guard.http.worlds import (
+    Script,
+    call,
+    event,
+    initialize,
+    notice,
+    obliging,
+    remote_command,
+    result,
+    with_session,
+)
 from tests.processes import PATIENCE, StdioServer, stdio_server
 
 POLICY = """
@@ -35,35 +45,6 @@ tool = "*"
 """
 SECRET = "tok" + "en-of-mine"
 CANCELLED = "notifications/cancelled"
-
-
-def call(tool: str, request_id: Any = 1, *, modern: bool = False, **arguments: Any) -> Any:
-    params: dict[str, Any] = {"name": tool, "arguments": arguments}
-    if modern:
-        params["_meta"] = {META_VERSION: MODERN, META_CAPABILITIES: {}}
-    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
-
-
-def initialize(**capabilities: Any) -> Any:
-    params = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": capabilities,
-        "clientInfo": CLIENT,
-    }
-    return {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": params}
-
-
-def notice(method: str, **params: Any) -> Any:
-    return {"jsonrpc": "2.0", "method": method, "params": params}
-
-
-async def with_session(request: Request, message: Any) -> Response:
-    """A server of the handshake era."""
-    if request.method == "DELETE":
-        return Response(status_code=204)
-    if request.method == "POST" and message.get("method") == "initialize":
-        return result(message, {"protocolVersion": "2025-06-18"}, mcp_session_id="s-1")
-    return await obliging(request, message)
 
 
 @pytest.fixture

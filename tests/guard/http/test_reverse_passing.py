@@ -204,7 +204,7 @@ def test_an_answer_that_nobody_waits_for_is_dropped_and_the_right_one_passes(
         (b'{"jsonrpc":"2.0","id":7,"result":{}}', "application/json", "something else"),
         (b'[{"jsonrpc":"2.0","id":1,"result":{}}]', "application/json", "batch"),
         (b'{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}', "application/json", "stands twice"),
-        (b"<html>hello</html>", "text/html", "cannot be used"),
+        (b"<html>hello</html>", "text/html", "something else"),
         (b"", "application/json", "nothing else"),
         (
             b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * 300_000 + b'"}',

@@ -16,7 +16,8 @@ from tests.guard.http.worlds import Script, obliging, reverse_proxy
 from tests.processes import PATIENCE
 
 POLICY = "[limits]\nmessage = 20000\n" + ALLOW_ALL
-CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {}}}
+PARAMS = {"name": "t", "arguments": {"path": "/ok", "note": "elsewhere in the arguments"}}
+CALL: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": PARAMS}
 
 
 class World:
@@ -120,8 +121,12 @@ def test_what_is_not_plain_json_is_refused(
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":NaN}}', -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"\xff"}}', -32700),
         (b"[" * 10_000, -32700),
+        (b'{"jsonrpc":"2.0","id":[1],"error":{}}', -32600),
     ],
-    ids=["half", "empty", "none", "batch", "twice", "case", "null", "nan", "utf-8", "deep"],
+    ids=[
+        *("half", "empty", "none", "batch", "twice", "case", "null", "nan", "utf-8", "deep"),
+        "answer to a list",
+    ],
 )
 def test_what_can_be_read_in_two_ways_or_none_is_refused(
     world: World, body: bytes, code: int
@@ -181,6 +186,7 @@ CONTRADICTIONS = [
     ("mcp_name", "harmless"),
     ("mcp_name", "=?base64?aGFybWxlc3M=?="),
     ("mcp_param_path", "/etc/passwd"),
+    ("mcp_param_path", "elsewhere in the arguments"),
 ]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from clawkit.guard.conversation import Conversation
 from clawkit.guard.http.sessions import Session, Sessions
 from clawkit.guard.opening import open_warden
 from clawkit.guard.policy.policy import Paths
+from tests.guard.approving import until
 from tests.guard.guarding import ALLOW_ALL, records
 from tests.guard.http.worlds import Script, event, obliging, proxy_process, result, reverse_proxy
 from tests.processes import PATIENCE
@@ -103,6 +106,27 @@ def test_a_session_that_the_server_does_not_know_is_told_so_in_its_words(
     response = http.post(address, json=CALL, headers=SESSION)
     assert (response.status_code, response.json()["id"]) == (404, 1)
     assert "connect again" in response.json()["error"]["message"]
+
+
+def test_garbage_on_one_stream_is_no_answer_on_another(
+    script: Script, address: str, http: httpx2.Client
+) -> None:
+    listened = threading.Event()
+
+    async def answer(request: Request, _: Any) -> Response:
+        if request.method == "GET":
+            return script.stream(b'data: {"half\n\n')
+        reply = {"jsonrpc": "2.0", "id": 1, "result": {}}
+        await asyncio.to_thread(listened.wait, PATIENCE)
+        return script.stream(event(reply), b'data: {"half\n\n')
+
+    script.handler = answer
+    with ThreadPoolExecutor() as threads:
+        called = threads.submit(http.post, address, json=CALL, headers=SESSION)
+        until(lambda: script.messages("tools/call"))
+        assert answers_of(http.get(address, headers=SESSION)) == []
+        listened.set()
+        assert answers_of(called.result()) == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
 
 
 def test_two_sessions_may_use_the_same_id_and_one_may_not_use_it_twice(

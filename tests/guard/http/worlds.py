@@ -18,9 +18,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from clawkit.wire.http.serving import _listen as listen
+from clawkit.wire.http.serving import listen
+from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.guard.approving import until
-from tests.guard.guarding import ALLOW_ALL, claw
+from tests.guard.guarding import ALLOW_ALL, CLIENT, claw
 from tests.processes import PATIENCE, ROOT
 
 _METHODS = ["GET", "POST", "DELETE"]
@@ -113,6 +114,35 @@ async def obliging(request: Request, message: Any) -> Response:
     if "method" not in message or "id" not in message:
         return Response(status_code=202)
     return result(message, {"asked": message["method"]})
+
+
+def call(tool: str, request_id: Any = 1, *, modern: bool = False, **arguments: Any) -> Any:
+    params: dict[str, Any] = {"name": tool, "arguments": arguments}
+    if modern:
+        params["_meta"] = {META_VERSION: MODERN, META_CAPABILITIES: {}}
+    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
+
+
+def initialize(**capabilities: Any) -> Any:
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": capabilities,
+        "clientInfo": CLIENT,
+    }
+    return {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": params}
+
+
+def notice(method: str, **params: Any) -> Any:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+async def with_session(request: Request, message: Any) -> Response:
+    """A server of the handshake era."""
+    if request.method == "DELETE":
+        return Response(status_code=204)
+    if request.method == "POST" and message.get("method") == "initialize":
+        return result(message, {"protocolVersion": "2025-06-18"}, mcp_session_id="s-1")
+    return await obliging(request, message)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clawkit.errors import PolicyError
+from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.defaults import DEFAULT_POLICY, write_default_policy
 from clawkit.guard.policy.policy import Paths, PolicyFile
 from clawkit.guard.policy.rules import read_policy
@@ -55,6 +56,8 @@ def test_secrets_and_system_files_are_denied_in_any_argument(value: str, paths: 
     [
         ("shell_execute", {"command": "ls"}),
         ("run_code", {}),
+        ("run-code", {}),
+        ("remote-shell-start", {}),
         ("mcp_Bash", {}),
         ("read_file", {"path": "/home/user/project/a.txt"}),
         ("anything", {"environment": "x", "text": "etc. and so on"}),
@@ -62,6 +65,12 @@ def test_secrets_and_system_files_are_denied_in_any_argument(value: str, paths: 
 )
 def test_everything_else_is_asked_about(tool: str, arguments: dict[str, Any]) -> None:
     assert action(DEFAULT, arguments, tool=tool, paths=IN_PROJECT) == "prompt"
+
+
+@pytest.mark.parametrize("tool", ["run_code", "run-code", "Remote-Shell", "code-execute"])
+def test_what_runs_programs_is_asked_about_by_a_rule_of_its_own(tool: str) -> None:
+    decided = DEFAULT.decide(Call("tools/call", tool, {}), (), TEXT_ONLY)
+    assert (decided.action, decided.reason) == ("prompt", "This tool runs programs")
 
 
 def test_what_servers_ask_of_the_model_is_asked_about() -> None:

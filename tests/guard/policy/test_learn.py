@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.defaults import DEFAULT_POLICY
 from clawkit.guard.policy.fixtures import decide, fixture_json, read_fixture
 from clawkit.guard.policy.generalising import generalise
 from clawkit.guard.policy.learn import Learnt, fixture_name, learn
@@ -32,7 +33,9 @@ def learnt(audit: Recording) -> Learnt:
 
 
 def rules(found: Learnt) -> list[dict[str, Any]]:
-    return tomllib.loads(found.policy)["rule"]
+    """All but the denies of the default policy."""
+    known = {rule["description"] for rule in tomllib.loads(DEFAULT_POLICY)["rule"]}
+    return [r for r in tomllib.loads(found.policy)["rule"] if r["description"] not in known]
 
 
 def decision(found: Learnt, tool: str, arguments: dict[str, Any], server: str = "files") -> str:
@@ -71,11 +74,13 @@ def test_one_value_stays_exact_and_the_rest_is_denied(audit: Recording) -> None:
         (["/srv/x", "/srv/x/1"], ("/srv/x", "/srv/x/**")),
         (["/a/b/../c/d", "/a/c/e"], ("/a/c/**",)),
         (["~/p/a", "~/p/b"], ("~/p/**",)),
-        (["src/a.py", "src/b.py"], ("src/**",)),
-        (["https://h.example/v1/a", "https://h.example/v1/b?q"], ("https://h.example/v1/**",)),
+        (["src/a.py", "src/b.py"], ("src/a.py", "src/b.py")),
+        (["x", "/srv/x/1", "/srv/x/2"], ("x", "/srv/x/**")),
+        ([1.0, 2], ("1.0", "1", "2")),
+        ([f"name {n}" for n in range(13)], tuple(f"name {n}" for n in range(13))),
         (
-            ["https://a.example/", "https://b.example/x"],
-            ("https://a.example/**", "https://b.example/**"),
+            ["https://h.example/v1/a", "https://h.example/v1/b"],
+            ("https://h.example/v1/a", "https://h.example/v1/b"),
         ),
     ],
 )
@@ -83,11 +88,98 @@ def test_values_become_the_narrowest_patterns(values: list[Any], patterns: tuple
     assert generalise(values)[0] == patterns
 
 
-def test_text_that_no_one_repeats_may_be_anything(audit: Recording) -> None:
-    for number in range(8):
-        audit.call("write", {"path": "/srv/x/a", "content": f"line {number}\nand / more"})
+SECRET = "gh" + "p_" + "A1b2" * 9
+INEXACT: dict[str, Any] = {
+    "star": "rm *",
+    "question": "rm ?",
+    "lines": "ls\nrm x",
+    "long": "echo " + "a" * 400,
+    "cut": redact_arguments("x" * 9000),
+    "secret": redact_arguments(f"curl {SECRET}"),
+    "list": ["rm", "x"],
+    "empty": "",
+    "hidden": "ls\u202e",
+    "path": "cat a/b",
+}
+
+
+@pytest.mark.parametrize("tool", ["shell-execute", "shell_execute", "Bash", "run-it", "other"])
+@pytest.mark.parametrize("value", INEXACT.values(), ids=INEXACT.keys())
+def test_a_command_that_no_rule_can_say_is_prompted_and_widens_nothing(
+    audit: Recording, tool: str, value: object
+) -> None:
+    audit.call(tool, {"command": "ls"})
+    audit.call(tool, {"command": value})
     found = learnt(audit)
-    assert rules(found)[0]["args"] == {"path": "/srv/x/a", "content": "**"}
+    allow, prompt, _ = rules(found)
+    assert (allow["action"], allow["args"]) == ("allow", {"command": "ls", "*": "ls"})
+    assert (prompt["action"], prompt["tool"], prompt.get("args")) == ("prompt", tool, None)
+    assert "# Not allowed exactly, so prompted: command " in found.policy
+    assert decision(found, tool, {"command": "ls"}) == "allow"
+    for other in (value, "rm x", "ls; rm x", "ls x"):
+        assert decision(found, tool, {"command": other}) == "prompt"
+    assert decision(found, tool, {"command": "ls", "cwd": "/x"}) == "prompt"
+
+
+def test_many_commands_are_listed_and_their_parts_are_not_mixed(audit: Recording) -> None:
+    for number in range(20):
+        audit.call("exec", {"command": f"job{number}"})
+    audit.call("exec", {"command": "rm", "on": "old"})
+    audit.call("exec", {"command": "ls", "on": "all"})
+    found = learnt(audit)
+    assert decision(found, "exec", {"command": "job7"}) == "allow"
+    assert decision(found, "exec", {"command": "rm", "on": "old"}) == "allow"
+    for arguments in ({"command": "rm", "on": "all"}, {"command": "job20"}, {"command": "rm"}):
+        assert decision(found, "exec", arguments) == "deny"
+
+
+def test_a_program_without_arguments_is_not_one_with_any(audit: Recording) -> None:
+    audit.call("run_tests", {})
+    audit.call("list_tables", {})
+    audit.call("list_tables", {"schema": "a"})
+    found = learnt(audit)
+    assert decision(found, "run_tests", {}) == "allow"
+    assert decision(found, "run_tests", {"command": "rm x"}) == "deny"
+    assert decision(found, "list_tables", {}) == "allow"
+    assert decision(found, "list_tables", {"schema": "a"}) == "allow"
+    assert decision(found, "list_tables", {"schema": "b"}) == "deny"
+
+
+def test_plain_names_in_plenty_may_be_anything_and_the_policy_says_so(audit: Recording) -> None:
+    for number in range(12):
+        audit.call("show", {"issue": number})
+        audit.call("name", {"text": f"some {number}"})
+    found = learnt(audit)
+    assert decision(found, "show", {"issue": 99}) == "allow"
+    assert "# issue may be anything: many different names or numbers" in found.policy
+    assert decision(found, "name", {"text": "some 99"}) == "deny"
+
+
+@pytest.mark.parametrize("name", ["*", "re?d"])
+def test_a_tool_whose_name_is_a_pattern_is_never_allowed(audit: Recording, name: str) -> None:
+    audit.call(name, {"path": "/srv/x/a"})
+    found = learnt(audit)
+    assert "allow" not in [rule["action"] for rule in rules(found)]
+    assert decision(found, name, {"path": "/srv/x/a"}) == "prompt"
+
+
+def test_the_denies_of_the_default_policy_come_first(audit: Recording) -> None:
+    for name in ("a", "b"):
+        audit.call("read", {"path": f"/srv/project/{name}"})
+    found = learnt(audit)
+    assert found.notes == ()
+    for path in ("/srv/project/.env", "/srv/project/.ssh/id_rsa", "/srv/project/x.pem"):
+        assert decision(found, "read", {"path": path}) == "deny"
+
+
+def test_a_default_deny_of_what_was_allowed_is_left_out_and_noted(audit: Recording) -> None:
+    audit.call("read", {"path": "/srv/project/.env"})
+    audit.call("read", {"path": "/srv/project/a"})
+    found = learnt(audit)
+    assert decision(found, "read", {"path": "/srv/project/.env"}) == "allow"
+    assert decision(found, "read", {"path": "/srv/project/.env.local"}) == "deny"
+    assert found.notes == ("**/.env is not denied as it is by default: an allowed call needs it",)
+    assert "# **/.env is not denied here" in found.policy
 
 
 def test_an_argument_that_only_some_calls_have_is_limited_too(audit: Recording) -> None:
@@ -98,12 +190,16 @@ def test_an_argument_that_only_some_calls_have_is_limited_too(audit: Recording) 
     assert decision(found, "read", {"path": "/srv/x/c", "follow": "/etc/shadow"}) == "deny"
 
 
-def test_nested_arguments_are_named_and_lists_are_remarked(audit: Recording) -> None:
+def test_nested_arguments_are_named_and_lists_are_prompted(audit: Recording) -> None:
+    audit.call("edit", {"target": {"path": "/srv/x/a"}})
     audit.call("edit", {"target": {"path": "/srv/x/a"}, "edits": [{"old": "a"}]})
+    audit.call("move", {"target": {"path": "/srv/x/a"}, "edits": [{"old": "a"}]})
     found = learnt(audit)
     assert rules(found)[0]["args"] == {"target": {"path": "/srv/x/a"}}
-    assert "# not limited" in found.policy
-    assert decision(found, "edit", {"target": {"path": "/etc/x"}, "edits": []}) == "deny"
+    assert "edits is a list" in found.policy
+    assert decision(found, "edit", {"target": {"path": "/srv/y"}}) == "deny"
+    assert decision(found, "move", {"target": {"path": "/srv/x/a"}, "edits": []}) == "prompt"
+    assert decision(found, "move", {"target": {"path": "/etc/x"}, "edits": []}) == "deny"
 
 
 def test_each_server_has_its_own_rules(audit: Recording) -> None:
@@ -121,6 +217,15 @@ def test_what_a_person_approved_is_learnt_and_what_they_refused_is_not(audit: Re
     expected = {fixture.call.tool: fixture.expected for fixture in found.fixtures}
     assert expected == {"push": "allow", "drop": "deny", "wait": "deny"}
     assert [rule.get("tool") for rule in rules(found)] == ["push", "*"]
+
+
+def test_a_call_like_the_prompted_ones_that_was_denied_stays_denied(audit: Recording) -> None:
+    audit.call("shell", {"command": "ls *"})
+    audit.call("shell", {"command": "reboot"}, "deny")
+    found = learnt(audit)
+    expected = {each.call.arguments["command"]: each.expected for each in found.fixtures}
+    assert expected == {"ls *": "prompt", "reboot": "deny"}
+    assert found.notes == ("1 call allowed then and prompted now: no rule can allow exactly that",)
 
 
 def test_a_denied_call_within_an_allowed_folder_stays_denied(audit: Recording) -> None:
@@ -142,30 +247,31 @@ def test_a_call_that_was_both_denied_and_allowed_is_allowed_and_noted(audit: Rec
     assert "denied at one time and allowed at another" in found.notes[0]
 
 
-def test_redacted_values_may_be_anything_and_have_no_fixture(audit: Recording) -> None:
+def test_redacted_values_are_prompted_and_have_no_fixture(audit: Recording) -> None:
     audit.call("login", redact_arguments({"user": "u", "token": "anything"}))
     found = learnt(audit)
-    assert rules(found)[0]["args"] == {"user": "u", "token": "**"}
+    assert [rule["action"] for rule in rules(found)] == ["prompt", "deny"]
+    assert decision(found, "login", {"user": "u", "token": "x"}) == "prompt"
     assert found.fixtures == ()
-    assert "redacted" in found.notes[0]
+    assert found.notes[0].startswith("1 call with redacted or cut arguments: left out of")
 
 
 @pytest.mark.parametrize(
-    ("method", "arguments"),
+    ("method", "arguments", "expected"),
     [
-        ("resources/read", {"uri": "db://main/users"}),
-        ("prompts/get", {"name": "greet", "who": "you"}),
-        ("sampling/createMessage", {"messages": [{"role": "user"}], "maxTokens": 10}),
+        ("resources/read", {"uri": "db://main/users"}, "allow"),
+        ("prompts/get", {"name": "greet", "who": "you"}, "allow"),
+        ("sampling/createMessage", {"messages": [{"role": "user"}], "maxTokens": 10}, "prompt"),
     ],
     ids=["resource", "prompt", "sampling"],
 )
 def test_other_methods_of_the_table_are_learnt_too(
-    audit: Recording, method: str, arguments: dict[str, Any]
+    audit: Recording, method: str, arguments: dict[str, Any], expected: str
 ) -> None:
     audit.call(method, arguments, method=method)
     found = learnt(audit)
     policy = read_policy(found.policy, "p")
-    assert policy.decide(Call(method, method, arguments), ("files",), Paths()).action == "allow"
+    assert policy.decide(Call(method, method, arguments), ("files",), Paths()).action == expected
     assert (
         policy.decide(Call("tools/call", method, arguments), ("files",), Paths()).action == "deny"
     )
@@ -210,7 +316,7 @@ _values = st.one_of(
         max_size=6,
     )
 )
-def test_whatever_was_seen_is_allowed_by_what_is_learnt(
+def test_whatever_was_seen_is_allowed_or_prompted_by_what_is_learnt(
     seen: list[tuple[str, dict[str, Any], bool]],
 ) -> None:
     calls = [
@@ -223,7 +329,7 @@ def test_whatever_was_seen_is_allowed_by_what_is_learnt(
     policy = read_policy(found.policy, "p")
     for recorded in calls:
         if recorded.decision == "allow":
-            assert policy.decide(recorded.call, ("s",), Paths()).action == "allow"
+            assert policy.decide(recorded.call, ("s",), Paths()).action in ("allow", "prompt")
     for fixture in found.fixtures:
         again = read_fixture(fixture_json(fixture), "f")
         assert decide(policy, again).action == fixture.expected

@@ -188,3 +188,10 @@ def test_hundreds_of_rules_are_checked_in_a_moment() -> None:
     started = time.monotonic()
     assert remarks(*many) == []
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("action", ["allow", "deny"])
+def test_a_pattern_in_the_home_is_noted(action: str) -> None:
+    found = reasons(rule(action, "read", 'args.path = "~/projects/**"'))
+    assert "note: rule 1 has '~/projects/**' in args.path, which matches only where the" in found
+    assert "not in `claw policy test`" in found

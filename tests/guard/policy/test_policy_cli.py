@@ -283,6 +283,7 @@ def test_init_writes_once_and_force_keeps_the_old_one(home: Path) -> None:
     assert Path(forced["backup"]).read_text() == POLICY
     assert file.read_text() != POLICY
     assert claw_process("show").returncode == 0
+    assert "The old policy was kept as " in claw_process("init", "--force").stdout
 
 
 def test_the_default_policy_has_no_warnings() -> None:
@@ -322,6 +323,31 @@ def test_replay_of_no_audit_is_an_error(policy: Path, tmp_path: Path) -> None:
     assert (result.exit_code, "claw policy replay: " in result.stderr) == (1, True)
 
 
+def test_replay_names_all_that_is_missing(tmp_path: Path) -> None:
+    result = claw("replay", tmp_path / "none", "--policy", tmp_path / "nope.toml")
+    assert result.exit_code == 1
+    assert "nope.toml: there is no such file: check the path" in result.stderr
+    assert "there is no audit at" in result.stderr
+
+
+@pytest.mark.parametrize("verb", [("test", "--fixture", "x.json"), ("explain", "read"), ("show",)])
+def test_a_policy_that_was_named_and_is_not_there_is_a_wrong_path(
+    verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    result = claw(*verb, "--policy", tmp_path / "nope.toml")
+    assert "there is no such file: check the path" in result.stderr
+    assert "policy init" not in result.stderr
+
+
+def test_replay_says_what_people_answered(tmp_path: Path, policy: Path) -> None:
+    recording = Recording(tmp_path / "asked")
+    recording.call("filesystem_read", {"path": PROJECT}, "prompt", answer="deny", rule=3)
+    recording.call("filesystem_read", {"path": KEY}, "prompt", answer="deny", rule=3)
+    result = claw("replay", recording.close(), "--policy", policy)
+    assert "2 calls: 1 stay, 1 change\n2 prompts answered by a person: " in result.stdout
+    assert "was prompt (denied by a person) by rule 3 → would be allow by rule 2" in result.stdout
+
+
 def test_what_is_learnt_passes_its_own_fixtures(audit: Path, tmp_path: Path) -> None:
     out, fixtures = tmp_path / "learnt.toml", tmp_path / "fixtures"
     learnt = claw("learn", audit, "--out", out, "--fixtures", fixtures)
@@ -341,3 +367,11 @@ def test_learn_prints_the_policy_and_never_overwrites(audit: Path, tmp_path: Pat
     assert claw("learn", audit, "--out", out).exit_code == 1
     assert out.read_text() == "precious"
     assert claw("learn", audit, "--server", "other").exit_code == 1
+
+
+def test_learn_gives_json(audit: Path, tmp_path: Path) -> None:
+    out = tmp_path / "learnt.toml"
+    found = json.loads(claw("learn", audit, "--out", out, "--json").stdout)
+    assert (found["file"], found["policy"]) == (str(out), out.read_text())
+    assert {each["expected"] for each in found["fixtures"]} == {"allow", "deny"}
+    assert any("redacted or cut" in note for note in found["notes"])

@@ -59,10 +59,26 @@ def test_changes_are_grouped_by_both_rules_and_counted(audit: Recording) -> None
     assert (second.was, second.was_rule, second.now, second.count) == ("deny", 7, "allow", 1)
 
 
-def test_a_prompt_that_becomes_an_allow_is_a_change(audit: Recording) -> None:
-    audit.call("read", {}, "prompt", answer="allow")
-    (change,) = changed(audit, KEYS_DENIED)
-    assert (change.was, change.now) == ("prompt", "allow")
+@pytest.mark.parametrize(
+    ("answer", "now", "changes_much"),
+    [
+        ("", "allow", True),
+        ("", "deny", True),
+        ("allow", "allow", False),
+        ("allow", "prompt", False),
+        ("allow", "deny", True),
+        ("deny", "deny", False),
+        ("deny", "prompt", False),
+        ("deny", "allow", True),
+    ],
+)
+def test_a_prompt_counts_as_what_a_person_said_to_it(
+    audit: Recording, answer: str, now: str, *, changes_much: bool
+) -> None:
+    audit.call("read", {}, "prompt", answer=answer)
+    found = changed(audit, f'[[rule]]\naction = "{now}"\ntool = "read"\n')
+    expected = [("prompt", answer, now)] if changes_much else []
+    assert [(change.was, change.answer, change.now) for change in found] == expected
 
 
 def test_what_passed_outside_the_table_can_become_denied(audit: Recording) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
@@ -68,10 +67,9 @@ def test_a_secret_is_known_by_its_format_anywhere() -> None:
     }
 
 
-def test_long_text_is_cut_and_known_by_its_hash() -> None:
+def test_long_text_is_cut() -> None:
     text = "word " * 1000
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    assert redact_arguments(text) == f"{text[:256]}…(5000 characters, sha256 {digest})"
+    assert redact_arguments(text) == f"{text[:256]}…(5000 characters)"
 
 
 def test_a_secret_at_the_cut_does_not_show() -> None:

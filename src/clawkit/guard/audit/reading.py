@@ -25,13 +25,22 @@ __all__ = [
     "Wanted",
     "follow",
     "is_blocked",
+    "is_failure",
     "parse_since",
     "read",
+    "require_place",
     "seq_before_last",
     "verify",
 ]
 
 _decode = msgspec.json.Decoder(Entry).decode
+_FAILURE = re.compile(
+    r"could not be sent: |the connection to https?://\S+ broke \("
+    r"|https?://\S+ (?:cannot be reached|answered with the status |did not begin to answer"
+    r"|refused the request \(|does not know this session)"
+)
+"""How the reason begins where a message was lost on its way, and nobody stopped it."""
+
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -60,7 +69,25 @@ EVERYTHING = Wanted()
 
 
 def is_blocked(record: Entry) -> bool:
-    return record.get("decision") in ("deny", "drop")
+    return record.get("decision") in ("deny", "drop") and not is_failure(record)
+
+
+def is_failure(record: Entry) -> bool:
+    """Whether a message was not stopped but lost, because its server was not there."""
+    return record.get("decision") == "drop" and bool(_FAILURE.match(record.get("reason", "")))
+
+
+def require_place(directory: Path) -> None:
+    """Raise AuditError where no log can be: no directory at all is an empty log."""
+    try:
+        os.listdir(directory)  # noqa: PTH208 - nothing is done with the names
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise AuditError(
+            f"{directory} cannot be used as the log: {error.strerror}. "
+            "The guard lets nothing pass until it is a directory of yours: move away what is there"
+        ) from None
 
 
 def _fits(name: str, pattern: str) -> bool:
@@ -111,12 +138,19 @@ def seq_before_last(
 
 
 def follow(
-    directory: Path, wanted: Wanted = EVERYTHING, *, last: int = 0, poll: float = 0.2
+    directory: Path,
+    wanted: Wanted = EVERYTHING,
+    *,
+    last: int = 0,
+    counts: Callable[[Entry], bool] | None = None,
+    poll: float = 0.2,
 ) -> Iterator[Entry]:
-    """The last few records, then each new one as it is written, for ever."""
-    tail = _Tail(
-        directory, seq_before_last(directory, last, wanted.matches) if last else _end(directory)
-    )
+    """The last few records, then each new one as it is written, for ever.
+
+    `counts` says which records are meant by the last few.
+    """
+    matches = counts or wanted.matches
+    tail = _Tail(directory, seq_before_last(directory, last, matches) if last else _end(directory))
     while True:
         yield from filter(wanted.matches, tail.more())
         time.sleep(poll)
@@ -179,8 +213,13 @@ def _from(files: tuple[LogFile, ...], since: str, after: int) -> tuple[LogFile, 
 
 def _records(log_file: LogFile) -> Iterator[Entry]:
     """What can be read of a file; `verify` tells what cannot."""
-    with suppress(FileNotFoundError), log_file.open() as file:
-        yield from filter(None, map(_entry, lines(file)))
+    try:
+        with log_file.open() as file:
+            yield from filter(None, map(_entry, lines(file)))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise AuditError(f"{log_file.path} cannot be read: {error.strerror}") from error
 
 
 def _entry(line: bytes) -> Entry | None:

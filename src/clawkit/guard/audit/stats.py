@@ -9,8 +9,12 @@ from collections.abc import Iterable
 import msgspec
 
 from clawkit.guard.audit.entry import Entry
-from clawkit.guard.audit.reading import is_blocked
+from clawkit.guard.audit.reading import is_blocked, is_failure
+from clawkit.guard.audit.rows import name_of, said
 from clawkit.guard.policy.call import EVALUATED
+
+_MOST_OPEN = 10_000
+"""How many calls are remembered, for what may still be said about them."""
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -38,15 +42,21 @@ class Hour(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """All counts. A call is what was judged: a request of the policy's table, or a drop."""
+    """All counts. A call is what was judged: a request of the policy's table, or a drop.
+
+    It has one outcome: that of the policy, or what a person said, or that its answer was blocked.
+    """
 
     records: int
     calls: int
     passed: int
     """Requests that no policy judges, such as `initialize` and the lists."""
     blocked: int
-    """Calls, answers and whatever else was stopped."""
+    """The calls that were denied or dropped, by whomever."""
+    errors: int
+    """Messages that were lost because a server could not be reached."""
     decisions: dict[str, int]
+    """The outcomes: `prompt` is a question that nobody has answered."""
     tools: tuple[Count, ...]
     servers: tuple[Count, ...]
     rules: tuple[RuleCount, ...]
@@ -67,8 +77,9 @@ def count(records: Iterable[Entry], *, top: int = 10) -> Stats:
         records=tally.records,
         calls=tally.calls.total(),
         passed=tally.passed,
-        blocked=sum(tally.rules.values()),
-        decisions=dict(tally.calls.most_common()),
+        blocked=tally.blocked_servers.total(),
+        errors=tally.errors,
+        decisions={name: number for name, number in tally.calls.most_common() if number},
         tools=_top(tally.tools, tally.blocked_tools, top),
         servers=_top(tally.servers, tally.blocked_servers, top),
         rules=tuple(
@@ -85,10 +96,21 @@ def count(records: Iterable[Entry], *, top: int = 10) -> Stats:
     )
 
 
+class _Call(msgspec.Struct):
+    """What is remembered of a call."""
+
+    outcome: str
+    name: str
+    server: str
+    hour: str
+    rule: int
+
+
 class _Tally:
     def __init__(self) -> None:
         self.records = 0
         self.passed = 0
+        self.errors = 0
         self.calls: Counter[str] = Counter()
         self.tools: Counter[str] = Counter()
         self.blocked_tools: Counter[str] = Counter()
@@ -98,33 +120,64 @@ class _Tally:
         self.hours: Counter[str] = Counter()
         self.blocked_hours: Counter[str] = Counter()
         self.latencies = array("d")
+        self._open: dict[str, _Call] = {}
 
     def add(self, record: Entry) -> None:
         self.records += 1
-        blocked = is_blocked(record)
-        if blocked:
-            self.rules[record.get("rule", 0), record.get("reason", "")] += 1
         if record["kind"] == "answer" and record.get("method", "") in EVALUATED:
             self.latencies.append(record.get("latency_ms", 0.0))
-        if record["kind"] not in ("call", "drop"):
-            return
-        if record.get("decision") == "pass":
-            self.passed += 1
-            return
-        self._add_call(record, blocked)
+        if is_failure(record):
+            self.errors += 1
+        elif record["kind"] in ("call", "drop"):
+            self._begin(record)
+        elif record["kind"] == "approval" or is_blocked(record):
+            self._change(record)
 
-    def _add_call(self, record: Entry, blocked: bool) -> None:
-        self.calls[record.get("decision") or "unknown"] += 1
-        tool = record.get("tool") or record.get("method") or "(no name)"
-        server = record.get("server") or "(no name)"
-        hour = record["time"][:13]
-        self.tools[tool] += 1
-        self.servers[server] += 1
-        self.hours[hour] += 1
-        if blocked:
-            self.blocked_tools[tool] += 1
-            self.blocked_servers[server] += 1
-            self.blocked_hours[hour] += 1
+    def _begin(self, record: Entry) -> None:
+        call = _Call(
+            outcome=record.get("decision") or "unknown",
+            name=name_of(record) or "(no name)",
+            server=record.get("server") or "(no name)",
+            hour=record["time"][:13],
+            rule=record.get("rule", 0),
+        )
+        self._count(call)
+        if is_blocked(record):
+            self._block(call, record.get("reason", ""))
+        elif "id" in record:
+            self._open[record.get("id", "")] = call
+            if len(self._open) > _MOST_OPEN:
+                del self._open[next(iter(self._open))]
+
+    def _change(self, record: Entry) -> None:
+        """What was said about a call later; of one that is not known, it stands for the call."""
+        call = self._open.get(record.get("of", ""))
+        if call is None:
+            self._begin(record)
+            return
+        if call.outcome == "deny":
+            return
+        self._count(call, -1)
+        call.outcome = record.get("decision") or "unknown"
+        self._count(call)
+        if is_blocked(record):
+            reason = record.get("reason", "")
+            self._block(call, said(record) if record["kind"] == "approval" else reason)
+
+    def _count(self, call: _Call, number: int = 1) -> None:
+        if call.outcome == "pass":
+            self.passed += number
+            return
+        self.calls[call.outcome] += number
+        self.tools[call.name] += number
+        self.servers[call.server] += number
+        self.hours[call.hour] += number
+
+    def _block(self, call: _Call, reason: str) -> None:
+        self.rules[call.rule, reason] += 1
+        self.blocked_tools[call.name] += 1
+        self.blocked_servers[call.server] += 1
+        self.blocked_hours[call.hour] += 1
 
 
 def _top(calls: Counter[str], blocked: Counter[str], top: int) -> tuple[Count, ...]:

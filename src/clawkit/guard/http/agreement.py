@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
 
-from clawkit.errors import HeaderMismatchError
+from clawkit.errors import HeaderMismatchError, InvalidRequestError, PinError
+from clawkit.guard.pins import Pins
 from clawkit.wire.jsonrpc import Message, as_object
-from clawkit.wire.revisions import META_VERSION
+from clawkit.wire.revisions import META_VERSION, NAMED_BY
 
 VERSION, METHOD, NAME, PARAMETER = (
     "mcp-protocol-version",
@@ -18,15 +18,6 @@ VERSION, METHOD, NAME, PARAMETER = (
     "mcp-name",
     "mcp-param-",
 )
-# As in `wire.http.rules`, which would bring a whole HTTP server along.
-NAMED_BY = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "tasks/get": "taskId",
-    "tasks/update": "taskId",
-    "tasks/cancel": "taskId",
-}
 _PLAIN = re.compile(r"[ -~]*")
 _WRAPPED = re.compile(r"=\?base64\?(.*)\?=")
 
@@ -41,7 +32,7 @@ def modern_version(message: Message) -> str | None:
     return version if isinstance(version, str) else None
 
 
-def check_agreement(headers: Mapping[str, str], message: Message) -> None:
+def check_agreement(headers: Mapping[str, str], message: Message, pins: Pins) -> None:
     """Raise HeaderMismatchError if a header says something else than the body.
 
     What is missing is for the server to miss: it cannot mislead anybody.
@@ -56,25 +47,32 @@ def check_agreement(headers: Mapping[str, str], message: Message) -> None:
         _compare("Mcp-Name", _decoded("Mcp-Name", headers.get(NAME)), params.get(NAMED_BY[method]))
     repeated = [name for name in headers if name.startswith(PARAMETER)]
     if repeated:
-        said = set(_scalars(params.get("arguments")))
+        mirrors = _pinned_mirrors(pins, message)
         for name in repeated:
-            if _decoded(name, headers[name]) not in said:
-                raise HeaderMismatchError(f"Header mismatch: {name} is not in the body")
+            sent = _decoded(name, headers[name])
+            said = _repeated_by(name, params.get("arguments"), mirrors)
+            if not said or any(_text(value) != sent for value in said):
+                raise HeaderMismatchError(f"Header mismatch: {name} does not match the body")
 
 
 def headers_for(message: Message, mirrors: Mirrors | None) -> dict[str, str]:
-    """What HTTP wants to be said in headers about a request of the modern era."""
+    """What HTTP wants to be said in headers about a request of the modern era.
+
+    Raises InvalidRequestError for a version that no header can say.
+    """
     params = as_object(message.get("params")) or {}
     method: str = message["method"]
-    headers = {VERSION: modern_version(message) or "", METHOD: method}
+    version = modern_version(message) or ""
+    if not _PLAIN.fullmatch(version):
+        raise InvalidRequestError(
+            f"Invalid request: the protocol version {ascii(version)[:80]} is not plain ASCII"
+        )
+    headers = {VERSION: version, METHOD: method}
     name = params.get(NAMED_BY.get(method, ""))
     if isinstance(name, str):
         headers[NAME] = _encoded(name)
     for header, path in (mirrors or {}).items():
-        value: Any = params.get("arguments")
-        for step in path:
-            value = (as_object(value) or {}).get(step)
-        text = _text(value)
+        text = _text(_at(path, params.get("arguments")))
         if text is not None:
             headers[header] = _encoded(text)
     return headers
@@ -91,6 +89,31 @@ def mirrors_of(schema: object, path: tuple[str, ...] = ()) -> dict[str, tuple[st
             found[f"{PARAMETER}{header}".lower()] = here
         found.update(mirrors_of(value, here))
     return found
+
+
+def _pinned_mirrors(pins: Pins, message: Message) -> Mirrors:
+    """What the accepted definition of a tool wants to be repeated; nothing if it is not known."""
+    if message.get("method") != "tools/call" or "name" not in message.get("params", {}):
+        return {}
+    try:
+        pin = pins.tools().get(str(message["params"]["name"]))
+    except PinError:  # A server that was never listed. If they cannot be read, no call passes.
+        return {}
+    return mirrors_of(pin.accepted.get("inputSchema")) if pin and pin.accepted else {}
+
+
+def _repeated_by(header: str, arguments: object, mirrors: Mirrors) -> list[object]:
+    """The arguments that a header claims to repeat: the one of the schema, or those of its name."""
+    if header in mirrors:
+        return [_at(mirrors[header], arguments)]
+    wanted = header.removeprefix(PARAMETER)
+    return [v for name, v in (as_object(arguments) or {}).items() if name.lower() == wanted]
+
+
+def _at(path: tuple[str, ...], value: object) -> object:
+    for step in path:
+        value = (as_object(value) or {}).get(step)
+    return value
 
 
 def _compare(header: str, sent: str | None, said: object) -> None:
@@ -114,20 +137,8 @@ def _encoded(value: str) -> str:
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
-def _scalars(value: object) -> Iterator[str]:
-    """Every value within, as a header would say it."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            waiting.extend(cast("dict[str, object]", item).values())
-        elif isinstance(item, list):
-            waiting.extend(cast("list[object]", item))
-        elif (text := _text(item)) is not None:
-            yield text
-
-
 def _text(value: object) -> str | None:
+    """A value as a header says it, if one can."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, str | int | float) else None

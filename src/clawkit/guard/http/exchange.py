@@ -121,7 +121,7 @@ class Exchange:
         await self._reply.begin(passed_back(response))
         async for event in events_of(response, self._limit):
             self._resumable = self._resumable or event.id is not None
-            passage = await self._relay.pass_event(event)
+            passage = await self._relay.pass_event(event, awaited=not self._answered)
             self._answered = self._answered or answers(passage, self._id)
         await self._end_stream(502, "The server ended the stream before the answer")
 

@@ -83,9 +83,12 @@ class Gate:
         limits = self._warden.policy.current().limits
         body = await incoming.body(limits.message)
         try:
-            return body, parse(body, limits.depth)
+            message = parse(body, limits.depth)
         except ProtocolError:
             return body, None
+        # An error may be about nothing in particular; whatever else has an id has a usable one.
+        usable = message.get("id") is None or jsonrpc.valid_id(message["id"])
+        return body, message if usable else None
 
     async def _post(self, incoming: Incoming) -> None:
         body, message = await self._read(incoming)
@@ -106,7 +109,7 @@ class Gate:
         self, incoming: Incoming, message: Message, conversation: Conversation, body: bytes
     ) -> None:
         try:
-            check_agreement(incoming.headers, message)
+            check_agreement(incoming.headers, message, self._warden.pins)
         except ProtocolError as error:
             conversation.journal.dropped("client", "", error.message, body)
             raise Mismatch(message, error) from None
@@ -188,7 +191,10 @@ class Gate:
         line = self._lines.get(token)
         if line is None:
             raise Refusal(404, "The stream that this address belongs to has ended")
-        await line.post(incoming, *await self._read(incoming))
+        body, message = await self._read(incoming)
+        if message is not None:
+            self._check(incoming, message, line.conversation, body)
+        await line.post(incoming, body)
 
     async def _delete(self, incoming: Incoming) -> None:
         try:
@@ -225,7 +231,12 @@ class Gate:
 
     def _relay(self, incoming: Incoming, conversation: Conversation) -> Relay:
         return Relay(
-            self._upstream, conversation, incoming.reply, incoming.headers, self._questions
+            self._upstream,
+            conversation,
+            incoming.reply,
+            incoming.headers,
+            self._questions,
+            self._warden.policy.current().limits.depth,
         )
 
     def _forget_if_unknown(self, incoming: Incoming, status: int) -> None:

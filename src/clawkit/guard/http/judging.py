@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import asyncio
 
+from clawkit.errors import ProtocolError
 from clawkit.guard.conversation import Conversation, Deliver, Side
 from clawkit.guard.prompts import Passage
+from clawkit.guard.strict import parse
 
 _LARGE = 64 * 1024
+
+
+def is_readable(line: bytes | None, depth: int) -> bool:
+    """Whether it is a message. Where no answer is expected, nobody's answer can be unreadable."""
+    try:
+        return line is not None and bool(parse(line, depth))
+    except ProtocolError:
+        return False
 
 
 async def judged(

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable
 
 from clawkit.errors import InvalidRequestError
-from clawkit.guard.http.agreement import check_agreement
 from clawkit.guard.http.heads import head_of
 from clawkit.guard.http.incoming import Incoming
 from clawkit.guard.http.judging import judged
@@ -26,7 +25,6 @@ from clawkit.guard.http.upstream import (
     kind_of,
 )
 from clawkit.wire import jsonrpc
-from clawkit.wire.jsonrpc import Message
 
 MESSAGES = "/claw-messages/"
 
@@ -70,12 +68,16 @@ class Listening:
                         if not await self._move_endpoint(event):
                             break
                     else:
-                        await self._relay.pass_event(event)
+                        await self._relay.pass_event(event, awaited=self._may_answer())
         except UpstreamError as error:
             if not reply.streaming:
                 await reply.whole(error.status, _error(error.reason))
                 return
         await self._end()
+
+    def _may_answer(self) -> bool:
+        """Whether it goes on with the stream of a request, or is the only one there is."""
+        return bool(self._token) or "last-event-id" in self._incoming.headers
 
     async def _move_endpoint(self, event: Event) -> bool:
         """Whether the address for messages is one that may be used."""
@@ -110,13 +112,12 @@ class Line:
     """What a client of HTTP+SSE posts; every answer goes over the stream that it listens to."""
 
     def __init__(self, upstream: Upstream, relay: Relay) -> None:
+        self.conversation = relay.conversation
         self._upstream = upstream
         self._relay = relay
 
-    async def post(self, incoming: Incoming, body: bytes, message: Message | None) -> None:
-        if message is not None:
-            check_agreement(incoming.headers, message)
-        passage = await judged(self._relay.conversation, "client", body, self._relay.later)
+    async def post(self, incoming: Incoming, body: bytes) -> None:
+        passage = await judged(self.conversation, "client", body, self._relay.later)
         if passage.to_client is not None:
             await self._relay.reply.event(message_event(passage.to_client))
         status = 202

@@ -6,18 +6,22 @@ import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from clawkit.guard.http.refusals import refusal
+from clawkit.errors import InternalError
+from clawkit.guard.http.outbox import Outbox
+from clawkit.guard.http.refusals import BROKEN, refusal
 from clawkit.guard.http.sse import Event
 from clawkit.guard.http.upstream import (
+    ANSWER_SECONDS,
     EVENT_STREAM,
     JSON,
+    NOTICE_SECONDS,
     Response,
     UpstreamError,
     events_of,
     kind_of,
 )
 from clawkit.wire import jsonrpc
-from clawkit.wire.jsonrpc import RequestId
+from clawkit.wire.jsonrpc import Message, RequestId
 
 if TYPE_CHECKING:
     from clawkit.guard.http.remote import Remote
@@ -35,6 +39,7 @@ class OldSse:
         self._opened: asyncio.Future[str] | None = None
         self._answered = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._outbox = Outbox(self._tell, remote.dropped, remote.report)
 
     async def send(self, line: bytes) -> None:
         """Send a message. The next one may be sent before this one, a request, has arrived."""
@@ -44,8 +49,11 @@ class OldSse:
         if problem:
             await self._not_sent(line, request_id, problem)
             return
-        task = self._start(self._post(line, request_id))
-        if request_id is None or message["method"] == "initialize":
+        if request_id is None:
+            self._outbox.put(message, line)
+            return
+        task = self._start(self._request(message, line, request_id))
+        if message["method"] == "initialize":
             await asyncio.wait((task,))
 
     async def open(self) -> str:
@@ -64,8 +72,10 @@ class OldSse:
         while self._remote.in_flight():
             self._answered.clear()
             await self._answered.wait()
+        await self._outbox.flush()
 
     async def close(self) -> None:
+        await self._outbox.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -83,6 +93,9 @@ class OldSse:
                 problem = await self._follow(response, opened)
         except UpstreamError as error:
             problem = error.reason
+        except Exception as error:  # noqa: BLE001 - without this stream nothing is ever answered
+            self._remote.report(error)
+            problem = BROKEN
         if not opened.done():
             opened.set_result(problem)
         else:
@@ -114,20 +127,37 @@ class OldSse:
         self._address = address
         return ""
 
-    async def _post(self, line: bytes, request_id: RequestId | None) -> None:
+    async def _request(self, message: Message, line: bytes, request_id: RequestId) -> None:
+        try:
+            await self._outbox.wait_until_ready(message["method"])
+            problem = await self._post(line, ANSWER_SECONDS)
+        except Exception as error:  # noqa: BLE001 - a client that gets no answer waits for ever
+            self._remote.report(error)
+            problem = BROKEN
+        if problem:
+            await self._not_sent(line, request_id, problem)
+
+    async def _tell(self, _: Message, line: bytes) -> None:
+        problem = await self._post(line, NOTICE_SECONDS)
+        if problem:
+            await self._not_sent(line, None, problem)
+
+    async def _post(self, line: bytes, patience: float) -> str:
+        """Why the server did not take it, if it did not."""
         headers = {"accept": f"{JSON}, {EVENT_STREAM}", "content-type": JSON}
         try:
-            async with self._upstream.ask("POST", headers, line, url=self._address) as response:
+            async with self._upstream.ask(
+                "POST", headers, line, url=self._address, patience=patience
+            ) as response:
                 if response.status_code < 400:
-                    return
-                problem = refusal(response, self._upstream.target)
+                    return ""
+                return refusal(response, self._upstream.target)
         except UpstreamError as error:
-            problem = error.reason
-        await self._not_sent(line, request_id, problem)
+            return error.reason
 
     async def _not_sent(self, line: bytes, request_id: RequestId | None, problem: str) -> None:
         if request_id is None:
             self._remote.dropped(problem, line)
         else:
-            await self._remote.fail(request_id, problem)
+            await self._remote.fail(request_id, InternalError(problem))
             self._answered.set()

@@ -8,6 +8,8 @@ from clawkit.guard.http.upstream import Response
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId
 
+BROKEN = "Internal error: the guard could not do this; its stderr says where"
+
 
 def rpc_error(body: bytes) -> Message | None:
     """The JSON-RPC error that a response consists of, if it does."""

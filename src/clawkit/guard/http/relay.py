@@ -10,7 +10,7 @@ from clawkit.errors import InternalError
 from clawkit.guard.conversation import Conversation
 from clawkit.guard.http.agreement import METHOD, NAME, PARAMETER
 from clawkit.guard.http.heads import head_of
-from clawkit.guard.http.judging import judged
+from clawkit.guard.http.judging import is_readable, judged
 from clawkit.guard.http.reply import Reply, onward
 from clawkit.guard.http.sse import Event, encode, message_event
 from clawkit.guard.http.upstream import EVENT_STREAM, JSON, NOTICE_SECONDS, Upstream, UpstreamError
@@ -35,6 +35,7 @@ class Relay:
         reply: Reply,
         headers: Mapping[str, str],
         questions: Questions,
+        depth: int,
     ) -> None:
         self.conversation = conversation
         self.reply = reply
@@ -43,14 +44,20 @@ class Relay:
         self._upstream = upstream
         self._headers = headers
         self._questions = questions
+        self._depth = depth
         self._expected: list[str] = []
         self._loop = asyncio.get_running_loop()
         self._running: set[asyncio.Task[None]] = set()
 
-    async def pass_event(self, event: Event) -> Passage:
-        """Write an event of the server to the client, as far as it may see it."""
+    async def pass_event(self, event: Event, *, awaited: bool) -> Passage:
+        """Write an event of the server to the client, as far as it may see it.
+
+        `awaited` says whether it may have been meant as the answer to a request.
+        """
         passage = Passage()
-        if event.is_message:
+        if event.is_message and not awaited and not is_readable(event.data, self._depth):
+            self.conversation.journal.dropped("server", "", "no message", event.data)
+        elif event.is_message:
             passage = await self.hear(event.data)
         elif event.data:
             reason = "an event that is no message"

@@ -8,12 +8,13 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from pathlib import Path
 
-from clawkit.errors import AuditError, InternalError
+from clawkit.errors import AuditError, ProtocolError
 from clawkit.guard.conversation import Conversation
 from clawkit.guard.http.heads import answers
-from clawkit.guard.http.judging import judged
+from clawkit.guard.http.judging import is_readable, judged
 from clawkit.guard.http.oldsse import OldSse
 from clawkit.guard.http.sse import one_line
 from clawkit.guard.http.streamable import Streamable
@@ -96,10 +97,22 @@ class Remote:
         await self._deliver(passage)
         return request_id is not None and answers(passage, request_id)
 
-    async def fail(self, request_id: RequestId, reason: str) -> None:
+    async def overhear(self, line: bytes | None) -> None:
+        """Take a message from a stream that brings no answers."""
+        if is_readable(line, self._warden.policy.current().limits.depth):
+            await self.hear(line)
+        else:
+            self.dropped("no message", line)
+
+    async def fail(self, request_id: RequestId, error: ProtocolError) -> None:
         """The server will not answer this one any more."""
-        line = jsonrpc.encode(jsonrpc.failure(request_id, InternalError(reason)))
-        await self.hear(line)
+        await self.hear(jsonrpc.encode(jsonrpc.failure(request_id, error)))
+
+    def report(self, error: Exception) -> None:
+        """Say where something went wrong that should not; never with which values."""
+        where = "".join(traceback.format_tb(error.__traceback__))
+        sys.stderr.write(f"claw proxy: unexpected {type(error).__name__}\n{where}")
+        sys.stderr.flush()
 
     def dropped(self, reason: str, data: bytes | None) -> None:
         with contextlib.suppress(AuditError):  # It does not pass either way.
@@ -155,10 +168,14 @@ class Remote:
                 self._loop.call_soon_threadsafe(self._over.set)
 
     async def _work(self) -> None:
-        while (passage := await self._passages.get()) is not None:
-            self._room.release()
-            await self._deliver(passage)
-        await self._transport.finish()
+        try:
+            while (passage := await self._passages.get()) is not None:
+                self._room.release()
+                await self._deliver(passage)
+            await self._transport.finish()
+        except Exception as error:  # noqa: BLE001 - nobody would take the client's messages any more
+            self.report(error)
+            self._stop(1)
 
     async def _deliver(self, passage: Passage) -> None:
         if passage.to_server is not None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import uvicorn
 
-from clawkit.errors import LoadError
 from clawkit.guard.http.gate import OUR_PATH, Gate
 from clawkit.guard.http.target import find_target
 from clawkit.guard.http.upstream import Upstream
@@ -18,7 +17,7 @@ from clawkit.guard.opening import open_warden
 from clawkit.guard.policy.policy import Paths
 from clawkit.guard.warden import Warden
 from clawkit.wire.http.rules import LOOPBACK, Origins
-from clawkit.wire.http.serving import is_loopback
+from clawkit.wire.http.serving import is_loopback, listen
 
 _SHUTDOWN_SECONDS = 1
 _OPEN = "Anybody who reaches this address can use that server and its credentials."
@@ -58,7 +57,7 @@ def serve_reverse_proxy(
     target = find_target(url, entry, name)
     # A file of the server's is on another machine: a path can be compared as text only.
     warden = open_warden(policy, (target.name,), Paths())
-    listening = _listen(host, port)
+    listening = listen(host, port)
     problem = warden.policy.current().problem
     if problem:
         say(problem)
@@ -94,17 +93,3 @@ async def _serve(
         await _Uvicorn(config, gate).serve(sockets=[listening])
     finally:
         await upstream.close()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio switches Nagle's delay off for every connection.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen(2048)
-    except OSError as error:
-        listening.close()
-        raise LoadError(f"cannot listen on {host}:{port}: {error.strerror}") from None
-    return listening

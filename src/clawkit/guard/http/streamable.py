@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
+from clawkit.errors import InternalError, InvalidRequestError
 from clawkit.guard.http.agreement import (
     METHOD,
     VERSION,
@@ -14,7 +15,8 @@ from clawkit.guard.http.agreement import (
     modern_version,
 )
 from clawkit.guard.http.oldsse import OldSse
-from clawkit.guard.http.refusals import error_for, refusal, rpc_error
+from clawkit.guard.http.outbox import READY, Outbox
+from clawkit.guard.http.refusals import BROKEN, error_for, refusal, rpc_error
 from clawkit.guard.http.trail import Trail
 from clawkit.guard.http.upstream import (
     EVENT_STREAM,
@@ -56,6 +58,7 @@ class Streamable:
         self._version: str | None = None
         self._mirrors: dict[str, Mirrors] = {}
         self._running: dict[RequestId, Running] = {}
+        self._outbox = Outbox(self._tell, remote.dropped, remote.report)
         self._listening: asyncio.Task[None] | None = None
 
     async def send(self, line: bytes) -> None:
@@ -64,7 +67,7 @@ class Streamable:
         if message.get("method") == "notifications/cancelled" and self._hang_up(message):
             return
         if "method" not in message or "id" not in message:
-            await self._notice(message, line)
+            self._outbox.put(message, line)
             return
         request_id, method = message["id"], message["method"]
         task = asyncio.get_running_loop().create_task(self._request(message, line))
@@ -80,8 +83,10 @@ class Streamable:
         waiting = [running.task for running in self._running.values() if not running.listens]
         if waiting:
             await asyncio.wait(waiting)
+        await self._outbox.flush()
 
     async def close(self) -> None:
+        await self._outbox.close()
         tasks = [running.task for running in self._running.values()]
         tasks += [] if self._listening is None else [self._listening]
         for task in tasks:
@@ -107,7 +112,7 @@ class Streamable:
         running.task.cancel()
         return True
 
-    async def _notice(self, message: Message, line: bytes) -> None:
+    async def _tell(self, message: Message, line: bytes) -> None:
         headers = self._known(_BOTH)
         if "method" in message and self._version is None:
             headers[METHOD] = message["method"]
@@ -119,11 +124,22 @@ class Streamable:
                     self._remote.dropped(refusal(response, self._upstream.target), line)
         except UpstreamError as error:
             self._remote.dropped(error.reason, line)
-        if message.get("method") == "notifications/initialized" and self._listening is None:
+        if message.get("method") == READY and self._listening is None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     async def _request(self, message: Message, line: bytes) -> None:
         trail = Trail(message["id"])
+        try:
+            await self._outbox.wait_until_ready(message["method"])
+            await self._ask(message, line, trail)
+        except InvalidRequestError as error:
+            await self._remote.fail(message["id"], error)
+        except Exception as error:  # noqa: BLE001 - a client that gets no answer waits for ever
+            self._remote.report(error)
+            if not trail.answered:
+                await self._remote.fail(message["id"], InternalError(BROKEN))
+
+    async def _ask(self, message: Message, line: bytes, trail: Trail) -> None:
         problem = ""
         try:
             async with self._upstream.ask("POST", self._headers(message), line) as response:
@@ -134,7 +150,7 @@ class Streamable:
             await asyncio.sleep(trail.pause)
             problem = await self._resume(trail, message) or problem
         if not trail.answered:
-            await self._remote.fail(message["id"], problem)
+            await self._remote.fail(message["id"], InternalError(problem))
 
     async def _take(self, message: Message, line: bytes, response: Response, trail: Trail) -> str:
         """Pass on what the response brings; what to say if the answer was not in it."""
@@ -155,7 +171,7 @@ class Streamable:
             body = error_for(message["id"], body, response, target)
         if not body.strip():
             return f"The server answered {status} and nothing else"
-        trail.answered = await self._hear(body, message)
+        await self._hear(body, trail, message)
         return "The server answered something else than this request"
 
     async def _follow(
@@ -165,17 +181,19 @@ class Streamable:
         async for event in events_of(response, self._remote.limit):
             trail.note(event)
             if event.is_message:
-                trail.answered = await self._hear(event.data, message)
+                await self._hear(event.data, trail, message)
                 if trail.answered:
                     return
             elif event.data:
                 self._remote.dropped("an event that is no message", event.data)
 
-    async def _hear(self, data: bytes | None, request: Message | None) -> bool:
-        answered = await self._remote.hear(data, None if request is None else request["id"])
-        if answered and data is not None and request is not None:
+    async def _hear(self, data: bytes | None, trail: Trail, request: Message | None) -> None:
+        if request is None:
+            await self._remote.overhear(data)
+            return
+        trail.answered = await self._remote.hear(data, request["id"])
+        if trail.answered and data is not None:
             self._learn(request, data)
-        return answered
 
     async def _resume(self, trail: Trail, message: Message | None = None) -> str:
         """Ask for what comes after the last event that was seen."""
@@ -194,9 +212,12 @@ class Streamable:
     async def _listen(self) -> None:
         """The notices of a session of the handshake era, if the server has a stream for them."""
         trail = Trail(None)
-        while trail.can_go_on():
-            await self._resume(trail)
-            await asyncio.sleep(trail.pause)
+        try:
+            while trail.can_go_on():
+                await self._resume(trail)
+                await asyncio.sleep(trail.pause)
+        except Exception as error:  # noqa: BLE001 - calls do not need this stream
+            self._remote.report(error)
 
     def _learn(self, request: Message, data: bytes) -> None:
         """What an answer says about the requests to come."""
@@ -207,7 +228,8 @@ class Streamable:
             version = result.get("protocolVersion")
             self._version = version if isinstance(version, str) and version.isascii() else None
             return
-        for tool in result.get("tools") or ():
+        tools = result.get("tools")
+        for tool in cast("list[object]", tools) if isinstance(tools, list) else ():
             about = as_object(tool) or {}
             self._mirrors[str(about.get("name"))] = mirrors_of(about.get("inputSchema"))
 

@@ -30,6 +30,7 @@ _CONTROLS = re.compile(r"[\t\r\n]")
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}", re.IGNORECASE)
 _OTHER_HOME = re.compile(r"\s*~[^/\\\s]")
 _UP = re.compile(r"(?:\.\./)+|\.\.$")
+_NO_PLAIN_PATH = re.compile(r"""\s*[\[{"'`]""")
 _PLAIN = re.compile(r"[^\s;|&$`<>()'\"#*?!]+")
 _LONG = 4096
 _LONGEST = 32768  # No system opens a longer path.
@@ -164,6 +165,8 @@ class Reader:
 
     def allowed_paths(self, text: str) -> list[str] | None:
         """For path patterns: absolute and real, or `./…` if the server's directory is unknown."""
+        if _NO_PLAIN_PATH.match(text) or "$" in text:
+            return None  # A server may decode JSON, take off quotes or fill in variables.
         stages = None if has_hidden(text) or _CONTROLS.search(text) else boundary_stages(text)
         found: list[str] = []
         for stage in stages or ():

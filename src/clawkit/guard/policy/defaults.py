@@ -7,7 +7,12 @@ from pathlib import Path
 
 from clawkit.errors import PolicyError
 
-DEFAULT_POLICY = """\
+SHELL_LIKE = ("*shell*", "*exec*", "*bash*", "*terminal*", "*command*", "run_*", "run-*")
+"""Names of tools that run programs."""
+
+_SHELL_LIKE_TEXT = ", ".join(f'"{name}"' for name in SHELL_LIKE)
+
+DEFAULT_POLICY = f"""\
 # The guard's policy. Rules are read from the top; the first that matches a call decides:
 #   "deny" refuses it, "prompt" asks you, "allow" lets it through. No match: refused.
 # In patterns, * is anything without "/", ** is anything, ? is one character.
@@ -56,7 +61,7 @@ description = "Cloud credentials are off limits"
 # What can run programs can do anything: always ask.
 [[rule]]
 action = "prompt"
-tool = ["*shell*", "*exec*", "*bash*", "*terminal*", "*command*", "run_*"]
+tool = [{_SHELL_LIKE_TEXT}]
 description = "This tool runs programs"
 
 # A server that wants your model to write something.

@@ -18,6 +18,10 @@ ACTIONS: tuple[Action, ...] = ("allow", "deny", "prompt")
 NAMELESS = ("",)
 """The names of a server that nobody named: a rule for a certain server does not match it."""
 
+NO_POLICY = "`claw policy init` makes a policy"
+CHECK_PATH = "check the path"
+"""What to do about a file that is not there: the one in use, and one that was named."""
+
 _FIELDS = ("method", "params", "expected", "server", "cwd", "home")
 
 
@@ -47,12 +51,12 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.decision.action != self.expected
 
 
-def load_policy(path: Path) -> Policy:
+def load_policy(path: Path, missing: str = NO_POLICY) -> Policy:
     """The policy in a file. Raises PolicyError, also where the guard would deny everything."""
-    return read_policy(read_text(path, "`claw policy init` makes a policy"), str(path))
+    return read_policy(read_text(path, missing), str(path))
 
 
-def read_text(path: Path, missing: str = "check the path") -> str:
+def read_text(path: Path, missing: str = CHECK_PATH) -> str:
     """A file's text. Raises PolicyError with what to do about it."""
     try:
         return path.read_bytes().decode()

@@ -7,37 +7,60 @@ from typing import Any
 
 import msgspec
 
+from clawkit.guard.policy.globs import is_wild
+from clawkit.guard.policy.leaves import texts
 from clawkit.guard.policy.pathtext import normal
+from clawkit.guard.policy.patterns import kind_of
 
 Patterns = tuple[str, ...]
 
-_MOST_VALUES = 5
-_LONGEST = 200
+MANY = 12
+"""So many different plain values, and no list of them says what the next one will be."""
+_LONGEST = 400
 _ABSOLUTE = re.compile(r"/|~/|[A-Za-z]:[\\/]")
-_RELATIVE = re.compile(r"\.{0,2}[\w-][\w .@+-]*(/[\w .@+-]+)+/?")
-_URL = re.compile(r"([a-z][a-z0-9+.-]+://[^/?#\s]+)([^\s]*)", re.IGNORECASE)
+_PLAIN = re.compile(r"[A-Za-z_][\w-]{0,63}|-?\d+(\.\d+)?", re.ASCII)
 _HOMES = frozenset({"home", "Users", "users"})
 
 
+def why_inexact(value: Any, *, runs: bool) -> str:
+    """Why no pattern stands for this value alone; empty if one does. `runs`: it is a command."""
+    if isinstance(value, dict | list):
+        return "is a list or an empty object"
+    text = text_of(value)
+    if not text:
+        return "is empty"
+    if len(text) > _LONGEST:
+        return f"is longer than {_LONGEST} characters"
+    if not text.isprintable():
+        return "has line breaks or characters that do not show"
+    if is_wild(text):
+        return "has * or ?, which patterns read as wildcards"
+    if runs and kind_of(text) != "text":
+        return "is a command with a path or an address, of which patterns know other spellings"
+    return ""
+
+
+def exact(values: list[Any]) -> Patterns:
+    """Each value as it is, a number in all its spellings."""
+    return tuple(dict.fromkeys(pattern for value in values for pattern in _patterns(value)))
+
+
 def generalise(values: list[Any]) -> list[Patterns]:
-    """Patterns for the values of one argument, the narrowest first; the caller sees which fit."""
-    texts = list(dict.fromkeys(map(text_of, values)))
-    if any(len(text) > _LONGEST or "\n" in text for text in texts):
-        return []
-    if not all(texts):
+    """Patterns for the values of one argument, to be tried in this order.
+
+    Only folders stand for more than was seen, and `*` for plain names and numbers in plenty.
+    """
+    found = list(dict.fromkeys(map(text_of, values)))
+    if len(found) >= MANY and all(map(_PLAIN.fullmatch, found)):
         return [("*",)]
-    if all(_URL.fullmatch(text) for text in texts):
-        return [tuple(texts[:1]), _sites(texts)] if len(texts) == 1 else [_sites(texts)]
-    if all(map(is_path, texts)):
-        return _places(texts)
-    if len(texts) <= _MOST_VALUES:
-        return [tuple(texts)]
-    return [("*",)]
-
-
-def is_path(text: str) -> bool:
-    """Whether a value looks like a path; a URL does not."""
-    return bool(_ABSOLUTE.match(text) or _RELATIVE.fullmatch(text))
+    plain = sorted(
+        {pattern for value in values if _is_place(value) for pattern in _patterns(value)}
+    )
+    if len(plain) < 2:
+        return [exact(values)]
+    rest = exact([value for value in values if not _is_place(value)])
+    covers = _covers([tuple(path.split("/")) for path in plain])
+    return [(*rest, *covers), exact(values)]
 
 
 def text_of(value: Any) -> str:
@@ -45,18 +68,14 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _places(texts: list[str]) -> list[Patterns]:
-    plain = sorted({normal(text.replace("\\", "/")) or "." for text in texts})
-    if len(plain) == 1:
-        return [(plain[0],), (_folder(plain[0]) + "/**",)]
-    parts = [tuple(path.split("/")) for path in plain]
-    narrow = tuple(_covers(parts))
-    folders = sorted({_folder(path) + "/**" for path in plain})
-    return [narrow, tuple(folders)]
+def _is_place(value: Any) -> bool:
+    return isinstance(value, str) and _ABSOLUTE.match(value) is not None
 
 
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0]
+def _patterns(value: Any) -> Patterns:
+    if _is_place(value):
+        return (normal(value.replace("\\", "/")),)
+    return texts(value)
 
 
 def _covers(paths: list[tuple[str, ...]]) -> list[str]:
@@ -92,14 +111,3 @@ def _is_narrow(folder: tuple[str, ...]) -> bool:
     if not rooted:
         return bool(names) and ".." not in names
     return len(names) >= (3 if names[0] in _HOMES else 2) if names else False
-
-
-def _sites(urls: list[str]) -> Patterns:
-    """`https://host/common/folder/**` for each host."""
-    hosts: dict[str, list[tuple[str, ...]]] = {}
-    for url in urls:
-        found = _URL.fullmatch(url)
-        assert found is not None  # the caller has looked
-        path = re.split(r"[?#]", found[2], maxsplit=1)[0]
-        hosts.setdefault(found[1], []).append(tuple(path.split("/")[1:-1]))
-    return tuple("/".join((host, *_common(hosts[host]), "**")) for host in sorted(hosts))

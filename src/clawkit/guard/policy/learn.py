@@ -11,18 +11,22 @@ import msgspec
 
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.call import EVALUATED, Call
+from clawkit.guard.policy.defaults import DEFAULT_POLICY, SHELL_LIKE
 from clawkit.guard.policy.fixtures import NAMELESS, Fixture, decide, fixture_json
-from clawkit.guard.policy.generalising import generalise, is_path, text_of
-from clawkit.guard.policy.globs import is_any
+from clawkit.guard.policy.generalising import Patterns, exact, generalise, text_of, why_inexact
+from clawkit.guard.policy.globs import is_any, is_wild
+from clawkit.guard.policy.lint_patterns import is_shell_like
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.probe import matches
 from clawkit.guard.policy.recorded import Recorded
-from clawkit.guard.policy.rules import Argument, Rule, read_policy
+from clawkit.guard.policy.rules import Action, Argument, Rule, read_policy
 from clawkit.guard.policy.toml_text import quoted, rule_text
 
 _TEXT = Paths()
 _FILE = "the learnt policy"
-_Leaves = dict[tuple[str, ...], Any]
+_MOST_REMARKS = 5
+_SHELLS = Rule(number=1, line=0, action="prompt", tools=SHELL_LIKE)
+_Name = tuple[str, ...]
 
 
 class Learnt(msgspec.Struct, frozen=True):
@@ -40,27 +44,48 @@ class _Lesson(msgspec.Struct, frozen=True):
     remarks: tuple[str, ...] = ()
 
 
+class _Lessons(msgspec.Struct, frozen=True):
+    """The rules for one tool, or for all: each kind stands below the one before it.
+
+    A tool that was called without arguments has one more allow rule, below one that stops every
+    call of it with arguments.
+    """
+
+    allows: list[_Lesson] = []
+    prompts: list[_Lesson] = []
+    stops: list[_Lesson] = []
+    bare: list[_Lesson] = []
+
+    def all(self) -> list[_Lesson]:
+        return [*self.allows, *self.prompts, *self.stops, *self.bare]
+
+
 def learn(calls: list[Recorded]) -> Learnt:
-    """The policy and its fixtures. Raises PolicyError if no policy can allow what was seen."""
+    """The policy and its fixtures. Raises PolicyError if no policy can let in what was seen."""
     seen = [recorded for recorded in calls if recorded.call.method in EVALUATED]
     good = [recorded for recorded in seen if recorded.let_through]
     if not good:
         raise PolicyError(_FILE, 0, "nothing was allowed in this audit: there is nothing to learn")
-    allowed = _fixtures(good, "allow")
-    refused = _fixtures([recorded for recorded in seen if not recorded.let_through], "deny")
-    same = {_identity(fixture) for fixture in allowed}
-    denied = [fixture for fixture in refused if _identity(fixture) not in same]
-    lessons = _lessons(good)
-    policy = _text(_denials(lessons, denied, good), lessons, sum(r.count for r in good))
-    _check(policy, good)
+    allowed = _distinct(good)
+    refused = _distinct([recorded for recorded in seen if not recorded.let_through])
+    denied = {key: fixture for key, fixture in refused.items() if key not in allowed}
+    guards, left_out = _guards([recorded for recorded in calls if recorded.let_through])
+    lessons = _lessons(good).all()
+    denials = _denials([*guards, *lessons], list(denied.values()), good)
+    policy = _text([*guards, *denials, *lessons], sum(recorded.count for recorded in good))
     made = read_policy(policy, _FILE)
-    holding = [each for each in (*allowed, *denied) if decide(made, each).action == each.expected]
+    asked = _asked_about(good, policy)
+    fixtures = [
+        msgspec.structs.replace(fixture, expected=decide(made, fixture).action)
+        for fixture in (*allowed.values(), *denied.values())
+    ]
     notes = _notes(
         unknown=sum(recorded.count for recorded in seen if recorded.unknown),
+        asked=asked,
         both=len(refused) - len(denied),
-        wide=len(allowed) + len(denied) - len(holding),
+        wide=sum(fixture.expected != "deny" for fixture in fixtures[len(allowed) :]),
     )
-    return Learnt(policy, tuple(holding), notes)
+    return Learnt(policy, tuple(fixtures), (*notes, *left_out))
 
 
 def fixture_name(fixture: Fixture) -> str:
@@ -70,138 +95,206 @@ def fixture_name(fixture: Fixture) -> str:
     return f"{slug[:80]}-{sha256(fixture_json(fixture).encode()).hexdigest()[:8]}.json"
 
 
-def _fixtures(calls: list[Recorded], expected: Any) -> list[Fixture]:
-    """One for each distinct call that is known in full."""
+def _distinct(calls: list[Recorded]) -> dict[str, Fixture]:
+    """A fixture for each distinct call that is known in full, without an expectation yet."""
     found: dict[str, Fixture] = {}
     for recorded in calls:
         if not recorded.unknown:
-            fixture = Fixture("", recorded.call, expected, recorded.server)
-            found.setdefault(_identity(fixture), fixture)
-    return list(found.values())
+            fixture = Fixture("", recorded.call, None, recorded.server)
+            found.setdefault(fixture_json(fixture), fixture)
+    return found
 
 
-def _identity(fixture: Fixture) -> str:
-    return fixture_json(msgspec.structs.replace(fixture, expected=None))
+def _guards(good: list[Recorded]) -> tuple[list[_Lesson], list[str]]:
+    """The denies of the default policy, without the patterns that deny what was allowed."""
+    guards: list[_Lesson] = []
+    notes: list[str] = []
+    for rule in read_policy(DEFAULT_POLICY, _FILE).rules:
+        if rule.action != "deny":
+            continue
+        hit = [recorded for recorded in good if _matches(rule, recorded)]
+        patterns = [pattern for argument in rule.args for pattern in argument.patterns]
+        needed = [p for p in patterns if any(_matches(_with(rule, p), each) for each in hit)]
+        remarks = tuple(f"{p} is not denied here: an allowed call needs it" for p in needed)
+        notes += [
+            f"{p} is not denied as it is by default: an allowed call needs it" for p in needed
+        ]
+        if kept := [pattern for pattern in patterns if pattern not in needed]:
+            guards.append(_Lesson(_with(rule, *kept), remarks))
+    return guards, notes
 
 
-def _lessons(calls: list[Recorded]) -> list[_Lesson]:
+def _lessons(calls: list[Recorded]) -> _Lessons:
     groups: dict[tuple[str, str, str], list[Recorded]] = {}
     for recorded in calls:
         call = recorded.call
         groups.setdefault((recorded.server, call.method, call.tool), []).append(recorded)
-    return [_lesson(groups[key]) for key in sorted(groups)]
+    found = _Lessons([], [], [], [])
+    for key in sorted(groups):
+        one = _lessons_of_tool(groups[key])
+        found.allows.extend(one.allows)
+        found.prompts.extend(one.prompts)
+        found.stops.extend(one.stops)
+        found.bare.extend(one.bare)
+    return found
 
 
-def _lesson(calls: list[Recorded]) -> _Lesson:
-    """The rule for one tool of one server."""
+def _lessons_of_tool(calls: list[Recorded]) -> _Lessons:
+    """What is known exactly is allowed; about the rest a person is asked."""
+    runs = _runs_programs(calls)
+    obstacles = [_obstacle(recorded, runs=runs) for recorded in calls]
+    clear = [recorded for recorded, why in zip(calls, obstacles, strict=True) if not why]
+    bare = [recorded for recorded in clear if not recorded.call.arguments]
+    rule = _rule(calls, "allow")
+    allows = _allows(rule, [each for each in clear if each.call.arguments], runs=runs)
+    left = {
+        why or "no pattern fits its arguments": None
+        for recorded, why in zip(calls, obstacles, strict=True)
+        if (why or recorded.call.arguments) and (recorded.unknown or not _taught(allows, recorded))
+    }
+    remarks = tuple(f"Not allowed exactly, so prompted: {why}" for why in left)[:_MOST_REMARKS]
+    prompt = msgspec.structs.replace(
+        rule, action="prompt", description="Was allowed, but could not be learnt exactly"
+    )
+    if not bare:
+        return _Lessons(allows, [_Lesson(prompt, remarks)] if left else [], [], [])
+    guard = _with(prompt, "**")
+    if left:
+        return _Lessons(allows, [_Lesson(guard, remarks)], [], [_Lesson(rule)])
+    stop = msgspec.structs.replace(guard, action="deny", description="Not with these arguments")
+    remark = "The rule for calls without arguments is further below: it would allow any"
+    return _Lessons(allows, [], [_Lesson(stop, (remark,))], [_Lesson(rule)])
+
+
+def _rule(calls: list[Recorded], action: Action) -> Rule:
+    """A rule for all calls of the tool that these calls are of."""
     call, server = calls[0].call, calls[0].server
-    rule = Rule(
+    count = sum(recorded.count for recorded in calls)
+    return Rule(
         number=1,
         line=0,
-        action="allow",
+        action=action,
         tools=(call.tool,) if call.method == "tools/call" else (),
         methods=(call.method,) if call.method != "tools/call" or "/" in call.tool else (),
         server=(server,) if server else (),
-        description=_described(calls),
+        description=f"Learnt from {count} {'call' if count == 1 else 'calls'}",
     )
-    leaves = [dict(_leaves(recorded.call.arguments, ())) for recorded in calls]
-    arguments: list[Argument] = []
-    remarks: list[str] = []
-    for name in (name for name in leaves[0] if all(name in each for each in leaves)):
-        argument = _argument(rule, name, [each[name] for each in leaves], calls)
-        if argument is not None:
-            arguments.append(argument)
-        if argument is None or _is_widened(argument, leaves):
-            remarks.append(f"{'.'.join(name)} may be anything: no narrower pattern fits")
-    extra = _extra(rule, arguments, leaves, calls)
-    if extra.patterns:
-        arguments.append(extra)
-    else:
-        remarks.extend(_unlimited(arguments, calls))
-    return _Lesson(msgspec.structs.replace(rule, args=tuple(arguments)), tuple(remarks))
 
 
-def _is_widened(argument: Argument, leaves: list[_Leaves]) -> bool:
-    values = [text_of(each[argument.name]) for each in leaves]
-    return argument.patterns == ("**",) and any(map(is_path, values))
+def _with(rule: Rule, *patterns: str) -> Rule:
+    """The rule with these patterns for every argument."""
+    return msgspec.structs.replace(rule, args=(Argument(("*",), patterns),))
 
 
-def _extra(
-    rule: Rule, arguments: list[Argument], leaves: list[_Leaves], calls: list[Recorded]
-) -> Argument:
-    """`args."*"` where some calls have arguments that others lack; without patterns if in vain."""
-    named = {argument.name for argument in arguments}
-    optional = dict.fromkeys(name for each in leaves for name in each if name not in named)
-    patterns = {pattern for argument in arguments for pattern in argument.patterns}
-    for name in optional:
-        narrow = generalise([each[name] for each in leaves if name in each])
-        patterns.update(narrow[0] if narrow else ("**",))
-    every = Argument(("*",), tuple(sorted(patterns)))
-    alone = msgspec.structs.replace(rule, args=(every,))
-    useful = optional and not any(map(is_any, patterns))
-    fits = useful and all(matches(alone, each.call, _servers(each), _TEXT) for each in calls)
-    return every if fits else Argument(("*",), ())
+def _runs_programs(calls: list[Recorded]) -> bool:
+    """By the tool's name, or by that of an argument."""
+    names = {name for recorded in calls for name in recorded.call.arguments}
+    named = any(map(is_shell_like, (calls[0].call.tool, *names)))
+    return named or _matches(_SHELLS, calls[0])
 
 
-def _unlimited(arguments: list[Argument], calls: list[Recorded]) -> Iterator[str]:
-    """Which arguments the rule says nothing about."""
-    named = {argument.name[0] for argument in arguments}
-    rest = sorted({name for each in calls for name in each.call.arguments} - named)
-    if rest:
-        yield f"not limited, as lists or not in every call: {', '.join(rest)}"
+def _obstacle(recorded: Recorded, *, runs: bool) -> str:
+    """Why no rule can allow this call and no other; empty if one can."""
+    if is_wild(recorded.call.tool) or is_wild(recorded.server):
+        return "the name of the tool or the server has * or ?"
+    if recorded.unknown:
+        names = ", ".join(sorted(recorded.unknown - {"*"})) or "its arguments"
+        return f"{names} redacted or cut in the audit"
+    for name, value in _leaves(recorded.call.arguments, ()):
+        label = ".".join(name)
+        if not all(name) or is_wild(label):
+            return f"no rule can name the argument {label!r}"
+        if runs and len(name) > 1:
+            return f"{label} is within an object, where a rule cannot limit what else is there"
+        if why := why_inexact(value, runs=runs):
+            return f"{label} {why}"
+    return ""
 
 
-def _described(calls: list[Recorded]) -> str:
-    count = sum(recorded.count for recorded in calls)
-    return f"Learnt from {count} {'call' if count == 1 else 'calls'}"
-
-
-def _leaves(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The arguments that a rule can name: scalars, and those within objects."""
+def _leaves(value: dict[str, Any], above: _Name) -> Iterator[tuple[_Name, Any]]:
+    """The arguments that are no objects, also those within objects."""
     for name, item in value.items():
         if isinstance(item, dict) and item:
             yield from _leaves(cast("dict[str, Any]", item), (*above, name))
-        elif not isinstance(item, dict | list):
+        else:
             yield (*above, name), item
 
 
-def _argument(
-    rule: Rule, name: tuple[str, ...], values: list[Any], calls: list[Recorded]
-) -> Argument | None:
-    """The narrowest patterns that fit every value seen; the core itself says whether they fit."""
-    if not all(name) or any(set(part) & set("*?") for part in name):
-        return None
-    unknown = any(not recorded.unknown.isdisjoint(name[:1]) for recorded in calls)
-    tries = [("**",)] if unknown else [*generalise(values), ("**",)]
+def _allows(rule: Rule, calls: list[Recorded], *, runs: bool) -> list[_Lesson]:
+    """A rule for each set of arguments that calls had; for programs, for each of their calls."""
+    shapes: dict[tuple[_Name, ...], list[Recorded]] = {}
+    for recorded in calls:
+        names = sorted(name for name, _ in _leaves(recorded.call.arguments, ()))
+        shapes.setdefault(tuple(names), []).append(recorded)
+    if runs:
+        units = [unit for names, each in shapes.items() for unit in _units(names, each)]
+        return [_lesson(rule, _exact_patterns(unit), closed=True) for unit in units]
+    patterns = {name: _fitting(rule, name, calls) for names in shapes for name in names}
+    closed = len(shapes) > 1
+    return [
+        _lesson(rule, {name: patterns[name] for name in names}, closed=closed) for names in shapes
+    ]
+
+
+def _units(names: tuple[_Name, ...], calls: list[Recorded]) -> list[list[Recorded]]:
+    """Calls whose values may be mixed: with two arguments, a new pair is a new command."""
+    return [calls] if len(names) == 1 else [[recorded] for recorded in calls]
+
+
+def _exact_patterns(calls: list[Recorded]) -> dict[_Name, Patterns]:
+    leaves = [dict(_leaves(recorded.call.arguments, ())) for recorded in calls]
+    return {name: exact([each[name] for each in leaves]) for name in leaves[0]}
+
+
+def _fitting(rule: Rule, name: _Name, calls: list[Recorded]) -> Patterns:
+    """The first patterns that fit every value seen; the core itself says whether they fit."""
+    leaves = [(recorded, dict(_leaves(recorded.call.arguments, ()))) for recorded in calls]
+    having = [(recorded, each[name]) for recorded, each in leaves if name in each]
+    tries = generalise([value for _, value in having])
     for patterns in tries:
-        argument = Argument(name, patterns)
-        alone = msgspec.structs.replace(rule, args=(argument,))
-        if all(matches(alone, each.call, _servers(each), _TEXT) for each in calls):
-            return argument
-    return None
+        alone = msgspec.structs.replace(rule, args=(Argument(name, patterns),))
+        if all(_matches(alone, recorded) for recorded, _ in having):
+            return patterns
+    return tries[-1]
 
 
-def _servers(recorded: Recorded) -> tuple[str, ...]:
-    return (recorded.server,) if recorded.server else NAMELESS
+def _lesson(rule: Rule, patterns: dict[_Name, Patterns], *, closed: bool) -> _Lesson:
+    """`closed`: what other arguments a call may have is limited to the same values."""
+    arguments = [Argument(name, each) for name, each in patterns.items()]
+    every = tuple(dict.fromkeys(pattern for each in patterns.values() for pattern in each))
+    flat = all(len(name) == 1 for name in patterns)
+    if closed and flat and not any(map(is_any, every)):
+        arguments.append(Argument(("*",), every))
+    remarks = tuple(
+        f"{'.'.join(name)} may be anything: many different names or numbers were seen"
+        for name, each in patterns.items()
+        if any(map(is_any, each))
+    )
+    return _Lesson(msgspec.structs.replace(rule, args=tuple(arguments)), remarks)
+
+
+def _taught(lessons: list[_Lesson], recorded: Recorded) -> bool:
+    return any(_matches(lesson.rule, recorded) for lesson in lessons)
+
+
+def _matches(rule: Rule, recorded: Recorded) -> bool:
+    servers = (recorded.server,) if recorded.server else NAMELESS
+    return matches(rule, recorded.call, servers, _TEXT)
 
 
 def _denials(lessons: list[_Lesson], denied: list[Fixture], good: list[Recorded]) -> list[_Lesson]:
-    """A rule against each denied call that the general patterns would let in."""
-    found: list[_Lesson] = []
-    for fixture in denied:
-        servers = (fixture.server,) if fixture.server else NAMELESS
-        if any(matches(lesson.rule, fixture.call, servers, _TEXT) for lesson in lessons):
-            rule = _denial(fixture.call, fixture.server)
-            if not any(matches(rule, each.call, _servers(each), _TEXT) for each in good):
-                found.append(_Lesson(rule))
-    return found
+    """A rule against each denied call that the others would let in."""
+    without = read_policy(_text(lessons, 0), _FILE)
+    let_in = [fixture for fixture in denied if decide(without, fixture).action != "deny"]
+    rules = [_denial(fixture.call, fixture.server) for fixture in let_in]
+    return [_Lesson(rule) for rule in rules if not any(_matches(rule, each) for each in good)]
 
 
 def _denial(call: Call, server: str) -> Rule:
     args = tuple(
         Argument(name, (text_of(value),))
         for name, value in _leaves(call.arguments, ())
-        if value != "" and all(name)
+        if value != "" and all(name) and not isinstance(value, dict | list)
     )
     return Rule(
         number=1,
@@ -215,35 +308,40 @@ def _denial(call: Call, server: str) -> Rule:
     )
 
 
-def _text(denials: list[_Lesson], lessons: list[_Lesson], count: int) -> str:
+def _text(lessons: list[_Lesson], count: int) -> str:
     blocks = [
         (
             f"# Learnt from {count} calls that were let through. Read it before you use it:\n"
-            "# what was allowed then is allowed from now on, and all else is denied.\n"
+            "# what was allowed then is allowed from now on, or prompted where no rule can say\n"
+            "# it exactly, and all else is denied.\n"
         )
     ]
-    for lesson in (*denials, *lessons):
+    for lesson in lessons:
         remarks = "".join(f"# {quoted(remark)[1:-1]}\n" for remark in lesson.remarks)
         blocks.append(remarks + rule_text(lesson.rule))
     last = Rule(number=1, line=0, action="deny", tools=("*",), description="Default deny")
     return "\n".join([*blocks, rule_text(last)])
 
 
-def _check(policy: str, good: list[Recorded]) -> None:
-    """Every call that was let through must be allowed by what was learnt from it."""
-    made = read_policy(policy, _FILE)
+def _asked_about(good: list[Recorded], policy: str) -> int:
+    """How many calls that were let through are prompted now; none of them may be denied."""
+    made, asked = read_policy(policy, _FILE), 0
     for recorded in good:
-        decision = made.decide(recorded.call, _servers(recorded), _TEXT)
-        if decision.action != "allow":
+        servers = (recorded.server,) if recorded.server else NAMELESS
+        decision = made.decide(recorded.call, servers, _TEXT)
+        if decision.action == "deny":
             by = f"rule {decision.rule.number}" if decision.rule else "no rule"
-            reason = f"would not allow a call of {recorded.call.tool!r} that was allowed ({by})"
+            reason = f"would deny a call of {recorded.call.tool!r} that was allowed ({by})"
             raise PolicyError(_FILE, 0, reason)
+        asked += recorded.count if decision.action == "prompt" else 0
+    return asked
 
 
-def _notes(unknown: int, both: int, wide: int) -> tuple[str, ...]:
+def _notes(unknown: int, asked: int, both: int, wide: int) -> tuple[str, ...]:
     texts = (
-        (unknown, "with redacted or cut arguments, so they have no fixture"),
-        (both, "denied at one time and allowed at another: they are allowed"),
-        (wide, "denied then and allowed now: no pattern tells them from the allowed ones"),
+        (unknown, "with redacted or cut arguments: left out of the allow rules and the fixtures"),
+        (asked, "allowed then and prompted now: no rule can allow exactly that"),
+        (both, "denied at one time and allowed at another: not denied"),
+        (wide, "denied then and not now: no pattern tells them from the allowed ones"),
     )
     return tuple(f"{n} {'call' if n == 1 else 'calls'} {text}" for n, text in texts if n)

@@ -12,7 +12,7 @@ import msgspec
 
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.clauses import expiry
-from clawkit.guard.policy.fixtures import read_text
+from clawkit.guard.policy.fixtures import NO_POLICY, read_text
 from clawkit.guard.policy.globs import is_any
 from clawkit.guard.policy.lint_patterns import check_patterns, is_shell_like
 from clawkit.guard.policy.policy import Policy
@@ -32,10 +32,10 @@ class Issue(msgspec.Struct, frozen=True):
     reason: str
 
 
-def lint_file(path: Path) -> list[Issue]:
+def lint_file(path: Path, missing: str = NO_POLICY) -> list[Issue]:
     """All remarks about a policy file, in the order of its lines."""
     try:
-        text = read_text(path, "`claw policy init` makes a policy")
+        text = read_text(path, missing)
     except PolicyError as error:
         return [Issue("error", error.line, 0, error.reason)]
     return [*_open_to_others(path), *lint(text, str(path))]

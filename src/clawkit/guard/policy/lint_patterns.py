@@ -46,6 +46,7 @@ def check_patterns(rule: Rule) -> Iterator[Remark]:
             yield from _foreign_syntax(pattern)
             yield from _one_level(rule, pattern)
             yield from _relative(rule, argument, pattern)
+            yield from _home(argument, pattern)
             yield from _open_command(rule, argument, pattern)
 
 
@@ -83,6 +84,17 @@ def _relative(rule: Rule, argument: Argument, pattern: str) -> Iterator[Remark]:
             (
                 f"has {pattern!r} in {argument.label}, which begins in the server's directory, "
                 f"wherever the client starts it: write the whole path{anywhere}"
+            ),
+        )
+
+
+def _home(argument: Argument, pattern: str) -> Iterator[Remark]:
+    if pattern.startswith("~"):
+        yield (
+            "note",
+            (
+                f"has {pattern!r} in {argument.label}, which matches only where the home is known: "
+                'not in `claw policy test`, unless the fixture says "home"'
             ),
         )
 

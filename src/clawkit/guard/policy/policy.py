@@ -166,8 +166,11 @@ class PolicyFile:
         return _broken(PolicyError(str(self.path), 0, error.strerror or str(error)), "")
 
     def _missing(self) -> Policy:
-        problem = f"There is no policy at {self.path}: `claw policy init` makes one"
-        return Policy(problem=problem, closed="table")
+        problem = (
+            f"No policy at {self.path}, so every call is refused: `claw policy init` makes one"
+        )
+        # One that was there and is gone may have denied more than calls.
+        return Policy(problem=problem, closed="table" if self._read is None else "everything")
 
 
 def _decoded(content: bytes, file: str) -> str:

@@ -35,7 +35,12 @@ class Recorded(msgspec.Struct, frozen=True):
 
     @property
     def let_through(self) -> bool:
-        return self.decision in ("allow", "pass") or self.answer == "allow"
+        return self.outcome == "allow"
+
+    @property
+    def outcome(self) -> str:
+        """What became of the call: a prompt counts as what a person said to it."""
+        return "allow" if self.decision == "pass" else self.answer or self.decision
 
     @property
     def unknown(self) -> frozenset[str]:

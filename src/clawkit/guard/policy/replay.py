@@ -15,6 +15,7 @@ from clawkit.guard.policy.recorded import Recorded, without_unknown
 from clawkit.guard.policy.rules import Argument, Rule
 
 _TEXT = Paths()
+_Group = tuple[str, str, int, str, int]
 _ANYTHING = Argument(("*",), ("**",))
 
 
@@ -28,17 +29,17 @@ class Replayed(msgspec.Struct, frozen=True):
 
     @property
     def changed(self) -> bool:
-        return self.decision is not None and self.decision.action != self._was
-
-    @property
-    def _was(self) -> str:
-        return "allow" if self.recorded.decision == "pass" else self.recorded.decision
+        """A prompt stays one, and it may become what a person said to it."""
+        was = (self.recorded.decision, self.recorded.outcome)
+        return self.decision is not None and self.decision.action not in was
 
 
 class Change(msgspec.Struct, frozen=True):
     """Calls that one rule decided and that another one would decide, or might."""
 
     was: str
+    answer: str
+    """What a person said to a `prompt`: allow, deny, or nothing."""
     was_rule: int
     now: str
     now_rule: Rule | None
@@ -56,27 +57,28 @@ def replay(policy: Policy, calls: Iterable[Recorded]) -> list[Replayed]:
 
 def changes(replayed: Iterable[Replayed]) -> list[Change]:
     """What changes or is uncertain, alike ones together, the most frequent first."""
-    groups: dict[tuple[str, int, str, int], list[Replayed]] = {}
+    groups: dict[_Group, list[Replayed]] = {}
     for item in replayed:
         if item.changed or item.decision is None:
             groups.setdefault(_group(item), []).append(item)
     found = [
         Change(
             was=was,
+            answer=answer,
             was_rule=was_rule,
             now=now,
             now_rule=_rule(items[0]),
             calls=tuple(sorted((i.recorded for i in items), key=lambda r: -r.count)),
         )
-        for (was, was_rule, now, _), items in groups.items()
+        for (was, answer, was_rule, now, _), items in groups.items()
     ]
     return sorted(found, key=lambda change: (change.now == "uncertain", -change.count))
 
 
-def _group(item: Replayed) -> tuple[str, int, str, int]:
+def _group(item: Replayed) -> _Group:
     now = "uncertain" if item.decision is None else item.decision.action
-    rule = _rule(item)
-    return item.recorded.decision, item.recorded.rule, now, rule.number if rule else 0
+    was, rule = item.recorded, _rule(item)
+    return was.decision, was.answer, was.rule, now, rule.number if rule else 0
 
 
 def _rule(item: Replayed) -> Rule | None:

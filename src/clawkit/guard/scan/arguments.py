@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from functools import lru_cache
 from typing import Any, cast
@@ -82,8 +81,7 @@ class _Redaction:
         else:
             # A secret that begins before the cut must be whole to be known.
             start = redact_secrets(text[: 2 * _LONG])[0][:_START]
-            digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-            short = f"{start}…({len(text)} characters, sha256 {digest})"
+            short = f"{start}…({len(text)} characters)"
         self._left -= len(short) + 4
         return short
 

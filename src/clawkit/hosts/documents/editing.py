@@ -61,12 +61,19 @@ def _replaced(
         written = dialect.open(changed, document.file)
         first, last = written.span(keys)
     expected = _with_entry(document.data, keys, meaning)
-    if changed[first:last] != after or written.data != expected:
+    if changed[first:last] != after or not _equal(written.data, expected, document.file):
         raise HostError(
             f"{document.file}: {'.'.join(keys)} cannot be changed without disturbing what is "
             "around it: write the entry in a plainer form. The file was left as it is"
         )
     return Edited(changed, text[start:end], after, text.count("\n", 0, start) + 1)
+
+
+def _equal(one: Any, other: Any, file: str) -> bool:
+    try:
+        return one == other
+    except RecursionError:
+        raise HostError(f"{file}: is nested too deeply. The file was left as it is") from None
 
 
 def _with_entry(data: Any, keys: Path, entry: Data) -> Any:

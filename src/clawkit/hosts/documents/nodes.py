@@ -80,6 +80,10 @@ class Dialect(Protocol):
         """The entry whose text this is."""
         ...
 
+    def renamed(self, text: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
+        """An entry's text as it is written under other keys."""
+        ...
+
     def render(self, value: Any, like: str = "") -> str:
         """A value on one line; a string in the quotes that `like` starts with."""
         ...

@@ -96,6 +96,16 @@ class Toml:
         fields += [_as_field(part, depth) for part in sections if part is not main]
         return Node(sections[0].start, sections[-1].end, fields=tuple(fields), flow=False)
 
+    def renamed(self, text: str, old: Path, new: Path) -> str:
+        if text.startswith("{") or old == new:
+            return text
+        for part in reversed(_sections(text, "")):
+            if part.path and part.path[: len(old)] == old:
+                name = ".".join(self.key(key) for key in (*new, *part.path[len(old) :]))
+                header = f"[[{name}]]" if text.startswith("[[", part.start) else f"[{name}]"
+                text = text[: part.start] + header + text[part.header_end :]
+        return text
+
     def render(self, value: Any, like: str = "") -> str:
         match value:
             case str():

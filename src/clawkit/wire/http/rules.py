@@ -10,21 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from clawkit.errors import HeaderMismatchError, InvalidParamsError, UnsupportedVersionError
 from clawkit.wire.jsonrpc import Message, as_object
-from clawkit.wire.revisions import HEADERLESS_HTTP, LEGACY, META_VERSION, MODERN
+from clawkit.wire.revisions import HEADERLESS_HTTP, LEGACY, META_VERSION, MODERN, NAMED_BY
 from clawkit.wire.session import modern_capabilities
 
 if TYPE_CHECKING:
     from clawkit.wire.server import Server
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-NAMED_BY = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "tasks/get": "taskId",
-    "tasks/update": "taskId",
-    "tasks/cancel": "taskId",
-}
 Headers = Mapping[str, str]
 _PRINTABLE = re.compile(r"[\t -~]*")
 _ONCE = ("host", "origin", "authorization")

@@ -40,7 +40,7 @@ def serve_http(
     **options: Any,
 ) -> None:
     """Serve `server` at `http://host:port/mcp` until interrupted; `options` are `http_app`'s."""
-    listening = _listen(host, port)
+    listening = listen(host, port)
     address = listening.getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
     options.setdefault("hosts", (*LOOPBACK, shown) if is_loopback(address[0]) else None)
@@ -64,7 +64,8 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections there; raises LoadError if that is not possible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named, asyncio switches Nagle's delay off for every connection.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

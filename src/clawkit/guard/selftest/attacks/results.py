@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 from clawkit.guard.selftest import rows
@@ -13,6 +14,7 @@ from clawkit.guard.selftest.registry import Setup, attack, attacks_each
 from clawkit.guard.selftest.replies import strings
 from clawkit.guard.selftest.verdict import Leaked, Unclear
 
+_RECORDED_WITHIN = 2.0
 _STRIPPED = "control sequences and hidden characters are stripped"
 _REDACTED = "secrets of known formats are redacted"
 
@@ -109,7 +111,11 @@ def secret_in_result(bench: Bench, secret: str) -> None:
 def injection_is_recorded(bench: Bench) -> None:
     bench.act("write", _text_result(INJECTION), silent=True)
     bench.serve()
-    if not any(b"inject" in line.lower() for line in bench.place.recorded()):
+    deadline = time.monotonic() + _RECORDED_WITHIN
+    while not any(b"inject" in line.lower() for line in bench.place.recorded()):
+        if time.monotonic() < deadline:
+            time.sleep(0.05)
+            continue
         raise Leaked("a result with an injection phrase passed without a word in the log")
 
 

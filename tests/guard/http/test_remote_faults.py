@@ -1,0 +1,160 @@
+"""`claw proxy --url`: what is slow, odd or broken keeps nothing else back, and is always said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from clawkit.guard.http.oldsse import OldSse
+from clawkit.guard.http.remote import Remote
+from clawkit.guard.http.target import find_target
+from clawkit.guard.opening import open_warden
+from clawkit.guard.policy.policy import Paths
+from clawkit.wire.revisions import META_VERSION, MODERN
+from tests.guard.approving import until
+from tests.guard.guarding import ALLOW_ALL
+from tests.guard.http.worlds import (
+    Script,
+    call,
+    event,
+    initialize,
+    notice,
+    obliging,
+    remote_command,
+    with_session,
+)
+from tests.processes import PATIENCE, StdioServer, stdio_server
+
+SECRET = "tok" + "en-of-mine"
+
+
+@pytest.fixture
+def script() -> Iterator[Script]:
+    with Script(with_session) as script:
+        yield script
+
+
+@pytest.fixture
+def guard(script: Script, tmp_path: Path) -> Iterator[StdioServer]:
+    with stdio_server(*remote_command(script.address, tmp_path)) as guard:
+        yield guard
+
+
+@pytest.mark.parametrize("method", ["notifications/progress", "notifications/initialized"])
+def test_a_slow_notice_keeps_nothing_back_and_the_next_one_waits_for_it(
+    method: str, script: Script, guard: StdioServer
+) -> None:
+    released = threading.Event()
+
+    async def answer(request: Request, message: Any) -> Response:
+        if message.get("method") == method:
+            await asyncio.to_thread(released.wait, PATIENCE)
+        if message.get("method") == "tools/call":
+            asked = {"jsonrpc": "2.0", "id": "r", "method": "roots/list"}
+            reply = {"jsonrpc": "2.0", "id": message["id"], "result": {}}
+            return script.stream(event(asked), event(reply))
+        return await obliging(request, message)
+
+    script.handler = answer
+    notices = [notice(method, number=number) for number in range(3)]
+    for each in notices:
+        guard.send(each)
+    ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
+    assert guard.ask(ping, patience=2)["result"]
+    guard.send(call("ls"))
+    assert guard.receive()["method"] == "roots/list"
+    roots = {"jsonrpc": "2.0", "id": "r", "result": {"roots": []}}
+    guard.send(roots)
+    assert guard.receive()["id"] == 1
+    until(lambda: roots in script.messages())
+    assert script.messages(method) == notices[:1]
+    released.set()
+    until(lambda: script.messages(method) == notices)
+
+
+def test_a_version_that_no_header_can_say_is_an_error_for_its_request(
+    script: Script, guard: StdioServer
+) -> None:
+    odd = call("ls", modern=True)
+    odd["params"]["_meta"][META_VERSION] = MODERN + "中"
+    assert guard.ask(odd)["error"]["code"] == -32600
+    assert script.heard == []
+    assert guard.ask(call("ls", modern=True))["result"]
+
+
+def test_a_fault_of_the_guard_is_an_error_for_its_request_and_says_no_secret(
+    script: Script, tmp_path: Path
+) -> None:
+    env = {"CLAW_HEADER_X": SECRET + "€"}
+    with stdio_server(*remote_command(script.address, tmp_path), env=env) as guard:
+        guard.send(notice("notifications/progress"))
+        for number in range(2):
+            assert guard.ask(call("ls", number))["error"]["code"] == -32603
+        until(lambda: guard.stderr.count("unexpected UnicodeEncodeError") == 3)
+        assert "Traceback" not in guard.stderr
+        assert SECRET not in guard.stderr
+        guard.close_input()
+        assert guard.process.wait(PATIENCE) == 0
+
+
+class Broken(OldSse):
+    """A way to a server that takes nothing."""
+
+    async def open(self) -> str:
+        return ""
+
+    async def send(self, line: bytes) -> None:
+        if line:
+            raise ValueError(SECRET)
+
+
+async def test_a_fault_between_client_and_server_ends_the_guard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(ALLOW_ALL)
+    client_reads, sink = os.pipe()
+    source, client_writes = os.pipe()
+    target = find_target("http://127.0.0.1:9/mcp", "", "far")
+    remote = Remote(open_warden(policy, (target.name,), Paths()), target, (source, sink))
+    assert await remote.become(Broken(remote), b"")
+    with os.fdopen(client_writes, "wb", buffering=0) as client, os.fdopen(client_reads) as answers:
+        client.write(json.dumps(call("ls")).encode() + b"\n")
+        assert await asyncio.wait_for(remote.run(), PATIENCE) == 1
+        assert [json.loads(line)["id"] for line in answers] == [1]
+    said = capsys.readouterr().err
+    assert "unexpected ValueError" in said
+    assert SECRET not in said
+
+
+def test_garbage_among_the_notices_is_no_answer_to_a_call(
+    script: Script, guard: StdioServer
+) -> None:
+    called, heard = threading.Event(), threading.Event()
+
+    async def answer(request: Request, message: Any) -> Response:
+        if request.method == "GET":
+            changed = notice("notifications/tools/list_changed")
+            await asyncio.to_thread(called.wait, PATIENCE)
+            return script.stream(b'data: {"half\n\n', event(changed), ends=False)
+        if message.get("method") == "tools/call":
+            called.set()
+            await asyncio.to_thread(heard.wait, PATIENCE)
+        return await with_session(request, message)
+
+    script.handler = answer
+    guard.ask(initialize())
+    guard.send(notice("notifications/initialized"))
+    guard.send(call("ls"))
+    assert guard.receive()["method"] == "notifications/tools/list_changed"
+    heard.set()
+    assert guard.receive()["result"] == {"asked": "tools/call"}
