@@ -246,7 +246,7 @@ def test_long_arguments_are_shown_page_by_page(screen: Terminal, socket: Path) -
         seen = screen.screen
         screen.type(" ")
         until(lambda seen=seen: screen.screen != seen)
-    assert '"a0": 0' not in "\n".join(screen.screen)
+    assert '\n  "a0": 0' not in "\n".join(screen.screen)
 
 
 def test_a_second_view_says_that_one_is_open(screen: Terminal) -> None:

@@ -24,7 +24,7 @@ class Request(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
 
 
-_NAMELESS = """claw proxy: this command was not wrapped, so its name is not known. Rules with `server`
+_NAMELESS = """claw proxy: this command was not wrapped: its name is not known. Rules with `server`
 that deny or ask apply to it, those that allow do not. --name sets it; the log says {name}."""
 _OPTIONS = {"--url": "url", "--entry": "entry", "--name": "name", "--policy": "policy"}
 

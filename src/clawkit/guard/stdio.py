@@ -100,7 +100,6 @@ class Proxy:
 
     def _await_exit(self) -> None:
         """A server that has ended is over, even if something it started still has its output."""
-        adopt_orphans()
         self._server.wait()
         time.sleep(_LAST_WORDS)
         self._pump.stop()
@@ -171,6 +170,7 @@ def run_proxy(
         reason = error.strerror or str(error)
         raise ClawError(f"cannot start {command[0]}: {reason}") from None
     try:
+        adopt_orphans()  # Costs a little, while the server starts on its own.
         return Proxy(warden, fds, server).run(command)
     finally:
         sys.stderr.flush()

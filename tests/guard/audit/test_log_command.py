@@ -253,8 +253,10 @@ def test_a_file_where_the_log_should_be_is_said(directory: Path, command: list[s
 
 
 def test_a_file_of_the_log_that_cannot_be_read_is_said(directory: Path) -> None:
-    write_many(directory, 2)
-    (directory / "audit-000000000001.jsonl").mkdir()
+    write_many(directory, 20, max_bytes=1000)
+    first = directory / "audit-000000000001.jsonl"
+    first.unlink()
+    first.mkdir()
     done = claw_log("--json")
     assert done.returncode == 1
     assert "audit-000000000001.jsonl cannot be read" in done.stderr

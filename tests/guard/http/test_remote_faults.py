@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -91,19 +92,40 @@ def test_a_version_that_no_header_can_say_is_an_error_for_its_request(
     assert guard.ask(call("ls", modern=True))["result"]
 
 
-def test_a_fault_of_the_guard_is_an_error_for_its_request_and_says_no_secret(
-    script: Script, tmp_path: Path
+class Client:
+    """The other end of a guard that runs here, where a test can hand it what nobody else can."""
+
+    def __init__(self, folder: Path, **headers: str) -> None:
+        policy = folder / "policy.toml"
+        policy.write_text(ALLOW_ALL)
+        source, self._to_guard = os.pipe()
+        self._from_guard, sink = os.pipe()
+        target = replace(find_target("http://127.0.0.1:9/mcp", "", "far"), headers=headers)
+        self.guard = Remote(open_warden(policy, ("far",), Paths()), target, (source, sink))
+
+    def say(self, *messages: Any) -> None:
+        os.write(self._to_guard, b"".join(json.dumps(m).encode() + b"\n" for m in messages))
+
+    def leave(self) -> None:
+        os.close(self._to_guard)
+
+    def answers(self) -> dict[Any, int]:
+        """The codes of the errors by the ids of their requests."""
+        with os.fdopen(self._from_guard) as lines:
+            return {m["id"]: m["error"]["code"] for m in map(json.loads, lines)}
+
+
+async def test_a_fault_of_the_guard_is_an_error_for_its_request_and_says_no_secret(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    env = {"CLAW_HEADER_X": SECRET + "€"}
-    with stdio_server(*remote_command(script.address, tmp_path), env=env) as guard:
-        guard.send(notice("notifications/progress"))
-        for number in range(2):
-            assert guard.ask(call("ls", number))["error"]["code"] == -32603
-        until(lambda: guard.stderr.count("unexpected UnicodeEncodeError") == 3)
-        assert "Traceback" not in guard.stderr
-        assert SECRET not in guard.stderr
-        guard.close_input()
-        assert guard.process.wait(PATIENCE) == 0
+    client = Client(tmp_path, x=SECRET + "€")
+    client.say(notice("notifications/progress"), call("ls", 1), call("ls", 2, modern=True))
+    client.leave()
+    assert await asyncio.wait_for(client.guard.run(), PATIENCE) == 0
+    assert client.answers() == {1: -32603, 2: -32603}
+    said = capsys.readouterr().err
+    assert said.count("unexpected UnicodeEncodeError") == 3
+    assert SECRET not in said
 
 
 class Broken(OldSse):
@@ -120,17 +142,12 @@ class Broken(OldSse):
 async def test_a_fault_between_client_and_server_ends_the_guard(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    policy = tmp_path / "policy.toml"
-    policy.write_text(ALLOW_ALL)
-    client_reads, sink = os.pipe()
-    source, client_writes = os.pipe()
-    target = find_target("http://127.0.0.1:9/mcp", "", "far")
-    remote = Remote(open_warden(policy, (target.name,), Paths()), target, (source, sink))
-    assert await remote.become(Broken(remote), b"")
-    with os.fdopen(client_writes, "wb", buffering=0) as client, os.fdopen(client_reads) as answers:
-        client.write(json.dumps(call("ls")).encode() + b"\n")
-        assert await asyncio.wait_for(remote.run(), PATIENCE) == 1
-        assert [json.loads(line)["id"] for line in answers] == [1]
+    client = Client(tmp_path)
+    assert await client.guard.become(Broken(client.guard), b"")
+    client.say(call("ls"))
+    assert await asyncio.wait_for(client.guard.run(), PATIENCE) == 1
+    client.leave()
+    assert client.answers() == {1: -32603}
     said = capsys.readouterr().err
     assert "unexpected ValueError" in said
     assert SECRET not in said

@@ -126,7 +126,9 @@ def test_many_commands_are_listed_and_their_parts_are_not_mixed(audit: Recording
         audit.call("exec", {"command": f"job{number}"})
     audit.call("exec", {"command": "rm", "on": "old"})
     audit.call("exec", {"command": "ls", "on": "all"})
+    audit.call("exec", {"command": "ls", "on": "all"}, rule=2)
     found = learnt(audit)
+    assert [rule["action"] for rule in rules(found)] == ["allow", "allow", "allow", "deny"]
     assert decision(found, "exec", {"command": "job7"}) == "allow"
     assert decision(found, "exec", {"command": "rm", "on": "old"}) == "allow"
     for arguments in ({"command": "rm", "on": "all"}, {"command": "job20"}, {"command": "rm"}):

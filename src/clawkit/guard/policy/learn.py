@@ -17,9 +17,10 @@ from clawkit.guard.policy.generalising import Patterns, exact, generalise, text_
 from clawkit.guard.policy.globs import is_any, is_wild
 from clawkit.guard.policy.lint_patterns import is_shell_like
 from clawkit.guard.policy.paths import Paths
+from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.probe import matches
 from clawkit.guard.policy.recorded import Recorded
-from clawkit.guard.policy.rules import Action, Argument, Rule, read_policy
+from clawkit.guard.policy.rules import Argument, Rule, read_policy
 from clawkit.guard.policy.toml_text import quoted, rule_text
 
 _TEXT = Paths()
@@ -74,14 +75,13 @@ def learn(calls: list[Recorded]) -> Learnt:
     denials = _denials([*guards, *lessons], list(denied.values()), good)
     policy = _text([*guards, *denials, *lessons], sum(recorded.count for recorded in good))
     made = read_policy(policy, _FILE)
-    asked = _asked_about(good, policy)
     fixtures = [
         msgspec.structs.replace(fixture, expected=decide(made, fixture).action)
         for fixture in (*allowed.values(), *denied.values())
     ]
     notes = _notes(
         unknown=sum(recorded.count for recorded in seen if recorded.unknown),
-        asked=asked,
+        asked=_asked_about(good, made),
         both=len(refused) - len(denied),
         wide=sum(fixture.expected != "deny" for fixture in fixtures[len(allowed) :]),
     )
@@ -145,12 +145,14 @@ def _lessons_of_tool(calls: list[Recorded]) -> _Lessons:
     obstacles = [_obstacle(recorded, runs=runs) for recorded in calls]
     clear = [recorded for recorded, why in zip(calls, obstacles, strict=True) if not why]
     bare = [recorded for recorded in clear if not recorded.call.arguments]
-    rule = _rule(calls, "allow")
+    rule = _rule(clear or calls)
     allows = _allows(rule, [each for each in clear if each.call.arguments], runs=runs)
+    known = Policy(tuple(lesson.rule for lesson in allows))
     left = {
         why or "no pattern fits its arguments": None
         for recorded, why in zip(calls, obstacles, strict=True)
-        if (why or recorded.call.arguments) and (recorded.unknown or not _taught(allows, recorded))
+        if (why or recorded.call.arguments)
+        and (recorded.unknown or not _decide(known, recorded).rule)
     }
     remarks = tuple(f"Not allowed exactly, so prompted: {why}" for why in left)[:_MOST_REMARKS]
     prompt = msgspec.structs.replace(
@@ -162,18 +164,18 @@ def _lessons_of_tool(calls: list[Recorded]) -> _Lessons:
     if left:
         return _Lessons(allows, [_Lesson(guard, remarks)], [], [_Lesson(rule)])
     stop = msgspec.structs.replace(guard, action="deny", description="Not with these arguments")
-    remark = "The rule for calls without arguments is further below: it would allow any"
+    remark = "Below is a rule for calls without arguments, which would allow any: not these"
     return _Lessons(allows, [], [_Lesson(stop, (remark,))], [_Lesson(rule)])
 
 
-def _rule(calls: list[Recorded], action: Action) -> Rule:
+def _rule(calls: list[Recorded]) -> Rule:
     """A rule for all calls of the tool that these calls are of."""
     call, server = calls[0].call, calls[0].server
     count = sum(recorded.count for recorded in calls)
     return Rule(
         number=1,
         line=0,
-        action=action,
+        action="allow",
         tools=(call.tool,) if call.method == "tools/call" else (),
         methods=(call.method,) if call.method != "tools/call" or "/" in call.tool else (),
         server=(server,) if server else (),
@@ -228,7 +230,8 @@ def _allows(rule: Rule, calls: list[Recorded], *, runs: bool) -> list[_Lesson]:
         shapes.setdefault(tuple(names), []).append(recorded)
     if runs:
         units = [unit for names, each in shapes.items() for unit in _units(names, each)]
-        return [_lesson(rule, _exact_patterns(unit), closed=True) for unit in units]
+        found = (_lesson(rule, _exact_patterns(unit), closed=True) for unit in units)
+        return list(dict.fromkeys(found))  # one call may have been decided by several rules
     patterns = {name: _fitting(rule, name, calls) for names in shapes for name in names}
     closed = len(shapes) > 1
     return [
@@ -273,13 +276,16 @@ def _lesson(rule: Rule, patterns: dict[_Name, Patterns], *, closed: bool) -> _Le
     return _Lesson(msgspec.structs.replace(rule, args=tuple(arguments)), remarks)
 
 
-def _taught(lessons: list[_Lesson], recorded: Recorded) -> bool:
-    return any(_matches(lesson.rule, recorded) for lesson in lessons)
-
-
 def _matches(rule: Rule, recorded: Recorded) -> bool:
-    servers = (recorded.server,) if recorded.server else NAMELESS
-    return matches(rule, recorded.call, servers, _TEXT)
+    return matches(rule, recorded.call, _servers(recorded), _TEXT)
+
+
+def _decide(policy: Policy, recorded: Recorded) -> Decision:
+    return policy.decide(recorded.call, _servers(recorded), _TEXT)
+
+
+def _servers(recorded: Recorded) -> tuple[str, ...]:
+    return (recorded.server,) if recorded.server else NAMELESS
 
 
 def _denials(lessons: list[_Lesson], denied: list[Fixture], good: list[Recorded]) -> list[_Lesson]:
@@ -323,12 +329,11 @@ def _text(lessons: list[_Lesson], count: int) -> str:
     return "\n".join([*blocks, rule_text(last)])
 
 
-def _asked_about(good: list[Recorded], policy: str) -> int:
+def _asked_about(good: list[Recorded], made: Policy) -> int:
     """How many calls that were let through are prompted now; none of them may be denied."""
-    made, asked = read_policy(policy, _FILE), 0
+    asked = 0
     for recorded in good:
-        servers = (recorded.server,) if recorded.server else NAMELESS
-        decision = made.decide(recorded.call, servers, _TEXT)
+        decision = _decide(made, recorded)
         if decision.action == "deny":
             by = f"rule {decision.rule.number}" if decision.rule else "no rule"
             reason = f"would deny a call of {recorded.call.tool!r} that was allowed ({by})"
