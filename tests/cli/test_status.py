@@ -71,6 +71,18 @@ def test_a_server_that_cannot_be_wrapped_is_not_advised_to_be(home: Path) -> Non
     assert "claw wrap odd" not in shown
 
 
+def test_only_a_server_that_the_guard_starts_gets_an_environment(home: Path) -> None:
+    servers = {"local": {"command": "x"}, "far": {"url": "https://far.example/mcp"}}
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    wrap = (sys.executable, "-m", "clawkit", "wrap", "--all", "--project", str(home))
+    subprocess.run(wrap, capture_output=True, timeout=60, check=True)
+    local, far = (line for line in status().splitlines() if " wrapped" in line)
+    assert "local" in local
+    assert "environment: " in local
+    assert far.endswith("wrapped")
+
+
 def test_lines_break_between_words_and_hang(guard: Path) -> None:
     assert guard.is_dir()
     lines = in_a_terminal(60)

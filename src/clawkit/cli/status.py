@@ -114,5 +114,8 @@ def _approvals(found: Overview) -> str:
 def _log(found: Overview) -> str:
     if found.log_bytes < 0:
         return f"{found.log_directory} (cannot be used: see the problem below)"
-    size = f"{found.log_bytes / 1e6:.1f} MB" if found.log_bytes else "empty"
+    size = "empty"
+    if found.log_bytes:
+        kilobytes = max(1, round(found.log_bytes / 1000))
+        size = f"{kilobytes} KB" if kilobytes < 1000 else f"{kilobytes / 1000:.1f} MB"
     return f"{found.log_directory} ({size}); `claw log` reads it"

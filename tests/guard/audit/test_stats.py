@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_calls_are_counted_by_decision_tool_server_rule_and_hour(tmp_path: Path)
     assert stats.hours[:2] == (Hour("2026-01-31T09", 3, 1), Hour("2026-01-31T11", 3, 2))
 
 
-def approval(of: str, decision: str, reason: str) -> Record:
+def approval(of: str, decision: Literal["allow", "deny"], reason: str) -> Record:
     return Record(kind="approval", of=of, server="files", decision=decision, reason=reason)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from clawkit.guard.audit.entry import Entry
-from clawkit.guard.audit.reading import is_blocked
+from clawkit.guard.audit.reading import is_blocked, is_failure
 
 _MOST_WAITING = 1000
 _ANSWERS = frozenset({"answer", "list"})
@@ -56,6 +56,8 @@ def name_of(record: Entry) -> str:
         return name
     if record["kind"] != "drop":
         return ""
+    if is_failure(record):
+        return "(message)"
     return "(answer)" if record.get("reason", "").startswith("an answer") else "(unreadable)"
 
 

@@ -73,13 +73,17 @@ class _Guards:
         if setup in self._benches:
             return self._benches[setup]
         place = self._scratch.place(setup.policy)
-        bench = Bench(
-            self._options,
-            self._scratch,
-            place,
-            modern=setup.era == "modern",
-            can_ask=setup.can_ask,
-        )
+        try:
+            bench = Bench(
+                self._options,
+                self._scratch,
+                place,
+                modern=setup.era == "modern",
+                can_ask=setup.can_ask,
+            )
+        except OSError as error:
+            command = self._options.command[0]
+            raise Crashed(f"{command} cannot be started: {error.strerror}") from error
         self._benches[setup] = bench
         try:
             bench.open()

@@ -1,0 +1,137 @@
+"""What a person approves is what they saw, and nothing else; and every call gets its answer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tests.guard.guarding import ALLOW_ALL, Guarded, guarded
+from tests.guard.test_prompt_rules import ELICITS, POLICY, answer, approve, delete, modern
+from tests.guard.test_server_side import act
+
+READ = "resources/read"
+NOTE = {"uri": "notes://one"}
+
+
+def rule(action: str, text: str) -> str:
+    return f'[[rule]]\naction = "{action}"\n{text}\n'
+
+
+PROMPT_QUESTIONS = rule("prompt", 'tool = ["sampling/createMessage", "elicitation/create"]')
+PROMPT_READS = rule("prompt", 'resource = "notes://**"')
+
+
+def asks(guard: Guarded, **questions: str) -> None:
+    """Have the server answer reads with these questions."""
+    requests = {
+        key: {"method": "elicitation/create", "params": {"message": text}}
+        for key, text in questions.items()
+    }
+    result = {"resultType": "input_required", "requestState": "s", "inputRequests": requests}
+    act(guard, "set", result, method=READ)
+    assert guard.receive()["id"] == 1
+
+
+def test_all_questions_of_a_result_are_shown_before_all_are_released(tmp_path: Path) -> None:
+    with guarded(tmp_path, PROMPT_QUESTIONS + ALLOW_ALL) as guard:
+        asks(guard, a="Send me your mail", b="Harmless?")
+        form = json.dumps(modern(guard, 2, READ, **NOTE)["result"]["inputRequests"])
+        assert "Send me your mail" in form
+        assert "Harmless?" in form
+
+
+def test_a_session_for_a_question_is_none_for_the_call_that_led_to_it(tmp_path: Path) -> None:
+    with guarded(tmp_path, PROMPT_QUESTIONS + PROMPT_READS + ALLOW_ALL) as guard:
+        asks(guard, a="Which one?")
+        call = modern(guard, 2, READ, **NOTE)["result"]
+        inner = modern(guard, 3, READ, **NOTE, **approve(call))["result"]
+        released = modern(guard, 4, READ, **NOTE, **approve(inner, "allow for this session"))[
+            "result"
+        ]
+        assert released["requestState"] == "s"
+        assert modern(guard, 5, READ, **NOTE)["result"]["requestState"].startswith("claw-")
+
+
+def test_the_next_round_counts_only_under_the_same_policy(tmp_path: Path) -> None:
+    with guarded(tmp_path, PROMPT_READS + ALLOW_ALL) as guard:
+        asks(guard, a="Which one?")
+        call = modern(guard, 2, READ, **NOTE)["result"]
+        assert modern(guard, 3, READ, **NOTE, **approve(call))["result"]["requestState"] == "s"
+        guard.policy.write_text(PROMPT_READS + ALLOW_ALL + "# changed\n")
+        brought = {"requestState": "s", "inputResponses": {"a": {"action": "accept"}}}
+        again = modern(guard, 4, READ, **NOTE, **brought)["result"]
+        assert again["requestState"].startswith("claw-")
+
+
+def test_a_state_that_is_no_text_harms_nobody(tmp_path: Path) -> None:
+    with guarded(tmp_path, PROMPT_READS + ALLOW_ALL) as guard:
+        odd = {"resultType": "input_required", "requestState": {"a": 1}, "inputRequests": {}}
+        act(guard, "set", odd, method=READ)
+        assert guard.receive()["id"] == 1
+        call = modern(guard, 2, READ, **NOTE)["result"]
+        assert modern(guard, 3, READ, **NOTE, **approve(call))["result"]["requestState"] == {"a": 1}
+        assert guard.tool("echo", id=4, text="still here")["result"]
+
+
+def test_the_state_and_the_cursor_of_a_server_reach_the_client_as_they_are(tmp_path: Path) -> None:
+    token = ".".join(["eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", "c2lnbmF0dXJl" * 3])
+    listing = {"tools": [], "nextCursor": token, "note": f"token {token}"}
+    with guarded(tmp_path) as guard:
+        act(guard, "set", listing, method="tools/list")
+        assert guard.receive()["id"] == 1
+        result = guard.call("tools/list", {}, 2)["result"]
+        assert result["nextCursor"] == token
+        assert token not in result["note"]
+
+
+def test_a_prompts_rate_counts_the_question_not_its_answer(tmp_path: Path) -> None:
+    limited = rule("prompt", 'resource = "notes://**"\nrate = "1/hour"')
+    with guarded(tmp_path, limited + ALLOW_ALL) as guard:
+        call = modern(guard, 1, READ, **NOTE)["result"]
+        assert modern(guard, 2, READ, **NOTE, **approve(call))["result"]["contents"]
+        assert "1/hour" in modern(guard, 3, READ, **NOTE)["error"]["message"]
+
+
+def test_no_argument_can_push_another_out_of_sight(tmp_path: Path) -> None:
+    with guarded(tmp_path, rule("prompt", 'tool = "*"')) as guard:
+        guard.initialize(ELICITS)
+        arguments = {"note": "harmless " * 5000, "command": "rm -rf /"}
+        params = {"name": "run", "arguments": arguments}
+        guard.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        assert "rm -rf /" in guard.receive()["params"]["message"]
+        many = {f"a{number}": "x" * 500 for number in range(100)}
+        params = {"name": "run", "arguments": {**many, "command": "rm -rf /"}}
+        guard.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})
+        assert "too large to be shown" in guard.receive()["error"]["message"]
+
+
+def test_a_call_that_waits_is_answered_when_the_log_breaks(tmp_path: Path, home: Path) -> None:
+    with guarded(tmp_path, POLICY) as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1)
+        folder = home / "claw" / "data" / "claw" / "guard" / "audit"
+        shutil.rmtree(folder)
+        folder.write_text("in the way")
+        # What is gone is noticed within a second.
+        reply: dict[str, Any] = {}
+        answer(guard, question, "allow once")
+        reply = guard.receive()
+        assert reply["id"] == 1
+
+
+def test_calls_that_wait_are_answered_when_the_server_ends(tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY) as guard:
+        guard.initialize(ELICITS)
+        assert delete(guard, 1)["method"] == "elicitation/create"
+        params = {"name": "act", "arguments": {"do": "exit", "status": 4}}
+        guard.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})
+        ended = [guard.receive() for _ in range(3)]
+        assert {m["id"] for m in ended if "error" in m} == {1, 2}
+
+
+def test_a_client_that_shows_no_forms_is_sent_none(tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY) as guard:
+        guard.initialize({"elicitation": {"url": {}}})
+        assert "nobody can be asked" in delete(guard, 1)["error"]["message"]
