@@ -106,10 +106,12 @@ class Asking:
         if binding in self._granted or self._continued(params, binding):
             self._journal.approval(record, asked.call, "allowed before", allowed=True)
             return release(*asked.released(asked.line), record, binding)
-        if not self._admitted(asked.policy):
-            return _denied(asked, _FLOOD)
+        why = "" if self._admitted(asked.policy) else _FLOOD
         if not can_be_shown(asked.call.arguments):
-            return _denied(asked, _TOO_LARGE)
+            why = _TOO_LARGE
+        if why:
+            self._journal.approval(record, asked.call, why, allowed=False)
+            return _denied(asked, why)
         if asked.side == "client" and self._client.takes_questions(asked.call.method):
             resume = {key: params[key] for key in _ROUND if key in params}
             ticket = self._ticket(binding, asked.policy, resume)
