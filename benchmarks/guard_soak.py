@@ -40,7 +40,11 @@ def soak(calls: int) -> Report:
     row = Row(OURS_10, (calls, calls / seconds, early, late, verdict.records, size))
     bars = (
         at_most(f"memory grows by at most {GROWTH_MB} MB", late - early, GROWTH_MB, " MB"),
-        Bar("the log's chain is intact", verdict.problem or "intact", verdict.ok),
+        Bar(
+            "the log's chain is intact",
+            str(verdict.problem) if verdict.problem else "intact",
+            verdict.ok,
+        ),
     )
     title = f"{calls:,} calls through one guard, {BATCH:,} at a time"
     return Report("guard_soak", title, COLUMNS, (row,), bars)

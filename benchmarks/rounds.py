@@ -3,14 +3,25 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from benchmarks.contenders import Contender
 from benchmarks.measure import ChildFailed
 from benchmarks.messages import WrongReply
 from benchmarks.report import MISSING
 
 Sample = TypeVar("Sample")
+
+
+class Entrant(Protocol):
+    """Who can be measured: it has a name, and knows whether it can run here."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def installed(self) -> bool: ...
+
+
+Who = TypeVar("Who", bound=Entrant)
 
 
 @dataclass(frozen=True)
@@ -26,9 +37,7 @@ class Samples(Generic[Sample]):
         return median(map(figure, samples)) if samples else MISSING
 
 
-def interleaved(
-    field: Sequence[Contender], rounds: int, run: Callable[[Contender], Sample]
-) -> Samples[Sample]:
+def interleaved(field: Sequence[Who], rounds: int, run: Callable[[Who], Sample]) -> Samples[Sample]:
     """Run every installed contender once a round; one that fails is left out from then on."""
     samples: dict[str, list[Sample]] = {each.name: [] for each in field}
     notes = {each.name: f"{each.name} is not installed" for each in field if not each.installed}
