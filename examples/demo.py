@@ -1,16 +1,18 @@
-"""`make demo`: Python functions, reached by the official MCP client through all three doors."""
+"""`make demo`: Python functions, reached by the official MCP client through all doors; a guard."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from mcp import Client, StdioServerParameters, types
+from mcp import Client, MCPError, StdioServerParameters, types
 from rich.console import Console
 from rich.panel import Panel
 from rich.syntax import Syntax
@@ -59,6 +61,48 @@ async def over(title: str, command: str, target: Any, mode: str) -> None:
             said(name, arguments, text, failed=bool(result.is_error))
 
 
+async def guarded(home: Path) -> None:
+    """The same server, with a policy in front of it."""
+    heading("Behind a guard", "claw proxy --policy examples/policy.toml -- claw serve …")
+    serve = [sys.executable, "-m", "clawkit", "serve", str(GREENHOUSE)]
+    options = ["proxy", "--name", "greenhouse", "--policy", str(HERE / "policy.toml"), "--"]
+    target = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "clawkit", *options, *serve],
+        env={"CLAW_HOME": str(home)},
+    )
+    async with Client(target, mode="legacy", elicitation_callback=decide) as client:
+        for name, arguments in (
+            ("moisture", {"bed": "basil"}),
+            ("water", {"bed": "chillies", "litres": 6}),
+            ("water", {"bed": "basil", "litres": 2}),
+        ):
+            try:
+                result = await client.call_tool(name, arguments)
+                said(name, arguments, getattr(result.content[0], "text", ""))
+            except MCPError as error:
+                said(name, arguments, error, failed=True)
+
+
+def show_log(home: Path) -> None:
+    log = subprocess.run(
+        [sys.executable, "-m", "clawkit", "log"],
+        env={**os.environ, "CLAW_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    heading("What it wrote down", "claw log")
+    console.print(log.stdout.rstrip(), style="dim", markup=False)
+
+
+async def decide(context: object, params: Any) -> types.ElicitResult:
+    del context
+    question = params.message.splitlines()[0]
+    console.print(f"   [yellow]?[/] {question} [dim]the person allows it once[/]")
+    return types.ElicitResult(action="accept", content={"decision": "allow once"})
+
+
 async def agree(context: object, params: Any) -> types.ElicitResult:
     del context
     console.print(f"   [yellow]?[/] {params.message} [dim]the person says yes[/]")
@@ -93,7 +137,7 @@ def http_server() -> Iterator[str]:
 
 
 async def main() -> None:
-    console.print(Text("Clawkit: Python functions as MCP tools", style="bold"))
+    console.print(Text("Clawkit: Python functions as MCP tools, and a guard", style="bold"))
     show_source()
     await in_process()
     command = StdioServerParameters(
@@ -104,7 +148,13 @@ async def main() -> None:
         await over(
             "Over HTTP", f"claw serve examples/greenhouse.py --http 0   ({url})", url, "2026-07-28"
         )
-    console.print("\nNext: [cyan]claw tools examples/greenhouse.py[/], and docs/README.md\n")
+    with TemporaryDirectory() as home:
+        await guarded(Path(home))
+        show_log(Path(home))
+    console.print(
+        "\nNext: [cyan]claw tools examples/greenhouse.py[/], [cyan]claw wrap --status[/],"
+    )
+    console.print("and docs/README.md\n")
 
 
 if __name__ == "__main__":

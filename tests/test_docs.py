@@ -67,3 +67,5 @@ def test_the_demo_runs() -> None:
     assert "speaks 2025-11-25" in done.stdout
     assert "speaks 2026-07-28" in done.stdout
     assert "must be at most" in done.stdout
+    assert "Denied by policy: The chillies have had enough" in done.stdout
+    assert "the person allows it once" in done.stdout

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from clawkit.errors import AuditError, DeniedError, PinError
+from clawkit.errors import AuditError, PinError
 from clawkit.guard.client import Client
 from clawkit.guard.journal import Flight, Journal
 from clawkit.guard.policy.call import Call
@@ -26,6 +26,7 @@ from clawkit.guard.prompts import (
     question,
     shown,
 )
+from clawkit.guard.replies import back, denied
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
@@ -131,7 +132,7 @@ class Asking:
         if why:
             call = about[0][0]
             self._journal.approval(flight.record, call, why, allowed=False)
-            return Passage(to_client=_failure(message["id"], f"{call.tool}: {why}"))
+            return Passage(to_client=denied(message["id"], f"{call.tool}: {why}"))
         binding = self._warden.binding(flight.call, policy)
         ticket = self._ticket(binding, policy, {}, message)
         return self._question_as_result(message, about, ticket)
@@ -269,11 +270,5 @@ class Asking:
 
 
 def _denied(asked: Question, why: str) -> Passage:
-    description = f"{asked.decision.reason}: {why}"
-    line = _failure(asked.message["id"], description)
-    return Passage(to_client=line) if asked.side == "client" else Passage(to_server=line)
-
-
-def _failure(request_id: RequestId, reason: str) -> bytes:
-    error = DeniedError(f"Denied by policy: {reason}")
-    return jsonrpc.encode(jsonrpc.failure(request_id, error))
+    reason = f"{asked.decision.reason}: {why}" if asked.decision.reason else why
+    return back(asked.side, denied(asked.message["id"], reason))

@@ -6,7 +6,6 @@ where. What is allowed and unchanged goes on as the bytes it came as.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from msgspec.structs import replace
 
 from clawkit.errors import (
     AuditError,
-    DeniedError,
     InternalError,
     InvalidParamsError,
     InvalidRequestError,
@@ -39,6 +37,7 @@ from clawkit.guard.owed import Owed
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.prompts import Binding, Passage, Side
+from clawkit.guard.replies import back, denied, failure, id_within, on
 from clawkit.guard.strict import parse
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
@@ -96,7 +95,7 @@ class Conversation:
         except (AuditError, PinError) as error:
             return self._closed(side, message, error)
         except Exception as error:  # noqa: BLE001 - a fault of ours must neither open nor hang it
-            return self._failed(side, line, error)
+            return self._failed(side, message, line, error)
 
     def _pass(
         self, side: Side, message: Message, line: bytes, policy: Policy, deliver: Deliver
@@ -109,14 +108,19 @@ class Conversation:
             return self._notice(side, message, line, policy)
         return self._request(side, message, line, policy, deliver)
 
-    def _failed(self, side: Side, line: bytes, error: Exception) -> Passage:
+    def _failed(self, side: Side, message: Message, line: bytes, error: Exception) -> Passage:
+        """Say where, without a value that may be a secret; whoever waits gets an error."""
         import sys
         import traceback
 
         where = traceback.extract_tb(error.__traceback__)[-1]
         name = type(error).__name__
         sys.stderr.write(f"claw proxy: {name} in {where.name}, line {where.lineno}\n")
-        return self._unreadable(side, line, InternalError("The guard failed on this message"))
+        problem = InternalError("The guard failed on this message")
+        if "method" in message:
+            return self._unreadable(side, line, problem)
+        # An answer that was waited for: what nobody waits for is dropped before anything can fail.
+        return on(side, failure(message.get("id"), problem))
 
     def _fresh_policy(self) -> Policy:
         self._policy = self._warden.policy.current()
@@ -130,7 +134,7 @@ class Conversation:
         """The server is gone: an error for each request that it still owes an answer."""
         owed = [*self._flights["client"], *self._asking.end()]
         self._flights["client"].clear()
-        return [_failure(request_id, InternalError(reason)) for request_id in owed]
+        return [failure(request_id, InternalError(reason)) for request_id in owed]
 
     # Requests, from either side.
 
@@ -141,7 +145,7 @@ class Conversation:
         if self._is_taken(side, request_id):
             error = InvalidRequestError("Invalid request: this id is already in use")
             self.journal.dropped(side, message["method"], error.message, line)
-            return _back(side, _failure(request_id, error))
+            return back(side, failure(request_id, error))
         if side == "server":
             return self._server_request(message, line, policy, deliver)
         return self._client_request(message, line, policy, deliver)
@@ -161,7 +165,7 @@ class Conversation:
             call = call_of(message["method"], params)
         except InvalidParamsError as error:
             self.journal.dropped("client", message["method"], error.message, line)
-            return _back("client", _failure(message["id"], error))
+            return back("client", failure(message["id"], error))
         decision = self._judge(call, params, policy)
         if decision.action != "deny":
             question = Question("client", message, line, call, decision, policy, deliver)
@@ -171,7 +175,7 @@ class Conversation:
                 return self._asking.ask(question, self._forward)
         record = self.journal.call("client", call, decision)
         if decision.action == "deny":
-            return _back("client", denied(message["id"], decision.reason))
+            return back("client", denied(message["id"], decision.reason))
         return self._forward("client", message, line, call, decision, record)
 
     def _judge(self, call: Call, params: dict[str, Any], policy: Policy) -> Decision:
@@ -201,7 +205,7 @@ class Conversation:
             return self._asking.ask(question, self._forward)
         record = self.journal.call("server", call, decision)
         if decision.action == "deny":
-            return _back("server", denied(message["id"], decision.reason))
+            return back("server", denied(message["id"], decision.reason))
         return self._forward("server", message, line, call, decision, record)
 
     def _forward(
@@ -222,7 +226,7 @@ class Conversation:
             first_page=message.get("params", {}).get("cursor") is None,
             approved=approved,
         )
-        return _on(side, line)
+        return on(side, line)
 
     # Answers.
 
@@ -243,9 +247,9 @@ class Conversation:
             if side == "server":
                 return self._server_answer(message, line, flight, policy)
             self.owed.add(side, flight, Inspected(message), line)
-            return _on(side, line)
+            return on(side, line)
         except (AuditError, PinError) as error:
-            return _on(side, _failure(request_id, InternalError(f"Not passed on: {error}")))
+            return on(side, failure(request_id, InternalError(f"Not passed on: {error}")))
 
     def _server_answer(
         self, message: Message, line: bytes, flight: Flight, policy: Policy
@@ -319,7 +323,7 @@ class Conversation:
             if inspected.message is not message:
                 line = jsonrpc.encode(inspected.message)
         self.journal.notice(side, method, line, flags)
-        return _on(side, line)
+        return on(side, line)
 
     def _cancel(self, side: Side, params: dict[str, Any]) -> bool:
         """Whether what is cancelled still waited here; else its flight ends some time later."""
@@ -341,13 +345,13 @@ class Conversation:
 
     def _unreadable(self, side: Side, line: bytes | None, error: ProtocolError) -> Passage:
         """Nothing of it goes on. Whoever waits for it is told, if it can be known who that is."""
-        request_id = None if line is None else _id_within(line)
+        request_id = None if line is None else id_within(line)
         try:
             self.journal.dropped(side, "", error.message, line)
         except AuditError as problem:
             error = InternalError(str(problem))
         if side == "client":
-            return Passage(to_client=_failure(request_id, error))
+            return Passage(to_client=failure(request_id, error))
         owed = self._flights["client"]
         # A line of plain text is noise; one that begins like an answer was meant as one.
         meant = line is None or line.lstrip()[:1] in (b"{", b"[")
@@ -356,14 +360,14 @@ class Conversation:
         if request_id is None or owed.pop(request_id, None) is None:
             return Passage()
         reason = f"The server's answer cannot be used: {error.message}"
-        return Passage(to_client=_failure(request_id, InternalError(reason)))
+        return Passage(to_client=failure(request_id, InternalError(reason)))
 
     def _closed(self, side: Side, message: Message, error: AuditError | PinError) -> Passage:
         """What cannot be written down does not happen."""
         if "method" not in message or "id" not in message:
             return Passage()
         reason = f"Nothing may pass: {error}"
-        return _back(side, _failure(message["id"], InternalError(reason)))
+        return back(side, failure(message["id"], InternalError(reason)))
 
 
 def _redactions(flight: Flight, policy: Policy) -> tuple[Pattern[str], ...]:
@@ -371,27 +375,3 @@ def _redactions(flight: Flight, policy: Policy) -> tuple[Pattern[str], ...]:
     if flight.call.method.startswith("tasks/"):
         return tuple(pattern for rule in policy.rules for pattern in rule.redact)
     return () if flight.decision.rule is None else flight.decision.rule.redact
-
-
-def denied(request_id: RequestId, reason: str) -> bytes:
-    return _failure(request_id, DeniedError(f"Denied by policy: {reason}"))
-
-
-def _failure(request_id: RequestId | None, error: ProtocolError) -> bytes:
-    return jsonrpc.encode(jsonrpc.failure(request_id, error))
-
-
-def _on(side: Side, line: bytes) -> Passage:
-    return Passage(to_server=line) if side == "client" else Passage(to_client=line)
-
-
-def _back(side: Side, line: bytes) -> Passage:
-    return Passage(to_client=line) if side == "client" else Passage(to_server=line)
-
-
-def _id_within(line: bytes) -> RequestId | None:
-    """The id of what is no proper message, as far as a lenient reader finds one."""
-    try:
-        return jsonrpc.reply_id(json.loads(line))
-    except (ValueError, RecursionError):
-        return None

@@ -1,0 +1,37 @@
+"""Which bytes go which way: on to the other side, or back to whoever sent the message."""
+
+from __future__ import annotations
+
+import json
+
+from clawkit.errors import DeniedError, ProtocolError
+from clawkit.guard.prompts import Passage, Side
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import RequestId
+
+
+def on(side: Side, line: bytes) -> Passage:
+    """What `side` said goes on."""
+    return Passage(to_server=line) if side == "client" else Passage(to_client=line)
+
+
+def back(side: Side, line: bytes) -> Passage:
+    """`side` gets an answer from the guard itself."""
+    return Passage(to_client=line) if side == "client" else Passage(to_server=line)
+
+
+def failure(request_id: RequestId | None, error: ProtocolError) -> bytes:
+    return jsonrpc.encode(jsonrpc.failure(request_id, error))
+
+
+def denied(request_id: RequestId, reason: str) -> bytes:
+    """The error that a model reads: the reason of this denial, and nothing of the other rules."""
+    return failure(request_id, DeniedError(f"Denied by policy: {reason}"))
+
+
+def id_within(line: bytes) -> RequestId | None:
+    """The id of what is no proper message, as far as a lenient reader finds one."""
+    try:
+        return jsonrpc.reply_id(json.loads(line))
+    except (ValueError, RecursionError):
+        return None
