@@ -17,7 +17,7 @@ OURS_500 = "ours, 500 rules"
 FIREWALL = "mcp-firewall"
 FASTMCP = "fastmcp proxy"
 
-SERVER = (sys.executable, str(HERE / "peers" / "bare_echo.py"))
+SERVER = (sys.executable, str(HERE / "servers" / "echo_stdio.py"))
 FIREWALL_POLICY = """\
 version: 1
 defaultAction: deny

@@ -27,19 +27,17 @@ class Outlet:
         self._turn = threading.Lock()
         self._parts: deque[memoryview] = deque()
         self._closing = False
-        self._waits = not _is_our_own(fd)
-        if not self._waits:
+        if _is_our_own(fd):
             os.set_blocking(fd, False)
 
     def send(self, data: bytes) -> None:
         """Write, as far as the other end takes it; one that has gone is noticed elsewhere."""
         with self._turn:
-            self._parts.append(memoryview(data))
-            self.waiting += len(data)
-            if len(self._parts) == 1:
-                self._write()
-            if not self._parts:
+            written = 0 if self._parts else self._write_once(data)
+            if written == len(data):
                 return
+            self._parts.append(memoryview(data)[written:])
+            self.waiting += len(data) - written
         self._on_wait()
 
     def flush(self) -> None:
@@ -64,19 +62,19 @@ class Outlet:
                 write_all(self.fd, bytes(self._parts.popleft()))
 
     def _write(self) -> None:
-        while self._parts and self.fd >= 0:
-            part = self._parts[0]
-            try:
-                written = os.write(self.fd, part)
-            except BlockingIOError:
-                return
-            except OSError:
-                written = len(part)
+        while self._parts and (written := self._write_once(self._parts[0])):
+            part = self._parts.popleft()
             self.waiting -= written
-            if written == len(part):
-                self._parts.popleft()
-            else:
-                self._parts[0] = part[written:]
+            if written < len(part):
+                self._parts.appendleft(part[written:])
+
+    def _write_once(self, data: bytes | memoryview) -> int:
+        try:
+            return os.write(self.fd, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            return len(data)  # Nobody is there any more to miss it.
 
     def _close(self) -> None:
         if self.fd >= 0:
@@ -126,6 +124,8 @@ class Pump:
         self._poll = select.poll()
         self._watched: dict[int, int] = {}
         self._stopped = False
+        self._calm = False
+        """Whether nothing waits, and what is watched says so."""
         self._alarm, self._bell = os.pipe()
         os.set_blocking(self._bell, False)
         self._poll.register(self._alarm, select.POLLIN)
@@ -167,6 +167,7 @@ class Pump:
                 inlets[fd].hang_up()
             elif not inlets[fd].read():
                 del inlets[fd]
+                self._calm = False
         elif fd == self._alarm:
             os.read(fd, 4096)
         else:
@@ -175,6 +176,8 @@ class Pump:
                     outlet.flush()
 
     def _watch(self, inlets: dict[int, Inlet], outlets: tuple[Outlet, ...]) -> None:
+        if self._calm and not any(outlet.waiting for outlet in outlets):
+            return
         # Without room only a hang-up is of interest, and only once.
         wanted = {
             fd: select.POLLIN if inlet.has_room() else 0
@@ -182,6 +185,7 @@ class Pump:
             if inlet.has_room() or not inlet.has_hung_up
         }
         wanted |= {outlet.fd: select.POLLOUT for outlet in outlets if outlet.waiting}
+        self._calm = not any(outlet.waiting for outlet in outlets)
         if wanted == self._watched:
             return
         for fd in self._watched.keys() - wanted.keys():

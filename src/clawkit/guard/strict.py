@@ -17,26 +17,28 @@ from clawkit.errors import InvalidRequestError, ParseError
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message
 
-_ENVELOPE = ("jsonrpc", "id", "method", "params", "result", "error")
-_PARAMETERS = ("name", "arguments", "uri", "_meta", "requestState", "inputResponses", "messages")
+
+def _spelled(*names: str) -> dict[str, str]:
+    """Names by what a reader that does not mind the case would take for them."""
+    return {name.lower(): name for name in names}
+
+
+_ENVELOPE = _spelled("jsonrpc", "id", "method", "params", "result", "error")
+_PARAMETERS = _spelled(
+    "name", "arguments", "uri", "_meta", "requestState", "inputResponses", "messages"
+)
+_RESULTS = _spelled("tools", "inputRequests", "requestState", "resultType", "content", "contents")
+_METHODS = _spelled(
+    *("tools/call", "tools/list", "prompts/get", "prompts/list", "completion/complete"),
+    *("resources/read", "resources/list", "resources/templates/list"),
+    *("resources/subscribe", "resources/unsubscribe", "subscriptions/listen"),
+    *("sampling/createMessage", "elicitation/create", "roots/list", "initialize"),
+    *("tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "tasks/list"),
+)
 _METHOD = re.compile(r"[!-.0-~]+(/[!-.0-~]+)*")
-_METHODS = {
-    name.lower(): name
-    for name in (
-        *("tools/call", "tools/list", "prompts/get", "prompts/list", "completion/complete"),
-        *("resources/read", "resources/list", "resources/templates/list"),
-        *("resources/subscribe", "resources/unsubscribe", "subscriptions/listen"),
-        *("sampling/createMessage", "elicitation/create", "roots/list", "initialize"),
-        *("tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "tasks/list"),
-    )
-}
 _NAMES = ("name", "uri")
 _quick_decode = msgspec.json.Decoder().decode
 _quick_encode = msgspec.json.Encoder().encode
-_LOWER_ENVELOPE = frozenset(_ENVELOPE)
-_RESULTS = ("tools", "inputRequests", "requestState", "resultType", "content", "contents")
-_LOWER_RESULTS = frozenset(name.lower() for name in _RESULTS)
-_LOWER_PARAMETERS = frozenset(name.lower() for name in _PARAMETERS)
 
 
 def parse(line: bytes, depth: int) -> Message:
@@ -152,12 +154,11 @@ def _refuse_odd_names(message: Message) -> None:
 
 def _refuse_other_spellings(message: Message) -> None:
     """`Method` beside or instead of `method`: some parsers do not mind the case."""
-    for key in message:
-        if key not in _LOWER_ENVELOPE and key.lower() in _LOWER_ENVELOPE:
-            raise InvalidRequestError(f"Invalid request: the key {json.dumps(key)}")
-    for key in message.get("params", ()):
-        if key not in _PARAMETERS and key.lower() in _LOWER_PARAMETERS:
-            raise InvalidRequestError(f"Invalid request: the parameter {json.dumps(key)}")
-    for key in jsonrpc.as_object(message.get("result")) or ():
-        if key not in _RESULTS and key.lower() in _LOWER_RESULTS:
-            raise InvalidRequestError(f"Invalid request: the result's {json.dumps(key)}")
+    for names, found in (
+        (_ENVELOPE, message),
+        (_PARAMETERS, message.get("params", {})),
+        (_RESULTS, jsonrpc.as_object(message.get("result")) or {}),
+    ):
+        for key in found.keys() - names.values():
+            if key.lower() in names:
+                raise InvalidRequestError(f"Invalid request: the key {json.dumps(key)}")
