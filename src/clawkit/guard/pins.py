@@ -20,9 +20,9 @@ from typing import Any
 import msgspec
 
 from clawkit.errors import PinError
-from clawkit.guard.locks import locked
 from clawkit.guard.scan.folding import plain
 from clawkit.guard.scan.hidden import visible
+from clawkit.hosts.locks import locked
 
 Tool = dict[str, Any]
 _Stamp = tuple[int, int, int]

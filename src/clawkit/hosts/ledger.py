@@ -16,6 +16,7 @@ import msgspec
 
 from clawkit.errors import HostError
 from clawkit.hosts.files import write_whole
+from clawkit.hosts.locks import lock
 from clawkit.settings import settings
 
 TEMPLATE = re.compile(
@@ -156,7 +157,7 @@ def locked() -> Generator[Ledger]:
     except OSError as error:
         raise HostError(f"{directory}: cannot be used: {error.strerror}") from None
     try:
-        _lock(handle)
+        lock(handle)
         yield Ledger()
     finally:
         os.close(handle)
@@ -166,18 +167,6 @@ def private_directory(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     if directory.stat().st_mode & 0o077:
         directory.chmod(0o700)
-
-
-def _lock(handle: int) -> None:
-    """Waits for the lock; closing the handle gives it back."""
-    if os.name == "nt":
-        import msvcrt
-
-        msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def _fits(wrapped: Sequence[str], command: Sequence[str]) -> bool:

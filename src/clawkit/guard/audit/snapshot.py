@@ -14,7 +14,7 @@ from clawkit.errors import AuditError
 from clawkit.guard.audit.chain import LONGEST_LINE
 from clawkit.guard.audit.files import HEAD, LIVE, rotated_files
 from clawkit.guard.audit.head import End, parse_end, read_head
-from clawkit.guard.locks import lock
+from clawkit.hosts.locks import lock
 
 
 class LogFile(msgspec.Struct, frozen=True):

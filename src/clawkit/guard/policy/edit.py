@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from clawkit.errors import PolicyError
-from clawkit.guard.locks import locked
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.globs import is_wild
 from clawkit.guard.policy.leaves import texts
 from clawkit.guard.policy.policy import Paths
 from clawkit.guard.policy.rules import Argument, Rule, read_policy
 from clawkit.guard.policy.toml_text import rule_text
+from clawkit.hosts.locks import locked
 
 _HEADER = re.compile(rb"[ \t]*\[\[[ \t]*(rule|\"rule\"|'rule')[ \t]*\]\]")
 _NEW = "the new rule"
