@@ -23,7 +23,12 @@ def server(package: str, *arguments: str) -> tuple[str, ...]:
 
 
 async def speak(command: tuple[str, ...], mode: str, talk: Conversation, folder: Path) -> list[Any]:
-    start = StdioServerParameters(command=command[0], args=list(command[1:]), cwd=folder)
+    start = StdioServerParameters(
+        command=command[0],
+        args=list(command[1:]),
+        cwd=folder,
+        env={"MEMORY_FILE_PATH": str(folder / "memory.jsonl")},
+    )
     async with Client(start, mode=mode, read_timeout_seconds=PATIENCE) as client:
         said = [client.server_info, client.server_capabilities, client.instructions]
         return [plain(item) for item in (*said, *await talk(client, folder))]
@@ -81,13 +86,11 @@ async def everything(client: Client, _folder: Path) -> list[Any]:
     ids=["filesystem", "memory", "everything"],
 )
 async def test_a_server_says_the_same_with_the_guard_as_without(
-    package: str, talk: Conversation, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    package: str, talk: Conversation, mode: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    memory = folder / "memory.jsonl"
-    monkeypatch.setenv("MEMORY_FILE_PATH", str(memory))
     command = server(package, *({"server-filesystem": [str(folder)]}.get(package, [])))
     direct = await speak(command, mode, talk, folder)
-    memory.unlink(missing_ok=True)
+    (folder / "memory.jsonl").unlink(missing_ok=True)
     assert await speak(guarding(*command), mode, talk, folder) == direct
