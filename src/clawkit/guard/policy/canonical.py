@@ -63,8 +63,11 @@ class Reader:
 
     def denied(self, text: str) -> Iterator[str]:
         """All readings, without case; long ones are made one at a time, and may repeat."""
-        if is_plain(text):
-            yield from self._as_path(text)
+        stripped = text.strip()
+        if is_plain(stripped):
+            yield from self._as_path(stripped)
+            if len(stripped) != len(text):
+                yield from self._as_path(text) if len(text) <= _LONGEST else (fold(text),)
             return
         seen: set[str] = set()
         for stage in every_stage(text):
