@@ -191,9 +191,10 @@ class Streamable:
         if request is None:
             await self._remote.overhear(data)
             return
-        trail.answered = await self._remote.hear(data, request["id"])
-        if trail.answered and data is not None:
+        if data is not None:
+            # Before the client can act on it.
             self._learn(request, data)
+        trail.answered = await self._remote.hear(data, request["id"])
 
     async def _resume(self, trail: Trail, message: Message | None = None) -> str:
         """Ask for what comes after the last event that was seen."""
@@ -223,7 +224,10 @@ class Streamable:
         """What an answer says about the requests to come."""
         if request["method"] not in ("initialize", "tools/list"):
             return
-        result = as_object(jsonrpc.decode(data).get("result")) or {}
+        message, _ = jsonrpc.decode_or_error(data)
+        if message is None or "result" not in message or message.get("id") != request["id"]:
+            return
+        result = as_object(message["result"]) or {}
         if request["method"] == "initialize":
             version = result.get("protocolVersion")
             self._version = version if isinstance(version, str) and version.isascii() else None
