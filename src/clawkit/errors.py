@@ -11,6 +11,18 @@ ClawError
 ├── AuditError                    the guard's log cannot be written or read
 ├── PinError                      the guard's record of tool definitions cannot be used
 ├── HostError                     a client's config file, or what was done to it, is not as expected
+├── MediaError                    an attachment or a file to send cannot be used; names the item
+├── StoreError                    sessions cannot be read or written; names the file
+├── SessionError                  no such session, or a session key that cannot be used
+├── ModelError                    a model gave no answer; carries the provider
+│   ├── MissingKeyError           no key is set for the provider
+│   ├── RefusedKeyError           the provider does not accept the key
+│   ├── RateLimitError            too many requests; `retry_after` seconds if the provider says
+│   ├── ModelTimeoutError         nothing came for too long
+│   ├── NoSuchModelError          the provider, or Clawkit, does not know the model
+│   ├── ContextTooLongError       the conversation does not fit into the model
+│   ├── RefusedRequestError       the provider finds the request itself at fault
+│   └── ProviderDownError         not reachable, failing, or a stream that broke off
 ├── AccessError                   an HTTP caller may not do this; carries status and challenge
 └── ProtocolError                 becomes a JSON-RPC error; carries `code` and `data`
     ├── ParseError                -32700
@@ -85,6 +97,76 @@ class PinError(ClawError):
 
 class HostError(ClawError):
     """A client's config file, or the record of what was done to it, is not as expected."""
+
+
+class MediaError(ClawError):
+    """An attachment, or a file to be sent, cannot be used: `item` names it."""
+
+    def __init__(self, item: str, problem: str) -> None:
+        super().__init__(f"{item}: {problem}")
+        self.item = item
+        self.problem = problem
+
+
+class StoreError(ClawError):
+    """The store of sessions cannot be read or written."""
+
+
+class SessionError(ClawError):
+    """There is no such session, or its key cannot be used."""
+
+
+class ModelError(ClawError):
+    """A model gave no answer. The text says why and what to do; `provider` is whose it is.
+
+    `final`: asking again, or asking another model, would not help; the request is at fault.
+    """
+
+    final = False
+
+    def __init__(self, provider: str, message: str) -> None:
+        super().__init__(message)
+        self.provider = provider
+
+
+class MissingKeyError(ModelError):
+    """No key is set for the provider."""
+
+
+class RefusedKeyError(ModelError):
+    """The provider does not accept the key."""
+
+
+class RateLimitError(ModelError):
+    """Too many requests; `retry_after` is how many seconds the provider asks to wait."""
+
+    def __init__(self, provider: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(provider, message)
+        self.retry_after = retry_after
+
+
+class ModelTimeoutError(ModelError):
+    """Nothing came from the provider for too long."""
+
+
+class NoSuchModelError(ModelError):
+    """The model is not known."""
+
+
+class ContextTooLongError(ModelError):
+    """The conversation does not fit into the model."""
+
+    final = True
+
+
+class RefusedRequestError(ModelError):
+    """The provider finds the request itself at fault."""
+
+    final = True
+
+
+class ProviderDownError(ModelError):
+    """The provider cannot be reached, fails, or broke off its answer."""
 
 
 class AccessError(ClawError):

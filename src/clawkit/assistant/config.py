@@ -1,0 +1,196 @@
+"""The assistant's part of `config.toml`: what may stand there, with its defaults and its errors.
+
+[model]
+use = "anthropic/claude-sonnet-4-5"     # provider/model; without, a key in the environment decides
+fallbacks = ["ollama/llama3.2"]
+
+[providers.ollama]
+base_url = "http://127.0.0.1:11434/v1"
+
+[mcp.servers.notes]
+command = "npx"
+args = ["-y", "@modelcontextprotocol/server-memory"]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from clawkit.errors import SettingsError
+from clawkit.settings import Settings, settings
+
+Seconds = Annotated[float, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=1)]
+
+
+class ModelChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which model answers, which ones stand in for it, and how long they may take."""
+
+    use: str = ""
+    fallbacks: tuple[str, ...] = ()
+    max_tokens: Count = 4096
+    context: Annotated[int, Meta(ge=1000)] | None = None
+    timeout: Seconds = 120.0
+    retries: Annotated[int, Meta(ge=0)] = 3
+
+
+class Provider(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a provider is and where its key is found; keys themselves never stand in the config."""
+
+    kind: Literal["anthropic", "openai"] = "openai"
+    base_url: str = ""
+    key_env: str = ""
+    headers: dict[str, str] = {}
+
+
+class AssistantOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the assistant behaves."""
+
+    instructions: str = ""
+    workspace: str = ""
+    structured: bool = False
+    share_memory: bool = False
+    tool_results: bool = True
+    tool_steps: Count = 25
+    task_after: Annotated[float, Meta(ge=0)] = 20.0
+    timeout: Seconds = 1800.0
+    heartbeat: Seconds = 5.0
+
+
+class McpServer(Struct, frozen=True, forbid_unknown_fields=True):
+    """Another MCP server whose tools the model may call: a command, or an address."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = {}
+    transport: Literal["", "stdio", "http", "sse"] = ""
+    timeout: Seconds = 60.0
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("needs either `command` or `url`")
+        if self.url and self.transport == "stdio":
+            raise ValueError('`transport = "stdio"` needs `command`, not `url`')
+        if self.command and self.transport not in ("", "stdio"):
+            raise ValueError(f'`transport = "{self.transport}"` needs `url`, not `command`')
+
+
+class McpServers(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[mcp.servers.NAME]`, one for each."""
+
+    servers: dict[str, McpServer] = {}
+
+
+class Transcription(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who writes down what is said in audio: nobody, a command, or a service."""
+
+    provider: Literal["", "whisper", "openai", "deepgram"] = ""
+    command: tuple[str, ...] = ("whisper",)
+    model: str = ""
+    base_url: str = ""
+    key_env: str = ""
+    timeout: Seconds = 120.0
+
+
+class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where keys may be looked up beside the environment and `.env`."""
+
+    keyring: bool = False
+
+
+class Config(Struct, frozen=True):
+    """Everything the assistant is told before it starts."""
+
+    model: ModelChoice = ModelChoice()
+    providers: dict[str, Provider] = {}
+    assistant: AssistantOptions = AssistantOptions()
+    mcp: McpServers = McpServers()
+    transcription: Transcription = Transcription()
+    secrets: Secrets = Secrets()
+    places: Settings = field(default_factory=settings)
+
+    @property
+    def workspace(self) -> Path:
+        """Where files may be sent from."""
+        chosen = self.assistant.workspace
+        return Path(chosen).expanduser() if chosen else self.places.data / "workspace"
+
+    @property
+    def tools_directory(self) -> Path:
+        """Where Python files with tools for the model are found."""
+        return self.places.config / "tools"
+
+    @property
+    def store_file(self) -> Path:
+        """Where sessions are kept."""
+        return self.places.data / "sessions.db"
+
+
+_SECTIONS: dict[str, type[Struct]] = {
+    "model": ModelChoice,
+    "assistant": AssistantOptions,
+    "mcp": McpServers,
+    "transcription": Transcription,
+    "secrets": Secrets,
+}
+
+
+def config_file(places: Settings | None = None) -> Path:
+    return (places or settings()).config / "config.toml"
+
+
+def read_config(places: Settings | None = None) -> Config:
+    """The config of this person, or the defaults where there is none."""
+    places = places or settings()
+    file = config_file(places)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return Config(places=places)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from None
+    return parse_config(text, file, places)
+
+
+def parse_config(text: str, file: Path, places: Settings) -> Config:
+    """The config in a text; raises SettingsError that names the file and the place in it."""
+    import tomllib
+
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file}: not TOML: {error}") from None
+    known = {*_SECTIONS, "providers"}
+    for name in data:
+        if name not in known:
+            there_are = ", ".join(sorted(known))
+            raise SettingsError(f"{file}: there is no section [{name}]; there are {there_are}")
+    sections = {
+        name: _convert(data[name], kind, file, name)
+        for name, kind in _SECTIONS.items()
+        if name in data
+    }
+    providers = _providers(data.get("providers", {}), file)
+    return Config(providers=providers, places=places, **sections)
+
+
+def _providers(data: Any, file: Path) -> dict[str, Provider]:
+    if not isinstance(data, dict):
+        raise SettingsError(f"{file}: providers: write [providers.NAME]")
+    return _convert(data, dict[str, Provider], file, "providers")
+
+
+def _convert(data: Any, kind: Any, file: Path, section: str) -> Any:
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$")
+        raise SettingsError(f"{file}: [{section}]{path.rstrip('`')}: {problem}") from None

@@ -1,0 +1,1 @@
+"""Sessions: what was said under each key, kept in SQLite for many processes at once."""
