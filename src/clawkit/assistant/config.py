@@ -53,7 +53,6 @@ class AssistantOptions(Struct, frozen=True, forbid_unknown_fields=True):
     instructions: str = ""
     workspace: str = ""
     structured: bool = False
-    share_memory: bool = False
     tool_results: bool = True
     tool_steps: Count = 25
     task_after: Annotated[float, Meta(ge=0)] = 20.0

@@ -13,6 +13,12 @@ def main() -> None:
         from clawkit.cli.serve import serve_file
 
         sys.exit(serve_file(arguments[1]))
+    if arguments[:1] == ["mcp-server"]:
+        from clawkit.cli.mcp_server import mcp_server, quick_verbose
+
+        verbose = quick_verbose(arguments[1:])
+        if verbose is not None:
+            sys.exit(mcp_server(verbose=verbose))
     if arguments[:1] == ["proxy"]:
         from clawkit.cli.proxy import proxy, quick_request
 

@@ -100,6 +100,27 @@ def serve(
     raise typer.Exit(code)
 
 
+@app.command("mcp-server")
+def mcp_server(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Enable verbose logging for debugging")
+    ] = False,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print MCP server version and exit",
+        ),
+    ] = False,
+) -> None:
+    """Serve the assistant to an MCP client over stdio: one tool that takes a message."""
+    from clawkit.cli.mcp_server import mcp_server as serve_assistant
+
+    raise typer.Exit(serve_assistant(verbose=verbose))
+
+
 @app.command()
 def tools(
     target: Target,

@@ -152,8 +152,12 @@ class Server:
         self.completers[key] = completer
         self._offer("completions")
 
+    def running_tasks(self) -> list[asyncio.Task[Any]]:
+        """The work of the tasks that are not done."""
+        return self.tasks.running() if "tasks" in self.__dict__ else []
+
     def end_tasks(self) -> list[asyncio.Task[Any]]:
-        """Cancel the tasks that still run; gives what there is to wait for."""
+        """Stop the tasks that still run; gives what there is to wait for."""
         return self.tasks.end() if "tasks" in self.__dict__ else []
 
     def resource_updated(self, uri: str) -> None:

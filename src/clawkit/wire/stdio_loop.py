@@ -118,8 +118,9 @@ class _LoopDoor:
         """What ends within the grace is answered; the rest is cancelled."""
         await asyncio.sleep(0)
         self._connection.server.hub.close()
-        if not self._gone and self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE_SECONDS)
+        work = {*self._tasks, *self._connection.server.running_tasks()}
+        if work and not self._gone:
+            await asyncio.wait(work, timeout=GRACE_SECONDS)
         self._session.close()
         rest = {*self._tasks, *self._connection.server.end_tasks()}
         if rest:

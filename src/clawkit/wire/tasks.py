@@ -26,6 +26,7 @@ from clawkit.wire.subscriptions import Hub
 ENDED = ("completed", "failed", "cancelled")
 LIFETIME_MS = 3_600_000
 POLL_MS = 500
+CUT_OFF = "The server stopped before this was done: send the request again"
 
 
 class TaskRecord(msgspec.Struct):
@@ -112,6 +113,7 @@ class TaskHandle:
         self._waiting: dict[str, tuple[Question, asyncio.Future[Any]]] = {}
         self._numbers: dict[str, int] = {}
         self._expiry: asyncio.TimerHandle | None = None
+        self._cut_off = False
 
     @property
     def promoted(self) -> bool:
@@ -178,6 +180,11 @@ class TaskHandle:
         self._running.cancelled = True
         self._work.cancel()
 
+    def cut_off(self) -> None:
+        """Stop the work because the server stops: that is a failure, and nobody's wish."""
+        self._cut_off = True
+        self._work.cancel()
+
     @property
     def work(self) -> asyncio.Task[dict[str, Any]]:
         return self._work
@@ -185,10 +192,10 @@ class TaskHandle:
     def _ended(self, work: asyncio.Task[dict[str, Any]]) -> None:
         if self._expiry is not None:
             self._expiry.cancel()
-        if work.cancelled():
+        if work.cancelled() and not self._cut_off:
             self._change("cancelled")
             return
-        failure = work.exception()
+        failure = InternalError(CUT_OFF) if work.cancelled() else work.exception()
         if failure is None:
             try:
                 self.record.result = msgspec.to_builtins(work.result())
@@ -248,11 +255,15 @@ class Tasks:
             return {"resultType": "task", **handle.promotion.result()}
         return task.result()
 
+    def running(self) -> list[asyncio.Task[Any]]:
+        """The work that is not done yet."""
+        return [handle.work for handle in self._live.values()]
+
     def end(self) -> list[asyncio.Task[Any]]:
-        """Cancel what still runs."""
+        """Stop what still runs; gives what there is to wait for."""
         handles = list(self._live.values())
         for handle in handles:
-            handle.cancel()
+            handle.cut_off()
         return [handle.work for handle in handles]
 
     def add(self, handle: TaskHandle) -> None:

@@ -1,0 +1,199 @@
+"""The answer to one message: recall, prompt, model loop with tools, files to send, save."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from clawkit.assistant import tokens
+from clawkit.assistant.compaction import fit, summarise
+from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
+from clawkit.assistant.loop import Exchange, converse
+from clawkit.assistant.media.folder import CallFolder
+from clawkit.assistant.media.parts import to_parts
+from clawkit.assistant.models.choosing import answer
+from clawkit.assistant.models.protocol import (
+    Message,
+    Model,
+    Part,
+    Prompt,
+    StopReason,
+    Text,
+    ToolCall,
+    ToolSpec,
+)
+from clawkit.assistant.outbox import SEND_FILE, Outbox
+from clawkit.assistant.prompt import system_prompt
+from clawkit.assistant.sessions.records import History
+from clawkit.errors import ClawError, ContextTooLongError, StoreError
+
+if TYPE_CHECKING:
+    from clawkit.assistant.reply import Assistant
+    from clawkit.assistant.sessions.sessions import Turn
+    from clawkit.assistant.toolbox.toolbox import CallResult
+
+WINDOW = 24_000
+"""Tokens of a prompt, where the config does not say how many: what is older is summarised."""
+_ATTEMPTS = 3
+
+
+class Answering:
+    """One message on its way to an answer."""
+
+    def __init__(
+        self, assistant: Assistant, turn: Turn, context: MessageContext, callbacks: Callbacks
+    ) -> None:
+        self._assistant = assistant
+        self._config = assistant.config
+        self._turn = turn
+        self._context = context
+        self._callbacks = callbacks
+        self._models = assistant.models(turn.model, callbacks)
+
+    async def reply(self) -> Reply:
+        async with CallFolder() as folder:
+            exchange = Exchange(await self._message(folder))
+            outbox = Outbox(folder, self._config.workspace)
+            try:
+                await self._converse(exchange, outbox)
+            except asyncio.CancelledError:
+                await self._save(exchange, exchange.stopped("cancelled"), "cancelled")
+                raise
+            except ClawError as error:
+                if len(exchange.new) > 1:  # tools have run: what they did must not be forgotten
+                    stopped = exchange.stopped(f"failed: {type(error).__name__}")
+                    await self._save(exchange, stopped, "failed")
+                raise
+            problem = await self._save(exchange, exchange.new, exchange.reason)
+            text = outbox.take_lines(exchange.text).strip()
+            picked = outbox.close()
+        return Reply(
+            text or ("" if picked.media else _nothing_said(exchange.reason)),
+            exchange.model or self._models[0].name,
+            self._context.session_key,
+            picked.media,
+            picked.omissions,
+            exchange.usage,
+            exchange.reason,
+            problem,
+        )
+
+    async def _message(self, folder: CallFolder) -> Message:
+        """What was said, byte for byte, and each attachment once."""
+        text = self._context.text
+        attached = await to_parts(self._context.attachments, folder, self._assistant.transcriber)
+        words: tuple[Part, ...] = (Text(text),) if text.strip() or not attached else ()
+        return Message("user", (*words, *attached))
+
+    async def _save(self, exchange: Exchange, messages: list[Message], reason: str) -> str:
+        """Keep the turn; an answer that is there is not lost because it cannot be kept."""
+        model = exchange.model or self._models[0].name
+        try:
+            await self._turn.save(messages, usage=exchange.usage, model=model, reason=reason)
+        except StoreError as error:
+            return f"this answer is not in the session: {error}"
+        return ""
+
+    async def _converse(self, exchange: Exchange, outbox: Outbox) -> None:
+        """Ask with as much of the conversation as fits; with less if that is too long."""
+        specs = await self._specs()
+        window = self._window(specs)
+        history = await self._turn.history(2 * window)
+        retries = self._config.model.retries
+        ask = partial(answer, self._models, retries=retries, notice=self._callbacks.notice)
+        run = partial(self._run, outbox)
+        steps = self._config.assistant.tool_steps
+        for left in reversed(range(_ATTEMPTS)):
+            history, messages = await self._fitted(exchange.new[0], history, window)
+            prompt = await self._prompt(history, messages, specs)
+            try:
+                await converse(exchange, prompt, steps, ask, run, self._callbacks)
+                return
+            except ContextTooLongError:
+                if not left or len(exchange.new) > 1 or not history.messages:
+                    raise
+                window = min(window, sum(map(tokens.of_message, messages))) // 2
+                self._callbacks.notice("too long for the model: asking again with less")
+
+    def _window(self, specs: tuple[ToolSpec, ...]) -> int:
+        """How many tokens of messages fit beside the rest of the prompt."""
+        model = self._models[0]
+        whole = self._config.model.context or model.context
+        tools = sum(tokens.count(f"{s.description}{s.input_schema}") for s in specs)
+        rest = tokens.count(self._config.assistant.instructions) + tools
+        room = whole - rest - self._config.model.max_tokens
+        most = room if self._config.model.context else min(room, WINDOW)
+        return max(most, whole // 4)
+
+    async def _fitted(
+        self, user: Message, history: History, window: int
+    ) -> tuple[History, tuple[Message, ...]]:
+        """The messages of the prompt. What no longer fits is summarised, once for many turns."""
+        messages = (*(saved.message for saved in history.messages), user)
+        if sum(saved.tokens for saved in history.messages) + tokens.of_message(user) <= window:
+            return history, messages
+        fitted = fit(messages, window // 2)
+        left_out = len(fitted.needs_summary_of)
+        if left_out:
+            self._callbacks.notice("summarising the earlier conversation")
+            history = await compacted(self._turn, history, left_out, self._models[0])
+        return history, fitted.messages
+
+    async def _prompt(
+        self, history: History, messages: tuple[Message, ...], specs: tuple[ToolSpec, ...]
+    ) -> Prompt:
+        recalled = ()
+        if not history.first:
+            oldest = history.messages[0].id if history.messages else None
+            recalled = await self._turn.search(self._context.text, outside=oldest)
+        system = system_prompt(
+            self._config.assistant.instructions,
+            workspace=self._config.workspace if specs else None,
+            summary=history.summary,
+            recalled=recalled,
+        )
+        return Prompt(system, messages, specs, self._config.model.max_tokens)
+
+    async def _specs(self) -> tuple[ToolSpec, ...]:
+        """The tools for the model; the embedded default calls none, so none are started for it."""
+        if all(model.name == "offline" for model in self._models):
+            return ()
+        toolbox = self._assistant.toolbox
+        specs = await toolbox.specs()
+        for problem in toolbox.problems:
+            self._callbacks.notice(problem)
+        return (SEND_FILE, *specs)
+
+    async def _run(self, outbox: Outbox, call: ToolCall) -> CallResult:
+        if call.name == SEND_FILE.name:
+            return outbox.send_file(call)
+        told = partial(self._told, call.name)
+        result = await self._assistant.toolbox.call(call, progress=told)
+        outbox.offer(result.media)
+        return result
+
+    def _told(self, name: str, text: str) -> None:
+        self._callbacks.notice(f"{name}: {text}")
+
+
+async def compacted(turn: Turn, history: History, count: int, model: Model) -> History:
+    """The history with its oldest `count` messages replaced by a summary, in the store too."""
+    gone, kept = history.messages[:count], history.messages[count:]
+    summary = await summarise(
+        None if model.name == "offline" else model,
+        history.summary,
+        [saved.message for saved in gone],
+    )
+    await turn.compact(summary, gone[-1].id)
+    return replace(history, summary=summary, messages=kept)
+
+
+def _nothing_said(reason: StopReason) -> str:
+    if reason == "refusal":
+        return "[the model declined to answer]"
+    if reason == "length":
+        return "[the model stopped before it said anything: raise `max_tokens` under [model]]"
+    return "[the model gave an empty answer]"

@@ -1,0 +1,58 @@
+"""What goes into a reply and what comes out of it: the message, those who listen, the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from clawkit.assistant.media.inbound import Attachment
+from clawkit.assistant.media.outbound import Outgoing
+from clawkit.assistant.models.protocol import StopReason, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from clawkit.assistant.toolbox.toolbox import CallResult
+
+Origin = Literal["mcp", "ask", "chat"]
+
+
+class MessageContext(Struct, frozen=True):
+    """A message, and where it was said. A session that is not `named` is pruned after a while."""
+
+    text: str
+    session_key: str
+    named: bool = True
+    origin: Origin = "mcp"
+    attachments: tuple[Attachment, ...] = ()
+
+
+class Callbacks:
+    """Hears what happens on the way to an answer; override what you want to know."""
+
+    def text(self, delta: str) -> None:
+        """More of what the model is saying."""
+
+    def block(self, text: str) -> None:
+        """Something it said in full before it went on with tools."""
+
+    def tool_started(self, call: ToolCall) -> None:
+        """A tool is about to run."""
+
+    def tool_ended(self, call: ToolCall, result: CallResult) -> None:
+        """A tool is done."""
+
+    def notice(self, text: str) -> None:
+        """Something that takes time or has changed: a retry, a fallback, a summary."""
+
+
+class Reply(Struct, frozen=True):
+    """The answer. `omissions` say what could not be sent with it, `problem` why it was not kept."""
+
+    text: str
+    model: str
+    session_key: str
+    media: tuple[Outgoing, ...] = ()
+    omissions: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    reason: StopReason = "end"
+    problem: str = ""

@@ -1,0 +1,122 @@
+"""The model loop: ask, run the tools it calls, ask again, until there is an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from clawkit.assistant.exchange import Callbacks
+from clawkit.assistant.models.protocol import (
+    Called,
+    Event,
+    Finished,
+    Message,
+    Part,
+    Prompt,
+    StopReason,
+    Text,
+    TextDelta,
+    ToolCall,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from clawkit.assistant.toolbox.toolbox import CallResult
+
+log = logging.getLogger("clawkit.assistant")
+
+Ask = Callable[[Prompt], "AsyncIterator[Event]"]
+RunTool = Callable[[ToolCall], Awaitable["CallResult"]]
+
+
+class Exchange:
+    """One turn as it grows: what is new in the conversation, what it cost, how it ended."""
+
+    def __init__(self, user: Message) -> None:
+        self.new: list[Message] = [user]
+        self.text = ""
+        self.usage = Usage()
+        self.model = ""
+        self.reason: StopReason = "end"
+
+    def stopped(self, how: str) -> list[Message]:
+        """What to keep of a turn that did not end: complete messages, and where it stopped."""
+        while len(self.new) > 1 and self.new[-1].role == "assistant":
+            self.new.pop()  # its calls have no outcomes
+        said = f"{self.text}\n[{how} here]" if self.text else f"[{how} before an answer]"
+        return [*self.new, Message("assistant", (Text(said),))]
+
+
+async def converse(
+    exchange: Exchange,
+    prompt: Prompt,
+    steps: int,
+    ask: Ask,
+    run: RunTool,
+    callbacks: Callbacks,
+) -> None:
+    """Carry the exchange to its end; `prompt` is what the model is asked first."""
+    for _ in range(steps):
+        exchange.text = ""
+        calls = await _listen(exchange, ask(prompt), callbacks)
+        said: list[Part] = [Text(exchange.text)] if exchange.text else []
+        if not calls:
+            exchange.new.append(Message("assistant", tuple(said) or (Text("[no answer]"),)))
+            return
+        if exchange.text:
+            callbacks.block(exchange.text)
+        answer = Message("assistant", (*said, *calls))
+        exchange.new.append(answer)
+        outcomes = Message("tool", await _run_all(calls, run, callbacks))
+        exchange.new.append(outcomes)
+        prompt = Prompt(
+            prompt.system, (*prompt.messages, answer, outcomes), prompt.tools, prompt.max_tokens
+        )
+    exchange.text = f"[stopped after {steps} rounds of tool calls; say `go on` to continue]"
+    exchange.reason = "length"
+    exchange.new.append(Message("assistant", (Text(exchange.text),)))
+
+
+async def _listen(
+    exchange: Exchange, events: AsyncIterator[Event], callbacks: Callbacks
+) -> tuple[ToolCall, ...]:
+    """Hear one answer of the model to its end; gives the calls it makes."""
+    calls: list[ToolCall] = []
+    async for event in events:
+        if isinstance(event, TextDelta):
+            exchange.text += event.text
+            callbacks.text(event.text)
+        elif isinstance(event, Called):
+            calls.append(event.call)
+        else:
+            _finish(exchange, event)
+    return tuple(calls)
+
+
+def _finish(exchange: Exchange, event: Finished) -> None:
+    exchange.usage += event.usage
+    exchange.model = event.model or exchange.model
+    exchange.reason = event.reason
+    log.info("model %s: %s, %s", event.model, event.reason, event.usage)
+
+
+async def _run_all(
+    calls: Sequence[ToolCall], run: RunTool, callbacks: Callbacks
+) -> tuple[Part, ...]:
+    """Run the calls of one answer side by side; if one is cancelled, all are."""
+
+    async def one(call: ToolCall) -> Part:
+        callbacks.tool_started(call)
+        log.info("tool %s starts", call.name)
+        result = await run(call)
+        log.info("tool %s ends after %.2f s", call.name, result.seconds)
+        callbacks.tool_ended(call, result)
+        return result.outcome
+
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(one(call)) for call in calls]
+    return tuple(task.result() for task in running)

@@ -1,0 +1,73 @@
+"""The assistant of a server process: opened by the first order, anew when its config changes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
+from clawkit.assistant.reply import Assistant
+from clawkit.errors import SettingsError
+from clawkit.settings import settings
+
+
+class _Desk:
+    """An assistant, and how many orders it works on."""
+
+    def __init__(self, config: Config) -> None:
+        self.assistant = Assistant(config)
+        self.orders = 0
+        self.retired = False
+
+    async def close_if_idle(self) -> None:
+        if self.retired and self.orders == 0:
+            await self.assistant.close()
+
+
+class Office:
+    """Gives each order the assistant of the newest config; an older one finishes what it has."""
+
+    def __init__(self) -> None:
+        self._desk: _Desk | None = None
+        self._seen: object = None
+
+    def task_after(self) -> float:
+        """From the config; a config that cannot be read is reported by the order itself."""
+        if self._desk is not None:
+            return self._desk.assistant.config.assistant.task_after
+        try:
+            return read_config().assistant.task_after
+        except SettingsError:
+            return AssistantOptions().task_after
+
+    @asynccontextmanager
+    async def assistant(self) -> AsyncGenerator[Assistant]:
+        """The assistant for one order."""
+        desk = await self._current()
+        desk.orders += 1
+        try:
+            yield desk.assistant
+        finally:
+            desk.orders -= 1
+            await desk.close_if_idle()
+
+    async def _current(self) -> _Desk:
+        places = settings()
+        seen = tuple(_stamp(f) for f in (config_file(places), places.config / ".env"))
+        if self._desk is None or seen != self._seen:
+            desk = _Desk(read_config(places))
+            retired, self._desk, self._seen = self._desk, desk, seen
+            if retired is not None:
+                retired.retired = True
+                await retired.close_if_idle()
+        return self._desk
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Enough of a file to see that it is another one."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -1,0 +1,55 @@
+"""The system prompt: who the assistant is, what it may do, and what was said before the window."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clawkit.assistant.models.protocol import Message, Text
+
+if TYPE_CHECKING:
+    from clawkit.assistant.sessions.records import Saved
+
+DEFAULT_INSTRUCTIONS = """You are a personal assistant. People and other programs send you \
+messages; each gets one answer. Answer what was asked, plainly and completely, in the language of \
+the message. Say so when you do not know or could not do something."""
+
+EARLIER = "Earlier in this conversation:"
+_LONGEST_PASSAGE = 600
+
+
+def system_prompt(
+    instructions: str,
+    *,
+    workspace: Path | None,
+    summary: str = "",
+    recalled: Sequence[Saved] = (),
+) -> str:
+    """What stays the same comes first, so that a provider's cache can keep it."""
+    parts = [instructions.strip() or DEFAULT_INSTRUCTIONS, f"Today is {time.strftime('%Y-%m-%d')}."]
+    if workspace is not None:
+        parts.append(
+            f"Your workspace is {workspace}. To send a file from it with the answer, call "
+            "`send_file` or write a line of its own that says `MEDIA: path`."
+        )
+    if summary:
+        parts.append(f"Summary of what was said before:\n{summary}")
+    passages = [line for saved in recalled if (line := _passage(saved.message))]
+    if passages:
+        parts.append("\n".join([EARLIER, *(f"- {line}" for line in passages)]))
+    return "\n\n".join(parts)
+
+
+def said(message: Message) -> str:
+    """The words of a message: its first text is what was typed, the others are attachments."""
+    return next((part.text for part in message.parts if isinstance(part, Text)), "")
+
+
+def _passage(message: Message) -> str:
+    """An earlier message in one line, with who said it."""
+    text = " ".join(said(message).split())
+    if len(text) > _LONGEST_PASSAGE:
+        text = f"{text[:_LONGEST_PASSAGE]}…"
+    return text if message.role == "user" or not text else f"(you) {text}"

@@ -1,0 +1,116 @@
+"""The reply system's front: whose turn it is, whether it is a command, and who answers."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clawkit.assistant.answering import Answering
+from clawkit.assistant.commands import carry_out
+from clawkit.assistant.config import Config
+from clawkit.assistant.directives import read_directive
+from clawkit.assistant.exchange import Callbacks, MessageContext, Origin, Reply
+from clawkit.assistant.models.choosing import Chosen, choose, open_model
+from clawkit.assistant.models.protocol import Model
+from clawkit.assistant.secrets import Keys
+from clawkit.assistant.sessions.sessions import Sessions
+from clawkit.errors import ModelError, ToolTimeoutError
+
+if TYPE_CHECKING:
+    from clawkit.assistant.media.transcription import Transcriber
+    from clawkit.assistant.toolbox.toolbox import Toolbox
+
+__all__ = ["Assistant", "Callbacks", "MessageContext", "Origin", "Reply", "get_reply"]
+
+
+async def get_reply(config: Config, context: MessageContext, callbacks: Callbacks) -> Reply:
+    """One reply from an assistant that is opened for it."""
+    async with Assistant(config) as assistant:
+        return await assistant.reply(context, callbacks)
+
+
+class Assistant:
+    """Holds what replies share: sessions, models, tools. Each is opened when first needed."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.keys = Keys(config)
+        self.sessions = Sessions(config.store_file)
+        self._models: dict[str, Model] = {}
+
+    async def __aenter__(self) -> Assistant:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop the servers it started, and let go of connections and files."""
+        if "toolbox" in self.__dict__:
+            await self.toolbox.close()
+        for model in self._models.values():
+            await model.close()
+        await self.sessions.close()
+
+    @cached_property
+    def toolbox(self) -> Toolbox:
+        from clawkit.assistant.toolbox.toolbox import Toolbox
+
+        return Toolbox(self.config, self.keys)
+
+    @cached_property
+    def transcriber(self) -> Transcriber | None:
+        if not self.config.transcription.provider:
+            return None
+        from clawkit.assistant.media.transcription import transcriber
+
+        return transcriber(self.config.transcription, self.keys)
+
+    async def reply(self, context: MessageContext, callbacks: Callbacks) -> Reply:
+        """The answer to one message, once it is this message's turn in its session."""
+
+        def waiting(ahead: int) -> None:
+            callbacks.notice(f"waiting for {ahead} earlier in this session")
+
+        seconds = self.config.assistant.timeout
+        limit = asyncio.timeout(seconds)
+        turns = self.sessions.turn(
+            context.session_key, origin=context.origin, named=context.named, on_wait=waiting
+        )
+        try:
+            async with limit, turns as turn:
+                directive = read_directive(context.text)
+                if directive is not None:
+                    return await carry_out(directive, self, turn, context, callbacks)
+                return await Answering(self, turn, context, callbacks).reply()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ToolTimeoutError(
+                f"no answer after {seconds:g} s; raise `timeout` under [assistant] in the config"
+            ) from None
+
+    def choice(self, override: str = "") -> tuple[Chosen, ...]:
+        """The model that answers, then those that stand in for it."""
+        return choose(self.config, self.keys, override)
+
+    def models(self, override: str, callbacks: Callbacks) -> list[Model]:
+        """The models to ask, in order; one that cannot be opened is passed over for the next."""
+        opened: list[Model] = []
+        problems: list[ModelError] = []
+        for chosen in self.choice(override):
+            try:
+                opened.append(self.model(chosen))
+            except ModelError as error:
+                problems.append(error)
+        if not opened:
+            raise problems[0]
+        for problem in problems:
+            callbacks.notice(str(problem))
+        return opened
+
+    def model(self, chosen: Chosen) -> Model:
+        if chosen.name not in self._models:
+            self._models[chosen.name] = open_model(chosen, self.config, self.keys)
+        return self._models[chosen.name]

@@ -1,0 +1,60 @@
+"""`openclaw mcp-server`: the assistant on stdin and stdout, as an MCP client starts it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clawkit import __version__
+from clawkit.assistant.definition import Brand, brand_of
+from clawkit.assistant.server import order_server
+from clawkit.errors import ClawError
+from clawkit.wire.lines import claim_stdio
+from clawkit.wire.stdio import serve_stdio
+
+if TYPE_CHECKING:
+    from clawkit.wire.server import Server
+
+_HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
+`{name} install` adds it to a client, `{name} ask "…"` asks from here. Ctrl-D ends it."""
+
+
+def quick_verbose(arguments: Sequence[str]) -> bool | None:
+    """Whether it should log, from what a client's config says; None for any other command line."""
+    if not arguments:
+        return False
+    return True if len(arguments) == 1 and arguments[0] in ("-v", "--verbose") else None
+
+
+def mcp_server(*, verbose: bool) -> int:
+    """Serve until end of input."""
+    fds = claim_stdio()
+    brand = brand_of(program())
+    if os.isatty(fds[0]):
+        print(_HINT.format(name=program()), file=sys.stderr)
+    try:
+        serve_stdio(_server(brand, verbose=verbose), fds=fds)
+    except ClawError as error:
+        print(f"{program()} mcp-server: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def program() -> str:
+    """The name this was started by; a module run by Python is `claw`."""
+    name = Path(sys.argv[0]).stem.lower()
+    return "claw" if name == "__main__" else name
+
+
+def _server(brand: Brand, *, verbose: bool) -> Server:
+    if not verbose:
+        return order_server(brand, __version__)
+    from clawkit.assistant.verbose import TalkativeServer, log_to_stderr
+
+    log_to_stderr()
+    return order_server(brand, __version__, TalkativeServer)
