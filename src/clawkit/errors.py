@@ -23,6 +23,13 @@ ClawError
 │   ├── ContextTooLongError       the conversation does not fit into the model
 │   ├── RefusedRequestError       the provider finds the request itself at fault
 │   └── ProviderDownError         not reachable, failing, or a stream that broke off
+├── CliError                      the Claude CLI; carries the last lines of its stderr
+│   ├── CliNotFoundError          it is not installed, or not where it should be
+│   ├── CliVersionError           it is too old
+│   ├── CliEndedError             it ended; carries its exit `code`
+│   ├── CliSilentError            it did not answer in time
+│   ├── CliGarbageError           it wrote what is no message
+│   └── ControlError              it refused a control request
 ├── AccessError                   an HTTP caller may not do this; carries status and challenge
 └── ProtocolError                 becomes a JSON-RPC error; carries `code` and `data`
     ├── ParseError                -32700
@@ -167,6 +174,46 @@ class RefusedRequestError(ModelError):
 
 class ProviderDownError(ModelError):
     """The provider cannot be reached, fails, or broke off its answer."""
+
+
+class CliError(ClawError):
+    """Something is wrong with the Claude CLI; `stderr` holds the last lines it wrote there."""
+
+    def __init__(self, message: str, stderr: str = "") -> None:
+        super().__init__(f"{message}\n{stderr}" if stderr else message)
+        self.stderr = stderr
+
+
+class CliNotFoundError(CliError):
+    """The CLI is not installed, or not where it should be."""
+
+
+class CliVersionError(CliError):
+    """The CLI is too old to be driven."""
+
+
+class CliEndedError(CliError):
+    """The CLI ended while it was needed; `code` is its exit status."""
+
+    def __init__(self, message: str, stderr: str = "", code: int | None = None) -> None:
+        super().__init__(message, stderr)
+        self.code = code
+
+
+class CliSilentError(CliError):
+    """The CLI did not answer in time."""
+
+
+class CliGarbageError(CliError):
+    """The CLI wrote something that is no message."""
+
+
+class ControlError(CliError):
+    """The CLI refused a control request; `subtype` is which."""
+
+    def __init__(self, subtype: str, message: str) -> None:
+        super().__init__(f"{subtype}: {message}")
+        self.subtype = subtype
 
 
 class AccessError(ClawError):

@@ -1,0 +1,111 @@
+"""Options as the CLI takes them: its command line, `initialize`, and its MCP config file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from clawkit.claude.options import ClaudeAgentOptions
+from clawkit.claude.servers import AnyServer, McpServerConfig
+
+_STREAMING = (
+    *("--output-format", "stream-json"),
+    *("--input-format", "stream-json"),
+    "--verbose",
+)
+
+# Flags with one value, by option. `=` keeps a value that starts with a dash from being a flag.
+_VALUES: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "model": ("--model", str),
+    "fallback_model": ("--fallback-model", str),
+    "permission_mode": ("--permission-mode", str),
+    "effort": ("--effort", str),
+    "max_turns": ("--max-turns", str),
+    "max_budget_usd": ("--max-budget-usd", str),
+    "max_thinking_tokens": ("--max-thinking-tokens", str),
+    "json_schema": ("--json-schema", json.dumps),
+    "resume": ("--resume", str),
+    "session_id": ("--session-id", str),
+    "settings": ("--settings", str),
+}
+_LISTS = {
+    "allowed_tools": "--allowed-tools",
+    "disallowed_tools": "--disallowed-tools",
+    "betas": "--betas",
+}
+_SWITCHES = {
+    "strict_mcp_config": "--strict-mcp-config",
+    "continue_conversation": "--continue",
+    "fork_session": "--fork-session",
+    "include_partial_messages": "--include-partial-messages",
+}
+
+
+def command_line(options: ClaudeAgentOptions, mcp_config: str | None) -> list[str]:
+    """The CLI's arguments; `mcp_config` is the file that `mcp_config_of` was written to."""
+    return [*_STREAMING, *_flags(options, mcp_config)]
+
+
+def _flags(options: ClaudeAgentOptions, mcp_config: str | None) -> Iterator[str]:
+    for name, (flag, text) in _VALUES.items():
+        value = getattr(options, name)
+        if value is not None:
+            yield f"{flag}={text(value)}"
+    for name, flag in _LISTS.items():
+        if values := getattr(options, name):
+            yield f"{flag}={','.join(values)}"
+    yield from (flag for name, flag in _SWITCHES.items() if getattr(options, name))
+    if options.tools is not None:
+        yield f"--tools={','.join(options.tools)}"
+    # Always said: without it the CLI would read whatever settings the machine has.
+    yield f"--setting-sources={','.join(options.setting_sources)}"
+    if not options.keep_session:
+        yield "--no-session-persistence"
+    for directory in options.add_dirs:
+        yield f"--add-dir={directory}"
+    for directory in options.plugin_dirs:
+        yield f"--plugin-dir={directory}"
+    if mcp_config is not None:
+        yield f"--mcp-config={mcp_config}"
+    if asks_host(options):
+        yield "--permission-prompt-tool=stdio"
+    for name, value in options.extra_args.items():
+        yield f"--{name}" if value is None else f"--{name}={value}"
+
+
+def asks_host(options: ClaudeAgentOptions) -> bool:
+    """Whether the CLI should ask us about a tool that nothing else allows."""
+    return options.can_use_tool is not None or options.policy is not None
+
+
+def mcp_config_of(options: ClaudeAgentOptions) -> dict[str, Any] | None:
+    """The external servers, as a config file has them: addresses and tokens stay out of argv."""
+    servers = external_servers(options)
+    if not servers:
+        return None
+    return {"mcpServers": {name: server.to_dict() for name, server in servers.items()}}
+
+
+def external_servers(options: ClaudeAgentOptions) -> dict[str, AnyServer]:
+    found: dict[str, AnyServer] = {}
+    for name, server in options.mcp_servers.items():
+        data = server.to_dict() if isinstance(server, McpServerConfig) else server
+        found[name] = McpServerConfig.from_dict(data, f"mcp_servers: {name}")
+    return found
+
+
+def initialize_fields(
+    options: ClaudeAgentOptions, hooks: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The `initialize` request: what has no flag, or does not belong on a command line."""
+    fields: dict[str, Any] = {"hooks": hooks or None}
+    names = [server.name for server in options.sdk_mcp_servers]
+    more = {
+        "sdkMcpServers": names,
+        "systemPrompt": options.system_prompt,
+        "appendSystemPrompt": options.append_system_prompt,
+        "agents": {name: dict(agent) for name, agent in options.agents.items()},
+    }
+    fields.update({key: value for key, value in more.items() if value not in (None, [], {})})
+    return fields

@@ -1,0 +1,282 @@
+"""The client: a running CLI to send messages to, receive from, and steer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawkit.claude.arguments import (
+    command_line,
+    external_servers,
+    initialize_fields,
+    mcp_config_of,
+)
+from clawkit.claude.control import Control
+from clawkit.claude.finding import check_version, find_cli
+from clawkit.claude.hosting import Hooks, McpMessageHandler, Permissions, ToolServers
+from clawkit.claude.messages import Message, ResultMessage, parse_message
+from clawkit.claude.names import strangers
+from clawkit.claude.options import ClaudeAgentOptions, PermissionMode
+from clawkit.claude.process import CliProcess
+from clawkit.errors import CliError, CliGarbageError
+from clawkit.tools.registry import SdkMcpServerRegistry
+
+if TYPE_CHECKING:
+    from clawkit.claude.policy import PolicyGate
+
+Prompt = str | list[dict[str, Any]] | dict[str, Any]
+"""Words, content blocks, or a whole message as the CLI takes it."""
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_encode = msgspec.json.Encoder().encode
+_SHOWN = 200
+
+
+class Registered:
+    """So that `await client.register_mcp_message_handler(…)`, as documented, works as well."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield
+
+
+class ClaudeClient:
+    """Drives the Claude CLI. Use it as an async context manager, or connect and disconnect."""
+
+    def __init__(self, options: ClaudeAgentOptions | None = None, **fields: Any) -> None:
+        self.options = (options or ClaudeAgentOptions()).replace(**fields)
+        self.version = ""
+        self.server_info: dict[str, Any] = {}
+        self._process: CliProcess | None = None
+        self._messages: asyncio.Queue[Message | CliError | None] = asyncio.Queue()
+        self._reader: asyncio.Task[None] | None = None
+        self._sending: set[asyncio.Task[None]] = set()
+        self._config_file: str | None = None
+        self._tools = ToolServers(self._send_to_cli)
+        self._control = Control(self._write, {})
+
+    def register_mcp_message_handler(self, registry: McpMessageHandler) -> Registered:
+        """Let `registry` answer for the in-process servers; call it before `connect`."""
+        self._tools.handler = registry
+        if isinstance(registry, SdkMcpServerRegistry) and not self.options.sdk_mcp_servers:
+            self.options = self.options.replace(sdk_mcp_servers=registry.announcements())
+        return Registered()
+
+    async def __aenter__(self) -> ClaudeClient:
+        await self.connect()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.disconnect()
+
+    async def connect(self, prompt: Prompt | None = None) -> None:
+        """Start the CLI and agree with it on what each side does."""
+        if self._process is not None:
+            return
+        self._warn_of_strangers()
+        options, environment = self.options, self._environment()
+        cli = find_cli(options.cli_path, environment)
+        self.version = await check_version(cli, environment)
+        gate = self._gate()
+        hooks = Hooks(options, gate)
+        self._control = Control(
+            self._write,
+            {
+                "mcp_message": self._tools.answer,
+                "can_use_tool": Permissions(options, gate).answer,
+                "hook_callback": hooks.answer,
+            },
+        )
+        self._config_file = _write_config(mcp_config_of(options))
+        try:
+            self._process = await CliProcess.start(
+                [cli, *command_line(options, self._config_file)],
+                cwd=options.cwd,
+                environment=environment,
+                on_stderr=options.stderr,
+                max_line=options.max_line,
+            )
+            self._reader = asyncio.get_running_loop().create_task(self._read(self._process))
+            fields = initialize_fields(options, hooks.announcement)
+            self.server_info = await self._control.request(
+                "initialize", options.connect_timeout, **fields
+            )
+        except BaseException:
+            await self.disconnect()
+            raise
+        if prompt is not None:
+            await self.send(prompt)
+
+    async def send(self, prompt: Prompt, session_id: str = "default") -> None:
+        """Say something to the model."""
+        if isinstance(prompt, dict):
+            message = prompt
+        else:
+            message = {
+                "type": "user",
+                "message": {"role": "user", "content": prompt},
+                "parent_tool_use_id": None,
+                "session_id": session_id,
+            }
+        await self._write(_encode(message))
+
+    async def receive(self) -> AsyncIterator[Message]:
+        """Everything the CLI says, until it ends."""
+        while True:
+            message = await self._messages.get()
+            if message is None or isinstance(message, CliError):
+                self._messages.put_nowait(message)  # for whoever asks next
+                if message is None:
+                    return
+                raise message
+            yield message
+
+    async def receive_response(self) -> AsyncIterator[Message]:
+        """What the CLI says up to the end of this turn, which is a `ResultMessage`."""
+        async for message in self.receive():
+            yield message
+            if isinstance(message, ResultMessage):
+                return
+
+    async def interrupt(self) -> None:
+        """Stop the turn that is under way."""
+        await self.control("interrupt")
+
+    async def set_model(self, model: str | None = None) -> None:
+        """Let another model answer from here on; None is the default one."""
+        await self.control("set_model", model=model)
+
+    async def set_permission_mode(self, mode: PermissionMode) -> None:
+        await self.control("set_permission_mode", mode=mode)
+
+    async def mcp_status(self) -> list[dict[str, Any]]:
+        """Each MCP server, whether it is connected, and its tools."""
+        return list((await self.control("mcp_status")).get("mcpServers", []))
+
+    async def control(self, subtype: str, **fields: Any) -> dict[str, Any]:
+        """Any control request that the CLI knows."""
+        return await self._control.request(subtype, self.options.control_timeout, **fields)
+
+    async def disconnect(self) -> None:
+        """End the CLI and everything it started; nothing is left behind."""
+        process, self._process = self._process, None
+        if process is not None:
+            await process.stop()
+        if self._reader is not None:
+            self._reader.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._reader
+            self._reader = None
+        await self._control.close(CliError("the client has disconnected"))
+        self._tools.close()
+        self._messages.put_nowait(None)
+        if self._config_file is not None:
+            Path(self._config_file).unlink(missing_ok=True)  # noqa: ASYNC240 - small, and local
+            self._config_file = None
+
+    def _environment(self) -> dict[str, str]:
+        """Ours, without the mark that would make the CLI believe it runs inside another."""
+        inherited = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
+        return {**inherited, **self.options.env}
+
+    def _gate(self) -> PolicyGate | None:
+        if self.options.policy is None:
+            return None
+        from clawkit.claude.policy import PolicyGate
+
+        return PolicyGate(self.options.policy, self.options.cwd)
+
+    def _warn_of_strangers(self) -> None:
+        servers: dict[str, Any] = dict.fromkeys(external_servers(self.options))
+        registry = self._tools.handler
+        for announced in self.options.sdk_mcp_servers:
+            known = (
+                registry.get(announced.name) if isinstance(registry, SdkMcpServerRegistry) else None
+            )
+            servers[announced.name] = None if known is None else list(known.tools)
+        names = (*self.options.allowed_tools, *self.options.disallowed_tools)
+        for problem in strangers(names, servers):
+            warnings.warn(problem, stacklevel=3)
+
+    async def _write(self, data: bytes) -> None:
+        if self._process is None:
+            raise CliError("not connected: call connect() first")
+        await self._process.write(data)
+
+    def _send_to_cli(self, server: str, message: dict[str, Any]) -> None:
+        """A notice of an in-process server, such as that its tools have changed."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._deliver(server, message))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _deliver(self, server: str, message: dict[str, Any]) -> None:
+        with contextlib.suppress(CliError):  # one that is gone has no use for a notice
+            await self.control("mcp_message", server_name=server, message=message)
+
+    async def _read(self, process: CliProcess) -> None:
+        """Hear the CLI until it ends, and say how it ended."""
+        error: CliError | None = None
+        try:
+            async for line in process.lines():
+                if line.strip():
+                    self._hear(line)
+            error = await process.ended()
+        except CliError as garbage:
+            error = type(garbage)(str(garbage), process.stderr)
+        await self._control.close(error)
+        self._messages.put_nowait(error)
+
+    def _hear(self, line: bytes) -> None:
+        try:
+            message = _decode(line)
+        except msgspec.DecodeError:
+            shown = line[:_SHOWN].decode(errors="replace")
+            raise CliGarbageError(f"the Claude CLI wrote what is no JSON object: {shown}") from None
+        if not self._control.take(message):
+            self._messages.put_nowait(parse_message(message))
+
+
+def _write_config(config: dict[str, Any] | None) -> str | None:
+    """A private file, because a command line can be read by everybody on the machine."""
+    if config is None:
+        return None
+    fd, name = tempfile.mkstemp(prefix="claw-mcp-", suffix=".json")
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return name
+
+
+async def query(
+    prompt: Prompt | AsyncIterable[Prompt],
+    options: ClaudeAgentOptions | None = None,
+    *,
+    registry: McpMessageHandler | None = None,
+    **fields: Any,
+) -> AsyncGenerator[Message]:
+    """One question: everything up to its answer. Of several prompts, each is answered in turn."""
+    client = ClaudeClient(options, **fields)
+    if registry is not None:
+        client.register_mcp_message_handler(registry)
+    async with client:
+        async for one in _each(prompt):
+            await client.send(one)
+            async for message in client.receive_response():
+                yield message
+
+
+async def _each(prompt: Prompt | AsyncIterable[Prompt]) -> AsyncIterator[Prompt]:
+    if isinstance(prompt, AsyncIterable):
+        async for one in prompt:
+            yield one
+    else:
+        yield prompt

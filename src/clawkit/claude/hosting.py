@@ -1,0 +1,156 @@
+"""What we do for the CLI: run its calls of our tools, decide about permissions, run hooks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from clawkit.claude.options import ClaudeAgentOptions
+from clawkit.claude.permissions import (
+    Allow,
+    Deny,
+    Hook,
+    HookInput,
+    HookMatcher,
+    HookResult,
+    ToolRequest,
+)
+from clawkit.errors import ControlError
+from clawkit.tools.registry import SdkMcpServerRegistry
+from clawkit.wire.jsonrpc import Message, as_object
+from clawkit.wire.session import Session
+
+if TYPE_CHECKING:
+    from clawkit.claude.policy import PolicyGate
+
+_ACKNOWLEDGED = {"jsonrpc": "2.0", "result": {}}
+_BEFORE = "PreToolUse"
+
+
+class McpMessageHandler(Protocol):
+    """Answers JSON-RPC for servers by name; `SdkMcpServerRegistry` is one."""
+
+    async def handle(self, server_name: str, request: dict[str, Any]) -> dict[str, Any] | None: ...
+
+
+class ToolServers:
+    """The in-process servers, each with a session that can reach the CLI."""
+
+    def __init__(self, send: Callable[[str, Message], None]) -> None:
+        self.handler: McpMessageHandler = SdkMcpServerRegistry()
+        self._send = send
+        self._sessions: dict[str, Session] = {}
+
+    async def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The reply to `mcp_message`: every message gets one, or the CLI would wait for ever."""
+        reply = await self._handle(str(request.get("server_name")), request.get("message") or {})
+        return {"mcp_response": reply or _ACKNOWLEDGED}
+
+    async def _handle(self, name: str, message: Message) -> Message | None:
+        handler = self.handler
+        server = handler.get(name) if isinstance(handler, SdkMcpServerRegistry) else None
+        if server is None:
+            return await handler.handle(name, message)
+        session = self._sessions.get(name)
+        if session is None:
+            session = self._sessions[name] = Session(partial(self._send, name))
+        return await server.handle_jsonrpc(message, session)
+
+    def close(self) -> None:
+        """Cancel what still runs."""
+        for session in self._sessions.values():
+            session.close()
+        self._sessions.clear()
+
+
+class Permissions:
+    """Decides about tools: the policy first, then whoever the options name."""
+
+    def __init__(self, options: ClaudeAgentOptions, gate: PolicyGate | None) -> None:
+        self._decide = options.can_use_tool
+        self._gate = gate
+
+    async def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The reply to `can_use_tool`."""
+        asked = ToolRequest(
+            str(request.get("tool_name")),
+            request.get("input") or {},
+            str(request.get("tool_use_id") or ""),
+            tuple(request.get("permission_suggestions") or ()),
+            str(request.get("decision_reason") or ""),
+        )
+        return (await self._decided(asked)).to_wire(asked)
+
+    async def _decided(self, asked: ToolRequest) -> Allow | Deny:
+        if self._decide is None:
+            return Deny("A person has to decide about this, and there is nobody to ask")
+        found = await self._decide(asked)
+        if isinstance(found, bool):
+            found = Allow() if found else Deny()
+        if isinstance(found, Allow) and found.updated_input is not None and self._gate is not None:
+            return _judged(self._gate, asked.tool_name, found)
+        return found
+
+
+def _judged(gate: PolicyGate, tool_name: str, allowed: Allow) -> Allow | Deny:
+    """Arguments that somebody changed are judged as they are now; a person has agreed to them."""
+    decision = gate.decide(tool_name, allowed.updated_input or {})
+    return Deny(decision.reason) if decision.action == "deny" else allowed
+
+
+class Hooks:
+    """The hooks by the ids that the CLI calls them by."""
+
+    def __init__(self, options: ClaudeAgentOptions, gate: PolicyGate | None) -> None:
+        self._gate = gate
+        self._by_id: dict[str, tuple[str, Hook]] = {}
+        self._numbers = itertools.count()
+        matchers = {event: list(found) for event, found in options.hooks.items()}
+        if gate is not None:
+            matchers.setdefault(_BEFORE, []).insert(0, HookMatcher([gate.hook]))
+        self.announcement = {
+            event: [self._announce(event, matcher) for matcher in found]
+            for event, found in matchers.items()
+        }
+
+    def _announce(self, event: str, matcher: HookMatcher) -> dict[str, Any]:
+        ids = [f"hook_{next(self._numbers)}" for _ in matcher.hooks]
+        self._by_id.update(
+            {name: (event, hook) for name, hook in zip(ids, matcher.hooks, strict=True)}
+        )
+        announced: dict[str, Any] = {"matcher": matcher.matcher, "hookCallbackIds": ids}
+        if matcher.timeout is not None:
+            announced["timeout"] = matcher.timeout
+        return announced
+
+    async def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The reply to `hook_callback`. A hook that fails before a tool keeps it from running."""
+        known = self._by_id.get(str(request.get("callback_id")))
+        if known is None:
+            raise ControlError("hook_callback", f"no hook {request.get('callback_id')!r}")
+        event, hook = known
+        data = request.get("input") or {}
+        happened = HookInput(event, data, request.get("tool_use_id"))
+        try:
+            found = await hook(happened)
+        except Exception as error:
+            if event != _BEFORE:
+                raise
+            found = HookResult(permission="deny", reason=f"A hook failed: {error}")
+        answer = found.to_wire(event) if isinstance(found, HookResult) else (found or {})
+        return self._checked(happened, answer) if event == _BEFORE else answer
+
+    def _checked(self, happened: HookInput, answer: dict[str, Any]) -> dict[str, Any]:
+        """Arguments that a hook changed are judged by the policy as they are now."""
+        specific = as_object(answer.get("hookSpecificOutput")) or {}
+        changed = as_object(specific.get("updatedInput"))
+        if self._gate is None or changed is None:
+            return answer
+        decision = self._gate.decide(happened.tool_name, changed)
+        if decision.action == "allow":
+            return answer
+        verdict = "deny" if decision.action == "deny" else "ask"
+        judged = HookResult(permission=verdict, reason=decision.reason, updated_input=changed)
+        return judged.to_wire(happened.event)

@@ -1,0 +1,202 @@
+"""What the CLI says, typed. What is not known here passes through as it came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawkit.wire.jsonrpc import as_object
+
+
+class TextBlock(Struct, frozen=True, tag_field="type", tag="text"):
+    """Words."""
+
+    text: str
+
+
+class ThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
+    """What the model thought before it spoke."""
+
+    thinking: str
+    signature: str = ""
+
+
+class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
+    """A call of a tool."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class ToolResultBlock(Struct, frozen=True, tag_field="type", tag="tool_result"):
+    """What a tool gave back."""
+
+    tool_use_id: str
+    content: str | list[dict[str, Any]] | None = None
+    is_error: bool | None = None
+
+
+class UnknownBlock(Struct, frozen=True):
+    """A block of a kind that is not known here."""
+
+    data: dict[str, Any]
+
+
+KnownBlock = TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock
+Block = KnownBlock | UnknownBlock
+
+
+class UserMessage(Struct, frozen=True):
+    """What went to the model: words, or the results of tools."""
+
+    content: str | tuple[Block, ...]
+    parent_tool_use_id: str | None = None
+    uuid: str | None = None
+    session_id: str | None = None
+    data: dict[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        return _text(self.content)
+
+
+class AssistantMessage(Struct, frozen=True):
+    """What the model said."""
+
+    content: tuple[Block, ...]
+    model: str = ""
+    parent_tool_use_id: str | None = None
+    error: str | None = None
+    session_id: str | None = None
+    data: dict[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        return _text(self.content)
+
+
+class SystemMessage(Struct, frozen=True):
+    """News of the CLI itself; `init` comes first and lists tools and servers."""
+
+    subtype: str
+    data: dict[str, Any]
+
+
+class ResultMessage(Struct, frozen=True):
+    """The end of a turn: what was answered, what it took."""
+
+    subtype: str
+    is_error: bool
+    session_id: str
+    duration_ms: int = 0
+    duration_api_ms: int = 0
+    num_turns: int = 0
+    result: str | None = None
+    stop_reason: str | None = None
+    total_cost_usd: float | None = None
+    usage: dict[str, Any] = {}
+    structured_output: Any = None
+    permission_denials: list[dict[str, Any]] = []
+    data: dict[str, Any] = {}
+
+
+class StreamEvent(Struct, frozen=True):
+    """A piece of an answer that is still being given; with `include_partial_messages`."""
+
+    event: dict[str, Any]
+    session_id: str = ""
+    parent_tool_use_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The new words, if it brings any."""
+        delta = as_object(self.event.get("delta")) or {}
+        return str(delta.get("text", "")) if delta.get("type") == "text_delta" else ""
+
+
+class UnknownMessage(Struct, frozen=True):
+    """A message of a kind that is not known here, or that does not look as it should."""
+
+    type: str
+    data: dict[str, Any]
+
+
+Message = (
+    UserMessage | AssistantMessage | SystemMessage | ResultMessage | StreamEvent | UnknownMessage
+)
+
+
+def parse_message(data: dict[str, Any]) -> Message:
+    """A message of the CLI; never raises for one that is new to us."""
+    kind = data.get("type")
+    reader = _READERS.get(kind) if isinstance(kind, str) else None
+    try:
+        if reader is not None:
+            return reader(data)
+    except (msgspec.ValidationError, KeyError, TypeError):
+        pass  # a shape we do not know is not an error: it is passed on as it came
+    return UnknownMessage(str(kind), data)
+
+
+def _user(data: dict[str, Any]) -> UserMessage:
+    content = data["message"]["content"]
+    return UserMessage(
+        content if isinstance(content, str) else _blocks(content),
+        data.get("parent_tool_use_id"),
+        data.get("uuid"),
+        data.get("session_id"),
+        data,
+    )
+
+
+def _assistant(data: dict[str, Any]) -> AssistantMessage:
+    message = data["message"]
+    return AssistantMessage(
+        _blocks(message["content"]),
+        message.get("model", ""),
+        data.get("parent_tool_use_id"),
+        data.get("error"),
+        data.get("session_id"),
+        data,
+    )
+
+
+def _system(data: dict[str, Any]) -> SystemMessage:
+    return SystemMessage(data["subtype"], data)
+
+
+def _result(data: dict[str, Any]) -> ResultMessage:
+    return msgspec.convert({**data, "data": data}, ResultMessage)
+
+
+def _stream_event(data: dict[str, Any]) -> StreamEvent:
+    return msgspec.convert(data, StreamEvent)
+
+
+_READERS = {
+    "user": _user,
+    "assistant": _assistant,
+    "system": _system,
+    "result": _result,
+    "stream_event": _stream_event,
+}
+
+
+def _blocks(content: list[dict[str, Any]]) -> tuple[Block, ...]:
+    return tuple(_block(block) for block in content)
+
+
+def _block(data: dict[str, Any]) -> Block:
+    try:
+        return msgspec.convert(data, KnownBlock)
+    except msgspec.ValidationError:
+        return UnknownBlock(data)
+
+
+def _text(content: str | tuple[Block, ...]) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(block.text for block in content if isinstance(block, TextBlock))

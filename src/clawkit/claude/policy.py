@@ -1,0 +1,58 @@
+"""The guard's policy over the CLI: one `[[rule]]` file for its own tools and every MCP tool.
+
+A tool of an MCP server is judged under its own name and its server's; a tool of the CLI itself,
+such as `Bash`, under the server name `claude`. Decisions go to the guard's log: see `claw log`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from clawkit.claude.names import split_name
+from clawkit.claude.permissions import HookInput, HookResult
+from clawkit.errors import ClawError
+from clawkit.guard.journal import Journal
+from clawkit.guard.opening import open_warden
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.paths import Paths
+from clawkit.guard.policy.policy import Decision
+from clawkit.guard.warden import Warden
+
+OWN_TOOLS = "claude"
+
+
+class PolicyGate:
+    """Judges what the model wants to do, before the CLI does it."""
+
+    def __init__(self, file: Path | str, cwd: Path | str | None) -> None:
+        self._file = Path(file).expanduser()
+        self._paths = Paths(
+            cwd=str(Path(cwd or ".").resolve()), home=str(Path.home()), resolve=True
+        )
+        self._guards: dict[str, tuple[Warden, Journal]] = {}
+
+    async def hook(self, event: HookInput) -> HookResult:
+        """The hook that the CLI calls before every tool."""
+        decision = self.decide(event.tool_name, event.tool_input)
+        if decision.action == "prompt":
+            return HookResult(permission="ask", reason=decision.reason)
+        return HookResult(permission=decision.action, reason=decision.reason)
+
+    def decide(self, tool_name: str, arguments: dict[str, Any]) -> Decision:
+        """What the policy says of a call; what cannot be judged is denied."""
+        try:
+            server, tool = split_name(tool_name) or (OWN_TOOLS, tool_name)
+            warden, journal = self._guard(server)
+            call = Call("tools/call", tool, arguments)
+            decision = warden.judge(call, warden.policy.current())
+            journal.call("client", call, decision)
+        except ClawError as error:
+            return Decision("deny", None, f"The policy cannot be applied: {error}")
+        return decision
+
+    def _guard(self, server: str) -> tuple[Warden, Journal]:
+        if server not in self._guards:
+            warden = open_warden(self._file, (server,), self._paths, server)
+            self._guards[server] = (warden, Journal(warden, "claude-cli"))
+        return self._guards[server]
