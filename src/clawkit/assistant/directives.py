@@ -9,7 +9,8 @@ from msgspec import Struct
 
 Name = Literal["new", "reset", "status", "model", "compact", "help"]
 
-HELP = """/new [message]    start afresh under the same session key, with this message if there is one
+HELP = """\
+/new [message]    start afresh under the same session key, with this message if there is one
 /reset            the same as /new
 /status           the model, and how much this conversation holds
 /model [NAME]     show which model answers here, or choose one: provider/model, or `default`

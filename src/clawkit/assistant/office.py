@@ -37,7 +37,7 @@ class Office:
         if self._desk is not None:
             return self._desk.assistant.config.assistant.task_after
         try:
-            return read_config().assistant.task_after
+            return read_config(settings()).assistant.task_after
         except SettingsError:
             return AssistantOptions().task_after
 

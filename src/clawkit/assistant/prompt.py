@@ -34,11 +34,10 @@ def system_prompt(
             f"Your workspace is {workspace}. To send a file from it with the answer, call "
             "`send_file` or write a line of its own that says `MEDIA: path`."
         )
-    if summary:
-        parts.append(f"Summary of what was said before:\n{summary}")
-    passages = [line for saved in recalled if (line := _passage(saved.message))]
-    if passages:
-        parts.append("\n".join([EARLIER, *(f"- {line}" for line in passages)]))
+    lines = [_passage(saved.message) for saved in recalled]
+    earlier = [summary.strip(), *(line for line in lines if line)]
+    if any(earlier):
+        parts.append("\n".join([EARLIER, *(text for text in earlier if text)]))
     return "\n\n".join(parts)
 
 
@@ -52,4 +51,5 @@ def _passage(message: Message) -> str:
     text = " ".join(said(message).split())
     if len(text) > _LONGEST_PASSAGE:
         text = f"{text[:_LONGEST_PASSAGE]}…"
-    return text if message.role == "user" or not text else f"(you) {text}"
+    who = "User" if message.role == "user" else "Assistant"
+    return f"- {who}: {text}" if text else ""

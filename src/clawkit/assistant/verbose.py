@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from clawkit.assistant.redaction import RedactingFilter
-from clawkit.wire.jsonrpc import Message
+from clawkit.wire.jsonrpc import Message, as_object
 from clawkit.wire.server import Reply, Server
 from clawkit.wire.session import Principal, Send, Session
 
@@ -42,17 +42,22 @@ async def _told(work: Coroutine[Any, Any, Message | None]) -> Message | None:
 
 def outline(message: Message) -> str:
     """A message without what was said in it."""
-    method, number = message.get("method"), message.get("id")
+    method, number = message.get("method"), _numbered(message.get("id"))
     if method is not None:
-        tool = (message.get("params") or {}).get("name") if method == "tools/call" else None
-        return " ".join(str(part) for part in (method, tool, _numbered(number)) if part)
-    if "error" in message:
-        error = message["error"]
-        return f"error {error.get('code')} {_numbered(number)}: {error.get('message')}"
-    result = message.get("result") or {}
-    kinds = ", ".join(str(block.get("type")) for block in result.get("content", ()))
-    state = "failed" if result.get("isError") else result.get("resultType", "")
-    return " ".join(part for part in ("result", _numbered(number), state, kinds) if part)
+        params = as_object(message.get("params")) or {}
+        tool = str(params.get("name", "")) if method == "tools/call" else ""
+        return _spaced(str(method), tool, number)
+    error = as_object(message.get("error"))
+    if error is not None:
+        return f"error {error.get('code')} {number}: {error.get('message')}"
+    result = as_object(message.get("result")) or {}
+    kinds = ", ".join(str(block["type"]) for block in result.get("content", ()))
+    state = "failed" if result.get("isError") else str(result.get("resultType", ""))
+    return _spaced("result", number, state, kinds)
+
+
+def _spaced(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
 
 
 def _numbered(number: object) -> str:

@@ -1,0 +1,58 @@
+"""What may be shown: text without keys, session keys as marks, a filter that sees to it in logs."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import TYPE_CHECKING
+
+from clawkit.guard.scan.secrets import redact_secrets
+
+if TYPE_CHECKING:
+    from clawkit.assistant.secrets import Keys
+
+_SHORTEST = 8
+"""Local servers are given keys such as `none`: a word, of which every text is full."""
+
+
+def redact(text: str, keys: Keys | None = None) -> str:
+    """A text without the keys that are known and without what looks like one."""
+    if keys is not None:
+        # The longest first: one key may be the start of another.
+        for value in sorted(keys.values(), key=len, reverse=True):
+            if len(value) >= _SHORTEST:
+                text = text.replace(value, "[redacted: key]")
+    return redact_secrets(text)[0]
+
+
+def session_mark(key: str) -> str:
+    """A session in a log: enough to tell a few apart, too little to learn the key."""
+    return f"session {hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:4]}…"
+
+
+class RedactingFilter(logging.Filter):
+    """Redacts records, their tracebacks too. Belongs on handlers, which see every record."""
+
+    def __init__(self, keys: Keys | None = None) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg = redact(_message(record), self._keys)
+        record.args = None
+        if record.exc_info:
+            record.exc_text = logging.Formatter().formatException(record.exc_info)
+            record.exc_info = None
+        if record.exc_text:
+            record.exc_text = redact(record.exc_text, self._keys)
+        if record.stack_info:
+            record.stack_info = redact(record.stack_info, self._keys)
+        return True
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):
+        # logging itself would print the arguments.
+        return f"{record.msg} (its arguments do not fit)"
