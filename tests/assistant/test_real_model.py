@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from clawkit.assistant.config import Config, ModelChoice, Provider
+from clawkit.assistant.models.asking import stream_with_retries
 from clawkit.assistant.models.choosing import choose, open_model
 from clawkit.assistant.models.protocol import (
     Called,
@@ -49,9 +50,9 @@ WEATHER: dict[str, Any] = {
         "required": ["town"],
     },
 }
-# Even a model this small can repeat, and what it repeats is a call.
+# Even a model this small can copy, and what it copies is a call.
 CALL = '<tool_call>\n{"name": "weather", "arguments": {"town": "Paris"}}\n</tool_call>'
-CALL_IT = f"Repeat after me: {CALL}"
+CALL_IT = f"Copy this text exactly:\n\n{CALL}\n\nThe copy:"
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +156,9 @@ def asking(*said: Message | str, max_tokens: int = 60, tools: tuple[ToolSpec, ..
 
 
 async def events_of(model: Model, prompt: Prompt) -> tuple[list[Event], Finished]:
-    *events, last = [event async for event in model.stream(prompt)]
+    # Again where need be: llama.cpp promises to keep a connection, and closes it after the answer.
+    answer = stream_with_retries(model, prompt, retries=2, notice=lambda _: None)
+    *events, last = [event async for event in answer]
     assert isinstance(last, Finished)
     return events, last
 

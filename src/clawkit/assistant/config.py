@@ -28,9 +28,13 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 class ModelChoice(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which model answers, which ones stand in for it, and how long they may take."""
+    """Which model answers, which ones stand in for it, and how long they may take.
+
+    `use` is `provider/model`; `provider` alone means its usual model.
+    """
 
     use: str = ""
+    provider: str = ""
     fallbacks: tuple[str, ...] = ()
     max_tokens: Count = 4096
     context: Annotated[int, Meta(ge=1000)] | None = None

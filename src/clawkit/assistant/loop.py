@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from clawkit.assistant.exchange import Callbacks
+from clawkit.assistant.models.arguments import unreadable
 from clawkit.assistant.models.protocol import (
     Called,
     Event,
@@ -19,6 +20,7 @@ from clawkit.assistant.models.protocol import (
     Text,
     TextDelta,
     ToolCall,
+    ToolOutcome,
     Usage,
 )
 
@@ -110,6 +112,9 @@ async def _run_all(
     """Run the calls of one answer side by side; if one is cancelled, all are."""
 
     async def one(call: ToolCall) -> Part:
+        problem = unreadable(call)
+        if problem is not None:
+            return ToolOutcome(call.id, (Text(problem),), is_error=True)
         callbacks.tool_started(call)
         log.info("tool %s starts", call.name)
         result = await run(call)

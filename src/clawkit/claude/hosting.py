@@ -25,7 +25,7 @@ from clawkit.wire.session import Session
 if TYPE_CHECKING:
     from clawkit.claude.policy import PolicyGate
 
-_ACKNOWLEDGED = {"jsonrpc": "2.0", "result": {}}
+_ACKNOWLEDGED: dict[str, Any] = {"jsonrpc": "2.0", "result": {}}
 _BEFORE = "PreToolUse"
 
 
@@ -131,7 +131,7 @@ class Hooks:
         if known is None:
             raise ControlError("hook_callback", f"no hook {request.get('callback_id')!r}")
         event, hook = known
-        data = request.get("input") or {}
+        data = as_object(request.get("input")) or {}
         happened = HookInput(event, data, request.get("tool_use_id"))
         try:
             found = await hook(happened)

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 import clawkit
-from clawkit.cli import approvals, guard, log, pins, policy
+from clawkit.cli import approvals, guard, log, pins, policy, sessions
+from clawkit.cli.doctor import doctor
 from clawkit.cli.status import status
 from clawkit.cli.wrap import unwrap, wrap
 
@@ -33,9 +34,11 @@ app.add_typer(pins.app, name="pins")
 app.add_typer(log.app, name="log")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(guard.app, name="guard")
+app.add_typer(sessions.app, name="sessions")
 app.command()(wrap)
 app.command()(unwrap)
 app.command()(status)
+app.command()(doctor)
 
 
 def run() -> None:

@@ -6,12 +6,16 @@ import shutil
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from clawkit.errors import ClawError
+from clawkit.settings import settings
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from io import TextIOWrapper
 
     from clawkit.guard.overview import Overview, ServerState
 
@@ -22,27 +26,40 @@ def status(
     project: Annotated[
         Path, typer.Option("--project", metavar="DIR", help="Whose project files to look at, too.")
     ] = Path(),
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Really ask the model and start the servers.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Show wrapped servers, the policy, pins and pending approvals."""
+    """Show the assistant and the guard: model, sessions, tools; servers, policy, approvals."""
+    from clawkit.cli.status_assistant import assistant_lines, assistant_state
     from clawkit.guard.overview import overview
 
-    found = overview(project)
+    cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
+    try:
+        assistant = assistant_state(settings(), deep=deep)
+        guard = overview(project)
+    except ClawError as error:
+        print(f"claw status: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
     if as_json:
         import msgspec
 
-        print(msgspec.json.format(msgspec.json.encode({"guard": found}), indent=2).decode())
+        found = msgspec.json.encode({"assistant": assistant, "guard": guard})
+        print(msgspec.json.format(found, indent=2).decode())
     else:
-        _print_guard(found)
+        _print_section("assistant", assistant_lines(assistant))
+        _print_section("guard", _guard(guard))
+    raise typer.Exit(0 if assistant.works else 1)
 
 
-def _print_guard(found: Overview) -> None:
+def _print_section(title: str, lines: Iterable[tuple[str, str]]) -> None:
     from clawkit.guard.scan import visible
 
     width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
-    print("guard")
+    print(title)
     before = ""
-    for name, text in _guard(found):
+    for name, text in lines:
         print(_fitted(f"  {'' if name == before else name:<10} ", visible(text, _LONGEST), width))
         before = name
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clawkit.cli.rows import Failing, at_home, print_json, print_rows, shown
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -47,14 +49,14 @@ def wrap(
 
     if not status:
         _check(server, everything=everything)
-    with _Failing("wrap"):
+    with Failing("wrap"):
         scope = _scope(client, project)
         if status:
             raise typer.Exit(_print_standings(scope, as_json=as_json))
         report = wrap_servers(server, scope, dry_run=dry_run)
         policy = None if dry_run or not _done(report) else _policy()
         if as_json:
-            _print_json(_as_data(report, policy))
+            print_json(_as_data(report, policy))
         else:
             _print_report(report, dry_run=dry_run)
             _print_next(report, policy, dry_run=dry_run)
@@ -73,32 +75,14 @@ def unwrap(
     from clawkit.hosts.unwrapping import unwrap as unwrap_servers
 
     _check(server, everything=everything)
-    with _Failing("unwrap"):
+    with Failing("unwrap"):
         report = unwrap_servers(server, _scope(client, project), dry_run=dry_run)
         if as_json:
-            _print_json(_as_data(report, None))
+            print_json(_as_data(report, None))
         else:
             _print_report(report, dry_run=dry_run)
             _print_next(report, None, dry_run=dry_run)
         raise typer.Exit(int(report.failed))
-
-
-class _Failing:
-    """An error on purpose ends the command with a line, not with a traceback."""
-
-    def __init__(self, verb: str) -> None:
-        self._verb = verb
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        from clawkit.errors import ClawError
-
-        if isinstance(error, ClawError):
-            for line in str(error).split("\n"):
-                print(f"claw {self._verb}: {_shown(line)}", file=sys.stderr)
-            raise typer.Exit(1) from None
 
 
 def _check(server: str | None, *, everything: bool) -> None:
@@ -130,9 +114,9 @@ def _print_report(report: Report, *, dry_run: bool) -> None:
     for change in report.changes:
         if dry_run and change.before:
             _print_diff(change)
-    _print_rows(
+    print_rows(
         [
-            (_verb(one, dry_run=dry_run), one.server, one.client, _at_home(one.file), one.note)
+            (_verb(one, dry_run=dry_run), one.server, one.client, at_home(one.file), one.note)
             for one in report.changes
         ]
     )
@@ -141,20 +125,9 @@ def _print_report(report: Report, *, dry_run: bool) -> None:
         print(_NOTHING)
 
 
-def _print_rows(rows: Sequence[tuple[str, ...]]) -> None:
-    """Aligned; the last cell of a row is a note, on a line of its own below it."""
-    shown = [[_shown(cell) for cell in row] for row in rows]
-    wide = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for *row, note in shown:
-        cells = (cell.ljust(width) for cell, width in zip(row, wide, strict=False))
-        print("  ".join(cells).rstrip())
-        if note:
-            print(f"    {note}")
-
-
 def _print_problems(problems: Sequence[str]) -> None:
     for problem in problems:
-        print(f"claw: {_shown(problem)}", file=sys.stderr)
+        print(f"claw: {shown(problem)}", file=sys.stderr)
 
 
 def _verb(change: Change, *, dry_run: bool) -> str:
@@ -171,11 +144,11 @@ def _print_diff(change: Change) -> None:
 
     before, after = change.before.splitlines(), change.after.splitlines()
     whole = max(len(before), len(after))
-    file, place = _shown(change.file), _shown(".".join(change.keys))
+    file, place = shown(change.file), shown(".".join(change.keys))
     print(f"--- {file}\n+++ {file}")
     print(f"@@ -{change.line},{len(before)} +{change.line},{len(after)} @@ {place}")
     for line in list(difflib.unified_diff(before, after, n=whole, lineterm=""))[3:]:
-        print(_shown(redact_secrets(line.replace("\t", "    "))[0]))
+        print(shown(redact_secrets(line.replace("\t", "    "))[0]))
     print()
 
 
@@ -203,16 +176,16 @@ def _print_standings(scope: Scope, *, as_json: bool) -> int:
 
     standings = status(scope)
     if as_json:
-        _print_json(standings)
+        print_json(standings)
     else:
         _print_table(standings)
     return int(bool(standings.problems))
 
 
 def _print_table(standings: Standings) -> None:
-    _print_rows(
+    print_rows(
         [
-            (one.state, one.server, one.client, one.transport, _at_home(one.file), one.note)
+            (one.state, one.server, one.client, one.transport, at_home(one.file), one.note)
             for one in standings.servers
         ]
     )
@@ -225,20 +198,3 @@ def _print_table(standings: Standings) -> None:
 
 def _as_data(report: Report, policy: dict[str, Any] | None) -> dict[str, Any]:
     return {"changes": report.changes, "problems": report.problems, "policy": policy}
-
-
-def _print_json(value: object) -> None:
-    import msgspec
-
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
-
-
-def _at_home(file: str) -> str:
-    home = str(Path.home())
-    return "~" + file[len(home) :] if file.startswith(home + "/") else file
-
-
-def _shown(text: str) -> str:
-    from clawkit.guard.scan import visible
-
-    return visible(text)

@@ -48,7 +48,10 @@ class Form(msgspec.Struct, frozen=True):
 
 
 class Client(msgspec.Struct, frozen=True):
-    """One row of the table. `{…}` in a place is one of the roots below; `*` in keys is any key."""
+    """One row of the table. `{…}` in a place is one of the roots below; `*` in keys is any key.
+
+    directory   is there once the client is installed; that of its first place if not given
+    """
 
     id: str
     title: str
@@ -58,6 +61,7 @@ class Client(msgspec.Struct, frozen=True):
     windows: tuple[str, ...] = ()
     project: tuple[str, ...] = ()
     form: Form = Form()
+    directory: str = ""
 
 
 _STDIO = Form(stdio="stdio")
@@ -84,6 +88,7 @@ CLIENTS: tuple[Client, ...] = (
         ("{claude}/.claude.json",),
         project=(".mcp.json",),
         form=_STDIO,
+        directory="{claude_directory}",
     ),
     Client(
         "cursor",
@@ -204,6 +209,14 @@ def user_files(client: Client, machine: Machine) -> tuple[PurePath, ...]:
     return tuple(flavour(place.format_map(roots)) for place in places)
 
 
+def user_directory(client: Client, machine: Machine) -> PurePath:
+    """What is there once the client is installed on such a machine."""
+    first = user_files(client, machine)[0]
+    if not client.directory:
+        return first.parent
+    return type(first)(client.directory.format_map(_roots(machine)))
+
+
 def project_files(client: Client, directory: PurePath) -> tuple[PurePath, ...]:
     return tuple(directory / name for name in client.project)
 
@@ -225,6 +238,7 @@ def _roots(machine: Machine) -> dict[str, str]:
         "config": config,
         "support": support.get(machine.platform, config),
         "claude": given("CLAUDE_CONFIG_DIR", home),
+        "claude_directory": given("CLAUDE_CONFIG_DIR", f"{home}/.claude"),
         "codex": given("CODEX_HOME", f"{home}/.codex"),
         "openclaw": given("OPENCLAW_CONFIG_PATH", f"{home}/.openclaw/openclaw.json"),
     }

@@ -162,6 +162,17 @@ def guard_program(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(argv[: _proxy_position(argv)])
 
 
+def is_assistant(argv: Sequence[str]) -> bool:
+    """Whether this command line starts our assistant's server, behind the guard or not.
+
+    What `npx` and its kin start is another program of the same name.
+    """
+    command = behind_guard(argv) or tuple(argv)
+    program = 3 if command[1:3] == ("-m", "clawkit") else 1
+    ours = program == 3 or _program(next(iter(command), "")) in OUR_NAMES
+    return ours and command[program : program + 1] == ("mcp-server",)
+
+
 def _proxy_position(argv: Sequence[str]) -> int | None:
     for position, part in enumerate(argv[:_LAUNCHER_DEPTH]):
         if part == "--":

@@ -68,6 +68,31 @@ def replace_source(source: Source, text: str) -> None:
         raise HostError(f"{source.path}: cannot be written: {error.strerror}") from None
 
 
+def make_source(path: Path, text: str, mode: int) -> None:
+    """A file that was not there, and its directory; raises Changed if somebody else made it."""
+    try:
+        path.parent.mkdir(exist_ok=True)
+        beside = write_beside(path, text.encode(), mode)
+        try:
+            os.link(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except FileExistsError:
+        raise Changed from None
+    except OSError as error:
+        raise HostError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def remove_source(source: Source) -> None:
+    """Takes the file away, as long as it is as it was read."""
+    try:
+        if source.path.read_bytes() != source.data:
+            raise Changed
+        source.path.unlink()
+    except OSError as error:
+        raise HostError(f"{source.path}: cannot be removed: {error.strerror}") from None
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """A file of our own, for this person only."""
     beside = write_beside(path, data, 0o600)

@@ -51,14 +51,14 @@ class Guarded(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-def launcher() -> tuple[str, ...]:
+def launcher(name: str = "clawai") -> tuple[str, ...]:
     """How a client starts us: an absolute path, for clients start with a short PATH."""
     import shutil
 
-    beside = Path(sys.executable).with_name("clawai.exe" if sys.platform == "win32" else "clawai")
+    beside = Path(sys.executable).with_name(f"{name}.exe" if sys.platform == "win32" else name)
     if beside.is_file():
         return (str(beside.absolute()),)
-    found = shutil.which("clawai")
+    found = shutil.which(name)
     if found is not None:
         return (str(Path(found).absolute()),)
     return (str(Path(sys.executable).absolute()), "-m", "clawkit")

@@ -150,6 +150,13 @@ class Ledger:
 @contextmanager
 def locked() -> Generator[Ledger]:
     """The ledger, and nobody else changing it or a client's file at the same time."""
+    with alone():
+        yield Ledger()
+
+
+@contextmanager
+def alone() -> Generator[None]:
+    """No other process of ours changes a client's file meanwhile."""
     directory = ledger_file().parent
     try:
         private_directory(directory)
@@ -158,7 +165,7 @@ def locked() -> Generator[Ledger]:
         raise HostError(f"{directory}: cannot be used: {error.strerror}") from None
     try:
         lock(handle)
-        yield Ledger()
+        yield
     finally:
         os.close(handle)
 

@@ -15,7 +15,7 @@ from clawkit.hosts.documents import dialect_of
 from clawkit.hosts.documents.editing import edit_entry
 from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import Data, Entry, Stdio, is_guarded
-from clawkit.hosts.files import Changed, replace_source, write_whole
+from clawkit.hosts.files import Changed, Source, replace_source, write_whole
 from clawkit.hosts.finding import HostFile, Reading, Scope, find, host_files, read
 from clawkit.hosts.forms import Guarded, foreign_program, guard_remote, guard_stdio, launcher
 from clawkit.hosts.ledger import (
@@ -28,8 +28,8 @@ from clawkit.hosts.ledger import (
 )
 from clawkit.hosts.matching import matches, named_elsewhere
 
-_ATTEMPTS = 5
-_SHARED = "the file belongs to a project: this entry works only on this machine, do not commit it"
+ATTEMPTS = 5
+SHARED = "the file belongs to a project: this entry works only on this machine, do not commit it"
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -114,7 +114,7 @@ def _try(file: HostFile, plan: Planner) -> tuple[Change, ...]:
 def _do(file: HostFile, plan: Planner) -> tuple[Change, ...]:
     """Plans and writes; plans again if the client wrote the file meanwhile."""
     with locked() as ledger:
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             reading = read(file)
             planned = plan(reading, ledger.items)
             try:
@@ -130,20 +130,20 @@ def _write(reading: Reading, planned: Plan, ledger: Ledger) -> None:
     if planned.added:
         ledger.add(planned.added)
     if planned.text != reading.text:
-        _back_up(reading)
+        back_up(reading.source)
         replace_source(reading.source, planned.text)
     ledger.remove(planned.removed)
 
 
-def _back_up(reading: Reading) -> None:
+def back_up(source: Source) -> None:
     """The file as it was before our first change to it, which stays, and before our last."""
     directory = backups_directory()
-    mark = hashlib.sha256(reading.file.real.encode()).hexdigest()[:12]
-    first = directory / f"{mark}-first-{reading.file.path.name}"
-    last = directory / f"{mark}-{reading.file.path.name}"
+    mark = hashlib.sha256(str(source.path.resolve()).encode()).hexdigest()[:12]
+    first = directory / f"{mark}-first-{source.path.name}"
+    last = directory / f"{mark}-{source.path.name}"
     try:
         private_directory(directory)
-        write_whole(last if first.exists() else first, reading.source.data)
+        write_whole(last if first.exists() else first, source.data)
     except OSError as error:
         raise HostError(f"{directory}: cannot be written: {error.strerror}") from None
 
@@ -190,7 +190,7 @@ def _wrap_entry(
         before=shown(dialect, edited.before, entry.file),
         after=shown(dialect, edited.after, entry.file),
         line=edited.line,
-        note="; ".join(filter(None, (guarded.note, _SHARED if reading.file.shared else ""))),
+        note="; ".join(filter(None, (guarded.note, SHARED if reading.file.shared else ""))),
     )
     item = Item(
         id=identity,
@@ -201,7 +201,7 @@ def _wrap_entry(
         original=edited.before,
         wrapped=edited.after,
         sha256=hashlib.sha256(edited.after.encode()).hexdigest(),
-        time=_now(),
+        time=now(),
         argv=entry.launch.argv if isinstance(entry.launch, Stdio) else (),
         remote=guarded.remote,
     )
@@ -222,7 +222,7 @@ def change_of(
     )
 
 
-def _now() -> str:
+def now() -> str:
     from datetime import UTC, datetime
 
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -124,6 +124,9 @@ class ModelSettings(Struct, frozen=True):
     def __repr__(self) -> str:
         return f"ModelSettings({self.provider}/{self.model})"
 
+    def __rich_repr__(self) -> list[tuple[str, str]]:
+        return [("provider", self.provider), ("model", self.model)]
+
 
 class Model(Protocol):
     """Something that answers a prompt."""

@@ -35,7 +35,8 @@ def edit_entry(dialect: Dialect, text: str, file: str, keys: Path, new: Data) ->
     document = dialect.open(text, file)
     start, end = document.span(keys)
     old = cast("Data", data_at(document.data, keys))
-    after = _Editor(dialect, file).mapping(text[start:end], (), old, new)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    after = _Editor(dialect, file, newline).mapping(text[start:end], (), old, new)
     return _replaced(dialect, text, document, keys, after, new)
 
 
@@ -44,6 +45,11 @@ def replace_entry(
 ) -> Edited:
     """The document with the entry's text replaced, which then says `meaning`."""
     return _replaced(dialect, text, dialect.open(text, file), keys, after, meaning)
+
+
+def without_field(dialect: Dialect, file: str, text: str, node: Node, field: Field) -> str:
+    """The document without one field of a table in it."""
+    return _Editor(dialect, file).without(text, node, field)
 
 
 def _replaced(
@@ -85,9 +91,10 @@ def _with_entry(data: Any, keys: Path, entry: Data) -> Any:
 class _Editor:
     """One change after the other; the text is read again between them, so spans are never stale."""
 
-    def __init__(self, dialect: Dialect, file: str) -> None:
+    def __init__(self, dialect: Dialect, file: str, newline: str = "\n") -> None:
         self.dialect = dialect
         self.file = file
+        self.newline = newline
 
     def mapping(self, text: str, path: Path, old: Data, new: Data) -> str:
         for key in old:
@@ -103,7 +110,7 @@ class _Editor:
                 text = self._put(text, path, _before(new, added), added, instead=False)
         for key in gone:
             while (field := self._at(text, path).field(key)) is not None:
-                text = self._without(text, self._at(text, path), field)
+                text = self.without(text, self._at(text, path), field)
         return text
 
     def _place(self, text: str, path: Path, gone: list[str]) -> str | None:
@@ -147,6 +154,8 @@ class _Editor:
     def _put(self, text: str, path: Path, place: str | None, added: Data, *, instead: bool) -> str:
         """New fields after the field called `place`, or in its stead; at the front without one."""
         node = self._at(text, path)
+        if not node.fields and not node.flow:
+            return text[: node.end] + self._below_header(added) + text[node.end :]
         if not node.fields:
             return text[: node.start] + self.dialect.render(added) + text[node.end :]
         field = node.field(place) if place is not None else None
@@ -159,13 +168,19 @@ class _Editor:
             return text[: field.start] + rendered + text[field.end :]
         return text[: field.end] + joint + rendered + text[field.end :]
 
+    def _below_header(self, added: Data) -> str:
+        """The first lines of a TOML table."""
+        assign, render = self.dialect.assign, self.dialect.render
+        lines = (self.dialect.key(key) + assign + render(item) for key, item in added.items())
+        return "".join(self.newline + line for line in lines)
+
     def _field(self, text: str, model: Field, key: str, value: Any) -> str:
         between = text[model.key_end : model.node.start]
         habit = between if _HABIT.fullmatch(between) else self.dialect.assign
         name = self.dialect.key(key, text[model.start : model.key_end])
         return name + habit + self.dialect.render(value, text[model.node.start : model.end])
 
-    def _without(self, text: str, node: Node, field: Field) -> str:
+    def without(self, text: str, node: Node, field: Field) -> str:
         if not node.flow:
             return _without_lines(text, field)
         fields = cast("tuple[Field, ...]", node.fields)

@@ -1,0 +1,170 @@
+"""Formats that hold others: what a RIFF, MP4, Ogg, Matroska, tar or MPEG stream has inside."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+
+_BLOCK = 512
+_Length = Callable[[bytes, int], int]
+_NAME_OF_RIFF = {b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo", b"WEBP": "image/webp"}
+_AUDIO_BRANDS = (b"M4A ", b"M4B ", b"M4P ", b"F4A ", b"F4B ")
+_VIDEO_BRANDS = (b"M4V ", b"M4VH", b"M4VP", b"F4V ")
+_MP4_BRANDS = (b"iso", b"mp4", b"avc", b"dash", b"msd", b"cmf", b"mmp4", b"MSNV", b"3gp", b"3g2")
+_PICTURE_BRANDS = {b"heic": "image/heic", b"heix": "image/heic", b"mif1": "image/heic"}
+_OLD_QUICKTIME = (b"moov", b"mdat", b"wide", b"pnot", b"skip", b"free")
+_BITRATES = {
+    # (MPEG 1, layer): kilobits a second by the index in the header
+    (True, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
+    (True, 3): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+    (False, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+    (False, 3): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+}
+_RATES = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
+
+
+def riff(data: bytes) -> tuple[str, ...]:
+    if data[:4] in (b"RIFF", b"RF64", b"BW64"):
+        found = _NAME_OF_RIFF.get(data[8:12])
+        return (found,) if found else ()
+    return ()
+
+
+def mp4(data: bytes) -> tuple[str, ...]:
+    """By the brands that the file says it is made for; QuickTime may be older than they are."""
+    if data[4:8] in _OLD_QUICKTIME and _fits(int.from_bytes(data[:4], "big"), len(data)):
+        return ("video/quicktime",)
+    if data[4:8] != b"ftyp":
+        return ()
+    brands = list(_brands(data))
+    if not brands:
+        return ()
+    if brands[0] == b"qt  ":
+        return ("video/quicktime",)
+    if brands[0] in _PICTURE_BRANDS:
+        return (_PICTURE_BRANDS[brands[0]],)
+    if brands[0] in (b"avif", b"avis"):
+        return ("image/avif",)
+    if brands[0] in _AUDIO_BRANDS:
+        return ("audio/mp4",)
+    if brands[0] in _VIDEO_BRANDS:
+        return ("video/mp4",)
+    return ("video/mp4", "audio/mp4") if any(b.startswith(_MP4_BRANDS) for b in brands) else ()
+
+
+def _fits(size: int, whole: int) -> bool:
+    """A box is as long as it says; 0 is up to the end, 1 has its length further on."""
+    return size in (0, 1) or 8 <= size <= whole
+
+
+def _brands(data: bytes) -> Iterator[bytes]:
+    """The main brand of an `ftyp` box, then those that it is compatible with."""
+    size = min(int.from_bytes(data[:4], "big"), len(data), 4096)
+    yield data[8:12]
+    for at in range(16, size - 3, 4):
+        yield data[at : at + 4]
+
+
+def ogg(data: bytes) -> tuple[str, ...]:
+    """By what the first packet says; Opus in Ogg goes by either name."""
+    if data[:5] != b"OggS\0" or len(data) < 28:
+        return ()
+    start = 27 + data[26]
+    packet = data[start : start + 8]
+    if packet == b"OpusHead":
+        return ("audio/opus", "audio/ogg")
+    if packet[:7] in (b"\x80theora", b"fishead"):
+        return ("video/ogg",)
+    return ("audio/ogg",)
+
+
+def matroska(data: bytes) -> tuple[str, ...]:
+    if data[:4] != b"\x1a\x45\xdf\xa3":
+        return ()
+    head = data[:4096]
+    at = head.find(b"\x42\x82")  # DocType
+    length = head[at + 2] & 0x7F if 0 <= at < len(head) - 2 else 0
+    found = head[at + 3 : at + 3 + length].rstrip(b"\0")
+    return ("video/webm",) if found == b"webm" else ("video/x-matroska",)
+
+
+def is_tar(data: bytes) -> bool:
+    """By the checksum of its first header, which old tars have as well as new ones."""
+    head = data[:_BLOCK]
+    field = head[148:156].strip(b" \0")
+    if len(head) < _BLOCK or not field or field.strip(b"01234567"):
+        return False
+    return int(field, 8) == sum(head) - sum(head[148:156]) + 8 * 0x20
+
+
+def is_empty_tar(data: bytes) -> bool:
+    """Two blocks of zeros at least, and nothing else."""
+    return len(data) >= 2 * _BLOCK and len(data) % _BLOCK == 0 and not data.strip(b"\0")
+
+
+def is_compressed_tar(data: bytes) -> bool:
+    """Whether the first kilobyte in a gzip is that of a tar; no more is unpacked."""
+    try:
+        start = zlib.decompressobj(wbits=31).decompress(data[:65536], 2 * _BLOCK)
+    except zlib.error:
+        return False
+    return is_tar(start) or is_empty_tar(start)
+
+
+def mpeg_audio(data: bytes) -> tuple[str, ...]:
+    """MPEG audio, AAC in ADTS or FLAC, with an ID3 tag in front or without."""
+    start = _after_id3(data)
+    if data[start : start + 4] == b"fLaC":
+        return ("audio/flac",)
+    if data[start : start + 4] == b"ADIF" or _is_chain(data, start, _adts_length):
+        return ("audio/aac",)
+    if start or _is_chain(data, _first_byte(data), _mp3_length):
+        return ("audio/mpeg",)
+    return ()
+
+
+def _after_id3(data: bytes) -> int:
+    if data[:3] != b"ID3" or len(data) < 10 or data[3] not in (2, 3, 4) or data[5] & 0x0F:
+        return 0
+    # Seven bits of each byte count.
+    size = data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9]
+    return size + (20 if data[5] & 0x10 else 10)
+
+
+def _first_byte(data: bytes) -> int:
+    """Some encoders begin with silence that is not even a frame."""
+    head = data[:65536]
+    return len(head) - len(head.lstrip(b"\0"))
+
+
+def _is_chain(data: bytes, start: int, length_at: _Length) -> bool:
+    """Whether a frame begins here and another one, or the end, where it says that it ends."""
+    length = length_at(data, start)
+    if not length:
+        return False
+    following = start + length
+    return following >= len(data) - 4 or length_at(data, following) > 0
+
+
+def _mp3_length(data: bytes, at: int) -> int:
+    if len(data) < at + 4 or data[at] != 0xFF or data[at + 1] & 0xE0 != 0xE0:
+        return 0
+    version, layer = data[at + 1] >> 3 & 3, 4 - (data[at + 1] >> 1 & 3)
+    bitrate, rate = data[at + 2] >> 4, data[at + 2] >> 2 & 3
+    # Nobody has layer 1, and the mark of UTF-16 looks like it.
+    if version == 1 or layer in (1, 4) or bitrate in (0, 15) or rate == 3:
+        return 0
+    bits = _BITRATES[version == 3, layer][bitrate - 1] * 1000
+    hertz = _RATES[version][rate]
+    padding = data[at + 2] >> 1 & 1
+    samples = 72 if layer == 3 and version != 3 else 144
+    return samples * bits // hertz + padding
+
+
+def _adts_length(data: bytes, at: int) -> int:
+    if len(data) < at + 7 or data[at] != 0xFF or data[at + 1] & 0xF6 != 0xF0:
+        return 0
+    if data[at + 2] >> 2 & 15 > 12:
+        return 0
+    length = (data[at + 3] & 3) << 11 | data[at + 4] << 3 | data[at + 5] >> 5
+    return length if length >= 7 else 0

@@ -1,0 +1,89 @@
+"""A PDF as the model reads it: its text page by page, pages without any as pictures."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from clawkit.assistant.media import pdf_events
+from clawkit.assistant.media.pdf_events import (
+    Done,
+    Event,
+    Failed,
+    Limits,
+    Opened,
+    Page,
+    Picture,
+    Trouble,
+)
+from clawkit.assistant.media.processes import Helper
+from clawkit.assistant.models.protocol import Image, Text
+
+_MODULE = "clawkit.assistant.media.pdf_child"
+_TROUBLES: dict[Trouble, str] = {
+    "encrypted": "it is protected by a password, so its text cannot be read",
+    "broken": "it is damaged, so its text cannot be read",
+    "too much": "reading it takes more than is allowed",
+}
+
+
+async def read_pdf(file: Path, name: str, limits: Limits | None = None) -> list[Text | Image]:
+    """What a PDF says, in order. It always ends, and what is missing is said in it."""
+    limits = limits or Limits()
+    events: list[Event] = []
+    problem = ""
+    try:
+        async with asyncio.timeout(limits.seconds):
+            await _read(file, limits, events.append)
+    except TimeoutError:
+        problem = f"reading it was stopped after {limits.seconds:g} s"
+    except OSError as error:
+        problem = f"it was not read, since no process can be started: {error.strerror or error}"
+    if not problem and not (events and isinstance(events[-1], Done | Failed)):
+        problem = "the process that reads it ended without a word; it may need too much memory"
+    return _parts(events, name, problem)
+
+
+async def _read(file: Path, limits: Limits, take: Callable[[Event], None]) -> None:
+    options = msgspec.json.encode(limits).decode()
+    async with await Helper.start(_MODULE, str(file), options, cwd=file.parent) as helper:
+        assert helper.process.stdout is not None
+        async for line in helper.process.stdout:
+            take(pdf_events.decode(line))
+
+
+def _parts(events: list[Event], name: str, problem: str) -> list[Text | Image]:
+    parts: list[Text | Image] = []
+    lines: list[str] = []
+    pages = next((event.pages for event in events if isinstance(event, Opened)), 0)
+    last = 0
+    for event in events:
+        match event:
+            case Opened():
+                lines.append(f"[{pages} page{'s' if pages > 1 else ''}]")
+            case Page(number, text, trouble):
+                last = number
+                lines += [f"[page {number}]", *([text] if text else [])]
+                lines += [f"[page {number}: {trouble}]"] if trouble else []
+            case Picture(number, data):
+                last = number
+                lines.append(f"[page {number} has no text; this is what it looks like:]")
+                parts += [Text("\n".join(lines)), Image(data, "image/png", f"{name} page {number}")]
+                lines = []
+            case Done(first):
+                lines += [f"[{_range(first, pages)} left out: there is too much text]"] * (
+                    first > 0
+                )
+            case Failed(trouble, detail):
+                lines.append(f"[{_TROUBLES[trouble]}{f' ({detail})' if detail else ''}]")
+    if problem:
+        rest = f"; {_range(last + 1, pages)} left out" if 0 < last < pages else ""
+        lines.append(f"[{problem}{rest}]")
+    return [*parts, Text("\n".join(lines))] if lines else parts
+
+
+def _range(first: int, last: int) -> str:
+    return f"page {last} was" if first >= last else f"pages {first} to {last} were"

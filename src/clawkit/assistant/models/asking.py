@@ -1,0 +1,151 @@
+"""Asking models until one answers: again after a while, then the next one.
+
+Nobody may see half of one answer and then another: as soon as anything of an answer was passed on,
+an error ends it. A conversation too long for one model goes only to a fallback into which more
+fits; where there is none, the caller is told, who can shorten it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
+
+from clawkit.assistant.models.protocol import Event, Finished, Message, Model, Prompt, Text
+from clawkit.errors import (
+    ContextTooLongError,
+    ModelError,
+    ModelTimeoutError,
+    ProviderDownError,
+    RateLimitError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 20.0
+LONGEST_ASKED = 60.0
+"""A provider that asks for a longer wait is not waited for."""
+PING_SECONDS = 30.0
+_PING_TOKENS = 16
+
+Notice = Callable[[str], None]
+
+
+async def answer(
+    models: Sequence[Model], prompt: Prompt, *, retries: int, notice: Notice
+) -> AsyncGenerator[Event]:
+    """The answer of the first model that gives one."""
+    left = list(models)
+    while left:
+        model = left.pop(0)
+        shown = False
+        try:
+            events = stream_with_retries(model, prompt, retries=retries, notice=notice)
+            async with aclosing(events):
+                async for event in events:
+                    shown = True
+                    yield event
+            return
+        except ModelError as error:
+            left = _after(model, error, left)
+            if shown or not left:
+                raise
+            notice(f"{_short(error)}; asking {left[0].name} instead")
+
+
+async def stream_with_retries(
+    model: Model, prompt: Prompt, *, retries: int, notice: Notice
+) -> AsyncGenerator[Event]:
+    """A model's answer, asked for again while nothing of it came and waiting may help."""
+    tried = 0
+    while True:
+        shown = False
+        try:
+            async with aclosing(_complete(model, prompt)) as events:
+                async for event in events:
+                    shown = True
+                    yield event
+            return
+        except ModelError as error:
+            wait = None if shown or tried >= retries else _wait(error, tried)
+            if wait is None:
+                raise
+            tried += 1
+            notice(f"{_short(error)}; trying again in {wait:.1f} s ({tried} of {retries})")
+        await asyncio.sleep(wait)
+
+
+async def ping(model: Model, *, seconds: float = PING_SECONDS) -> str:
+    """Ask for next to nothing, once; says who answered how fast, or raises why nobody did."""
+    began = time.monotonic()
+    prompt = Prompt("", (Message("user", (Text("Say OK."),)),), max_tokens=_PING_TOKENS)
+    used = model.name
+    try:
+        async with asyncio.timeout(seconds), aclosing(_complete(model, prompt)) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    used = event.model or used
+    except TimeoutError:
+        provider = model.name.partition("/")[0]
+        raise ModelTimeoutError(
+            provider, f"{model.name} did not answer within {seconds:g} s"
+        ) from None
+    return f"{used} answered in {time.monotonic() - began:.1f} s"
+
+
+async def _complete(model: Model, prompt: Prompt) -> AsyncGenerator[Event]:
+    """A model's stream, closed for sure; one that stops without its last event has failed."""
+    events = model.stream(prompt)
+    finished = False
+    try:
+        async for event in events:
+            finished = finished or isinstance(event, Finished)
+            yield event
+    finally:
+        await _close(events)
+    if not finished:
+        provider = model.name.partition("/")[0]
+        raise ProviderDownError(provider, f"{model.name} stopped before its answer was complete")
+
+
+async def _close(events: AsyncIterator[Event]) -> None:
+    """An iterator that is a generator, as most are, lets go of its connection now."""
+    if hasattr(events, "aclose"):
+        await cast("AsyncGenerator[Event]", events).aclose()
+
+
+def _wait(error: ModelError, tried: int) -> float | None:
+    """How long to wait before asking again; None if that would not help."""
+    from clawkit.assistant.models.failures import BusyError, WrongAddressError
+
+    if not isinstance(error, (RateLimitError, ModelTimeoutError, ProviderDownError)):
+        return None
+    if isinstance(error, WrongAddressError):
+        return None
+    if isinstance(error, ModelTimeoutError) and tried:
+        return None  # Each time costs the whole of the timeout.
+    if isinstance(error, (RateLimitError, BusyError)) and error.retry_after is not None:
+        asked = error.retry_after
+        return None if asked > LONGEST_ASKED else asked * random.uniform(1.0, 1.1)
+    # Many who were refused together must not come back together.
+    return min(LONGEST_WAIT, FIRST_WAIT * 2**tried * random.uniform(0.5, 1.5))
+
+
+def _after(model: Model, error: ModelError, left: list[Model]) -> list[Model]:
+    """The models that may still answer."""
+    if isinstance(error, ContextTooLongError):
+        # The embedded default would take it, and understand nothing of it.
+        return [m for m in left if m.context > model.context and m.name != "offline"]
+    return [] if error.final else left
+
+
+def _short(error: ModelError) -> str:
+    """The first sentence: what to do is for when nothing else helps."""
+    text = str(error)
+    quoted, end, _ = text.partition('"). ')
+    return f'{quoted}")' if end else text.partition(". ")[0].rstrip(".")

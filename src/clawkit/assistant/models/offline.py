@@ -1,0 +1,139 @@
+"""The embedded default: no key, no network, and no language model, which it says.
+
+It remembers what it is told in the session and answers from that. Nothing is kept between two
+prompts: everything it knows is in the messages, and in the lines that recall and compaction put
+into the system prompt.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import AsyncIterator, Iterator
+
+from clawkit.assistant import tokens
+from clawkit.assistant.models.offline_answers import Conversation, respond
+from clawkit.assistant.models.offline_attachments import Received, describe_image, receive
+from clawkit.assistant.models.offline_hearing import is_correction, take_in, tells
+from clawkit.assistant.models.offline_memory import Memory
+from clawkit.assistant.models.offline_sentences import read_sentence
+from clawkit.assistant.models.offline_words import content, hints, sentences
+from clawkit.assistant.models.protocol import Event, Finished, Prompt, TextDelta, Usage
+
+EARLIER = "Earlier in this conversation:"
+"""The line of the system prompt under which older words of the person stand, one message a line."""
+SUMMARY = "Summary of what was said before:"
+"""The same for a summary, in which the lines of the person say so."""
+
+_FEW_WORDS = re.compile(r"(?:\S+\s*){1,3}|\s+")
+_NOT_THE_PERSON = ("(you) ", "<attachment")
+
+# These may speak of something that they do not name.
+_REFERRING = ("it's", "it’s", "it is", "i meant", "i mean ", "make it", "make that")
+_FORGETTING = ("forget", "disregard", "vergiss", "oublie", "olvida")
+
+
+class Offline:
+    """Answers from what it was told, and only from that."""
+
+    @property
+    def name(self) -> str:
+        return "offline"
+
+    @property
+    def context(self) -> int:
+        return 1_000_000
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Event]:
+        answer = answer_to(prompt)
+        for piece in _FEW_WORDS.findall(answer):
+            yield TextDelta(piece)
+        usage = Usage(input=tokens.of_prompt(prompt), output=tokens.count(answer))
+        yield Finished("end", usage, self.name)
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def answer_to(prompt: Prompt) -> str:
+    """The answer to the last message of the person."""
+    said = [message for message in prompt.messages if message.role == "user"]
+    earlier = list(_earlier_lines(prompt.system))
+    last = receive(said.pop()) if said else Received("")
+    before = list(map(receive, said))
+    memory = Memory()
+    for words in _relevant([*earlier, *(message.text for message in before)], last.text):
+        take_in(memory, words)
+    spoke = SUMMARY in prompt.system or any(m.role == "assistant" for m in prompt.messages)
+    conversation = Conversation(
+        text=last.text,
+        images=tuple(map(describe_image, last.images)),
+        attached=last.files,
+        attached_before=tuple(file for message in before for file in message.files),
+        first=not spoke and not earlier,
+    )
+    return respond(conversation, memory)
+
+
+def _earlier_lines(system: str) -> Iterator[str]:
+    """What the person said before the messages. The summary comes last: it has the last word."""
+    for line in _section(system, EARLIER):
+        if not line.startswith(_NOT_THE_PERSON):
+            yield line
+    for line in _section(system, SUMMARY):
+        if line.startswith("User: "):
+            yield line.removeprefix("User: ")
+
+
+def _section(system: str, heading: str) -> Iterator[str]:
+    _, found, section = system.rpartition(f"{heading}\n")
+    lines = section.splitlines() if found else []
+    for line in itertools.takewhile(str.strip, lines):
+        if line.startswith("- "):
+            yield line.removeprefix("- ")
+
+
+def _relevant(texts: list[str], last: str) -> Iterator[str]:
+    """The texts that can matter to the last message, in their order.
+
+    Taking a text apart is dear, so most of a long conversation is passed over by a look for words.
+    """
+    words = _words_of(last)
+    if words is None:
+        yield from texts
+        return
+    pieces = (*hints(words), *_FORGETTING)
+    chosen: set[int] = set()
+    for at, text in enumerate([*texts, last]):
+        low = text.lower()
+        if any(piece in low for piece in _REFERRING) and is_correction(text):
+            chosen.update(_corrected_by(at, texts))
+        elif not text.isascii() or any(piece in low for piece in pieces):
+            chosen.add(at)
+    chosen.discard(len(texts))
+    for at in sorted(chosen):
+        yield texts[at]
+
+
+def _corrected_by(at: int, texts: list[str]) -> Iterator[int]:
+    """A correction, and everything back to the last text before it that told something."""
+    yield at
+    for before in range(at - 1, -1, -1):
+        yield before
+        if tells(texts[before]):
+            return
+
+
+def _words_of(text: str) -> frozenset[str] | None:
+    """The words a message is about; None when it asks for everything."""
+    found: set[str] = set()
+    for sentence in sentences(text):
+        read = read_sentence(sentence)
+        words = content(read.text)
+        if read.act in ("ask", "forget") and not words:
+            return None
+        found |= words
+    everything = re.search(
+        r"everything|know about me|remember about me|told you|tell you|say to you", text
+    )
+    return None if everything else frozenset(found)

@@ -1,0 +1,71 @@
+"""A conversation as every provider takes it: no empty turn, and an outcome for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from clawkit.assistant.models.protocol import (
+    Image,
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolOutcome,
+)
+
+_NOT_RUN = "This call was interrupted; whether it had any effect is not known."
+_BEGINNING = Message("user", (Text("(The beginning of the conversation is left out.)"),))
+_NOTHING = (Text("(An empty message.)"),)
+SEEN_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+def tidy(messages: Sequence[Message]) -> list[Message]:
+    """The messages without what makes providers refuse all of them.
+
+    A turn that was broken off may leave calls without outcomes, and a history that was cut may
+    begin with the assistant, or with outcomes of calls that are gone.
+    """
+    found: list[Message] = []
+    waiting: dict[str, None] = {}
+    for message in messages:
+        if message.role == "tool":
+            found.append(_answering(message, waiting))
+            continue
+        found += _interrupted(waiting)
+        waiting = {part.id: None for part in message.parts if isinstance(part, ToolCall)}
+        parts = tuple(part for part in message.parts if not _is_empty(part))
+        if parts or message.role == "user":
+            found.append(Message(message.role, parts or _NOTHING))
+    found += _interrupted(waiting)
+    return found if found and found[0].role == "user" else [_BEGINNING, *found]
+
+
+def describe(image: Image) -> str:
+    """What stands in for a picture that the model cannot see."""
+    return f"[picture {image.name} ({image.mime_type}), which this model cannot see]"
+
+
+def _answering(message: Message, waiting: dict[str, None]) -> Message:
+    """Outcomes of calls that wait for one; any other becomes words of the same turn."""
+    kept: list[Part] = []
+    loose: list[Part] = []
+    for part in message.parts:
+        if not isinstance(part, ToolOutcome):
+            loose += () if _is_empty(part) else (part,)
+        elif part.call_id in waiting:
+            del waiting[part.call_id]
+            kept.append(part)
+        else:
+            loose += [Text("Outcome of an earlier call:"), *part.parts]
+    return Message("tool" if kept else "user", (*kept, *loose) or _NOTHING)
+
+
+def _interrupted(waiting: dict[str, None]) -> Iterator[Message]:
+    if waiting:
+        outcomes = tuple(ToolOutcome(id, (Text(_NOT_RUN),), is_error=True) for id in waiting)
+        waiting.clear()
+        yield Message("tool", outcomes)
+
+
+def _is_empty(part: Part) -> bool:
+    return isinstance(part, Text) and not part.text.strip()

@@ -1,0 +1,194 @@
+"""What is said in one session: added, read back within a budget, found, left behind."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from clawkit.assistant.models.protocol import Image, Message, Text, Usage
+from clawkit.assistant.sessions import searching
+from clawkit.assistant.sessions.coding import Encoded, StoredImage, decode_parts, shown
+from clawkit.assistant.sessions.records import History, Saved
+from clawkit.assistant.sessions.tickets import Ticket
+
+MOST_IMAGE_BYTES = 20 << 20
+"""Pictures in one prompt; of older ones only the name is given."""
+
+COLUMNS = "id, turn, epoch, created, tokens, role, parts"
+Row = tuple[int, int, int, float, int, Any, bytes]
+
+
+def append(
+    connection: sqlite3.Connection,
+    ticket: Ticket,
+    messages: Sequence[Encoded],
+    *,
+    usage: Usage,
+    model: str,
+    reason: str,
+) -> None:
+    """Add what was said in a turn, and how it ended."""
+    now = time.time()
+    connection.execute(
+        "UPDATE turns SET reason = ?, model = ?, input = input + ?, output = output + ?,"
+        " cached = cached + ? WHERE id = ?",
+        (reason, model, usage.input, usage.output, usage.cached, ticket.id),
+    )
+    title = next((message.title for message in messages if message.title), "")
+    connection.execute(
+        "UPDATE sessions SET updated = ?, last_model = coalesce(nullif(?, ''), last_model),"
+        " title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ?",
+        (now, model, title, ticket.session),
+    )
+    epoch = _epoch(connection, ticket.session)
+    for message in messages:
+        _add(connection, ticket, epoch, now, message)
+
+
+def _add(
+    connection: sqlite3.Connection, ticket: Ticket, epoch: int, now: float, message: Encoded
+) -> None:
+    added = connection.execute(
+        "INSERT INTO messages (session, turn, epoch, created, tokens, role, parts)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (ticket.session, ticket.id, epoch, now, message.tokens, message.role, message.parts),
+    )
+    id_ = added.lastrowid or 0
+    for digest, data in message.images.items():
+        connection.execute(
+            "INSERT INTO images (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (digest, data),
+        )
+        connection.execute(
+            "INSERT INTO image_uses SELECT ?, id FROM images WHERE digest = ?", (id_, digest)
+        )
+    searching.add(connection, id_, searching.place(ticket.session, epoch), message.words)
+
+
+def history(connection: sqlite3.Connection, session: int, budget: int) -> History:
+    """The newest messages that fit, oldest first. Reads no more of the session than that."""
+    summary, floor = connection.execute(
+        "SELECT summary, floor FROM sessions WHERE id = ?", (session,)
+    ).fetchone() or ("", 0)
+    rows: list[Row] = []
+    cut = False
+    cursor = connection.execute(
+        f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id > ? ORDER BY id DESC",
+        (session, floor),
+    )
+    for row in cursor:
+        budget -= row[4]
+        cut = budget < 0
+        if cut:
+            break
+        rows.append(row)
+    cursor.close()
+    if cut:
+        _begin_well(rows)
+    pictures = _Pictures(connection)
+    messages = tuple(saved(row, pictures.show) for row in rows)[::-1]
+    first = not rows and not _anything(connection, session)
+    return History(summary, messages, first)
+
+
+def _begin_well(rows: list[Row]) -> None:
+    """Drop the oldest rows up to where somebody asks: no outcome may stand without its call."""
+    roles = [row[5] for row in rows]
+    starts = [at for at, role in enumerate(roles) if role == "user"] or [
+        at for at, role in enumerate(roles) if role != "tool"
+    ]
+    del rows[starts[-1] + 1 if starts else 0 :]
+
+
+class _Pictures:
+    """Gives pictures back, the newest first, until there are too many bytes for one prompt."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._left = MOST_IMAGE_BYTES
+
+    def show(self, image: StoredImage) -> Text | Image:
+        if image.size > self._left:
+            return named(image)
+        data = image_data(self._connection, image)
+        if data is None:
+            return named(image)
+        self._left -= image.size
+        return Image(data, image.mime_type, image.name)
+
+
+def named(image: StoredImage) -> Text:
+    return Text(f"[image {image.name}, shown earlier]")
+
+
+def image_data(connection: sqlite3.Connection, image: StoredImage) -> bytes | None:
+    row = connection.execute("SELECT data FROM images WHERE digest = ?", (image.digest,)).fetchone()
+    return None if row is None else row[0]
+
+
+def saved(row: Row, showing: Any) -> Saved:
+    id_, turn, epoch, created, tokens, role, parts = row
+    message = Message(role, shown(decode_parts(parts), showing))
+    return Saved(id_, message, created, tokens, turn, epoch)
+
+
+def search(
+    connection: sqlite3.Connection, session: int, text: str, limit: int, outside: int | None
+) -> tuple[Saved, ...]:
+    """The messages that have most to do with a text, the best first, pictures by name only."""
+    where = searching.place(session, _epoch(connection, session))
+    found: list[Saved] = []
+    for message in searching.best(connection, where, text, limit, outside):
+        row = connection.execute(
+            f"SELECT {COLUMNS} FROM messages WHERE id = ? AND session = ?", (message, session)
+        ).fetchone()
+        if row is not None:
+            found.append(saved(row, named))
+    return tuple(found)
+
+
+def compact(connection: sqlite3.Connection, session: int, summary: str, up_to: int) -> None:
+    """Let a summary stand for the messages up to one; those that are still to come stay."""
+    connection.execute(
+        "UPDATE sessions SET summary = ?, floor = max(floor,"
+        " min(?, coalesce((SELECT max(id) FROM messages WHERE session = ?), 0))) WHERE id = ?",
+        (summary, up_to, session, session),
+    )
+
+
+def reset(connection: sqlite3.Connection, session: int) -> int:
+    """Begin anew. Gives how many messages are left behind."""
+    left: int = connection.execute(
+        "SELECT count(*) FROM messages WHERE session = ? AND epoch = ?",
+        (session, _epoch(connection, session)),
+    ).fetchone()[0]
+    connection.execute(
+        "UPDATE sessions SET epoch = epoch + 1, summary = '', title = '',"
+        " floor = coalesce((SELECT max(id) FROM messages WHERE session = ?), 0) WHERE id = ?",
+        (session, session),
+    )
+    return left
+
+
+def choose_model(connection: sqlite3.Connection, session: int, model: str) -> None:
+    connection.execute("UPDATE sessions SET chosen_model = ? WHERE id = ?", (model, session))
+
+
+def forget(connection: sqlite3.Connection, session: int) -> None:
+    """Delete a session with everything in it."""
+    connection.execute(
+        "DELETE FROM said WHERE rowid IN (SELECT id FROM messages WHERE session = ?)", (session,)
+    )
+    connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+
+
+def _epoch(connection: sqlite3.Connection, session: int) -> int:
+    row = connection.execute("SELECT epoch FROM sessions WHERE id = ?", (session,)).fetchone()
+    return 0 if row is None else row[0]
+
+
+def _anything(connection: sqlite3.Connection, session: int) -> bool:
+    row = connection.execute("SELECT 1 FROM messages WHERE session = ? LIMIT 1", (session,))
+    return row.fetchone() is not None

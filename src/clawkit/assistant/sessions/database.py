@@ -1,0 +1,174 @@
+"""One connection to the store: opened when first needed, opened anew when anything went wrong.
+
+`synchronous` is NORMAL: a killed process loses nothing that it had committed, and the order of
+turns is worthless after a power cut. What was said is written with FULL, so that an answer which
+somebody has read is there after a power cut, too; that is one wait for the disk a turn.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from clawkit.assistant.sessions import schema
+from clawkit.assistant.sessions.failures import explained, explained_os, is_busy
+from clawkit.assistant.sessions.folders import keep_private, make_private
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+PATIENCE = 10.0
+"""For how many seconds another process may hold the store before that is an error."""
+
+_AGAIN = 0.01
+_LARGEST_JOURNAL = 16 << 20
+_SMALLEST = 512
+
+# SQLite's locks belong to the process, and closing any descriptor of a file gives up all of them:
+# the one that makes the file is closed before anyone here can have opened it as a database.
+_making = threading.Lock()
+
+
+class Database:
+    """The store in one file. Used by one thread at a time."""
+
+    def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
+        self.file = file
+        self._patience = patience
+        self._connection: sqlite3.Connection | None = None
+        self._identity = (0, 0)
+
+    def read(self, work: Work[T]) -> T:
+        """What `work` finds, all of it at the same moment."""
+        return self._run("BEGIN", work)
+
+    def write(self, work: Work[T], *, lasting: bool = False) -> T:
+        """What `work` does, all of it or nothing; if `lasting`, not even a power cut undoes it."""
+        if not lasting:
+            return self._run("BEGIN IMMEDIATE", work)
+        try:
+            return self._run("BEGIN IMMEDIATE", work, "FULL")
+        finally:
+            if self._connection is not None:
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+
+    def plainly(self, work: Work[T]) -> T:
+        """What `work` does outside of a transaction."""
+        return self._run("", work)
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _run(self, begin: str, work: Work[T], synchronous: str = "") -> T:
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                connection = self._opened()
+                if synchronous:
+                    connection.execute(f"PRAGMA synchronous = {synchronous}")
+                with _transaction(connection, begin):
+                    return work(connection)
+            except sqlite3.Error as error:
+                if not is_busy(error) or time.monotonic() >= until:
+                    self.close()
+                    raise explained(self.file, error, self._patience) from error
+                time.sleep(_AGAIN)
+            except OSError as error:
+                self.close()
+                raise explained_os(self.file, error) from error
+
+    def _opened(self) -> sqlite3.Connection:
+        """The connection, if the file is still the one in its place."""
+        if self._connection is not None:
+            if _identity(self.file) == self._identity:
+                return self._connection
+            self._abandon(self._connection)
+        self._connection = self._open()
+        self._identity = _identity(self.file)
+        return self._connection
+
+    def _abandon(self, connection: sqlite3.Connection) -> None:
+        """Close a file that was moved or deleted. Its journal's name may be another's by now."""
+        if sys.version_info >= (3, 12):
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
+        self.close()
+
+    def _open(self) -> sqlite3.Connection:
+        with _making:
+            _make(self.file)
+        connection = sqlite3.connect(
+            self.file, timeout=self._patience, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _set_up(connection, self.file)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
+    if not begin:
+        yield
+        return
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            with suppress(sqlite3.Error):  # what went wrong first is what is told
+                connection.execute("ROLLBACK")
+
+
+def _set_up(connection: sqlite3.Connection, file: Path) -> None:
+    version = schema.look(connection, file)
+    if version == 0:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_JOURNAL}")
+    if version < schema.VERSION:
+        schema.climb(connection, file)
+
+
+def _make(file: Path) -> None:
+    """See that the file is there and only for its owner; SQLite gives its other files the same."""
+    make_private(file.parent)
+    try:
+        size = file.stat().st_size
+    except FileNotFoundError:
+        with suppress(FileExistsError):  # another process was quicker
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        return
+    keep_private(file, *companions(file))
+    if 0 < size < _SMALLEST and not file.with_name(f"{file.name}-journal").exists():
+        # SQLite takes so little for nothing, and would write over it.
+        error = sqlite3.DatabaseError("file is not a database")
+        error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+        raise error
+
+
+def companions(file: Path) -> tuple[Path, Path]:
+    """The files that SQLite keeps beside a database."""
+    return file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_dev, found.st_ino

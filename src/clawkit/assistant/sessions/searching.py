@@ -1,0 +1,91 @@
+"""Finds what was said in one conversation; costs the same in a long one and beside loud ones.
+
+Every word in the index begins with the conversation it was said in, so no other is ever looked at,
+slows the search down, or crowds anything out. For each word no more than a few hundred messages
+are considered, the newest: a word that is in more of them says little about any. Whatever holds a
+rare word is found however long ago it was said.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections import Counter
+
+from clawkit.assistant.sessions.words import asked
+
+_CONSIDERED = 200
+_WEIGHED = 40
+_READ = 20_000
+_LAST = 1 << 62
+_SATURATION = 1.2
+_LENGTH = 0.5
+
+Matches = dict[str, set[int]]
+
+
+def place(session: int, epoch: int) -> str:
+    """How the words of this conversation begin, and those of no other.
+
+    No vowel, because the index cuts off English endings and counts syllables for that.
+    """
+    return f"{session}z{epoch}z"
+
+
+def add(connection: sqlite3.Connection, message: int, where: str, words: str) -> None:
+    """Let a message be found by its words."""
+    if words:
+        placed = where + words.replace(" ", f" {where}")
+        connection.execute("INSERT INTO said (rowid, words) VALUES (?, ?)", (message, placed))
+
+
+def best(
+    connection: sqlite3.Connection, where: str, text: str, limit: int, outside: int | None
+) -> list[int]:
+    """The messages that have most to do with a text, the best first."""
+    if limit < 1:
+        return []
+    words = [where + word for word in asked(text)]
+    matches = {word: _having(connection, word, outside) for word in words}
+    rough: dict[int, float] = {}
+    for found in matches.values():
+        for message in found:
+            rough[message] = rough.get(message, 0) + _weight(found)
+    first = sorted(rough, key=lambda message: (rough[message], message), reverse=True)
+    return _weighed(connection, matches, first[: max(limit, _WEIGHED)])[:limit]
+
+
+def _having(connection: sqlite3.Connection, word: str, outside: int | None) -> set[int]:
+    rows = connection.execute(
+        "SELECT rowid FROM said WHERE said MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
+        (f'"{word}"', _LAST if outside is None else outside, _CONSIDERED),
+    )
+    return {message for (message,) in rows}
+
+
+def _weight(found: set[int]) -> float:
+    """What a word says: the rarer, the more."""
+    return math.log(1 + _CONSIDERED / len(found))
+
+
+def _weighed(connection: sqlite3.Connection, matches: Matches, messages: list[int]) -> list[int]:
+    """The messages in order of how often and among how many others they have the words (BM25)."""
+    marks = ", ".join("?" * len(messages))
+    rows: list[tuple[int, str]] = connection.execute(
+        f"SELECT rowid, substr(words, 1, {_READ}) FROM said WHERE rowid IN ({marks})", messages
+    ).fetchall()
+    counts = {message: Counter(words.split(" ")) for message, words in rows}
+    usual = sum(count.total() for count in counts.values()) / max(1, len(counts))
+
+    def score(message: int) -> float:
+        count = counts[message]
+        damping = _SATURATION * (1 - _LENGTH + _LENGTH * count.total() / usual)
+        total = 0.0
+        for word, found in matches.items():
+            # Another form of the word counts once.
+            times = count[word] or (message in found)
+            if times:
+                total += _weight(found) * times / (times + damping)
+        return total
+
+    return sorted(counts, key=lambda message: (score(message), message), reverse=True)

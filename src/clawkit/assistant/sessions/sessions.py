@@ -1,0 +1,195 @@
+"""Sessions for the event loop: turns, one after the other, and what is said in them."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from clawkit.assistant.models.protocol import Message, Usage
+from clawkit.assistant.sessions import conversation, overview, owners, tickets
+from clawkit.assistant.sessions.coding import encode
+from clawkit.assistant.sessions.database import PATIENCE, Database
+from clawkit.assistant.sessions.pruning import prune_if_due
+from clawkit.assistant.sessions.queueing import OnWait, Queueing
+from clawkit.assistant.sessions.records import History, Saved, SessionInfo, check_key
+from clawkit.assistant.sessions.tickets import Ticket
+from clawkit.assistant.sessions.worker import Worker
+
+T = TypeVar("T")
+_PRUNE_EVERY = 3600.0
+
+
+class Sessions:
+    """The store in one file. Opened when first used; its work is done in a thread of its own."""
+
+    def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
+        self.file = file
+        self._worker = Worker(Database(file, patience=patience))
+        self._queueing = Queueing(file, self._worker)
+        self._pruned = -_PRUNE_EVERY
+
+    def turn(
+        self, key: str, *, origin: str, named: bool, on_wait: OnWait | None = None
+    ) -> AbstractAsyncContextManager[Turn]:
+        """A turn in a session, once all that came before it are over, in whichever process.
+
+        `on_wait` hears how many are ahead. Left without a save, the turn is recorded as failed or
+        cancelled if an error ended it, and not at all if none did.
+        """
+        check_key(key)
+        return _Entrance(self, self._queueing, self._worker, Ticket(key, origin, named), on_wait)
+
+    async def close(self) -> None:
+        """Give up what still waits or runs, and let go of the file."""
+        self._queueing.give_up_all("cancelled")
+        await self._worker.close()
+
+    def prune_some_time(self) -> None:
+        """See, in the background and not too often, whether something can go."""
+        now = time.monotonic()
+        if now - self._pruned >= _PRUNE_EVERY:
+            self._pruned = now
+            self._worker.post(prune_if_due)
+
+
+class Turn:
+    """One message and its answer: what was said before it, and what will have been said in it."""
+
+    def __init__(self, sessions: Sessions, worker: Worker, ticket: Ticket) -> None:
+        self._sessions = sessions
+        self._worker = worker
+        self._ticket = ticket
+
+    @property
+    def key(self) -> str:
+        return self._ticket.key
+
+    @property
+    def id(self) -> int:
+        return self._ticket.id
+
+    @property
+    def model(self) -> str:
+        """The model that was chosen for this session, or nothing."""
+        return self._ticket.model
+
+    async def history(self, tokens: int) -> History:
+        """The newest messages that fit into so many tokens, oldest first."""
+        return await self._read(conversation.history, tokens)
+
+    async def search(
+        self, text: str, limit: int = 5, *, outside: int | None = None
+    ) -> tuple[Saved, ...]:
+        """The messages of this session that match best; `outside`: only those before this one."""
+        return await self._read(conversation.search, text, limit, outside)
+
+    async def info(self) -> SessionInfo:
+        """What is known of the session, counted since it last began anew."""
+        is_alive = partial(owners.is_alive, owners.directory_for(self._sessions.file))
+        found = await self._read(overview.describe, is_alive)
+        if found is not None:
+            return found
+        now = time.time()
+        ticket = self._ticket
+        return SessionInfo(
+            ticket.key, ticket.origin, ticket.named, now, now, 0, 0, ticket.model, True, ""
+        )
+
+    async def save(
+        self, messages: Sequence[Message], *, usage: Usage, model: str, reason: str
+    ) -> None:
+        """Keep what was said, all of it or nothing."""
+        ticket = self._ticket
+
+        def job(database: Database) -> None:
+            encoded = [encode(message) for message in messages]
+
+            def work(connection: sqlite3.Connection) -> None:
+                tickets.renew(database, connection, ticket)
+                conversation.append(
+                    connection, ticket, encoded, usage=usage, model=model, reason=reason
+                )
+
+            database.write(work, lasting=True)
+            ticket.saved = True
+
+        await self._worker.do(job)
+        self._sessions.prune_some_time()
+
+    async def compact(self, summary: str, up_to: int) -> None:
+        """Let a summary stand in history for the messages up to and with `up_to`."""
+        await self._write(conversation.compact, summary, up_to)
+
+    async def reset(self) -> int:
+        """Leave everything behind that was said; gives how many messages that is."""
+        return await self._write(conversation.reset)
+
+    async def choose_model(self, model: str) -> None:
+        """Let another model answer in this session from now on; `""` for the usual one."""
+        await self._write(conversation.choose_model, model)
+        self._ticket.model = model
+
+    async def _read(self, work: Callable[..., T], *values: object) -> T:
+        def job(database: Database) -> T:
+            return database.read(lambda connection: work(connection, self._ticket.session, *values))
+
+        return await self._worker.do(job)
+
+    async def _write(self, work: Callable[..., T], *values: object) -> T:
+        def job(database: Database) -> T:
+            def all_of_it(connection: sqlite3.Connection) -> T:
+                tickets.renew(database, connection, self._ticket)
+                return work(connection, self._ticket.session, *values)
+
+            return database.write(all_of_it)
+
+        return await self._worker.do(job)
+
+
+class _Entrance(AbstractAsyncContextManager[Turn]):
+    """Waits on the way in, and lets the next one in on the way out, whatever happens between."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        queueing: Queueing,
+        worker: Worker,
+        ticket: Ticket,
+        on_wait: OnWait | None,
+    ) -> None:
+        self._sessions = sessions
+        self._queueing = queueing
+        self._worker = worker
+        self._ticket = ticket
+        self._on_wait = on_wait
+
+    async def __aenter__(self) -> Turn:
+        try:
+            await self._queueing.wait(self._ticket, self._on_wait)
+        except BaseException:
+            self._queueing.give_up(self._ticket, "")
+            raise
+        return Turn(self._sessions, self._worker, self._ticket)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._queueing.leave(self._ticket, _reason(error))
+
+
+def _reason(error: BaseException | None) -> str:
+    if error is None:
+        return ""
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    return f"failed: {type(error).__name__}"

@@ -1,0 +1,250 @@
+"""The store for commands: sessions listed, shown, exported, deleted; the file checked, set aside.
+
+Every method opens the file and closes it again. Where there is no file there are no sessions, and
+none is made.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from clawkit.assistant.models.protocol import Image, Text
+from clawkit.assistant.sessions import overview, owners
+from clawkit.assistant.sessions.coding import StoredImage
+from clawkit.assistant.sessions.conversation import COLUMNS, Row, forget, image_data, saved
+from clawkit.assistant.sessions.database import PATIENCE, Database
+from clawkit.assistant.sessions.failures import explained_os, is_damage
+from clawkit.assistant.sessions.pruning import DAYS, give_back_space, prune
+from clawkit.assistant.sessions.records import Saved, SessionInfo, Transcript
+from clawkit.assistant.sessions.setting_aside import set_aside
+from clawkit.errors import SessionError, StoreError
+
+__all__ = ["Store", "set_aside"]
+
+T = TypeVar("T")
+_AT_ONCE = 10  # each may have pictures
+_TURN = "id, began, ended, reason, model, input, output, cached"
+
+
+class Store:
+    """The store in one file, for one command at a time."""
+
+    def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
+        self.file = file
+        self._patience = patience
+        self._is_alive = partial(owners.is_alive, owners.directory_for(file))
+
+    def list_sessions(self, active_minutes: float | None = None) -> tuple[SessionInfo, ...]:
+        """All sessions, the last used first; with a number, those used within so many minutes."""
+        since = 0 if active_minutes is None else time.time() - 60 * active_minutes
+        return self._read(lambda found: overview.every(found, self._is_alive, since), ())
+
+    def show(self, key: str) -> Transcript:
+        """One session with all that was said in it; raises SessionError if there is none."""
+
+        def work(connection: sqlite3.Connection) -> Transcript | None:
+            info = overview.find(connection, key, self._is_alive)
+            if info is None:
+                return None
+            id_, summary = connection.execute(
+                "SELECT id, summary FROM sessions WHERE key = ?", (key,)
+            ).fetchone()
+            rows = connection.execute(
+                f"SELECT {COLUMNS} FROM messages WHERE session = ? ORDER BY id", (id_,)
+            )
+            return Transcript(info, summary, tuple(saved(row, _named) for row in rows))
+
+        found = self._read(work, None)
+        if found is None:
+            raise _no_such_session()
+        return found
+
+    def export(self, keys: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Everything about some sessions, or about all: a record for each session, each of its
+        turns and each of its messages, in this order and always the same.
+
+        Raises SessionError, before anything else, if there is no session of one of the keys.
+        """
+        keys = None if keys is None else tuple(keys)
+        if not self.file.exists():
+            if keys:
+                raise _no_such_session()
+            return
+        database = Database(self.file, patience=self._patience)
+        try:
+            for id_ in database.read(lambda connection: _chosen(connection, keys)):
+                yield from _exported(database, id_)
+        finally:
+            database.close()
+
+    def delete(self, key: str) -> bool:
+        """Delete a session and everything in it; whether there was one."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            row = connection.execute("SELECT id FROM sessions WHERE key = ?", (key,)).fetchone()
+            if row is not None:
+                forget(connection, row[0])
+            return row is not None
+
+        def job(database: Database) -> bool:
+            gone = database.write(work)
+            if gone:
+                _erase(database)
+            return gone
+
+        return self._with(job, False)
+
+    def prune(self, days: float = DAYS, now: float | None = None) -> int:
+        """Delete the sessions that nobody named and nobody used for so many days."""
+        return self._with(lambda database: prune(database, days, now), 0)
+
+    def check(self) -> list[str]:
+        """What is damaged in the file, in words; nothing if it is sound or not there.
+
+        Raises StoreError if that cannot be found out: the rights, a newer version, a full disk.
+        Setting the file aside would not help then.
+        """
+        try:
+            return self._with(_problems, [])
+        except StoreError as error:
+            if not is_damage(error):
+                raise
+            return [str(error)]
+
+    def _read(self, work: Callable[[sqlite3.Connection], T], missing: T) -> T:
+        return self._with(lambda database: database.read(work), missing)
+
+    def _with(self, job: Callable[[Database], T], missing: T) -> T:
+        try:
+            if not self.file.exists():
+                return missing
+        except OSError as error:
+            raise explained_os(self.file, error) from error
+        database = Database(self.file, patience=self._patience)
+        try:
+            return job(database)
+        finally:
+            database.close()
+
+
+def _erase(database: Database) -> None:
+    """Let nothing of what was deleted stay in the index, in free pages, or in the journal."""
+    database.write(lambda found: found.execute("INSERT INTO said (said) VALUES ('optimize')"))
+    give_back_space(database)
+    database.plainly(lambda found: found.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+
+
+def _problems(database: Database) -> list[str]:
+    def look(connection: sqlite3.Connection) -> list[str]:
+        found = [text for (text,) in connection.execute("PRAGMA quick_check") if text != "ok"]
+        for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+            found.append(f"{table}: row {row} belongs to a row of {parent} that is missing")
+        return found
+
+    def look_at_index(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO said (said, rank) VALUES ('integrity-check', 0)")
+
+    problems = database.read(look)
+    if not problems:
+        database.write(look_at_index)
+    return [f"{database.file}: {problem}" for problem in problems]
+
+
+def _chosen(connection: sqlite3.Connection, keys: Iterable[str] | None) -> list[int]:
+    if keys is None:
+        return [id_ for (id_,) in connection.execute("SELECT id FROM sessions ORDER BY id")]
+    chosen: dict[int, None] = {}
+    for key in keys:
+        row = connection.execute("SELECT id FROM sessions WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            raise _no_such_session()
+        chosen[row[0]] = None
+    return list(chosen)
+
+
+def _exported(database: Database, session: int) -> Iterator[dict[str, Any]]:
+    """A few messages at a time: whoever takes them slowly must not hold the store."""
+    key, about, turns = database.read(lambda connection: _head(connection, session))
+    if about is None:
+        return  # deleted since
+    yield about
+    yield from turns
+    last = 0
+    while rows := database.read(partial(_page, session=session, after=last)):
+        for one in rows:
+            yield _message(key, one)
+        last = rows[-1].id
+
+
+def _head(
+    connection: sqlite3.Connection, session: int
+) -> tuple[str, dict[str, Any] | None, list[dict[str, Any]]]:
+    row = connection.execute(
+        "SELECT key, origin, named, created, updated, chosen_model, epoch, floor, summary"
+        " FROM sessions WHERE id = ?",
+        (session,),
+    ).fetchone()
+    if row is None:
+        return "", None, []
+    key, origin, named, created, updated, model, epoch, floor, summary = row
+    about = {
+        "type": "session",
+        "key": key,
+        "origin": origin,
+        "named": bool(named),
+        "created": created,
+        "updated": updated,
+        "chosen_model": model,
+        "epoch": epoch,
+        "summary": summary,
+        "summary_up_to": floor,
+    }
+    names = _TURN.split(", ")
+    turns = connection.execute(
+        f"SELECT {_TURN} FROM turns WHERE session = ? AND ended IS NOT NULL ORDER BY id",
+        (session,),
+    )
+    head = {"type": "turn", "session": key}
+    return key, about, [{**head, **dict(zip(names, turn, strict=True))} for turn in turns]
+
+
+def _page(connection: sqlite3.Connection, session: int, after: int) -> list[Saved]:
+    rows: list[Row] = connection.execute(
+        f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id > ? ORDER BY id LIMIT ?",
+        (session, after, _AT_ONCE),
+    ).fetchall()
+
+    def whole(image: StoredImage) -> Text | Image:
+        data = image_data(connection, image)
+        return _named(image) if data is None else Image(data, image.mime_type, image.name)
+
+    return [saved(row, whole) for row in rows]
+
+
+def _message(key: str, one: Saved) -> dict[str, Any]:
+    return {
+        "type": "message",
+        "session": key,
+        "id": one.id,
+        "turn": one.turn,
+        "epoch": one.epoch,
+        "created": one.created,
+        "tokens": one.tokens,
+        "role": one.message.role,
+        "parts": list(msgspec.to_builtins(one.message.parts)),
+    }
+
+
+def _named(image: StoredImage) -> Text:
+    return Text(f"[image {image.name}, {image.mime_type}, {image.size} bytes]")
+
+
+def _no_such_session() -> SessionError:
+    return SessionError("there is no session of this key: `claw sessions` lists those there are")

@@ -1,0 +1,175 @@
+"""Whose turn it is: a row for each turn, numbered as they came, from all processes.
+
+A turn runs when no earlier one of its session is open. Those of dead processes are not: whoever
+meets one clears it away. No number is given twice, so nobody can slip in before a turn that runs.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawkit.assistant.sessions.database import Database
+from clawkit.assistant.sessions.failures import explained_os
+from clawkit.assistant.sessions.owners import directory_for, is_alive, this_process
+
+LOST = "lost"
+
+
+class Ticket(Struct, eq=False):
+    """A place in the queue of one session. `id` is 0 while there is none."""
+
+    key: str
+    origin: str
+    named: bool
+    id: int = 0
+    session: int = 0
+    model: str = ""
+    running: bool = False
+    saved: bool = False
+
+    def __repr__(self) -> str:
+        return f"Ticket({self.id})"  # keys are secrets, and this may be in a traceback
+
+
+class Standing(Struct, frozen=True):
+    """How many are before a ticket, and whether other processes hold any of them."""
+
+    ahead: int
+    others: bool
+    missing: bool = False
+
+
+def take(database: Database, ticket: Ticket) -> Standing:
+    """Get in line; the session is made if there is none."""
+    owner = _owner(database.file)
+
+    def work(connection: sqlite3.Connection) -> Standing:
+        enter(connection, ticket, owner)
+        return _standing(connection, ticket, owner)
+
+    return database.write(work)
+
+
+def look(database: Database, ticket: Ticket) -> Standing:
+    """Where a ticket stands now that those of dead processes are cleared away."""
+    owner = _owner(database.file)
+    directory = directory_for(database.file)
+
+    def owners_ahead(connection: sqlite3.Connection) -> set[str]:
+        return {name for _, name in _open_until(connection, ticket)}
+
+    names = database.read(owners_ahead)
+    dead = [name for name in names if name != owner and not is_alive(directory, name)]
+    if dead:
+        database.write(lambda connection: clear(connection, dead))
+    return database.read(lambda connection: _standing(connection, ticket, owner))
+
+
+def enter(connection: sqlite3.Connection, ticket: Ticket, owner: str) -> None:
+    now = time.time()
+    connection.execute(
+        "INSERT INTO sessions (key, origin, named, created, updated) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET"
+        " named = named OR excluded.named, updated = excluded.updated",
+        (ticket.key, ticket.origin, ticket.named, now, now),
+    )
+    ticket.session, ticket.model = connection.execute(
+        "SELECT id, chosen_model FROM sessions WHERE key = ?", (ticket.key,)
+    ).fetchone()
+    added = connection.execute(
+        "INSERT INTO turns (session, owner, began) VALUES (?, ?, ?)", (ticket.session, owner, now)
+    )
+    ticket.id = added.lastrowid or 0
+
+
+def renew(database: Database, connection: sqlite3.Connection, ticket: Ticket) -> None:
+    """Get the ticket back if the session was deleted in the middle of its turn."""
+    found = connection.execute("SELECT 1 FROM turns WHERE id = ?", (ticket.id,)).fetchone()
+    if found is None:
+        enter(connection, ticket, _owner(database.file))
+
+
+def end(database: Database, ticket: Ticket, reason: str) -> None:
+    """Let the next one begin. The reason counts unless the turn was saved with one.
+
+    A turn that never ran, or had no outcome of any kind, leaves no trace.
+    """
+    if ticket.id and not ticket.saved and not (ticket.running and reason):
+        database.write(
+            lambda connection: connection.execute("DELETE FROM turns WHERE id = ?", (ticket.id,))
+        )
+    elif ticket.id:
+        _close(database, ticket, reason)
+
+
+def _close(database: Database, ticket: Ticket, reason: str) -> None:
+    now = time.time()
+
+    def work(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "UPDATE turns SET owner = NULL, ended = ?,"
+            " reason = CASE WHEN ? THEN reason ELSE ? END WHERE id = ?",
+            (now, ticket.saved, reason, ticket.id),
+        )
+
+    database.write(work)
+
+
+def clear(connection: sqlite3.Connection, dead: Iterable[str]) -> None:
+    """Take away the tickets of dead processes; those which ran leave word that they are lost."""
+    for owner in dead:
+        mine = connection.execute(
+            "SELECT id, reason, NOT EXISTS (SELECT 1 FROM turns AS earlier WHERE"
+            "  earlier.session = turns.session AND earlier.owner IS NOT NULL"
+            "  AND earlier.id < turns.id)"
+            " FROM turns WHERE owner = ?",
+            (owner,),
+        ).fetchall()
+        for id_, reason, ran in mine:
+            if ran or reason:
+                connection.execute(
+                    "UPDATE turns SET owner = NULL, ended = ?, reason = ? WHERE id = ?",
+                    (time.time(), reason or LOST, id_),
+                )
+            else:
+                connection.execute("DELETE FROM turns WHERE id = ?", (id_,))
+
+
+def clear_all_dead(database: Database) -> None:
+    """The same for every session."""
+    directory = directory_for(database.file)
+
+    def owners(connection: sqlite3.Connection) -> list[str]:
+        rows = connection.execute("SELECT DISTINCT owner FROM turns WHERE owner IS NOT NULL")
+        return [owner for (owner,) in rows]
+
+    dead = [owner for owner in database.read(owners) if not is_alive(directory, owner)]
+    if dead:
+        database.write(lambda connection: clear(connection, dead))
+
+
+def _open_until(connection: sqlite3.Connection, ticket: Ticket) -> list[tuple[int, str]]:
+    return connection.execute(
+        "SELECT id, owner FROM turns WHERE session = ? AND owner IS NOT NULL AND id <= ?"
+        " ORDER BY id",
+        (ticket.session, ticket.id),
+    ).fetchall()
+
+
+def _standing(connection: sqlite3.Connection, ticket: Ticket, owner: str) -> Standing:
+    rows = _open_until(connection, ticket)
+    if not rows or rows[-1][0] != ticket.id:
+        return Standing(0, others=False, missing=True)
+    return Standing(len(rows) - 1, any(name != owner for _, name in rows[:-1]))
+
+
+def _owner(file: Path) -> str:
+    try:
+        return this_process(directory_for(file))
+    except OSError as error:
+        raise explained_os(file, error) from error

@@ -1,0 +1,34 @@
+"""Where tools come from, as the toolbox sees it: what is offered, and a way to call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+Tell = Callable[[str], None]
+"""Hears how far a call is, in words."""
+
+
+class Offer(Struct, frozen=True):
+    """A tool under the name that its own server gives it."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+class Source(Protocol):
+    """A server, in this process or not."""
+
+    async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> dict[str, Any]:
+        """The result as `tools/call` has it; a call that has none raises ToolExecutionError."""
+        ...
+
+
+def in_words(progress: float, total: float | None, message: str | None) -> str:
+    """A progress notification as a person reads it."""
+    if message:
+        return message
+    return f"{progress:g} of {total:g}" if total is not None else f"{progress:g}"

@@ -1,0 +1,197 @@
+"""The tools of the assistant's model: gathered from files and servers, named, and called."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from clawkit.assistant.models.protocol import Text, ToolCall, ToolOutcome, ToolSpec
+from clawkit.assistant.toolbox.names import assign_names, near_names
+from clawkit.assistant.toolbox.source import Offer, Source, Tell
+from clawkit.errors import ClawError, ToolExecutionError
+
+if TYPE_CHECKING:
+    from clawkit.assistant.config import Config
+    from clawkit.assistant.media.outbound import Outgoing
+    from clawkit.assistant.secrets import Keys
+    from clawkit.assistant.toolbox.results import Sorted
+    from clawkit.tools.tool import SdkMcpTool
+
+log = logging.getLogger("clawkit.assistant.toolbox")
+
+_LISTED = 20
+
+
+class CallResult(Struct, frozen=True):
+    """What came of a call: the outcome for the model, its words, and media to send along."""
+
+    outcome: ToolOutcome
+    text: str
+    media: tuple[Outgoing, ...]
+    seconds: float
+
+
+class _Entry(Struct, frozen=True):
+    """A tool that the model can call: whose it is, and under which name."""
+
+    source: Source
+    tool: str
+    spec: ToolSpec
+
+
+class Toolbox:
+    """Tools from Python files and other MCP servers. Nothing is loaded or started before `specs`.
+
+    What fails is a line of `problems`; everything else works.
+    """
+
+    def __init__(self, config: Config, keys: Keys, built_in: Sequence[SdkMcpTool] = ()) -> None:
+        from clawkit.assistant.toolbox.files import ToolFiles
+        from clawkit.assistant.toolbox.servers import ExternalServer
+
+        self._keys = keys
+        self._built_in = _server_of(built_in)
+        self._files = ToolFiles(config.tools_directory)
+        self._servers = [
+            ExternalServer(name, server, keys)
+            for name, server in config.mcp.servers.items()
+            if server.enabled
+        ]
+        self._entries: dict[str, _Entry] | None = None
+        self._is_closed = False
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be loaded or started, as of the last `specs`."""
+        servers = (server.problem for server in self._servers if server.problem)
+        return (*self._files.problems(), *servers)
+
+    async def specs(self) -> tuple[ToolSpec, ...]:
+        """Every tool there is now, always in the same order; servers are started if need be."""
+        entries = await self._gather()
+        return tuple(entry.spec for entry in entries.values())
+
+    async def call(
+        self, call: ToolCall, *, progress: Callable[[str], None] | None = None
+    ) -> CallResult:
+        """Run one call. A tool that fails has an outcome too; only cancellation passes through."""
+        from clawkit.assistant.toolbox.results import sort_result
+
+        started = time.monotonic()
+        try:
+            result = await self._run(call, _careful(progress))
+            found = sort_result(result, call.name.rpartition("__")[2])
+        except ToolExecutionError as error:
+            found = _failure(str(error))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            found = _failure(f"{call.name} was cancelled")
+        except Exception as error:  # no tool may break the reply
+            if not isinstance(error, ClawError):
+                log.debug("%s failed", call.name, exc_info=True)
+            found = _failure(self._redacted(f"{type(error).__name__}: {error}"))
+        outcome = ToolOutcome(call.id, found.parts, found.is_error)
+        return CallResult(outcome, found.text, found.media, time.monotonic() - started)
+
+    async def close(self) -> None:
+        """Stop every server. The toolbox is of no use afterwards."""
+        from clawkit.assistant.toolbox.servers import stop_all
+
+        self._is_closed = True
+        await stop_all(self._servers)
+
+    async def _run(self, call: ToolCall, tell: Tell) -> dict[str, Any]:
+        if self._is_closed:
+            raise ToolExecutionError("the toolbox is closed")
+        entries = self._entries if self._entries is not None else await self._gather()
+        entry = entries.get(call.name)
+        if entry is None:
+            raise ToolExecutionError(_unknown(call.name, list(entries)))
+        arguments: Any = call.arguments
+        if not isinstance(arguments, dict):
+            kind = type(arguments).__name__
+            raise ToolExecutionError(
+                f"the arguments of {call.name} must be a JSON object, not a {kind}: "
+                "write them by name, as in its schema"
+            )
+        return await entry.source.call(entry.tool, call.arguments, tell)
+
+    async def _gather(self) -> dict[str, _Entry]:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._files.refresh())
+            listing = [(server, group.create_task(server.offers())) for server in self._servers]
+        found: list[tuple[str, Source, Offer]] = []
+        if self._built_in is not None:
+            found += [("", self._built_in, offer) for offer in self._built_in.offers()]
+        for name, source in self._files.sources():
+            found += [(name, source, offer) for offer in source.offers()]
+        for server, offered in listing:
+            found += [(server.name, server, offer) for offer in offered.result()]
+        names = assign_names([(server, offer.name) for server, _, offer in found])
+        self._entries = {
+            name: _Entry(source, offer.name, _spec(name, offer))
+            for name, (_, source, offer) in zip(names, found, strict=True)
+        }
+        return self._entries
+
+    def _redacted(self, text: str) -> str:
+        from clawkit.assistant.redaction import redact
+
+        return redact(text, self._keys)
+
+
+def _server_of(tools: Sequence[SdkMcpTool]) -> Any:
+    """The built-in tools behind the same door as all others."""
+    if not tools:
+        return None
+    from clawkit.assistant.toolbox.in_process import InProcess
+    from clawkit.tools.server import SdkMcpServerImpl
+
+    server = SdkMcpServerImpl("assistant", "1")
+    for tool in tools:
+        server.register_tool(tool)
+    return InProcess(server)
+
+
+def _spec(name: str, offer: Offer) -> ToolSpec:
+    """Providers want an object with properties, which some servers leave out."""
+    schema: dict[str, Any] = {"type": "object", "properties": {}, **offer.input_schema}
+    return ToolSpec(name, offer.description or f"Tool: {offer.name}", schema)
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = near_names(name, known)
+    if near:
+        return f"There is no tool called {name!r}. Did you mean {' or '.join(near)}?"
+    if not known:
+        return f"There is no tool called {name!r}; there are no tools at all"
+    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return f"There is no tool called {name!r}. There are {', '.join(known[:_LISTED])}{more}"
+
+
+def _failure(text: str) -> Sorted:
+    from clawkit.assistant.toolbox.results import Sorted, shorten
+
+    text = shorten(text)
+    return Sorted((Text(text),), text, (), is_error=True)
+
+
+def _careful(progress: Callable[[str], None] | None) -> Tell:
+    """Whoever watches a call cannot break it."""
+
+    def tell(text: str) -> None:
+        if progress is None:
+            return
+        try:
+            progress(text)
+        except Exception:
+            log.warning("a progress callback failed", exc_info=True)
+
+    return tell

@@ -1,0 +1,261 @@
+"""`claw ask`: one question to the assistant, one answer on stdout."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+from msgspec import Struct
+
+from clawkit.cli.asking import OUTPUT
+
+if TYPE_CHECKING:
+    from clawkit.assistant.config import Config
+    from clawkit.assistant.exchange import Reply
+    from clawkit.assistant.media.inbound import Attachment
+    from clawkit.assistant.reply import MessageContext
+    from clawkit.assistant.secrets import Keys
+    from clawkit.cli.chat_screen import Screen
+
+_STDIN = "standard input"
+
+
+class Question(Struct, frozen=True):
+    """What was said on the command line."""
+
+    message: str | None
+    session: str
+    go_on: bool
+    images: tuple[Path, ...]
+    files: tuple[Path, ...]
+    output: Path
+    as_json: bool
+
+
+def ask(
+    message: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="MESSAGE",
+            help="What to ask; `-` reads it from standard input. "
+            "What is piped in beside a message goes along as a file.",
+        ),
+    ] = None,
+    session: Annotated[
+        str, typer.Option("--session", metavar="KEY", help="Ask in this conversation.")
+    ] = "",
+    go_on: Annotated[
+        bool, typer.Option("--continue", "-c", help="Go on with the last `claw ask`.")
+    ] = False,
+    images: Annotated[
+        list[Path] | None,
+        typer.Option("--image", metavar="FILE", help="A picture to show; can be given again."),
+    ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--file", metavar="FILE", help="A file to send along; can be given again."),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(metavar="PROVIDER/MODEL", help="Ask this model, not the usual one.")
+    ] = "",
+    output: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where files of the answer are saved.")
+    ] = OUTPUT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+) -> None:
+    """Ask the assistant one question."""
+    if session and go_on:
+        raise typer.BadParameter("give --session KEY, or --continue")
+    question = Question(
+        message, session, go_on, tuple(images or ()), tuple(files or ()), output, as_json
+    )
+    raise typer.Exit(_ask(question, model))
+
+
+def _ask(question: Question, model: str) -> int:
+    from clawkit.assistant.redaction import redact
+    from clawkit.assistant.secrets import Keys
+    from clawkit.cli.asking import config_for
+    from clawkit.cli.chat_screen import error_lines
+    from clawkit.errors import ClawError
+
+    keys: Keys | None = None
+    try:
+        config = config_for(model)
+        keys = Keys(config)
+        return _answer(config, question)
+    except ClawError as error:
+        error_lines("ask", redact(str(error), keys))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Nobody reads on, which is their right; Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _answer(config: Config, question: Question) -> int:
+    import asyncio
+
+    from clawkit.cli.chat_screen import Screen
+
+    context = _context(config, question)
+    streaming = sys.stdout.isatty() and not question.as_json
+    screen = Screen(sys.stdout if streaming else None, _notes())
+    try:
+        reply = asyncio.run(_reply(config, context, screen))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        screen.pause()
+    screen.finish(reply)
+    return _print(question, reply, screen, streamed=streaming)
+
+
+def _notes() -> TextIO | None:
+    return sys.stderr if sys.stderr.isatty() else None
+
+
+async def _reply(config: Config, context: MessageContext, screen: Screen) -> Reply:
+    """Ended by a signal as by Ctrl-C: the call is cancelled, and that is on record."""
+    import asyncio
+
+    from clawkit.assistant.reply import get_reply
+
+    task = asyncio.current_task()
+    if task is not None and sys.platform != "win32":
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return await get_reply(config, context, screen)
+
+
+def _context(config: Config, question: Question) -> MessageContext:
+    from clawkit.assistant.exchange import MessageContext
+    from clawkit.cli.asking import new_session_key
+    from clawkit.errors import SettingsError
+
+    message, piped = question.message, None
+    if message == "-" or (message is None and _is_piped()):
+        message = _read_text()
+    elif message is not None and _is_piped():
+        piped = sys.stdin.buffer.read(_most() + 1)
+    if message is None or not message.strip():
+        raise SettingsError('there is no message: claw ask "…", or a text on standard input')
+    key, named = question.session, bool(question.session)
+    if question.go_on:
+        key, named = _last_asked(config)
+    return MessageContext(
+        message, key or new_session_key(), named, "ask", _attachments(question, piped)
+    )
+
+
+def _is_piped() -> bool:
+    """Whether something is piped in; a device that happens to be there is not asked for text."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def _most() -> int:
+    from clawkit.assistant.media.kinds import MAX_ITEM
+
+    return MAX_ITEM
+
+
+def _read_text() -> str:
+    from clawkit.errors import MediaError
+
+    data = sys.stdin.buffer.read(_most() + 1)
+    if len(data) > _most():
+        raise MediaError(_STDIN, f"is longer than {_most() // (1024 * 1024)} MB")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise MediaError(_STDIN, "is not UTF-8 text: give a file with --file or --image") from None
+
+
+def _attachments(question: Question, piped: bytes | None) -> tuple[Attachment, ...]:
+    """The files, and what was piped in as one more."""
+    from clawkit.assistant.media.inbound import attachments_from_files
+
+    if not piped:
+        return attachments_from_files(question.images, question.files)
+    import tempfile
+
+    from clawkit.assistant.media.kinds import IMAGE_TYPES
+    from clawkit.assistant.media.sniffing import sniff
+    from clawkit.errors import MediaError
+
+    with tempfile.TemporaryDirectory(prefix="claw-") as folder:
+        file = Path(folder) / "stdin.txt"
+        file.write_bytes(piped)
+        images, files = question.images, question.files
+        if any(found in IMAGE_TYPES for found in sniff(piped)):
+            images = (*images, file)
+        else:
+            files = (*files, file)
+        try:
+            return attachments_from_files(images, files)
+        except MediaError as error:
+            item = _STDIN if folder in error.item else error.item
+            raise MediaError(item, error.problem) from None
+
+
+def _last_asked(config: Config) -> tuple[str, bool]:
+    from clawkit.assistant.sessions.store import Store
+    from clawkit.errors import SessionError
+
+    for info in Store(config.store_file).list_sessions():
+        if info.origin == "ask":
+            return info.key, info.named
+    raise SessionError("there is nothing to continue: nothing was asked yet")
+
+
+def _print(question: Question, reply: Reply, screen: Screen, *, streamed: bool) -> int:
+    from clawkit.assistant.aggregation import combine
+    from clawkit.cli.asking import save_media
+    from clawkit.cli.chat_screen import error_lines
+    from clawkit.cli.chat_text import harmless
+
+    saved = save_media(reply.media, question.output)
+    text = combine([*screen.blocks, reply.text])
+    if question.as_json:
+        _print_json(reply, text, saved)
+    elif not streamed:
+        sys.stdout.buffer.write(f"{text}\n".encode(errors="replace"))
+        sys.stdout.flush()
+    if not question.as_json:
+        for path in saved:
+            print(f"saved {harmless(str(path))}", file=sys.stderr)
+    for omission in reply.omissions:
+        error_lines("ask", omission)
+    if reply.problem:
+        error_lines("ask", reply.problem)
+    return int(bool(reply.problem))
+
+
+def _print_json(reply: Reply, text: str, saved: list[Path]) -> None:
+    from clawkit.cli.rows import print_json
+
+    print_json(
+        {
+            "text": text,
+            "sessionKey": reply.session_key,
+            "model": reply.model,
+            "usage": reply.usage,
+            "stopReason": reply.reason,
+            "media": [
+                {"path": str(path), "mimeType": item.mime_type, "bytes": len(item.data)}
+                for path, item in zip(saved, reply.media, strict=True)
+            ],
+            "omissions": reply.omissions,
+            "problem": reply.problem or None,
+        }
+    )

@@ -1,0 +1,66 @@
+"""What `claw ask` and `claw chat` share: their config, attachments, and the files of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from clawkit.assistant.config import Config
+    from clawkit.assistant.media.outbound import Outgoing
+
+OUTPUT = Path("claw-out")
+
+
+def config_for(model: str) -> Config:
+    """This person's config; a model that was asked for by name has no stand-ins."""
+    from clawkit.assistant.config import read_config
+
+    config = read_config()
+    if not model:
+        return config
+    return replace(config, model=replace(config.model, use=model, fallbacks=()))
+
+
+def new_session_key() -> str:
+    """A key that nobody else has, for one question."""
+    import secrets
+    import time
+
+    return f"ask-{int(time.time() * 1000)}-{secrets.token_hex(8)}"
+
+
+def save_media(media: Sequence[Outgoing], directory: Path) -> list[Path]:
+    """The files of an answer in a directory, which is made for them; no file is overwritten."""
+    from clawkit.assistant.media.names import safe_name
+    from clawkit.errors import MediaError
+
+    saved: list[Path] = []
+    for item in media:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            saved.append(_save(directory, safe_name(item.name), item.data))
+        except OSError as error:
+            raise MediaError(
+                item.name, f"cannot be saved in {directory}: {error.strerror or error}"
+            ) from None
+    return saved
+
+
+def _save(directory: Path, name: str, data: bytes) -> Path:
+    from clawkit.assistant.media.names import split_suffix
+
+    stem, suffix = split_suffix(name)
+    number, path = 1, directory / name
+    while True:
+        try:
+            with path.open("xb") as file:
+                file.write(data)
+        except FileExistsError:
+            number += 1
+            path = directory / f"{stem}-{number}{suffix}"
+        else:
+            return path

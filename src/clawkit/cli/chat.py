@@ -1,0 +1,250 @@
+"""`claw chat`: a conversation with the assistant in the terminal, or line by line in a pipe."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from clawkit.assistant.config import Config
+    from clawkit.assistant.exchange import Reply
+    from clawkit.assistant.media.inbound import Attachment
+    from clawkit.assistant.reply import Assistant
+    from clawkit.assistant.sessions.records import Saved
+    from clawkit.cli.chat_input import Input
+    from clawkit.cli.chat_loop import Background
+    from clawkit.cli.chat_screen import Screen
+
+_LOCAL_HELP = """/image PATH       show a picture with the next message
+/file PATH        send a file with the next message
+/quit             leave, as Ctrl-D does
+A line that ends in \\ goes on in the next one. Ctrl-C stops an answer."""
+_LONGEST_SHOWN = 600
+
+
+def chat(
+    session: Annotated[
+        str, typer.Option("--session", metavar="KEY", help="Which conversation to go on with.")
+    ] = "main",
+    model: Annotated[
+        str, typer.Option(metavar="PROVIDER/MODEL", help="Talk to this model, not the usual one.")
+    ] = "",
+) -> None:
+    """Talk with the assistant. In a pipe: one message a line, plain answers."""
+    from clawkit.cli.asking import config_for
+    from clawkit.cli.chat_screen import error_lines
+    from clawkit.errors import ClawError
+
+    try:
+        code = _chat(config_for(model), session)
+    except ClawError as error:
+        error_lines("chat", _redacted(str(error)))
+        code = 1
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        code = 1
+    raise typer.Exit(code)
+
+
+def _chat(config: Config, session: str) -> int:
+    from clawkit.assistant.sessions.records import check_key
+    from clawkit.cli.chat_input import Piped, Typed
+    from clawkit.cli.chat_loop import Background, ended_by_signals
+
+    check_key(session)
+    terminal = os.isatty(0) and os.isatty(1)
+    source = Typed(config.places.data / "chat_history.jsonl") if terminal else Piped()
+    with ended_by_signals(), Background() as background:
+        return _Chat(config, session, source, background, terminal=terminal).run()
+
+
+class _Chat:
+    """One conversation."""
+
+    def __init__(
+        self,
+        config: Config,
+        session: str,
+        source: Input,
+        background: Background,
+        *,
+        terminal: bool,
+    ) -> None:
+        self._config = config
+        self._session = session
+        self._source = source
+        self._background = background
+        self._terminal = terminal
+        self._images: list[Path] = []
+        self._files: list[Path] = []
+        self._failed = False
+
+    def run(self) -> int:
+        from clawkit.assistant.reply import Assistant
+
+        assistant = Assistant(self._config)
+        try:
+            if self._terminal:
+                self._greet(assistant)
+            while (message := self._next()) is not None:
+                self._handle(assistant, message)
+        finally:
+            self._background.run(assistant.close())
+        return int(self._failed and not self._terminal)
+
+    def _next(self) -> str | None:
+        while True:
+            try:
+                return self._source.read()
+            except KeyboardInterrupt:
+                if not self._terminal:
+                    raise
+                print("\n(Ctrl-D leaves)")
+            except EOFError:
+                if self._terminal:
+                    print()
+                return None
+
+    def _greet(self, assistant: Assistant) -> None:
+        from clawkit.assistant.sessions.store import Store
+        from clawkit.errors import ClawError
+
+        kept: list[Saved] = []
+        model = ""
+        with suppress(ClawError):  # a new conversation; what is damaged, the first message reports
+            store = Store(self._config.store_file)
+            transcript = store.show(self._session)
+            kept = [one for one in transcript.messages if one.epoch == transcript.info.epoch]
+            model = next(store.export([self._session]))["chosen_model"]
+        chosen = assistant.choice(model)[0]
+        self._tell(f"{chosen.name} answers ({chosen.why}). /help shows the commands.")
+        if chosen.provider == "offline":
+            self._tell("It is not a language model: `claw setup` chooses one.")
+        self._show_last(kept)
+
+    def _show_last(self, messages: list[Saved]) -> None:
+        """The last exchange, so that one knows where one was."""
+        from clawkit.assistant.prompt import said
+
+        if not messages:
+            return
+        last = [one for one in messages if one.turn == messages[-1].turn]
+        asked = next((said(one.message) for one in last if one.message.role == "user"), "")
+        answered = [said(one.message) for one in last if one.message.role == "assistant"]
+        self._tell("")
+        for mark, text in (("> ", asked), ("", next(reversed(answered), ""))):
+            if text.strip():
+                self._tell(mark + _shortened(text.strip()))
+        self._tell("")
+
+    def _tell(self, text: str) -> None:
+        from clawkit.cli.chat_screen import can_style
+        from clawkit.cli.chat_text import DIM, PLAIN, harmless
+
+        styled = can_style(sys.stdout)
+        for line in harmless(text).split("\n"):
+            print(f"{DIM}{line}{PLAIN}" if styled and line else line)
+
+    def _handle(self, assistant: Assistant, message: str) -> None:
+        from clawkit.cli.chat_screen import error_lines
+        from clawkit.errors import ClawError
+
+        word, _, rest = message.strip().partition(" ")
+        try:
+            if word in ("/quit", "/exit") and not rest:
+                raise SystemExit(int(self._failed and not self._terminal))
+            if word in ("/image", "/file"):
+                self._attach(rest.strip(), image=word == "/image")
+            elif message.strip() or self._images or self._files:
+                self._answer(assistant, message)
+                if word == "/help" and self._terminal:
+                    print(_LOCAL_HELP)
+        except ClawError as error:
+            self._failed = True
+            error_lines("chat", _redacted(str(error), assistant))
+
+    def _attach(self, path: str, *, image: bool) -> None:
+        """Looked at now, while the path can still be corrected, and read when it is sent."""
+        from clawkit.assistant.media.inbound import attachment_from_file
+
+        file = _path(path)
+        found = attachment_from_file(file, image=image)
+        (self._images if image else self._files).append(file)
+        if self._terminal:
+            kilobytes = max(1, len(found.data) // 1000)
+            self._tell(
+                f"{found.name} ({found.mime_type}, {kilobytes} KB) goes with what you say next"
+            )
+
+    def _answer(self, assistant: Assistant, message: str) -> None:
+        from clawkit.assistant.exchange import MessageContext
+        from clawkit.cli.chat_screen import Screen
+
+        context = MessageContext(message, self._session, True, "chat", self._attachments())
+        notes = sys.stdout if self._terminal else (sys.stderr if sys.stderr.isatty() else None)
+        screen = Screen(sys.stdout if self._terminal else None, notes, markdown=self._terminal)
+        screen.wait()
+        try:
+            reply = self._background.run(assistant.reply(context, screen))
+        except KeyboardInterrupt:
+            screen.pause()
+            if not self._terminal:
+                raise
+            screen.note("stopped")
+            return
+        finally:
+            screen.pause()
+            screen.forget_waiting()
+        self._images, self._files = [], []
+        self._print(reply, screen)
+
+    def _attachments(self) -> tuple[Attachment, ...]:
+        from clawkit.assistant.media.inbound import attachments_from_files
+
+        return attachments_from_files(self._images, self._files)
+
+    def _print(self, reply: Reply, screen: Screen) -> None:
+        from clawkit.assistant.aggregation import combine
+        from clawkit.cli.asking import OUTPUT, save_media
+        from clawkit.cli.chat_screen import error_lines
+
+        screen.finish(reply)
+        if not self._terminal:
+            print(combine([*screen.blocks, reply.text]), flush=True)
+        for path in save_media(reply.media, OUTPUT):
+            self._tell(f"saved {path}")
+        for problem in (*reply.omissions, reply.problem):
+            if problem:
+                error_lines("chat", problem)
+        self._failed = self._failed or bool(reply.problem)
+
+
+def _path(text: str) -> Path:
+    """A path as it was typed, or as terminals write one that is dropped on them."""
+    path = Path(text).expanduser()
+    if not text or path.exists():
+        return path
+    with suppress(ValueError):
+        words = shlex.split(text)
+        if len(words) == 1:
+            return Path(words[0]).expanduser()
+    return path
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    return f"{text[:_LONGEST_SHOWN]}… ({len(text) - _LONGEST_SHOWN} more characters)"
+
+
+def _redacted(text: str, assistant: Assistant | None = None) -> str:
+    from clawkit.assistant.redaction import redact
+
+    return redact(text, assistant.keys if assistant else None)

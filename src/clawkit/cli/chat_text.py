@@ -1,0 +1,228 @@
+"""An answer on its way to a terminal: nothing in it can harm, and Markdown is lightly dressed."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+_MEDIA = re.compile(r"[ \t]*MEDIA:[ \t]*\S.*")
+_MAYBE_MEDIA = re.compile(r"[ \t]*(?:M(?:E(?:D(?:I(?:A(?::.*)?)?)?)?)?)?")
+_LONGEST_HELD = 64
+_UNLIMITED = 1 << 60
+
+BOLD, DIM, CODE, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
+
+
+def harmless(text: str) -> str:
+    """A text of several lines in which every character only shows itself."""
+    from clawkit.guard.scan import visible
+
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join(
+        "\t".join(visible(part, _UNLIMITED) for part in line.split("\t")) for line in lines
+    )
+
+
+class Stream:
+    """Pieces of an answer as they may be shown. What cannot be judged yet waits for the next.
+
+    Lines that only name a file to send are left out: the file is shown, not its name.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._at_start = True
+        self._shown = ""
+
+    @property
+    def shown(self) -> str:
+        """What was let through so far, as the model said it."""
+        return self._shown
+
+    def feed(self, piece: str) -> str:
+        self._held += piece
+        before = len(self._shown)
+        while "\n" in self._held:
+            line, _, self._held = self._held.partition("\n")
+            if not (self._at_start and _MEDIA.fullmatch(line.rstrip("\r"))):
+                self._shown += f"{line}\n"
+            self._at_start = True
+        if not (self._at_start and _MAYBE_MEDIA.fullmatch(self._held)):
+            self._let(_safe_cut(self._held))
+        return harmless(self._shown[before:])
+
+    def end(self) -> str:
+        """The rest."""
+        before = len(self._shown)
+        if not (self._at_start and _MEDIA.fullmatch(self._held)):
+            self._let(len(self._held))
+        self._held, self._at_start = "", True
+        return harmless(self._shown[before:])
+
+    def _let(self, cut: int) -> None:
+        self._shown += self._held[:cut]
+        self._held = self._held[cut:]
+        self._at_start = self._at_start and cut == 0
+
+
+def _safe_cut(text: str) -> int:
+    """Where a text can be cut so that no character needs its neighbour beyond the cut."""
+    if not text or _stands_alone(text[-1]):
+        return len(text)
+    for cut in range(len(text) - 1, max(0, len(text) - _LONGEST_HELD), -1):
+        if _stands_alone(text[cut - 1]) and _stands_alone(text[cut]):
+            return cut
+    return 0 if len(text) < _LONGEST_HELD else len(text)
+
+
+def _stands_alone(character: str) -> bool:
+    return character != "\r" if character.isascii() else "\u3040" <= character <= "\ud7ff"
+
+
+@cache
+def _width(character: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(character)
+
+
+class Markdown:
+    """Dresses harmless text as it streams: bold, code and headings, broken between words."""
+
+    def __init__(self, width: int) -> None:
+        self._width = max(20, width)
+        self._waiting = ""
+        self._out: list[str] = []
+        self._word = ""
+        self._word_width = 0
+        self._column = 0
+        self._indent = 0
+        self._line = ""
+        """The style of the whole line."""
+        self._fence = self._code = self._bold = False
+        self._starts = True
+
+    def feed(self, text: str) -> str:
+        self._waiting += text
+        self._work(last=False)
+        return self._take()
+
+    def end(self) -> str:
+        """The rest, and an end to every style."""
+        self._work(last=True)
+        self._end_word()
+        styled = self._line or self._fence or self._code or self._bold
+        self._line, self._fence, self._code, self._bold = "", False, False, False
+        self._starts = True
+        return self._take() + (PLAIN if styled else "")
+
+    def _take(self) -> str:
+        text = "".join(self._out)
+        self._out.clear()
+        return text
+
+    def _work(self, *, last: bool) -> None:
+        while self._waiting:
+            if self._starts and not self._start_line(last=last):
+                return
+            if not self._waiting:
+                return
+            if self._waiting in ("*", "**", "`") and not last and not self._fence:
+                return
+            self._step()
+
+    def _start_line(self, *, last: bool) -> bool:
+        """What the first characters of a line make of it; False if they are not there yet."""
+        text = self._waiting
+        if not last and re.fullmatch(r" *(?:`{0,2}|#{0,6}|[-*]|\*\*)", text):
+            return False
+        self._starts = False
+        if re.match(r" *```", text):
+            self._fence = not self._fence
+            self._style(line=DIM)
+            return True
+        if self._fence:
+            self._style(line=CODE)
+            return True
+        heading = re.match(r"#{1,6} +", text)
+        bullet = re.match(r" *[-*] +", text)
+        if heading:
+            self._waiting = text[heading.end() :]
+            self._style(line=BOLD)
+        elif bullet:
+            self._waiting = text[bullet.end() :]
+            self._indent = bullet.end()
+            self._out.append(f"{bullet[0].rstrip()[:-1]}• ".ljust(bullet.end()))
+            self._column = bullet.end()
+        return True
+
+    def _step(self) -> None:
+        character = self._waiting[0]
+        if character == "\n":
+            self._end_line()
+        elif self._fence or self._line == DIM:
+            self._put(character)
+        elif character == "`" and "`" not in self._waiting[1:2]:
+            self._waiting = self._waiting[1:]
+            self._code = not self._code
+            self._style()
+        elif self._waiting.startswith("**") and not self._code and self._is_mark():
+            self._waiting = self._waiting[2:]
+            self._bold = not self._bold
+            self._style()
+        else:
+            self._put(character)
+
+    def _is_mark(self) -> bool:
+        """Two stars open before a word and close behind one; `2 ** 3` has none."""
+        after = self._waiting[2:3]
+        return bool(self._word) if self._bold else bool(after.strip())
+
+    def _put(self, character: str) -> None:
+        self._waiting = self._waiting[1:]
+        width = _width(character)
+        if self._fence or self._line == DIM:
+            self._out.append(character)
+        elif character in " \t":
+            self._end_word()
+            self._out.append(character)
+            self._column += max(1, width)
+        elif width == 2:
+            self._end_word()
+            self._word, self._word_width = character, 2
+            self._end_word()
+        else:
+            self._word += character
+            self._word_width += width
+
+    def _end_word(self) -> None:
+        if not self._word:
+            return
+        if self._column + self._word_width > self._width and self._column > self._indent:
+            self._out.append("\n" + " " * self._indent)
+            self._column = self._indent
+        self._out.append(self._word)
+        self._column = (self._column + self._word_width) % self._width
+        self._word, self._word_width = "", 0
+
+    def _end_line(self) -> None:
+        self._waiting = self._waiting[1:]
+        self._end_word()
+        if self._line or self._code or self._bold:
+            self._out.append(PLAIN)
+        self._line, self._code, self._bold = "", False, False
+        self._out.append("\n")
+        self._column = self._indent = 0
+        self._starts = True
+
+    def _style(self, line: str | None = None) -> None:
+        self._line = self._line if line is None else line
+        styles = (self._line, BOLD if self._bold else "", CODE if self._code else "")
+        self._mark(PLAIN + "".join(styles))
+
+    def _mark(self, code: str) -> None:
+        """Inside of a word it belongs to the word, and takes no room."""
+        if self._word:
+            self._word += code
+        else:
+            self._out.append(code)

@@ -1,0 +1,106 @@
+"""`claw doctor`: what is wrong with this installation, what to do about it, and doing it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from clawkit.errors import ClawError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import TextIOWrapper
+
+    from clawkit.cli.doctor_checks import Check
+    from clawkit.settings import Settings
+
+_COLOURS = {"ok": "32", "warning": "33", "problem": "31"}
+_INDENT = " " * 9
+
+
+def doctor(
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Repair what can be repaired, and say what was done.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Check the installation, the config and the store; nothing is sent anywhere."""
+    from clawkit.settings import settings
+
+    cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
+    try:
+        # A file with tools may print while it loads.
+        with redirect_stdout(sys.stderr):
+            checks = list(examine(settings(), fix=fix))
+    except ClawError as error:
+        print(f"claw doctor: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    problems = [check for check in checks if check.state == "problem"]
+    if as_json:
+        import msgspec
+
+        found = msgspec.json.encode({"ok": not problems, "checks": checks})
+        print(msgspec.json.format(found, indent=2).decode())
+    else:
+        _print_checks(checks)
+    raise typer.Exit(1 if problems else 0)
+
+
+def examine(places: Settings, *, fix: bool) -> Iterator[Check]:
+    """Every check, in the order in which one thing depends on another."""
+    from clawkit.assistant.config import Config
+    from clawkit.cli import doctor_checks, doctor_places
+
+    yield from doctor_checks.check_program()
+    yield from doctor_places.check_directories(places, fix=fix)
+    yield from doctor_places.check_env(places.config / ".env", fix=fix)
+    config, check = doctor_checks.check_config(places)
+    yield check
+    assumed = config or Config(places=places)
+    yield doctor_places.check_workspace(assumed, fix=fix)
+    yield doctor_places.check_store(assumed.store_file, fix=fix)
+    yield doctor_places.check_leftovers(assumed.store_file, fix=fix)
+    if config is not None:
+        yield from doctor_checks.check_assistant(config)
+    yield from doctor_checks.check_clients()
+    yield doctor_checks.check_policy()
+
+
+def _print_checks(checks: list[Check]) -> None:
+    from clawkit.cli.log_text import plural
+
+    for check in checks:
+        print("\n".join(_lines(check)))
+    count = {s: sum(check.state == s for check in checks) for s in ("problem", "warning")}
+    print()
+    if not any(count.values()):
+        print("Everything is in order.")
+        return
+    print(f"{plural(count['problem'], 'problem')}, {plural(count['warning'], 'warning')}.")
+
+
+def _lines(check: Check) -> Iterator[str]:
+    from clawkit.guard.scan import visible
+
+    coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    word = f"{check.state:<7}"
+    start = f"\x1b[{_COLOURS[check.state]}m{word}\x1b[0m" if coloured else word
+    first, *rest = _wrapped(visible(f"{check.name}: {check.detail}"))
+    yield f"{start}  {first}"
+    yield from (f"{_INDENT}{line}" for line in rest)
+    for said in filter(None, (check.fixed and f"fixed: {check.fixed}", check.hint)):
+        yield from (f"{_INDENT}{line}" for line in _wrapped(visible(said)))
+
+
+def _wrapped(text: str) -> list[str]:
+    """For eyes, in lines that break between words."""
+    if not sys.stdout.isatty():
+        return [text]
+    width = max(shutil.get_terminal_size((80, 24)).columns - len(_INDENT), 20)
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,182 @@
+"""`claw install`: the assistant's server in the config files of MCP clients, and out of them."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clawkit.cli.rows import Failing, at_home, print_json, print_rows, shown
+from clawkit.cli.wrap import AsJson, DryRun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clawkit.hosts.clients import Client
+    from clawkit.hosts.installing import Order, Outcome, Presence
+
+_DONE = ("installed", "removed")
+
+
+def install(
+    client: Annotated[
+        str | None, typer.Argument(metavar="CLIENT", help="Such as cursor or claude-code.")
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="Every client that is found on this machine.")
+    ] = False,
+    name: Annotated[
+        str, typer.Option(help="What the client calls the server. [default: openclaw]")
+    ] = "",
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="In the client's file of this project, not in your own file."
+        ),
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take it out again.")] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add the assistant to an MCP client; without CLIENT, list the clients and where it is."""
+    if client is not None and everywhere:
+        raise typer.BadParameter("give a CLIENT, or --all")
+    with Failing("install"):
+        order = _order(name, project, dry_run=dry_run)
+        clients = _clients(client, order, everywhere=everywhere)
+        if clients is None:
+            if remove or dry_run:
+                raise typer.BadParameter("give a CLIENT, or --all")
+            _list(order, as_json=as_json)
+            return
+        outcomes = _carry_out(clients, order, remove=remove)
+        if as_json:
+            print_json({"outcomes": outcomes, "claude": _claude_command(order)})
+        else:
+            _print_outcomes(outcomes, order)
+    raise typer.Exit(int(any(outcome.action == "failed" for outcome in outcomes)))
+
+
+def _order(name: str, project: Path | None, *, dry_run: bool) -> Order:
+    from clawkit.hosts.forms import launcher
+    from clawkit.hosts.installing import Order
+
+    brand = "clawdbot" if Path(sys.argv[0]).stem == "clawdbot" else "openclaw"
+    argv = (*launcher(brand), "mcp-server")
+    return Order(name or brand, argv, project=project, dry_run=dry_run)
+
+
+def _clients(name: str | None, order: Order, *, everywhere: bool) -> tuple[Client, ...] | None:
+    """Which clients are meant; None where none is named."""
+    from clawkit.hosts.clients import client_called
+    from clawkit.hosts.installing import survey
+
+    if name is not None:
+        return (client_called(name),)
+    if not everywhere:
+        return None
+    return tuple(
+        client_called(one.client) for one in survey(order) if one.state != "no such client"
+    )
+
+
+def _carry_out(clients: Sequence[Client], order: Order, *, remove: bool) -> tuple[Outcome, ...]:
+    from clawkit.hosts import installing
+
+    act = installing.remove if remove else installing.install
+    return tuple(act(client, order) for client in clients)
+
+
+def _print_outcomes(outcomes: Sequence[Outcome], order: Order) -> None:
+    from clawkit.hosts.clients import client_called
+
+    if not outcomes:
+        print("No MCP client that we know was found on this machine.")
+        return
+    for outcome in outcomes:
+        if order.dry_run and outcome.text:
+            _print_text(outcome)
+    print_rows(
+        [
+            (_verb(one, order), order.name, one.client, at_home(one.file), one.note)
+            for one in outcomes
+        ]
+    )
+    if order.dry_run:
+        print("\nNothing was changed: this was a dry run.")
+        return
+    changed = [one for one in outcomes if one.action in _DONE]
+    if changed:
+        titles = ", ".join(client_called(one.client).title for one in changed)
+        print(f"\nRestart {titles} for this to count.")
+    if any(one.action == "installed" for one in outcomes):
+        _advise()
+    if any(one.client == "claude-code" and one.action == "installed" for one in outcomes):
+        print("If a running Claude Code writes its file over this, add it with its own command:")
+        print(f"  {_claude_command(order)}")
+
+
+def _advise() -> None:
+    """Who will answer there: a client's server does not see the variables of this shell."""
+    from clawkit.assistant.config import read_config
+    from clawkit.assistant.models.choosing import choose, known_providers
+    from clawkit.assistant.secrets import Keys
+    from clawkit.errors import ClawError
+
+    with suppress(ClawError):  # `claw doctor` is for what is wrong with the config
+        config = read_config()
+        keys = Keys(config)
+        chosen = choose(config, keys)[0]
+        if chosen.provider == "offline":
+            print("No language model is chosen yet: `claw setup` does that.")
+        provider = known_providers(config).get(chosen.provider)
+        found = keys.find(provider.key_env) if provider and provider.key_env else None
+        if provider and found and found.where == "environment":
+            print(
+                f"{provider.key_env} is set in this shell, which the client may not see: "
+                "`claw setup` keeps it where its server finds it."
+            )
+
+
+def _print_text(outcome: Outcome) -> None:
+    """What would be added; what stands around it is nobody's business here."""
+    print(f"{shown(outcome.file)}, line {outcome.line}:")
+    for line in outcome.text.splitlines():
+        print(f"+{shown(line.replace(chr(9), '    '))}")
+    print()
+
+
+def _verb(outcome: Outcome, order: Order) -> str:
+    would = order.dry_run and outcome.action in _DONE
+    return f"would be {outcome.action}" if would else outcome.action
+
+
+def _list(order: Order, *, as_json: bool) -> None:
+    from clawkit.hosts.installing import survey
+
+    found = survey(order)
+    if as_json:
+        print_json({"clients": found, "claude": _claude_command(order)})
+        return
+    there = [one for one in found if one.state != "no such client"]
+    print_rows([(one.state, one.client, at_home(one.file), one.note) for one in there])
+    others = ", ".join(one.title for one in found if one.state == "no such client")
+    if others:
+        print(f"{'' if not there else chr(10)}Not found on this machine: {others}.")
+    print(f"\n{_next(there)}")
+    print(f"Claude Code can also add it by itself:\n  {_claude_command(order)}")
+
+
+def _next(there: Sequence[Presence]) -> str:
+    if any(one.state == "not installed" for one in there):
+        return "`claw install CLIENT` or `claw install --all` adds the assistant."
+    return "`claw install CLIENT` adds the assistant once the client is there."
+
+
+def _claude_command(order: Order) -> str:
+    scope = "user" if order.project is None else "project"
+    return f"claude mcp add --scope {scope} {shlex.quote(order.name)} -- {shlex.join(order.argv)}"

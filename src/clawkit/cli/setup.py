@@ -1,0 +1,378 @@
+"""`claw setup`: asks which model shall answer, tries it, and writes the config."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from clawkit.cli.rows import Failing, print_json, shown
+from clawkit.errors import ModelError, SettingsError
+
+if TYPE_CHECKING:
+    from clawkit.assistant.config import Config, Provider
+    from clawkit.assistant.secrets import Found
+    from clawkit.cli.setup_writing import Answers, Kept, Plan
+
+_OFFLINE = "offline"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MENU = (
+    ("anthropic", "Anthropic (Claude)"),
+    ("openai", "OpenAI"),
+    ("openrouter", "OpenRouter"),
+    ("ollama", "Ollama on this machine"),
+    ("lmstudio", "LM Studio on this machine"),
+    ("", "Another address that speaks like OpenAI"),
+    (_OFFLINE, "None: offline answers, which no language model gives"),
+)
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What was said on the command line."""
+
+    provider: str
+    model: str
+    base_url: str
+    key_env: str
+    key_stdin: bool
+    keyring: bool
+    test: bool
+    yes: bool
+    as_json: bool
+
+
+def setup(
+    provider: Annotated[
+        str,
+        typer.Option(
+            help="anthropic, openai, openrouter, ollama, lmstudio, offline, "
+            "or a name of your own with --base-url."
+        ),
+    ] = "",
+    model: Annotated[str, typer.Option(help="The model, as the provider calls it.")] = "",
+    base_url: Annotated[
+        str, typer.Option(metavar="URL", help="Where an OpenAI-compatible server is.")
+    ] = "",
+    key_env: Annotated[
+        str, typer.Option(metavar="NAME", help="The variable that holds the key.")
+    ] = "",
+    key_stdin: Annotated[
+        bool, typer.Option("--key-stdin", help="Read the key from standard input and keep it.")
+    ] = False,
+    keyring: Annotated[
+        bool, typer.Option("--keyring", help="Keep the key in the keyring, not in .env.")
+    ] = False,
+    no_test: Annotated[
+        bool, typer.Option("--no-test", help="Write it without asking the model first.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Choose the model that answers, and keep its key."""
+    options = Options(
+        provider=provider.strip().casefold(),
+        model=model.strip(),
+        base_url=base_url.strip(),
+        key_env=key_env.strip(),
+        key_stdin=key_stdin,
+        keyring=keyring,
+        test=not no_test,
+        yes=yes,
+        as_json=as_json,
+    )
+    with Failing("setup"):
+        try:
+            code = _run(options)
+        except (KeyboardInterrupt, EOFError):
+            _say("\nNothing was changed.")
+            code = 130
+    raise typer.Exit(code)
+
+
+def _run(options: Options) -> int:
+    from clawkit.assistant.config import read_config
+    from clawkit.cli.setup_writing import apply, plan
+
+    config = read_config()
+    asking = _can_ask(options)
+    if not asking:
+        _must_suffice(options, config)
+    answers = _answers(options, config, asking=asking)
+    ready = plan(answers, config.places)
+    detail = ""
+    if options.test and answers.provider != _OFFLINE:
+        detail = _test(ready, asking=asking)
+    changes = _show(ready)
+    if changes and not options.yes and not _agreed("Write this?", default=True):
+        _say("Nothing was changed.")
+        return 1
+    apply(ready)
+    _report(ready, options, detail, changed=changes)
+    return 0
+
+
+def _can_ask(options: Options) -> bool:
+    return os.isatty(0) and os.isatty(2) and not options.key_stdin
+
+
+def _must_suffice(options: Options, config: Config) -> None:
+    """Nobody can be asked: everything that is missing is named at once."""
+    missing: list[str] = []
+    provider = _provider(options.provider, config)
+    if not options.provider:
+        missing.append("--provider")
+    elif options.provider != _OFFLINE:
+        if not options.model and not _default_model(options.provider):
+            missing.append("--model")
+        if provider is None and not options.base_url:
+            missing.append("--base-url")
+        variable = _variable(options, provider)
+        if variable and not options.key_stdin and _found(variable, config) is None:
+            missing.append(f"{variable} in the environment, or --key-stdin")
+    if not options.yes:
+        missing.append("--yes")
+    if missing:
+        raise SettingsError(
+            f"this is not a terminal to ask questions in: give {'; '.join(missing)}"
+        )
+
+
+def _answers(options: Options, config: Config, *, asking: bool) -> Answers:
+    from clawkit.assistant.models.addresses import check_base_url
+    from clawkit.cli.setup_writing import Answers
+
+    name = options.provider or _ask_provider()
+    if name == _OFFLINE:
+        return Answers(_OFFLINE)
+    name = name or _ask("A name for it", "custom", _valid_name)
+    _valid_name(name)
+    provider = _provider(name, config)
+    url = options.base_url
+    if provider is None and not url:
+        checked = partial(check_base_url, name, secret=False)
+        url = _ask("Its address, such as http://127.0.0.1:8000/v1", "", checked)
+    variable = _variable(options, provider)
+    if provider is None and asking and not options.key_env:
+        variable = _ask("The variable that holds its key (empty: it needs none)", "", None)
+    if variable:
+        _valid_variable(variable)
+    if url:
+        url = check_base_url(name, url, secret=bool(variable))
+    default = _default_model(name)
+    model = options.model or (default if not asking else "") or _ask("Model", default, _some)
+    if name != "openrouter":  # there, the names of models have other providers' names before them
+        model = model.removeprefix(f"{name}/")
+    key, keep = _key(options, variable, config, asking=asking)
+    return Answers(name, model, url, variable, key, keep)
+
+
+def _key(options: Options, variable: str, config: Config, *, asking: bool) -> tuple[str, Kept]:
+    """A key to be kept, and where; none if it need not be, or there already is one."""
+    keep: Kept = "keyring" if options.keyring else ".env"
+    if options.key_stdin:
+        if not variable:
+            raise SettingsError(
+                "--key-stdin needs --key-env NAME: this provider has no key by itself"
+            )
+        return _valid_key(sys.stdin.read()), keep
+    if not variable or not asking:
+        return "", ""
+    found = _found(variable, config)
+    if found is not None and _agreed(f"{variable} is set ({found.where}). Use it?", default=True):
+        return _copied(found, keep)
+    return _valid_key(_hidden(f"Key for {variable} (it is not shown): ")), keep
+
+
+def _copied(found: Found, keep: Kept) -> tuple[str, Kept]:
+    if found.where != "environment":
+        return "", ""
+    question = f"MCP clients do not see your shell's variables. Keep a copy in {keep}?"
+    return (found.value, keep) if _agreed(question, default=False) else ("", "")
+
+
+def _test(ready: Plan, *, asking: bool) -> str:
+    """A real request; a failure stops here, unless a person says otherwise."""
+    import asyncio
+
+    _say(f"Asking {ready.answers.use} …")
+    try:
+        detail = asyncio.run(_ping(ready))
+    except ModelError as error:
+        if not asking:
+            raise SettingsError(
+                f"{error}\nNothing was changed; --no-test writes it all the same"
+            ) from None
+        _say(f"It does not answer: {shown(str(error))}")
+        if not _agreed("Write it all the same?", default=False):
+            raise KeyboardInterrupt from None
+        return ""
+    _say(f"It answers: {shown(detail)}")
+    return detail
+
+
+async def _ping(ready: Plan) -> str:
+    from clawkit.assistant.models.choosing import choose, open_model, ping
+    from clawkit.assistant.secrets import Keys
+
+    keys = Keys(ready.config, ready.environment())
+    model = open_model(choose(ready.config, keys)[0], ready.config, keys)
+    try:
+        return await ping(model)
+    finally:
+        await model.close()
+
+
+def _show(ready: Plan) -> bool:
+    """What will be written where; False if that is nothing."""
+    from clawkit.guard.scan import redact_secrets
+
+    answers = ready.answers
+    lines = ready.lines
+    if lines:
+        _say(f"\n{ready.file}:")
+        for line in lines:
+            _say(f"  {shown(redact_secrets(line)[0])}")
+    if answers.keep:
+        place = ready.config.places.config / ".env" if answers.keep == ".env" else "the keyring"
+        _say(f"\n{place}:\n  + {answers.key_env}=… (not shown)")
+    return bool(lines or answers.keep)
+
+
+def _report(ready: Plan, options: Options, detail: str, *, changed: bool) -> None:
+    answers = ready.answers
+    found = _found(answers.key_env, ready.config) if answers.key_env else None
+    if options.as_json:
+        print_json(
+            {
+                "use": answers.use,
+                "file": str(ready.file),
+                "changed": changed,
+                "key": {"variable": answers.key_env, "where": found.where if found else ""},
+                "tested": detail or None,
+            }
+        )
+        return
+    print(f"{'Written' if changed else 'Nothing to change'}: {answers.use} answers.")
+    if answers.provider == _OFFLINE:
+        print("It is no language model: it repeats what it was told and needs no key.")
+    if answers.keep and found is not None and found.where == "environment":
+        print(f"{answers.key_env} in the environment goes before the one in {answers.keep}.")
+    print('`claw ask "…"` and `claw chat` use it; `claw install` adds it to MCP clients.')
+
+
+def _provider(name: str, config: Config) -> Provider | None:
+    """A provider that can be used without an address; other packages may add some."""
+    from importlib.metadata import entry_points
+
+    from clawkit.assistant.config import Provider
+    from clawkit.assistant.models.choosing import GROUP, known_providers
+
+    known = known_providers(config).get(name)
+    if known is None and name and entry_points(group=GROUP, name=name):
+        return Provider()
+    return known
+
+
+def _variable(options: Options, provider: Provider | None) -> str:
+    """The variable of the key; a server on this machine in a known one's place needs none."""
+    from clawkit.assistant.models.addresses import is_loopback
+
+    if options.key_env or provider is None:
+        return options.key_env
+    local = bool(options.base_url) and is_loopback(options.base_url)
+    return "" if local else provider.key_env
+
+
+def _default_model(provider: str) -> str:
+    from clawkit.assistant.models.choosing import DEFAULT_MODELS
+
+    return DEFAULT_MODELS.get(provider, "")
+
+
+def _found(variable: str, config: Config) -> Found | None:
+    from clawkit.assistant.secrets import Keys
+
+    return Keys(config).find(variable)
+
+
+def _ask_provider() -> str:
+    _say("Who shall answer?")
+    for number, (_, title) in enumerate(_MENU, 1):
+        _say(f"  {number}  {title}")
+    names = {name: name for name, _ in _MENU if name}
+    numbers = {str(number): name for number, (name, _) in enumerate(_MENU, 1)}
+
+    def known(answer: str) -> str:
+        found = {**names, **numbers}.get(answer.casefold())
+        if found is None:
+            raise SettingsError(f"give a number from 1 to {len(_MENU)}")
+        return answer
+
+    return {**names, **numbers}[_ask("Number", "1", known).casefold()]
+
+
+def _ask(question: str, default: str, check: Any) -> str:
+    """Asks until the answer is one; an empty one is the default."""
+    while True:
+        _say(f"{question}{f' [{default}]' if default else ''}: ", end="")
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        answer = line.strip() or default
+        try:
+            if check is not None:
+                check(answer)
+        except SettingsError as error:
+            _say(shown(str(error)))
+            continue
+        return answer
+
+
+def _agreed(question: str, *, default: bool) -> bool:
+    choices = {"y": True, "yes": True, "n": False, "no": False, "": default}
+
+    def known(answer: str) -> None:
+        if answer.casefold() not in choices:
+            raise SettingsError("answer y or n")
+
+    return choices[_ask(f"{question} {'[Y/n]' if default else '[y/N]'}", "", known).casefold()]
+
+
+def _hidden(question: str) -> str:
+    import getpass
+
+    return getpass.getpass(question, stream=sys.stderr)
+
+
+def _some(answer: str) -> None:
+    if not answer:
+        raise SettingsError("there is no default: write one")
+
+
+def _valid_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SettingsError(f"`{name}` cannot be a provider's name: use small letters, digits, - _")
+
+
+def _valid_variable(name: str) -> None:
+    if not _VARIABLE.fullmatch(name):
+        # What was given is not repeated: it may be the key itself.
+        raise SettingsError("--key-env wants the name of a variable, such as MY_KEY")
+
+
+def _valid_key(text: str) -> str:
+    key = text.strip()
+    if not key or not key.isprintable() or " " in key:
+        raise SettingsError("the key is empty or not one word: nothing was changed")
+    return key
+
+
+def _say(text: str, end: str = "\n") -> None:
+    """Questions and remarks; stdout has the result only."""
+    print(text, end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,292 @@
+"""The assistant's section of `claw status`: what it is made of, and whether that works."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from clawkit.assistant.config import Config, McpServer, config_file, read_config
+from clawkit.assistant.redaction import redact
+from clawkit.assistant.secrets import Keys
+from clawkit.errors import ClawError
+from clawkit.settings import Settings
+
+if TYPE_CHECKING:
+    from clawkit.assistant.models.choosing import Chosen
+
+ANOTHER_MODEL = "`claw setup` chooses one, or set ANTHROPIC_API_KEY or OPENAI_API_KEY"
+
+_DEEPEST = 60.0
+"""Seconds after which a part that says nothing is taken for one that does not work."""
+
+
+class KeyState(Struct, frozen=True):
+    """Which variable a model wants its key from, and where it was found: "" for nowhere."""
+
+    variable: str
+    where: str
+
+
+class ModelState(Struct, frozen=True):
+    """The model that answers, or the problem with the choice."""
+
+    name: str = ""
+    why: str = ""
+    language_model: bool = False
+    key: KeyState | None = None
+    fallbacks: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class SessionsState(Struct, frozen=True):
+    """The store; `last` is when a session was used last, in seconds since 1970."""
+
+    file: str
+    count: int = 0
+    last: float | None = None
+    problem: str = ""
+
+
+class ToolsState(Struct, frozen=True):
+    """What the model may call."""
+
+    directory: str
+    files: tuple[str, ...]
+    servers: dict[str, str]
+    """Each server with its command or address."""
+
+
+class Tried(Struct, frozen=True):
+    """What came of asking a part."""
+
+    name: str
+    ok: bool
+    seconds: float
+    detail: str
+
+
+class AssistantState(Struct, frozen=True):
+    """All that `claw status` says about the assistant. With a `problem` there is no config."""
+
+    config: str
+    configured: bool
+    problem: str = ""
+    model: ModelState | None = None
+    sessions: SessionsState | None = None
+    tools: ToolsState | None = None
+    transcription: str = ""
+    workspace: str = ""
+    tried: tuple[Tried, ...] | None = None
+
+    @property
+    def works(self) -> bool:
+        """Whether everything that was asked answered."""
+        return all(one.ok for one in self.tried or ()) and not (
+            self.tried is not None and (self.problem or (self.model and self.model.problem))
+        )
+
+
+def assistant_state(places: Settings, *, deep: bool) -> AssistantState:
+    """Look at everything; what cannot be read is a problem, not the end."""
+    file = config_file(places)
+    configured = os.path.lexists(file)
+    try:
+        config = read_config(places)
+    except ClawError as error:
+        tried = () if deep else None
+        return AssistantState(str(file), configured, problem=redact(str(error)), tried=tried)
+    keys = Keys(config)
+    found = AssistantState(
+        config=str(file),
+        configured=configured,
+        model=_model(config, keys),
+        sessions=_sessions(config),
+        tools=_tools(config),
+        transcription=config.transcription.provider,
+        workspace=str(config.workspace),
+    )
+    if deep:
+        found = msgspec.structs.replace(found, tried=asyncio.run(_try_everything(config, keys)))
+    return found
+
+
+def key_of(chosen: Chosen, config: Config, keys: Keys) -> KeyState | None:
+    """Where the key of a chosen model is; None where it needs none that we know of."""
+    from clawkit.assistant.models.choosing import known_providers
+
+    provider = known_providers(config).get(chosen.provider)
+    if provider is None or not provider.key_env:
+        return None
+    found = keys.find(provider.key_env)
+    return KeyState(provider.key_env, found.where if found else "")
+
+
+def _model(config: Config, keys: Keys) -> ModelState:
+    from clawkit.assistant.models.choosing import choose
+
+    try:
+        first, *fallbacks = choose(config, keys)
+        return ModelState(
+            name=first.name,
+            why=first.why,
+            language_model=first.provider != "offline",
+            key=key_of(first, config, keys),
+            fallbacks=tuple(one.name for one in fallbacks),
+        )
+    except ClawError as error:
+        return ModelState(problem=redact(str(error), keys))
+
+
+def _sessions(config: Config) -> SessionsState:
+    from clawkit.assistant.sessions.store import Store
+
+    file = config.store_file
+    try:
+        found = Store(file).list_sessions()
+    except ClawError as error:
+        return SessionsState(str(file), problem=str(error))
+    return SessionsState(str(file), len(found), max((one.updated for one in found), default=None))
+
+
+def _tools(config: Config) -> ToolsState:
+    return ToolsState(
+        str(config.tools_directory),
+        tuple(file.name for file in tool_files(config)),
+        {name: _place(server) for name, server in config.mcp.servers.items() if server.enabled},
+    )
+
+
+def tool_files(config: Config) -> list[Path]:
+    """The Python files whose tools the model may call."""
+    try:
+        found = sorted(config.tools_directory.glob("*.py"))
+    except OSError:
+        return []
+    return [file for file in found if not file.name.startswith("_")]
+
+
+def _place(server: McpServer) -> str:
+    from clawkit.hosts.forms import shown_address
+
+    return shown_address(server.url) if server.url else Path(server.command).name
+
+
+async def _try_everything(config: Config, keys: Keys) -> tuple[Tried, ...]:
+    servers = {name: one for name, one in config.mcp.servers.items() if one.enabled}
+    parts = [_timed("model", _ping(config, keys), keys)]
+    parts += [
+        _timed(name, _count_tools(name, server, keys), keys) for name, server in servers.items()
+    ]
+    return tuple(await asyncio.gather(*parts))
+
+
+async def _timed(name: str, asking: Coroutine[Any, Any, str], keys: Keys) -> Tried:
+    began = time.monotonic()
+    ok = False
+    try:
+        async with asyncio.timeout(_DEEPEST):
+            detail = await asking
+        ok = True
+    except ClawError as error:
+        detail = redact(str(error), keys)
+    except TimeoutError:
+        detail = f"no answer in {_DEEPEST:.0f} seconds"
+    return Tried(name, ok, round(time.monotonic() - began, 3), detail)
+
+
+async def _ping(config: Config, keys: Keys) -> str:
+    from clawkit.assistant.models.choosing import choose, open_model, ping
+
+    model = open_model(choose(config, keys)[0], config, keys)
+    try:
+        return await ping(model)
+    finally:
+        await model.close()
+
+
+async def _count_tools(name: str, server: McpServer, keys: Keys) -> str:
+    from clawkit.assistant.toolbox.servers import ExternalServer
+    from clawkit.cli.log_text import plural
+
+    started = ExternalServer(name, server, keys)
+    try:
+        found = await started.offers()
+        if started.problem:
+            raise ClawError(started.problem)
+        return plural(len(found), "tool")
+    finally:
+        await started.close()
+
+
+def assistant_lines(found: AssistantState) -> Iterator[tuple[str, str]]:
+    """The lines, each with the name of its part."""
+    if found.model is not None:
+        yield from _model_lines(found.model)
+    if found.sessions is not None:
+        yield from _sessions_lines(found.sessions)
+    if found.tools is not None:
+        yield from _tools_lines(found.tools)
+    if not found.problem:
+        yield "audio", _audio(found.transcription)
+        yield "workspace", found.workspace
+    yield "config", _config(found)
+    for one in found.tried or ():
+        yield (
+            "asked",
+            f"{one.name}: {'' if one.ok else 'failed: '}{one.detail} ({one.seconds:.2f} s)",
+        )
+    if found.problem:
+        yield "problem", found.problem
+
+
+def _model_lines(model: ModelState) -> Iterator[tuple[str, str]]:
+    if model.problem:
+        yield "model", f"none: {model.problem}"
+        return
+    yield "model", f"{model.name} ({model.why})"
+    if not model.language_model:
+        yield "model", f"it is not a language model; {ANOTHER_MODEL}"
+    if model.fallbacks:
+        yield "model", f"when it gives no answer: {', '.join(model.fallbacks)}"
+    if model.key is not None:
+        where = f"in the {model.key.where}" if model.key.where else "not set"
+        yield "key", f"{model.key.variable}, {where.replace('the .env', '.env')}"
+
+
+def _sessions_lines(sessions: SessionsState) -> Iterator[tuple[str, str]]:
+    from clawkit.cli.log_text import plural
+    from clawkit.cli.sessions_text import ago
+
+    yield "sessions", sessions.file
+    if sessions.problem:
+        yield "sessions", f"cannot be used: {sessions.problem}"
+    elif sessions.last is None:
+        yield "sessions", 'none yet; `claw ask "…"` or an order from an MCP client begins one'
+    else:
+        count = plural(sessions.count, "session")
+        last = ago(time.time() - sessions.last)
+        yield "sessions", f"{count}, the last used {last}; `claw sessions` lists them"
+
+
+def _tools_lines(tools: ToolsState) -> Iterator[tuple[str, str]]:
+    files = ", ".join(tools.files)
+    yield "tools", f"{files} in {tools.directory}" if files else f"no file in {tools.directory}"
+    for name, place in tools.servers.items():
+        yield "tools", f"server {name}: {place}"
+
+
+def _audio(provider: str) -> str:
+    if provider:
+        return f"transcribed by {provider}"
+    return "accepted, not transcribed; [transcription] in the config chooses who does"
+
+
+def _config(found: AssistantState) -> str:
+    return found.config if found.configured else f"{found.config} (not there: the defaults count)"

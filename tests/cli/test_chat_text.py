@@ -1,0 +1,95 @@
+"""An answer on its way to a terminal: harmless, dressed, and the same however it is cut up."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from clawkit.cli.chat_text import BOLD, CODE, DIM, PLAIN, Markdown, Stream, harmless
+
+STYLE = re.compile(r"\x1b\[[0-9]+m")
+WORDS = st.lists(
+    st.sampled_from(
+        ("# ", "**", "*", "`", "```", "\n", " ", "- ", "word", "日本語", "👩\u200d💻", "é", "\t")
+    )
+    | st.sampled_from(
+        ("MEDIA: a.png", "M", "\r\n", "\r", "\x1b[2J", "\x9b", "\u202e", "2 ** 3", "x" * 30)
+    ),
+    max_size=30,
+).map("".join)
+
+
+def streamed(text: str, cuts: list[int]) -> str:
+    stream = Stream()
+    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    return "".join(stream.feed(text[a:b]) for a, b in pairwise(places)) + stream.end()
+
+
+def dressed(text: str, cuts: list[int], width: int = 40) -> str:
+    markdown = Markdown(width)
+    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    return "".join(markdown.feed(text[a:b]) for a, b in pairwise(places)) + markdown.end()
+
+
+@given(WORDS, st.lists(st.integers(0, 1000), max_size=20))
+@example("a👩\u200d💻b", [1, 2, 3])
+@example("end\r\nnext", [4])
+def test_it_does_not_matter_how_an_answer_is_cut_up(text: str, cuts: list[int]) -> None:
+    assert streamed(text, cuts) == streamed(text, [])
+
+
+@given(WORDS, st.lists(st.integers(0, 1000), max_size=20))
+@example("**a** and `b`", [1, 2, 3])
+def test_nor_does_it_for_its_dress(text: str, cuts: list[int]) -> None:
+    shown = harmless(text)
+    assert dressed(shown, cuts) == dressed(shown, [])
+
+
+@given(WORDS)
+def test_no_character_of_an_answer_can_command_a_terminal(text: str) -> None:
+    for shown in (streamed(text, []), STYLE.sub("", dressed(streamed(text, []), []))):
+        assert all(c.isprintable() or c in "\n\t\u200d" for c in shown), shown
+
+
+@given(WORDS)
+def test_the_dress_leaves_every_word_there(text: str) -> None:
+    shown = harmless(text)
+    letters = re.sub(r"[^\w]", "", STYLE.sub("", dressed(shown, [])))
+    assert letters == re.sub(r"[^\w]", "", shown)
+
+
+def test_a_line_that_names_a_file_to_send_is_left_out() -> None:
+    assert streamed("Here:\n  MEDIA: a.png\nDone", [8, 12, 20]) == "Here:\nDone"
+    assert streamed("MEDIA: a.png", [3]) == ""
+    assert streamed("MEDIAN 5", [5]) == "MEDIAN 5"
+    assert streamed("see MEDIA: a.png", []) == "see MEDIA: a.png"
+
+
+def test_styles() -> None:
+    assert dressed("# Title\nwords", []) == f"{PLAIN}{BOLD}Title{PLAIN}\nwords"
+    assert dressed("a **b c** d", []) == f"a {PLAIN}{BOLD}b c{PLAIN} d"
+    assert dressed("a `b` d", []) == f"a {PLAIN}{CODE}b{PLAIN} d"
+    assert dressed("2 ** 3 * 4", []) == "2 ** 3 * 4"
+    assert dressed("- one\n* two", []) == "• one\n• two"
+    fenced = dressed("```py\nx = `1` # **no**\n```\nafter", [])
+    assert fenced == (
+        f"{PLAIN}{DIM}```py{PLAIN}\n{PLAIN}{CODE}x = `1` # **no**{PLAIN}\n"
+        f"{PLAIN}{DIM}```{PLAIN}\nafter"
+    )
+    assert dressed("**never closed\nnext", []) == f"{PLAIN}{BOLD}never closed{PLAIN}\nnext"
+
+
+def test_lines_break_between_words_and_not_in_code() -> None:
+    text = "one two three four five six seven eight nine ten"
+    lines = dressed(text, []).split("\n")
+    assert [line.strip() for line in lines] == [
+        "one two three four five six seven eight",
+        "nine ten",
+    ]
+    assert dressed(f"- {text}", []).split("\n")[1] == "  eight nine ten"
+    code = f"```\n{text}\n```"
+    assert text in dressed(code, [])
+    assert "x" * 90 in dressed("x" * 90, [])

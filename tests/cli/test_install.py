@@ -1,0 +1,147 @@
+"""`claw install` as a person types it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from clawkit.cli.install import install
+from clawkit.settings import settings
+from tests.cli.commands import plain_environment
+from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN
+
+app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+app.command()(install)
+PROGRAM = str(Path(sys.executable).with_name("openclaw"))
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    plain_environment(monkeypatch)
+    for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    project = home / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    settings.cache_clear()
+    yield
+    settings.cache_clear()
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def test_it_says_where_it_was_installed_and_what_to_restart(home: Path) -> None:
+    path = BY_CLIENT["cursor"].write(home)
+    before = path.read_bytes()
+    result = run("cursor")
+    assert result.exit_code == 0, result.output
+    first = result.stdout.splitlines()[0]
+    assert first.split() == ["installed", "openclaw", "cursor", "~/.cursor/mcp.json"]
+    assert "Restart Cursor for this to count." in result.stdout
+    entry = json.loads(path.read_text())["mcpServers"]["openclaw"]
+    assert entry == {"type": "stdio", "command": PROGRAM, "args": ["mcp-server"]}
+    assert "unchanged" in run("Cursor").stdout
+    result = run("cursor", "--remove")
+    assert (result.exit_code, result.stdout.split()[0]) == (0, "removed")
+    assert path.read_bytes() == before
+
+
+def test_it_says_who_will_answer_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    BY_CLIENT["cursor"].write(home)
+    assert "No language model is chosen yet: `claw setup`" in run("cursor", "--name", "a").stdout
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    shown = run("cursor", "--name", "b").stdout
+    assert "OPENAI_API_KEY is set in this shell, which the client may not see" in shown
+    assert KEY not in shown
+
+
+def test_without_a_client_it_lists_those_that_are_found(home: Path) -> None:
+    BY_CLIENT["zed"].write(home)
+    BY_CLIENT["codex"].write(home)
+    run("zed")
+    result = run()
+    assert result.exit_code == 0
+    assert [line.split()[-2] for line in result.stdout.splitlines()[:2]] == ["zed", "codex"]
+    assert "Not found on this machine: Claude Desktop, Claude Code, Cursor" in result.stdout
+    assert f"claude mcp add --scope user openclaw -- {PROGRAM} mcp-server" in result.stdout
+    clients = json.loads(run("--json").stdout)["clients"]
+    assert {one["client"]: one["state"] for one in clients}["zed"] == "installed"
+
+
+def test_nowhere_to_be_found_is_said(home: Path) -> None:
+    assert "No MCP client that we know was found" in run("--all").stdout
+    result = run("cursor")
+    assert result.exit_code == 1
+    assert f"there is no {home / '.cursor'}" in result.stdout
+    assert not (home / ".cursor").exists()
+
+
+def test_all_of_them_at_once_and_back(home: Path) -> None:
+    paths = [sample.write(home) for sample in SAMPLES]
+    before = [path.read_bytes() for path in paths]
+    result = run("--all", "--json")
+    assert result.exit_code == 0, result.output
+    outcomes = json.loads(result.stdout)["outcomes"]
+    assert [one["action"] for one in outcomes] == ["installed"] * len(SAMPLES)
+    assert run("--all", "--remove").exit_code == 0
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_one_that_fails_leaves_the_others_installed(home: Path) -> None:
+    BY_CLIENT["zed"].write(home)
+    broken = BY_CLIENT["cursor"].write(home)
+    broken.write_text("{")
+    result = run("--all")
+    assert result.exit_code == 1
+    assert "failed" in result.stdout
+    assert broken.read_text() == "{"
+    assert "Restart Zed for" in result.stdout
+
+
+def test_a_dry_run_shows_only_what_it_would_add(home: Path) -> None:
+    paths = [sample.write(home) for sample in SAMPLES]
+    before = [path.read_bytes() for path in paths]
+    result = run("--all", "--dry-run")
+    assert result.exit_code == 0
+    assert '+    "openclaw": {' in result.stdout
+    assert "+[mcp_servers.openclaw]" in result.stdout
+    assert "would be installed" in result.stdout
+    assert TOKEN not in result.output
+    assert KEY not in result.output
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_a_project_gets_a_file_of_its_own(home: Path) -> None:
+    BY_CLIENT["claude-code"].write(home)
+    result = run("claude-code", "--project", ".", "--name", "helper")
+    assert result.exit_code == 0, result.output
+    assert "helper" in json.loads(Path(".mcp.json").read_text())["mcpServers"]
+    assert f"claude mcp add --scope project helper -- {PROGRAM} mcp-server" in result.stdout
+    result = run("lmstudio", "--project", ".")
+    assert result.exit_code == 1
+    assert "claw install: LM Studio keeps no servers in a project" in result.stderr
+
+
+def test_clawdbot_installs_itself(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = BY_CLIENT["cursor"].write(home)
+    monkeypatch.setattr(sys, "argv", ["/somewhere/clawdbot", "install", "cursor"])
+    assert run("cursor").exit_code == 0
+    entry = json.loads(path.read_text())["mcpServers"]["clawdbot"]
+    assert entry["command"] == str(Path(sys.executable).with_name("clawdbot"))
+
+
+def test_what_cannot_be_meant_is_refused() -> None:
+    assert run("--remove").exit_code == 2
+    assert run("cursor", "--all").exit_code == 2
+    result = run("emacs")
+    assert result.exit_code == 1
+    assert "no client is called `emacs`: give one of claude-desktop, " in result.stderr
+    assert "--remove" in run("-h").stdout

@@ -1,0 +1,305 @@
+"""`claw sessions`, as a person types it, over a store that real turns have filled."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawkit.assistant.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
+from clawkit.assistant.sessions.records import SessionInfo
+from clawkit.assistant.sessions.sessions import Sessions
+from clawkit.cli.sessions_text import ago, table
+from tests.guard.approving import until
+from tests.guard.terminal import terminal
+
+COMMAND = (sys.executable, "-m", "clawkit", "sessions")
+
+
+@pytest.fixture
+def store(home: Path) -> Path:
+    return home / "claw" / "data" / "claw" / "sessions.db"
+
+
+def said(file: Path, key: str, *messages: Message, reason: str = "end") -> None:
+    async def turn() -> None:
+        sessions = Sessions(file)
+        async with sessions.turn(key, origin="ask", named=True) as turn:
+            await turn.save(messages, usage=Usage(), model="offline", reason=reason)
+        await sessions.close()
+
+    asyncio.run(turn())
+
+
+def from_user(text: str) -> Message:
+    return Message("user", (Text(text),))
+
+
+def answer(text: str) -> Message:
+    return Message("assistant", (Text(text),))
+
+
+def run(*arguments: str, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        (*COMMAND, *arguments),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        **options,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def info(key: str, title: str, **more: Any) -> SessionInfo:
+    usual = {"origin": "ask", "named": True, "created": 0.0, "updated": 0.0, "messages": 2}
+    usual |= {"turns": 1, "model": "offline", "running": False, "last_reason": "end"}
+    return SessionInfo(**{**usual, "key": key, "title": title, **more})
+
+
+@pytest.mark.parametrize("command", [(), ("show",), ("export",), ("delete",)])
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_is_there_by_both_names(command: tuple[str, ...], flag: str) -> None:
+    assert "--store" in run(*command, flag).stdout
+
+
+def test_an_empty_store_says_what_begins_a_session_and_makes_no_file(store: Path) -> None:
+    shown = run().stdout
+    assert f"There are no sessions in {store}." in shown
+    assert "claw ask" in shown
+    assert json.loads(run("--json").stdout) == []
+    assert run("export").stdout == ""
+    assert not store.exists()
+
+
+def test_the_list_shows_each_session_the_last_used_first(store: Path) -> None:
+    said(store, "user-123-conversation", from_user("My favourite colour is blue."))
+    said(store, "other", from_user("And now?"), answer("Now."), reason="cancelled")
+    heading, first, second = run("--store", "file").stdout.splitlines()
+    assert heading.split() == [
+        *("session", "messages", "last", "used", "model", "state", "begins", "with"),
+    ]
+    assert first.split() == [
+        *("other", "2", "just", "now", "offline", "cancelled", "And", "now?"),
+    ]
+    assert second.startswith("user-123-conversation  1         just now   offline  idle")
+    assert second.endswith("My favourite colour is blue.")
+
+
+def test_the_list_as_json_has_everything(store: Path) -> None:
+    said(store, "mine", from_user("Hello"), answer("Hello yourself"))
+    (found,) = json.loads(run("--json").stdout)
+    assert found["key"] == "mine"
+    assert found["messages"] == 2
+    assert found["title"] == "Hello"
+    assert found["running"] is False
+    assert time.time() - found["updated"] < 60
+
+
+def test_only_sessions_that_were_used_lately_are_listed(store: Path) -> None:
+    said(store, "mine", from_user("Hello"))
+    assert "mine" in run("--active", "5").stdout
+    assert json.loads(run("--active", "5", "--json").stdout)[0]["key"] == "mine"
+    assert "--active" in run("--active", "0", code=2).stderr
+
+
+def test_a_store_that_is_named_must_be_there(tmp_path: Path) -> None:
+    gone = tmp_path / "gone.db"
+    for command in ((), ("show", "x"), ("export",), ("delete", "x", "--yes")):
+        done = run("--store", str(gone), *command, code=1)
+        assert done.stderr == (
+            f"claw sessions: {gone} does not exist: "
+            "give `file` or the path of a store of sessions\n"
+        )
+    assert not gone.exists()
+
+
+def test_another_store_can_be_read_before_or_after_the_verb(tmp_path: Path, store: Path) -> None:
+    other = tmp_path / "copy.db"
+    said(other, "elsewhere", from_user("Hello from the copy"))
+    assert "elsewhere" in run("--store", str(other)).stdout
+    assert "the copy" in run("--store", str(other), "show", "elsewhere").stdout
+    assert "the copy" in run("show", "elsewhere", "--store", str(other)).stdout
+    assert not store.exists()
+
+
+def test_a_file_that_is_no_store_is_a_clear_error(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database at all " * 100)
+    done = run("--store", str(file), code=1)
+    assert done.stderr.startswith(f"claw sessions: {file}: ")
+    assert "Traceback" not in done.stderr
+    assert file.read_text().startswith("not a database")
+
+
+def test_a_session_is_shown_as_a_conversation(store: Path) -> None:
+    said(
+        store,
+        "mine",
+        Message("user", (Text("Look:\n\tat this"), Image(b"x" * 5000, "image/png", "cat.png"))),
+        Message("assistant", (ToolCall("1", "mcp__notes__add", {"text": "cat"}),)),
+        Message("tool", (ToolOutcome("1", (Text("no space left"),), is_error=True),)),
+        answer("A cat."),
+    )
+    shown = run("show", "mine").stdout
+    lines = shown.splitlines()
+    assert lines[0] == "mine"
+    assert lines[1].startswith("  4 messages in 1 turn, begun ")
+    assert lines[3].startswith("you, ")
+    assert lines[4:6] == ["  Look:", "  \\tat this"]
+    assert "cat.png" in lines[6]
+    assert '  [calls mcp__notes__add {"text": "cat"}]' in lines
+    assert "  [failed] no space left" in lines
+    assert lines[-1] == "  A cat."
+    found = json.loads(run("show", "mine", "--json").stdout)
+    assert found["info"]["key"] == "mine"
+    assert [saved["message"]["role"] for saved in found["messages"]] == [
+        *("user", "assistant", "tool", "assistant"),
+    ]
+
+
+def test_control_characters_are_shown_and_not_obeyed(store: Path) -> None:
+    said(store, "mine", from_user("red \x1b[31m\u202e and \x07"), answer("\x1b]0;title\x07"))
+    for shown in (run().stdout, run("show", "mine").stdout):
+        assert "\x1b" not in shown
+        assert "\x07" not in shown
+        assert "\u202e" not in shown
+        assert r"\x1b[31m\u202e" in shown
+
+
+def test_a_session_that_is_not_there_is_a_clear_error(store: Path) -> None:
+    said(store, "mine", from_user("Hello"))
+    for command in (("show", "other\x1b[1m"), ("export", "mine", "other"), ("delete", "other")):
+        done = run(*command, code=1)
+        assert "claw sessions: " in done.stderr
+        assert "Traceback" not in done.stderr
+        assert "\x1b" not in done.stderr
+        assert done.stdout == ""
+
+
+def test_an_export_is_the_same_every_time_one_json_object_a_line(store: Path) -> None:
+    said(store, "b", Message("user", (Text("Grüße"), Image(b"\x89PNG", "image/png"))))
+    said(store, "a", from_user("Hello"), answer("Hi"))
+    everything = run("export").stdout
+    assert everything == run("export").stdout
+    records = [json.loads(line) for line in everything.splitlines()]
+    assert records
+    assert "iVBORw==" not in run("export", "a").stdout
+    assert "Grüße" in everything
+    only = run("export", "a").stdout
+    assert "Hello" in only
+    assert "Grüße" not in only
+
+
+def test_an_export_to_a_file_is_for_its_owner_only(store: Path, tmp_path: Path) -> None:
+    said(store, "mine", from_user("Hello"))
+    file = tmp_path / "out.jsonl"
+    done = run("export", "--output", str(file))
+    assert done.stdout == ""
+    assert file.read_text() == run("export").stdout
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".out")] == []
+
+
+def test_an_export_that_fails_leaves_the_file_as_it_was(store: Path, tmp_path: Path) -> None:
+    said(store, "mine", from_user("Hello"))
+    file = tmp_path / "out.jsonl"
+    file.write_text("before")
+    run("export", "nobody", "-o", str(file), code=1)
+    assert file.read_text() == "before"
+    assert "cannot be written" in run("export", "-o", str(tmp_path / "no" / "x"), code=1).stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "out.jsonl"]
+
+
+def test_deleting_needs_a_yes_where_nobody_can_be_asked(store: Path) -> None:
+    said(store, "mine", from_user("Hello"))
+    said(store, "other", from_user("Hello"))
+    assert "give --yes" in run("delete", "mine", code=2).stderr
+    assert len(json.loads(run("--json").stdout)) == 2
+    assert run("delete", "mine", "mine", "--yes").stdout == "Deleted 1 session.\n"
+    assert [one["key"] for one in json.loads(run("--json").stdout)] == ["other"]
+
+
+def test_of_several_sessions_none_is_deleted_if_one_is_not_there(store: Path) -> None:
+    said(store, "mine", from_user("Hello"))
+    run("delete", "mine", "other", "--yes", code=1)
+    assert json.loads(run("--json").stdout)[0]["key"] == "mine"
+
+
+@pytest.mark.parametrize(("typed", "code", "left"), [("n\n", 1, 1), ("\n", 1, 1), ("y\n", 0, 0)])
+def test_in_a_terminal_deleting_asks(store: Path, typed: str, code: int, left: int) -> None:
+    said(store, "mine", from_user("Hello"))
+    with terminal(*COMMAND, "delete", "mine") as screen:
+        until(lambda: "Delete 1 session for good?" in screen.output)
+        screen.type(typed)
+        assert screen.ends() == code
+        until(lambda: ("Deleted 1 session." if left == 0 else "Nothing was") in screen.output)
+    assert len(json.loads(run("--json").stdout)) == left
+
+
+async def test_it_works_while_a_turn_runs(store: Path) -> None:
+    sessions = Sessions(store)
+    async with sessions.turn("mine", origin="ask", named=True) as turn:
+        await turn.save([from_user("Hello")], usage=Usage(), model="offline", reason="end")
+        assert "running" in run().stdout
+        assert "Hello" in run("show", "mine").stdout
+    await sessions.close()
+    assert "running" not in run().stdout
+
+
+def test_whoever_reads_it_may_stop_reading(store: Path) -> None:
+    said(store, "mine", *(from_user("x" * 5000) for _ in range(200)))
+    shell = f"'{sys.executable}' -m clawkit sessions export | head -c 10"
+    done = subprocess.run(shell, shell=True, capture_output=True, timeout=60, check=False)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "just now"),
+        (59, "just now"),
+        (60, "1 min ago"),
+        (3 * 60 + 59, "3 min ago"),
+        (3600, "1 h ago"),
+        (47 * 3600, "47 h ago"),
+        (49 * 3600, "2 days ago"),
+        (400 * 86400, "400 days ago"),
+    ],
+)
+def test_how_long_ago_is_said_in_words(seconds: float, text: str) -> None:
+    assert ago(seconds) == text
+
+
+def test_lines_are_cut_for_a_terminal_and_wide_letters_count_twice() -> None:
+    from rich.cells import cell_len
+
+    found = [info("k" * 512, "word " * 100), info("会話", "漢字" * 100)]
+    for line in table(found, 0, 80):
+        assert cell_len(line) <= 100
+    assert any("…" in line for line in table(found, 0, 80))
+    columns = {cell_len(line[: line.index(" offline")]) for line in list(table(found, 0, 80))[1:]}
+    assert len(columns) == 1
+
+
+def test_keys_are_whole_where_a_program_reads_them() -> None:
+    assert any("k" * 512 in line for line in table([info("k" * 512, "")], 0, None))
+
+
+def test_lines_fit_the_terminal(store: Path) -> None:
+    said(store, "mine", from_user("many words " * 50))
+    with terminal(*COMMAND, width=90) as screen:
+        assert screen.ends() == 0
+        until(lambda: "many words" in screen.output)
+        lines = screen.output.replace("\r", "").splitlines()
+    assert max(map(len, lines)) <= 90
+    assert os.linesep.join(lines).count("…") == 1

@@ -1,0 +1,298 @@
+"""`claw setup`: asked in a terminal, told by options, and what it leaves in the files."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from clawkit.assistant.config import read_config
+from clawkit.assistant.secrets import Keys
+from clawkit.settings import Settings
+from tests.assistant.providers.scripted import Say, ScriptedServer, Status, scripted_openai
+from tests.cli.commands import CLAW, claw, config_directory, plain_environment
+from tests.guard.approving import until
+from tests.guard.terminal import Terminal, terminal
+
+KEY = "s" + "k-" + "Z3" * 16
+_CODES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+@pytest.fixture(autouse=True)
+def usual_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_environment(monkeypatch)
+
+
+def config_text(home: Path) -> str:
+    return (config_directory(home) / "config.toml").read_text()
+
+
+def keys_of(home: Path) -> Keys:
+    places = Settings(config_directory(home), home / "data", home / "policy")
+    return Keys(read_config(places), {})
+
+
+def answer(screen: Terminal, question: str, reply: str) -> None:
+    """Wait for the question at the end of the screen, then answer it."""
+    until(lambda: _CODES.sub("", screen.output).rstrip("\r\n").endswith(question))
+    screen.type(reply + "\r")
+
+
+def custom(server: ScriptedServer, *more: str) -> tuple[str, ...]:
+    options = ("--provider", "mine", "--model", "m1", "--base-url", server.url)
+    return ("setup", *options, "--key-env", "MINE_KEY", *more)
+
+
+def test_a_person_is_asked_step_by_step_and_sees_what_is_written(home: Path) -> None:
+    with scripted_openai([Say("ok")]) as server, terminal(*CLAW, "setup", width=200) as screen:
+        answer(screen, "Number [1]: ", "9")
+        answer(screen, "Number [1]: ", "6")
+        answer(screen, "A name for it [custom]: ", "My Server")
+        answer(screen, "A name for it [custom]: ", "")
+        answer(screen, "such as http://127.0.0.1:8000/v1: ", "ftp://x")
+        answer(screen, "such as http://127.0.0.1:8000/v1: ", server.url)
+        answer(screen, "(empty: it needs none): ", "MINE_KEY")
+        answer(screen, "Model: ", "m1")
+        answer(screen, "(it is not shown): ", KEY)
+        until(lambda: "Write this? [Y/n]: " in screen.output)
+        assert not (config_directory(home) / "config.toml").exists()
+        assert not (config_directory(home) / ".env").exists()
+        answer(screen, "Write this? [Y/n]: ", "")
+        assert screen.ends() == 0
+        until(lambda: "Written: custom/m1 answers." in screen.output)
+        assert server.last.headers["authorization"] == f"Bearer {KEY}"
+    shown = screen.output.replace("\r\n", "\n")
+    assert "give a number from 1 to 7" in shown
+    assert '+use = "custom/m1"' in shown
+    assert "+ MINE_KEY=… (not shown)" in shown
+    assert KEY not in shown
+    assert tomllib.loads(config_text(home)) == {
+        "model": {"use": "custom/m1"},
+        "providers": {"custom": {"base_url": server.url, "key_env": "MINE_KEY"}},
+    }
+    env = config_directory(home) / ".env"
+    assert env.read_text() == f"MINE_KEY={KEY}\n"
+    assert env.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("keys", ["\x03", "\x04"])
+@pytest.mark.parametrize("step", ["Number", "Model", "Key", "Write"])
+def test_leaving_at_any_question_changes_nothing(step: str, keys: str, home: Path) -> None:
+    arguments = () if step == "Number" else ("--provider", "anthropic")
+    if step in ("Key", "Write"):
+        arguments += ("--model", "m", "--no-test")
+    with terminal(*CLAW, "setup", *arguments) as screen:
+        if step == "Write":
+            answer(screen, "(it is not shown): ", KEY)
+        until(lambda: re.search(rf"{step}[^\n]*: $", screen.output))
+        screen.type(keys)
+        assert screen.ends() == 130
+        until(lambda: "Nothing was changed." in screen.output)
+    assert list(config_directory(home).iterdir()) == []
+
+
+def test_a_variable_that_is_set_is_offered_and_can_be_kept(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    with terminal(*CLAW, "setup", "--no-test", width=200) as screen:
+        answer(screen, "Number [1]: ", "")
+        answer(screen, "Model [claude-sonnet-4-5]: ", "")
+        answer(screen, "ANTHROPIC_API_KEY is set (environment). Use it? [Y/n]: ", "y")
+        answer(screen, "Keep a copy in .env? [y/N]: ", "y")
+        answer(screen, "Write this? [Y/n]: ", "y")
+        assert screen.ends() == 0
+        until(lambda: "goes before the one in .env" in screen.output)
+    assert KEY not in screen.output
+    assert tomllib.loads(config_text(home)) == {"model": {"use": "anthropic/claude-sonnet-4-5"}}
+    found = keys_of(home).find("ANTHROPIC_API_KEY")
+    assert found is not None
+    assert (found.value, found.where) == (KEY, ".env")
+
+
+def test_one_that_does_not_answer_is_written_only_if_a_person_says_so(home: Path) -> None:
+    with scripted_openai([Status(401, message="no"), Status(401, message="no")]) as server:
+        options = ("setup", "--provider", "mine", "--model", "m1", "--base-url", server.url)
+        for reply, code in (("n", 130), ("y", 0)):
+            with terminal(*CLAW, *options, "--yes", width=200) as screen:
+                answer(screen, "(empty: it needs none): ", "")
+                answer(screen, "Write it all the same? [y/N]: ", reply)
+                assert screen.ends() == code
+                assert "It does not answer: " in screen.output
+            assert (config_directory(home) / "config.toml").exists() == (code == 0)
+
+
+def test_everything_can_be_said_by_options(home: Path) -> None:
+    with scripted_openai([Say("ok")]) as server:
+        done = claw(*custom(server, "--key-stdin", "--yes", "--json"), stdin=f"{KEY}\n".encode())
+        assert done.returncode == 0, done.stderr
+        assert server.last.headers["authorization"] == f"Bearer {KEY}"
+    result = json.loads(done.stdout)
+    assert result.pop("tested")
+    assert result == {
+        "use": "mine/m1",
+        "file": str(config_directory(home) / "config.toml"),
+        "changed": True,
+        "key": {"variable": "MINE_KEY", "where": ".env"},
+    }
+    assert KEY not in done.stdout + done.stderr
+    found = keys_of(home).find("MINE_KEY")
+    assert found is not None
+    assert found.value == KEY
+
+
+def test_what_is_missing_without_a_terminal_is_named_at_once(home: Path) -> None:
+    done = claw("setup")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("not a terminal to ask questions in: give --provider; --yes\n")
+    assert "--model; --base-url; --yes" in claw("setup", "--provider", "mine").stderr
+    missing = claw("setup", "--provider", "anthropic", "--yes").stderr
+    assert "give ANTHROPIC_API_KEY in the environment, or --key-stdin" in missing
+    assert "give --model" in claw("setup", "--provider", "ollama", "--yes").stderr
+    assert list(config_directory(home).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "said"),
+    [
+        (("--provider", "Mine!", "--base-url", "http://x"), b"", "cannot be a provider's name"),
+        (("--provider", "a", "--base-url", "ftp://x"), b"", "must be an address with http://"),
+        (("--provider", "openai"), b"", "the key is empty or not one word"),
+        (("--provider", "openai"), b"two words\n", "the key is empty or not one word"),
+        (("--provider", "ollama"), b"x\n", "--key-stdin needs --key-env NAME"),
+        (("--provider", "openai", "--key-env", KEY), b"x\n", "--key-env wants the name of a var"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_and_nothing_is_written(
+    arguments: tuple[str, ...], stdin: bytes, said: str, home: Path
+) -> None:
+    done = claw("setup", *arguments, "--model", "m", "--key-stdin", "--yes", stdin=stdin)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert KEY not in done.stderr
+    assert list(config_directory(home).iterdir()) == []
+
+
+def test_one_that_does_not_answer_is_not_written_without_a_terminal(home: Path) -> None:
+    with scripted_openai([Status(401, message=f"bad {KEY}")]) as server:
+        done = claw(*custom(server, "--key-stdin", "--yes"), stdin=KEY.encode())
+        assert done.returncode == 1
+        assert "Nothing was changed; --no-test writes it all the same" in done.stderr
+        assert KEY not in done.stderr
+        assert list(config_directory(home).iterdir()) == []
+        done = claw(*custom(server, "--key-stdin", "--yes", "--no-test"), stdin=KEY.encode())
+        assert (done.returncode, len(server.requests)) == (0, 1)
+
+
+OURS = """# mine
+[assistant] # how
+instructions = "Be brief."
+
+[model]
+max_tokens = 100 # few
+use = "ollama/llama3.2"   # local
+fallbacks = ["offline"]
+
+[providers.openai]
+headers = { X-Team = "${TEAM}" }
+# the end
+"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_other_lines_and_comments_stay(newline: str, home: Path) -> None:
+    file = config_directory(home) / "config.toml"
+    file.write_bytes(OURS.replace("\n", newline).encode())
+    file.chmod(0o640)
+    options = ("--provider", "openai", "--model", "gpt-5", "--key-env", "WORK_KEY")
+    done = claw("setup", *options, "--no-test", "--yes", env={"WORK_KEY": KEY})
+    assert done.returncode == 0, done.stderr
+    wanted = OURS.replace('"ollama/llama3.2"', '"openai/gpt-5"').replace(
+        '"${TEAM}" }\n', '"${TEAM}" }\nkey_env = "WORK_KEY"\n'
+    )
+    assert file.read_bytes() == wanted.replace("\n", newline).encode()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert not (config_directory(home) / ".env").exists()
+    again = claw("setup", *options, "--no-test", "--yes", env={"WORK_KEY": KEY})
+    assert again.stdout.startswith("Nothing to change: openai/gpt-5 answers.")
+    assert file.read_bytes() == wanted.replace("\n", newline).encode()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "\ufeff",
+        "# only words\n",
+        "[model]\n",
+        "[model]\r\n[assistant]\r\n",
+        "[model] # empty\n[assistant]\n",
+        "model = {}\n",
+    ],
+)
+def test_offline_can_be_chosen_whatever_is_there(before: str, home: Path) -> None:
+    file = config_directory(home) / "config.toml"
+    file.write_bytes(before.encode())
+    done = claw("setup", "--provider", "offline", "--yes")
+    assert done.returncode == 0, done.stderr
+    if "\r\n" in before:
+        assert b"\n" not in file.read_bytes().replace(b"\r\n", b"")
+    assert "It is no language model" in done.stdout
+    assert tomllib.loads(file.read_text(encoding="utf-8-sig"))["model"] == {"use": "offline"}
+    assert file.read_text().startswith(before.split("[")[0].split("=")[0].rstrip())
+
+
+def test_a_server_on_this_machine_needs_no_key(home: Path) -> None:
+    with scripted_openai([Say("ok"), Say("ok")]) as server:
+        for provider in ("ollama", "openai"):
+            options = ("--provider", provider, "--model", "m", "--base-url", server.url)
+            done = claw("setup", *options, "--yes")
+            assert done.returncode == 0, done.stderr
+    assert tomllib.loads(config_text(home))["providers"]["openai"] == {"base_url": server.url}
+
+
+@pytest.mark.parametrize("before", ["[model\n", "[nonsense]\n", 'model = "x"\n'])
+def test_a_config_that_cannot_be_used_is_left_alone(before: str, home: Path) -> None:
+    file = config_directory(home) / "config.toml"
+    file.write_text(before)
+    done = claw("setup", "--provider", "offline", "--yes")
+    assert done.returncode == 1
+    assert str(file) in done.stderr
+    assert file.read_text() == before
+
+
+def test_the_key_can_go_to_the_keyring(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "backend.py").write_text(
+        "import json, os, pathlib\n"
+        "from keyring.backend import KeyringBackend\n"
+        "class Folder(KeyringBackend):\n"
+        "    priority = 1\n"
+        "    def set_password(self, service, name, value):\n"
+        "        pathlib.Path(os.environ['RING'], f'{service}-{name}').write_text(value)\n"
+        "    def get_password(self, service, name):\n"
+        "        file = pathlib.Path(os.environ['RING'], f'{service}-{name}')\n"
+        "        return file.read_text() if file.exists() else None\n"
+    )
+    env = {
+        "PYTHONPATH": str(tmp_path),
+        "PYTHON_KEYRING_BACKEND": "backend.Folder",
+        "RING": str(tmp_path),
+    }
+    with scripted_openai([Say("ok")]) as server:
+        options = custom(server, "--key-stdin", "--keyring", "--yes", "--json")
+        done = claw(*options, stdin=KEY.encode(), env=env)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["key"] == {"variable": "MINE_KEY", "where": "keyring"}
+    assert (tmp_path / "clawkit-MINE_KEY").read_text() == KEY
+    assert tomllib.loads(config_text(home))["secrets"] == {"keyring": True}
+    assert not (config_directory(home) / ".env").exists()
+
+
+def test_help_has_two_names_and_no_option_for_a_key() -> None:
+    shown = claw("setup", "-h").stdout
+    assert shown == claw("setup", "--help").stdout
+    assert "--key-stdin" in shown
+    assert not re.search(r"--key\s", shown)
