@@ -1,19 +1,23 @@
-"""`make demo`: Python functions, reached by the official MCP client through all doors; a guard."""
+"""`make demo`: an assistant, Python functions behind all doors, and a guard, for a real client."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import struct
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import compress, crc32
 
 from mcp import Client, MCPError, StdioServerParameters, types
 from rich.console import Console
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.text import Text
@@ -29,6 +33,47 @@ def show_source() -> None:
     code = Syntax(shown.rstrip(), "python", background_color="default")
     title = "examples/greenhouse.py"
     console.print(Panel(code, title=title, title_align="left", border_style="dim"))
+
+
+async def ordered(home: Path) -> None:
+    """The assistant, as any MCP client orders it; here on the embedded default, without a key."""
+    heading("Your assistant, as one MCP tool", "openclaw mcp-server")
+    target = StdioServerParameters(
+        command=sys.executable, args=["-m", "clawkit", "mcp-server"], env={"CLAW_HOME": str(home)}
+    )
+    picture = {"data": b64encode(png(96, 64)).decode(), "mimeType": "image/png"}
+    async with Client(target, mode="auto") as client:
+        for order in (
+            {"message": "Remember that my favorite color is blue.", "sessionKey": "demo"},
+            {"message": "The greenhouse is watered on Friday at 7.", "sessionKey": "demo"},
+            {"message": "What's my favorite color?", "sessionKey": "demo"},
+            {"message": "When is the greenhouse watered?", "sessionKey": "demo"},
+            {"message": "What's my favorite color?"},
+            {"message": "What is in this picture?", "sessionKey": "demo", "images": [picture]},
+        ):
+            result = await client.call_tool("order_openclaw", order)
+            asked(order, getattr(result.content[0], "text", ""))
+
+
+def png(width: int, height: int) -> bytes:
+    """A picture of a meadow under the sky."""
+    blue, green = b"\x7e\xb6\xff", b"\x4c\xa6\x4c"
+    rows = b"".join(b"\0" + (blue if y < height / 2 else green) * width for y in range(height))
+
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", crc32(name + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = chunk(b"IHDR", header) + chunk(b"IDAT", compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunks
+
+
+def asked(order: dict[str, Any], answer: str) -> None:
+    session = order.get("sessionKey", "a session of its own")
+    attached = "  [dim]+ a picture[/]" if "images" in order else ""
+    console.print(f"   [cyan]→[/] {order['message']}{attached}  [dim]({session})[/]")
+    for line in filter(None, answer.splitlines()):
+        console.print(Padding(Text(line), (0, 0, 0, 5)))
 
 
 async def in_process() -> None:
@@ -137,7 +182,9 @@ def http_server() -> Iterator[str]:
 
 
 async def main() -> None:
-    console.print(Text("Clawkit: Python functions as MCP tools, and a guard", style="bold"))
+    console.print(Text("Clawkit: an assistant, its tools, and a guard, over MCP", style="bold"))
+    with TemporaryDirectory() as home:
+        await ordered(Path(home))
     show_source()
     await in_process()
     command = StdioServerParameters(
@@ -151,10 +198,8 @@ async def main() -> None:
     with TemporaryDirectory() as home:
         await guarded(Path(home))
         show_log(Path(home))
-    console.print(
-        "\nNext: [cyan]claw tools examples/greenhouse.py[/], [cyan]claw wrap --status[/],"
-    )
-    console.print("and docs/README.md\n")
+    console.print('\nNext: [cyan]claw ask "hello"[/], [cyan]claw setup[/], [cyan]claw install[/],')
+    console.print("[cyan]claw tools examples/greenhouse.py[/], and docs/README.md\n")
 
 
 if __name__ == "__main__":
