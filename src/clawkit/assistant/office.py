@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
+from clawkit.assistant.media.folder import sweep
 from clawkit.assistant.reply import Assistant
 from clawkit.errors import SettingsError
 from clawkit.settings import settings
@@ -31,6 +33,7 @@ class Office:
     def __init__(self) -> None:
         self._desk: _Desk | None = None
         self._seen: object = None
+        self._sweeping: asyncio.Task[int] | None = None
 
     def task_after(self) -> float:
         """From the config; a config that cannot be read is reported by the order itself."""
@@ -55,6 +58,8 @@ class Office:
     async def _current(self) -> _Desk:
         places = settings()
         seen = tuple(_stamp(f) for f in (config_file(places), places.config / ".env"))
+        if self._desk is None:
+            self._sweeping = asyncio.get_running_loop().create_task(asyncio.to_thread(sweep))
         if self._desk is None or seen != self._seen:
             desk = _Desk(read_config(places))
             retired, self._desk, self._seen = self._desk, desk, seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
@@ -47,7 +48,7 @@ async def take_order(
     keys: Keys | None = None
     started = time.monotonic()
     try:
-        order = read_order(brand, arguments)
+        order = await _read_beside(brand, arguments)
         _log_order(order)
         async with office.assistant() as assistant:
             keys = assistant.keys
@@ -69,6 +70,13 @@ async def take_order(
     except Exception as error:
         log.exception("order failed")
         return failure(f"{type(error).__name__} in the assistant; `mcp-server --verbose` says more")
+
+
+async def _read_beside(brand: Brand, arguments: dict[str, Any]) -> Order:
+    """Megabytes of base64 take a while to check: nobody else should wait for that."""
+    if "images" in arguments or "files" in arguments:
+        return await asyncio.to_thread(read_order, brand, arguments)
+    return read_order(brand, arguments)
 
 
 def failure(text: str) -> dict[str, Any]:

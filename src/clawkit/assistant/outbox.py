@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clawkit.assistant.media.folder import CallFolder
 from clawkit.assistant.media.names import safe_name
-from clawkit.assistant.media.outbound import Outgoing, Picked, pick
+from clawkit.assistant.media.outbound import Outgoing, Picked, pick, problem_with
 from clawkit.assistant.models.protocol import Text, ToolCall, ToolOutcome, ToolSpec
 from clawkit.assistant.toolbox.toolbox import CallResult
 
@@ -52,7 +52,7 @@ class Outbox:
         return CallResult(outcome, "", (), time.monotonic() - started)
 
     def _add(self, path: str) -> str:
-        problem = " ".join(pick([path], (), self._folder, self._workspace).omissions)
+        problem = problem_with(path, self._folder, self._workspace)
         if not problem:
             self._paths.append(path)
         return problem

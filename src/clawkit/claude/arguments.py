@@ -81,15 +81,18 @@ def asks_host(options: ClaudeAgentOptions) -> bool:
 
 def mcp_config_of(options: ClaudeAgentOptions) -> dict[str, Any] | None:
     """The external servers, as a config file has them: addresses and tokens stay out of argv."""
-    servers = external_servers(options)
+    servers = external_servers(options.mcp_servers)
     if not servers:
         return None
     return {"mcpServers": {name: server.to_dict() for name, server in servers.items()}}
 
 
-def external_servers(options: ClaudeAgentOptions) -> dict[str, AnyServer]:
+def external_servers(
+    servers: Mapping[str, McpServerConfig | Mapping[str, Any]],
+) -> dict[str, AnyServer]:
+    """The servers, whether they were given as objects or as a config file writes them."""
     found: dict[str, AnyServer] = {}
-    for name, server in options.mcp_servers.items():
+    for name, server in servers.items():
         data = server.to_dict() if isinstance(server, McpServerConfig) else server
         found[name] = McpServerConfig.from_dict(data, f"mcp_servers: {name}")
     return found

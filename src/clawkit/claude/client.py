@@ -8,7 +8,7 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,8 @@ from clawkit.claude.messages import Message, ResultMessage, parse_message
 from clawkit.claude.names import strangers
 from clawkit.claude.options import ClaudeAgentOptions, PermissionMode
 from clawkit.claude.process import CliProcess
-from clawkit.errors import CliError, CliGarbageError
+from clawkit.claude.servers import McpServerConfig
+from clawkit.errors import CliError, CliGarbageError, CliSilentError
 from clawkit.tools.registry import SdkMcpServerRegistry
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class ClaudeClient:
         options, environment = self.options, self._environment()
         cli = find_cli(options.cli_path, environment)
         self.version = await check_version(cli, environment)
-        gate = self._gate()
+        gate = self._gate(environment)
         hooks = Hooks(options, gate)
         self._control = Control(
             self._write,
@@ -96,6 +97,7 @@ class ClaudeClient:
                 "hook_callback": hooks.answer,
             },
         )
+        self._messages = asyncio.Queue()
         self._config_file = _write_config(mcp_config_of(options))
         try:
             self._process = await CliProcess.start(
@@ -107,9 +109,7 @@ class ClaudeClient:
             )
             self._reader = asyncio.get_running_loop().create_task(self._read(self._process))
             fields = initialize_fields(options, hooks.announcement)
-            self.server_info = await self._control.request(
-                "initialize", options.connect_timeout, **fields
-            )
+            self.server_info = await self._ask("initialize", options.connect_timeout, **fields)
         except BaseException:
             await self.disconnect()
             raise
@@ -129,7 +129,7 @@ class ClaudeClient:
             }
         await self._write(_encode(message))
 
-    async def receive(self) -> AsyncIterator[Message]:
+    async def receive(self) -> AsyncGenerator[Message]:
         """Everything the CLI says, until it ends."""
         while True:
             message = await self._messages.get()
@@ -140,12 +140,13 @@ class ClaudeClient:
                 raise message
             yield message
 
-    async def receive_response(self) -> AsyncIterator[Message]:
+    async def receive_response(self) -> AsyncGenerator[Message]:
         """What the CLI says up to the end of this turn, which is a `ResultMessage`."""
-        async for message in self.receive():
-            yield message
-            if isinstance(message, ResultMessage):
-                return
+        async with contextlib.aclosing(self.receive()) as messages:
+            async for message in messages:
+                yield message
+                if isinstance(message, ResultMessage):
+                    return
 
     async def interrupt(self) -> None:
         """Stop the turn that is under way."""
@@ -162,9 +163,34 @@ class ClaudeClient:
         """Each MCP server, whether it is connected, and its tools."""
         return list((await self.control("mcp_status")).get("mcpServers", []))
 
+    async def set_mcp_servers(
+        self, servers: Mapping[str, McpServerConfig | Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Have these external servers, and no others that were added so; says what that changed."""
+        found = external_servers(servers)
+        config = {name: server.to_dict() for name, server in found.items()}
+        return await self.control("mcp_set_servers", servers=config)
+
+    async def toggle_mcp_server(self, name: str, enabled: bool) -> None:
+        await self.control("mcp_toggle", serverName=name, enabled=enabled)
+
+    async def reconnect_mcp_server(self, name: str) -> None:
+        await self.control("mcp_reconnect", serverName=name)
+
+    async def context_usage(self) -> dict[str, Any]:
+        """How full the model's context is, and with what."""
+        return await self.control("get_context_usage")
+
     async def control(self, subtype: str, **fields: Any) -> dict[str, Any]:
         """Any control request that the CLI knows."""
-        return await self._control.request(subtype, self.options.control_timeout, **fields)
+        return await self._ask(subtype, self.options.control_timeout, **fields)
+
+    async def _ask(self, subtype: str, seconds: float, **fields: Any) -> dict[str, Any]:
+        try:
+            return await self._control.request(subtype, seconds, **fields)
+        except CliSilentError as silent:
+            said = self._process.stderr if self._process is not None else ""
+            raise CliSilentError(str(silent), said) from None
 
     async def disconnect(self) -> None:
         """End the CLI and everything it started; nothing is left behind."""
@@ -188,15 +214,18 @@ class ClaudeClient:
         inherited = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
         return {**inherited, **self.options.env}
 
-    def _gate(self) -> PolicyGate | None:
-        if self.options.policy is None:
+    def _gate(self, environment: Mapping[str, str]) -> PolicyGate | None:
+        options = self.options
+        if options.policy is None:
             return None
         from clawkit.claude.policy import PolicyGate
 
-        return PolicyGate(self.options.policy, self.options.cwd)
+        cwd = str(Path(options.cwd or ".").resolve())
+        servers = (*options.mcp_servers, *(server.name for server in options.sdk_mcp_servers))
+        return PolicyGate(options.policy, cwd, environment.get("HOME", str(Path.home())), servers)
 
     def _warn_of_strangers(self) -> None:
-        servers: dict[str, Any] = dict.fromkeys(external_servers(self.options))
+        servers: dict[str, Any] = dict.fromkeys(self.options.mcp_servers)
         registry = self._tools.handler
         for announced in self.options.sdk_mcp_servers:
             known = (
@@ -214,8 +243,7 @@ class ClaudeClient:
 
     def _send_to_cli(self, server: str, message: dict[str, Any]) -> None:
         """A notice of an in-process server, such as that its tools have changed."""
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(self._deliver(server, message))
+        task = asyncio.get_running_loop().create_task(self._deliver(server, message))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,12 +11,14 @@ from typing import Any
 import msgspec
 
 from clawkit.errors import CliError, CliSilentError, ControlError
+from clawkit.wire.jsonrpc import as_object
 
 log = logging.getLogger("clawkit.claude")
 
 Write = Callable[[bytes], Awaitable[None]]
 Answerer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 _encode = msgspec.json.Encoder().encode
+_GRACE = 5.0
 
 
 class Control:
@@ -25,7 +28,7 @@ class Control:
         self._write = write
         self._answerers = answerers
         self._count = 0
-        self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._waiting: dict[str, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
         self._answering: dict[str, asyncio.Task[None]] = {}
         self._over: CliError | None = None
 
@@ -36,7 +39,7 @@ class Control:
         self._count += 1
         number = f"claw_{self._count}"
         answer = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        self._waiting[number] = (subtype, answer)
         request = {"subtype": subtype, **fields}
         message = {"type": "control_request", "request_id": number, "request": request}
         try:
@@ -52,7 +55,7 @@ class Control:
         """Take a message if it belongs to this protocol."""
         kind = message.get("type")
         if kind == "control_response":
-            self._resolve(message.get("response") or {})
+            self._resolve(as_object(message.get("response")) or {})
         elif kind == "control_request":
             self._begin(message)
         elif kind == "control_cancel_request":
@@ -66,44 +69,43 @@ class Control:
     async def close(self, error: CliError) -> None:
         """Nothing more will come: whoever waits is told why, whatever runs is stopped."""
         self._over = error
-        for answer in self._waiting.values():
+        for _, answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(error)
         running = list(self._answering.values())
         for task in running:
             task.cancel()
         if running:
-            await asyncio.wait(running)
+            await asyncio.wait(running, timeout=_GRACE)  # one that does not stop is left alone
 
     def _resolve(self, response: dict[str, Any]) -> None:
-        answer = self._waiting.get(str(response.get("request_id")))
+        subtype, answer = self._waiting.get(str(response.get("request_id")), ("", None))
         if answer is None or answer.done():
             return
         if response.get("subtype") == "error":
-            answer.set_exception(ControlError("control request", str(response.get("error"))))
+            answer.set_exception(ControlError(subtype, str(response.get("error"))))
         else:
-            answer.set_result(response.get("response") or {})
+            answer.set_result(as_object(response.get("response")) or {})
 
     def _begin(self, message: dict[str, Any]) -> None:
         number = str(message.get("request_id"))
         task = asyncio.get_running_loop().create_task(
-            self._answer(number, message.get("request") or {})
+            self._answer(number, as_object(message.get("request")) or {})
         )
         self._answering[number] = task
         task.add_done_callback(lambda _: self._answering.pop(number, None))
 
     async def _answer(self, number: str, request: dict[str, Any]) -> None:
-        response: dict[str, Any]
         try:
-            response = {"subtype": "success", "response": await self._answered(request)}
+            reply = _reply("success", number, response=await self._answered(request))
         except asyncio.CancelledError:
-            response = {"subtype": "error", "error": "cancelled"}
+            reply = _reply("error", number, error="cancelled")
         except Exception as error:
             log.exception("%s failed", request.get("subtype"))
-            response = {"subtype": "error", "error": f"{type(error).__name__}: {error}"}
-        response["request_id"] = number
+            reply = _reply("error", number, error=f"{type(error).__name__}: {error}")
         if self._over is None:
-            await self._write(_encode({"type": "control_response", "response": response}))
+            with contextlib.suppress(CliError):  # whoever reads says that it has ended
+                await self._write(reply)
 
     async def _answered(self, request: dict[str, Any]) -> dict[str, Any]:
         subtype = request.get("subtype")
@@ -111,3 +113,8 @@ class Control:
         if answerer is None:
             raise ControlError(str(subtype), "this host does not answer such requests")
         return await answerer(request)
+
+
+def _reply(subtype: str, number: str, **fields: Any) -> bytes:
+    response = {"subtype": subtype, "request_id": number, **fields}
+    return _encode({"type": "control_response", "response": response})

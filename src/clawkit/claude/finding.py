@@ -37,7 +37,7 @@ def find_cli(chosen: Path | str | None, environment: Mapping[str, str] | None = 
 
 def _named(source: str, path: Path) -> str:
     if _runs(path):
-        return str(path)
+        return str(path.absolute())  # the CLI is started in another directory
     what = "cannot be run" if path.exists() else "does not exist"
     raise CliNotFoundError(f"{source} is {path}, which {what}: correct it, or {_INSTALL}")
 

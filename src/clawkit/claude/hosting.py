@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,17 +18,23 @@ from clawkit.claude.permissions import (
     HookMatcher,
     HookResult,
     ToolRequest,
+    server_in,
 )
 from clawkit.errors import ControlError
 from clawkit.tools.registry import SdkMcpServerRegistry
+from clawkit.tools.server import SdkMcpServerImpl
 from clawkit.wire.jsonrpc import Message, as_object
 from clawkit.wire.session import Session
 
 if TYPE_CHECKING:
     from clawkit.claude.policy import PolicyGate
 
+log = logging.getLogger("clawkit.claude")
+
 _ACKNOWLEDGED: dict[str, Any] = {"jsonrpc": "2.0", "result": {}}
 _BEFORE = "PreToolUse"
+# A hook that is late is passed over, and a policy must not be.
+_GATE_TIMEOUT = 86_400.0
 
 
 class McpMessageHandler(Protocol):
@@ -41,7 +49,7 @@ class ToolServers:
     def __init__(self, send: Callable[[str, Message], None]) -> None:
         self.handler: McpMessageHandler = SdkMcpServerRegistry()
         self._send = send
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, tuple[SdkMcpServerImpl, Session]] = {}
 
     async def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The reply to `mcp_message`: every message gets one, or the CLI would wait for ever."""
@@ -53,14 +61,16 @@ class ToolServers:
         server = handler.get(name) if isinstance(handler, SdkMcpServerRegistry) else None
         if server is None:
             return await handler.handle(name, message)
-        session = self._sessions.get(name)
-        if session is None:
-            session = self._sessions[name] = Session(partial(self._send, name))
-        return await server.handle_jsonrpc(message, session)
+        if name not in self._sessions:
+            loop = asyncio.get_running_loop()
+            send = partial(loop.call_soon_threadsafe, self._send, name)
+            self._sessions[name] = (server, Session(send))
+        return await server.handle_jsonrpc(message, self._sessions[name][1])
 
     def close(self) -> None:
-        """Cancel what still runs."""
-        for session in self._sessions.values():
+        """Cancel what still runs; the servers have nobody to tell of changes any more."""
+        for server, session in self._sessions.values():
+            server.hub.leave(session)
             session.close()
         self._sessions.clear()
 
@@ -80,23 +90,28 @@ class Permissions:
             str(request.get("tool_use_id") or ""),
             tuple(request.get("permission_suggestions") or ()),
             str(request.get("decision_reason") or ""),
+            server_in(request),
         )
         return (await self._decided(asked)).to_wire(asked)
 
     async def _decided(self, asked: ToolRequest) -> Allow | Deny:
         if self._decide is None:
             return Deny("A person has to decide about this, and there is nobody to ask")
-        found = await self._decide(asked)
+        try:
+            found = await self._decide(asked)
+        except Exception as error:
+            log.exception("can_use_tool failed")
+            return Deny(f"This could not be decided: {type(error).__name__}: {error}")
         if isinstance(found, bool):
             found = Allow() if found else Deny()
         if isinstance(found, Allow) and found.updated_input is not None and self._gate is not None:
-            return _judged(self._gate, asked.tool_name, found)
+            return _judged(self._gate, asked, found)
         return found
 
 
-def _judged(gate: PolicyGate, tool_name: str, allowed: Allow) -> Allow | Deny:
+def _judged(gate: PolicyGate, asked: ToolRequest, allowed: Allow) -> Allow | Deny:
     """Arguments that somebody changed are judged as they are now; a person has agreed to them."""
-    decision = gate.decide(tool_name, allowed.updated_input or {})
+    decision = gate.decide(asked.tool_name, allowed.updated_input or {}, asked.server)
     return Deny(decision.reason) if decision.action == "deny" else allowed
 
 
@@ -109,7 +124,9 @@ class Hooks:
         self._numbers = itertools.count()
         matchers = {event: list(found) for event, found in options.hooks.items()}
         if gate is not None:
-            matchers.setdefault(_BEFORE, []).insert(0, HookMatcher([gate.hook]))
+            matchers.setdefault(_BEFORE, []).insert(
+                0, HookMatcher([gate.hook], None, _GATE_TIMEOUT)
+            )
         self.announcement = {
             event: [self._announce(event, matcher) for matcher in found]
             for event, found in matchers.items()
@@ -148,7 +165,7 @@ class Hooks:
         changed = as_object(specific.get("updatedInput"))
         if self._gate is None or changed is None:
             return answer
-        decision = self._gate.decide(happened.tool_name, changed)
+        decision = self._gate.decide(happened.tool_name, changed, happened.server, happened.cwd)
         if decision.action == "allow":
             return answer
         verdict = "deny" if decision.action == "deny" else "ask"

@@ -100,6 +100,7 @@ class ResultMessage(Struct, frozen=True):
     usage: dict[str, Any] = {}
     structured_output: Any = None
     permission_denials: list[dict[str, Any]] = []
+    errors: list[str] = []
     data: dict[str, Any] = {}
 
 
@@ -169,7 +170,16 @@ def _system(data: dict[str, Any]) -> SystemMessage:
 
 
 def _result(data: dict[str, Any]) -> ResultMessage:
-    return msgspec.convert({**data, "data": data}, ResultMessage)
+    try:
+        return msgspec.convert({**data, "data": data}, ResultMessage)
+    except msgspec.ValidationError:
+        # Whatever it looks like, it is the end of the turn, and somebody waits for that.
+        return ResultMessage(
+            subtype=str(data.get("subtype")),
+            is_error=bool(data.get("is_error")),
+            session_id=str(data.get("session_id") or ""),
+            data=data,
+        )
 
 
 def _stream_event(data: dict[str, Any]) -> StreamEvent:

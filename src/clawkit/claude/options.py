@@ -18,6 +18,13 @@ from clawkit.tools.registry import SdkMcpServer
 PermissionMode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk", "auto"]
 
 
+# A text is a sequence of texts too: of its letters.
+_LISTS = (
+    *("allowed_tools", "disallowed_tools", "tools", "betas"),
+    *("add_dirs", "plugin_dirs", "setting_sources"),
+)
+
+
 class ClaudeAgentOptions(Struct, frozen=True, kw_only=True):
     """How the CLI is started. What is left out is left to the CLI."""
 
@@ -65,6 +72,11 @@ class ClaudeAgentOptions(Struct, frozen=True, kw_only=True):
     connect_timeout: float = 60.0
     control_timeout: float = 60.0
     max_line: int = 256 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        for name in _LISTS:
+            if isinstance(getattr(self, name), str):
+                raise SettingsError(f"{name} is a list, and {getattr(self, name)!r} is a text")
 
     @classmethod
     def builder(cls) -> ClaudeAgentOptionsBuilder:

@@ -13,16 +13,40 @@ HookEvent = Literal[
     "PreToolUse",
     "PostToolUse",
     "PostToolUseFailure",
-    "UserPromptSubmit",
-    "Notification",
+    "PostToolBatch",
     "PermissionRequest",
+    "PermissionDenied",
+    "UserPromptSubmit",
+    "UserPromptExpansion",
+    "Notification",
+    "MessageDisplay",
     "SessionStart",
     "SessionEnd",
+    "Setup",
     "Stop",
+    "StopFailure",
     "SubagentStart",
     "SubagentStop",
+    "TaskCreated",
+    "TaskCompleted",
+    "TeammateIdle",
     "PreCompact",
+    "PostCompact",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "Elicitation",
+    "ElicitationResult",
+    "ConfigChange",
+    "InstructionsLoaded",
+    "CwdChanged",
+    "DirectoryAdded",
+    "FileChanged",
+    "WorktreeCreate",
+    "WorktreeRemove",
 ]
+
+
+_ABOUT_TOOLS = ("PreToolUse", "PermissionRequest")
 
 
 class ToolRequest(Struct, frozen=True):
@@ -33,6 +57,8 @@ class ToolRequest(Struct, frozen=True):
     tool_use_id: str = ""
     suggestions: tuple[dict[str, Any], ...] = ()
     reason: str = ""
+    server: str | None = None
+    """The MCP server whose tool it is."""
 
 
 class Allow(Struct, frozen=True):
@@ -81,9 +107,22 @@ class HookInput(Struct, frozen=True):
     def tool_input(self) -> dict[str, Any]:
         return as_object(self.data.get("tool_input")) or {}
 
+    @property
+    def cwd(self) -> str | None:
+        """Where the CLI is by now."""
+        return self.data.get("cwd")
+
+    @property
+    def server(self) -> str | None:
+        """The MCP server whose tool it is."""
+        return server_in(self.data)
+
 
 class HookResult(Struct, frozen=True):
-    """What a hook wants: to decide about a tool, change its arguments, or add context."""
+    """What a hook wants: to decide about a tool, change its arguments, or add context.
+
+    To deny what is no tool, such as a prompt or a stop, is to block it.
+    """
 
     permission: Literal["allow", "deny", "ask"] | None = None
     reason: str = ""
@@ -93,22 +132,29 @@ class HookResult(Struct, frozen=True):
     system_message: str = ""
 
     def to_wire(self, event: str) -> dict[str, Any]:
-        specific: dict[str, Any] = {"hookEventName": event}
-        if self.permission is not None:
-            specific["permissionDecision"] = self.permission
-            specific["permissionDecisionReason"] = self.reason
-        if self.updated_input is not None:
-            specific["updatedInput"] = self.updated_input
-        if self.context:
-            specific["additionalContext"] = self.context
         answer: dict[str, Any] = {"continue": not self.stop}
         if self.stop and self.reason:
             answer["stopReason"] = self.reason
         if self.system_message:
             answer["systemMessage"] = self.system_message
-        if len(specific) > 1:
-            answer["hookSpecificOutput"] = specific
+        if self.permission == "deny" and event not in _ABOUT_TOOLS:
+            answer |= {"decision": "block", "reason": self.reason}
+        if specific := self._specific(event):
+            answer["hookSpecificOutput"] = {"hookEventName": event, **specific}
         return answer
+
+    def _specific(self, event: str) -> dict[str, Any]:
+        specific: dict[str, Any] = {"additionalContext": self.context} if self.context else {}
+        changed = {} if self.updated_input is None else {"updatedInput": self.updated_input}
+        if event == "PermissionRequest" and self.permission in ("allow", "deny"):
+            why = {"message": self.reason} if self.permission == "deny" else changed
+            specific["decision"] = {"behavior": self.permission, **why}
+        elif event == "PreToolUse":
+            specific |= changed
+            if self.permission is not None:
+                specific["permissionDecision"] = self.permission
+                specific["permissionDecisionReason"] = self.reason
+        return specific
 
 
 Hook = Callable[[HookInput], Awaitable[HookResult | dict[str, Any] | None]]
@@ -121,3 +167,9 @@ class HookMatcher(Struct, frozen=True):
     hooks: Sequence[Hook]
     matcher: str | None = None
     timeout: float | None = None
+
+
+def server_in(data: dict[str, Any]) -> str | None:
+    """The server that the CLI names beside a tool's qualified name."""
+    name = (as_object(data.get("mcp_server")) or {}).get("name")
+    return name if isinstance(name, str) else None

@@ -6,6 +6,7 @@ such as `Bash`, under the server name `claude`. Decisions go to the guard's log:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +24,37 @@ OWN_TOOLS = "claude"
 
 
 class PolicyGate:
-    """Judges what the model wants to do, before the CLI does it."""
+    """Judges what the model wants to do, before the CLI does it.
 
-    def __init__(self, file: Path | str, cwd: Path | str | None) -> None:
+    `servers` are the names that are known; the CLI says with most calls which of them is meant.
+    """
+
+    def __init__(self, file: Path | str, cwd: str, home: str, servers: Iterable[str] = ()) -> None:
         self._file = Path(file).expanduser()
-        self._paths = Paths(
-            cwd=str(Path(cwd or ".").resolve()), home=str(Path.home()), resolve=True
-        )
-        self._guards: dict[str, tuple[Warden, Journal]] = {}
+        self._cwd = cwd
+        self._home = home
+        self._servers = tuple(servers)
+        self._guards: dict[tuple[str, str], tuple[Warden, Journal]] = {}
 
     async def hook(self, event: HookInput) -> HookResult:
         """The hook that the CLI calls before every tool."""
-        decision = self.decide(event.tool_name, event.tool_input)
+        decision = self.decide(event.tool_name, event.tool_input, event.server, event.cwd)
         if decision.action == "prompt":
             return HookResult(permission="ask", reason=decision.reason)
         return HookResult(permission=decision.action, reason=decision.reason)
 
-    def decide(self, tool_name: str, arguments: dict[str, Any]) -> Decision:
+    def decide(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        server: str | None = None,
+        cwd: str | None = None,
+    ) -> Decision:
         """What the policy says of a call; what cannot be judged is denied."""
+        known = self._servers if server is None else (server,)
+        name, tool = split_name(tool_name, known) or (OWN_TOOLS, tool_name)
         try:
-            server, tool = split_name(tool_name) or (OWN_TOOLS, tool_name)
-            warden, journal = self._guard(server)
+            warden, journal = self._guard(name, cwd or self._cwd)
             call = Call("tools/call", tool, arguments)
             decision = warden.judge(call, warden.policy.current())
             journal.call("client", call, decision)
@@ -51,8 +62,10 @@ class PolicyGate:
             return Decision("deny", None, f"The policy cannot be applied: {error}")
         return decision
 
-    def _guard(self, server: str) -> tuple[Warden, Journal]:
-        if server not in self._guards:
-            warden = open_warden(self._file, (server,), self._paths, server)
-            self._guards[server] = (warden, Journal(warden, "claude-cli"))
-        return self._guards[server]
+    def _guard(self, server: str, cwd: str) -> tuple[Warden, Journal]:
+        found = self._guards.get((server, cwd))
+        if found is None:
+            paths = Paths(cwd=cwd, home=self._home, resolve=True)
+            warden = open_warden(self._file, (server,), paths, server)
+            found = self._guards[server, cwd] = (warden, Journal(warden, "claude-cli"))
+        return found

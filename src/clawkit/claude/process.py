@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
+import secrets
 import signal
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -14,11 +16,15 @@ from typing import cast
 from clawkit.errors import CliEndedError, CliGarbageError, CliNotFoundError
 from clawkit.wire.children import descendants, end_all
 
+log = logging.getLogger("clawkit.claude")
+
 _CHUNK = 256 * 1024
 _KEPT_LINES = 20
 _LONGEST_KEPT = 500
 _GOODBYE = 5.0
-_TERMINATE = 2.0
+_MOMENT = 2.0
+_PATIENCE = 0.2
+_MARK = "CLAW_CLI_RUN"
 
 
 class CliProcess:
@@ -27,10 +33,12 @@ class CliProcess:
     def __init__(
         self,
         process: asyncio.subprocess.Process,
+        mark: str,
         on_stderr: Callable[[str], None] | None,
         max_line: int,
     ) -> None:
         self._process = process
+        self._mark = f"{_MARK}={mark}"
         self._max_line = max_line
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._on_stderr = on_stderr
@@ -48,6 +56,7 @@ class CliProcess:
     ) -> CliProcess:
         if cwd is not None and not Path(cwd).is_dir():  # noqa: ASYNC240 - once, and local
             raise CliNotFoundError(f"cwd is {cwd}, which is no directory")
+        mark = secrets.token_hex(8)
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -55,13 +64,13 @@ class CliProcess:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=cwd,
-                env=dict(environment),
+                env={**environment, _MARK: mark},
                 # Ctrl-C in a terminal is for the host, which decides what becomes of the CLI.
                 start_new_session=os.name == "posix",
             )
         except OSError as error:
             raise CliNotFoundError(f"{command[0]} cannot be started: {error.strerror}") from None
-        return cls(process, on_stderr, max_line)
+        return cls(process, mark, on_stderr, max_line)
 
     @property
     def pid(self) -> int:
@@ -106,33 +115,37 @@ class CliProcess:
     async def ended(self) -> CliEndedError:
         """The error that says how it ended."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_TERMINATE):
+            async with asyncio.timeout(_MOMENT):
                 await self._process.wait()
                 await asyncio.shield(self._errors)
         code = self._process.returncode
         return CliEndedError(f"the Claude CLI ended {_how(code)}", self.stderr, code)
 
     async def stop(self) -> int | None:
-        """Let it finish, then ask it to end, then end it, with everything it started."""
-        stdin = self._process.stdin
-        if stdin is not None:
-            stdin.close()
+        """Ask it to end, then end it, with everything it started."""
         left = descendants(self._process.pid)
-        for seconds, stop in ((_GOODBYE, signal.SIGTERM), (_TERMINATE, signal.SIGKILL)):
-            if await self._gone_within(seconds):
-                break
-            left = descendants(self._process.pid) or left
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(stop)
+        try:
+            # Its stdin stays open meanwhile: it has a last hook to call, and hears the answer.
+            self._signal(terminate=True)
+            await self._gone_within(_GOODBYE)
+        finally:  # also if whoever waits for this is cancelled
+            self._signal(terminate=False)
+            end_all([*left, *marked(self._mark)], _PATIENCE)
         await self._process.wait()
-        if left:
-            await asyncio.to_thread(end_all, left, 0.2)
         self._errors.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._errors
         # Else a child of the CLI that holds its pipes would keep them open here.
         cast("asyncio.BaseTransport", getattr(self._process, "_transport")).close()  # noqa: B009 - it has no public name
         return self._process.returncode
+
+    def _signal(self, *, terminate: bool) -> None:
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                if terminate:
+                    self._process.terminate()
+                else:
+                    self._process.kill()
 
     async def _gone_within(self, seconds: float) -> bool:
         try:
@@ -158,7 +171,23 @@ class CliProcess:
         text = line.decode(errors="replace").rstrip()
         self._last_lines.append(text[:_LONGEST_KEPT])
         if self._on_stderr is not None:
-            self._on_stderr(text)
+            try:
+                self._on_stderr(text)
+            except Exception:
+                log.exception("the stderr callback failed")  # and the CLI goes on writing
+
+
+def marked(mark: str) -> list[int]:
+    """The processes with this in their environment: also those that have lost their parents.
+
+    Where the system does not show it, none.
+    """
+    found: list[int] = []
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in file.read_bytes().split(b"\0"):
+                found.append(int(file.parent.name))
+    return found
 
 
 def _how(code: int | None) -> str:

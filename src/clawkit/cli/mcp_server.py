@@ -18,6 +18,9 @@ from clawkit.wire.stdio import serve_stdio
 if TYPE_CHECKING:
     from clawkit.wire.server import Server
 
+LONGEST_ORDER = 320 * 1024 * 1024
+"""15 attachments of 15 MB each, in base64, and what is said about them."""
+
 _HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
 `{name} install` adds it to a client, `{name} ask "…"` asks from here. Ctrl-D ends it."""
 
@@ -36,7 +39,7 @@ def mcp_server(*, verbose: bool) -> int:
     if os.isatty(fds[0]):
         print(_HINT.format(name=program()), file=sys.stderr)
     try:
-        serve_stdio(_server(brand, verbose=verbose), fds=fds)
+        serve_stdio(_server(brand, verbose=verbose), fds=fds, max_line=LONGEST_ORDER)
     except ClawError as error:
         print(f"{program()} mcp-server: {error}", file=sys.stderr)
         return 1

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from clawkit.cli.rows import Failing, print_json, shown
+from clawkit.cli.setup_questions import (
+    agreed,
+    ask,
+    hidden,
+    say,
+    something,
+    valid_key,
+    valid_name,
+    valid_variable,
+)
 from clawkit.errors import ModelError, SettingsError
 
 if TYPE_CHECKING:
@@ -20,8 +29,6 @@ if TYPE_CHECKING:
     from clawkit.cli.setup_writing import Answers, Kept, Plan
 
 _OFFLINE = "offline"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MENU = (
     ("anthropic", "Anthropic (Claude)"),
     ("openai", "OpenAI"),
@@ -90,7 +97,7 @@ def setup(
         try:
             code = _run(options)
         except (KeyboardInterrupt, EOFError):
-            _say("\nNothing was changed.")
+            say("\nNothing was changed.")
             code = 130
     raise typer.Exit(code)
 
@@ -109,8 +116,8 @@ def _run(options: Options) -> int:
     if options.test and answers.provider != _OFFLINE:
         detail = _test(ready, asking=asking)
     changes = _show(ready)
-    if changes and not options.yes and not _agreed("Write this?", default=True):
-        _say("Nothing was changed.")
+    if changes and not options.yes and not agreed("Write this?", default=True):
+        say("Nothing was changed.")
         return 1
     apply(ready)
     _report(ready, options, detail, changed=changes)
@@ -150,22 +157,23 @@ def _answers(options: Options, config: Config, *, asking: bool) -> Answers:
     name = options.provider or _ask_provider()
     if name == _OFFLINE:
         return Answers(_OFFLINE)
-    name = name or _ask("A name for it", "custom", _valid_name)
-    _valid_name(name)
+    name = name or ask("A name for it", "custom", valid_name)
+    valid_name(name)
     provider = _provider(name, config)
     url = options.base_url
     if provider is None and not url:
         checked = partial(check_base_url, name, secret=False)
-        url = _ask("Its address, such as http://127.0.0.1:8000/v1", "", checked)
+        url = ask("Its address, such as http://127.0.0.1:8000/v1", "", checked)
     variable = _variable(options, provider)
     if provider is None and asking and not options.key_env:
-        variable = _ask("The variable that holds its key (empty: it needs none)", "", None)
+        question = "The variable that holds its key (empty: it needs none)"
+        variable = ask(question, "", lambda name: not name or valid_variable(name))
     if variable:
-        _valid_variable(variable)
+        valid_variable(variable)
     if url:
         url = check_base_url(name, url, secret=bool(variable))
     default = _default_model(name)
-    model = options.model or (default if not asking else "") or _ask("Model", default, _some)
+    model = options.model or (default if not asking else "") or ask("Model", default, something)
     if name != "openrouter":  # there, the names of models have other providers' names before them
         model = model.removeprefix(f"{name}/")
     key, keep = _key(options, variable, config, asking=asking)
@@ -180,27 +188,27 @@ def _key(options: Options, variable: str, config: Config, *, asking: bool) -> tu
             raise SettingsError(
                 "--key-stdin needs --key-env NAME: this provider has no key by itself"
             )
-        return _valid_key(sys.stdin.read()), keep
+        return valid_key(sys.stdin.read()), keep
     if not variable or not asking:
         return "", ""
     found = _found(variable, config)
-    if found is not None and _agreed(f"{variable} is set ({found.where}). Use it?", default=True):
+    if found is not None and agreed(f"{variable} is set ({found.where}). Use it?", default=True):
         return _copied(found, keep)
-    return _valid_key(_hidden(f"Key for {variable} (it is not shown): ")), keep
+    return valid_key(hidden(f"Key for {variable} (it is not shown): ")), keep
 
 
 def _copied(found: Found, keep: Kept) -> tuple[str, Kept]:
     if found.where != "environment":
         return "", ""
     question = f"MCP clients do not see your shell's variables. Keep a copy in {keep}?"
-    return (found.value, keep) if _agreed(question, default=False) else ("", "")
+    return (found.value, keep) if agreed(question, default=False) else ("", "")
 
 
 def _test(ready: Plan, *, asking: bool) -> str:
     """A real request; a failure stops here, unless a person says otherwise."""
     import asyncio
 
-    _say(f"Asking {ready.answers.use} …")
+    say(f"Asking {ready.answers.use} …")
     try:
         detail = asyncio.run(_ping(ready))
     except ModelError as error:
@@ -208,11 +216,11 @@ def _test(ready: Plan, *, asking: bool) -> str:
             raise SettingsError(
                 f"{error}\nNothing was changed; --no-test writes it all the same"
             ) from None
-        _say(f"It does not answer: {shown(str(error))}")
-        if not _agreed("Write it all the same?", default=False):
+        say(f"It does not answer: {shown(str(error))}")
+        if not agreed("Write it all the same?", default=False):
             raise KeyboardInterrupt from None
         return ""
-    _say(f"It answers: {shown(detail)}")
+    say(f"It answers: {shown(detail)}")
     return detail
 
 
@@ -235,12 +243,12 @@ def _show(ready: Plan) -> bool:
     answers = ready.answers
     lines = ready.lines
     if lines:
-        _say(f"\n{ready.file}:")
+        say(f"\n{ready.file}:")
         for line in lines:
-            _say(f"  {shown(redact_secrets(line)[0])}")
+            say(f"  {shown(redact_secrets(line)[0])}")
     if answers.keep:
         place = ready.config.places.config / ".env" if answers.keep == ".env" else "the keyring"
-        _say(f"\n{place}:\n  + {answers.key_env}=… (not shown)")
+        say(f"\n{place}:\n  + {answers.key_env}=… (not shown)")
     return bool(lines or answers.keep)
 
 
@@ -302,9 +310,9 @@ def _found(variable: str, config: Config) -> Found | None:
 
 
 def _ask_provider() -> str:
-    _say("Who shall answer?")
+    say("Who shall answer?")
     for number, (_, title) in enumerate(_MENU, 1):
-        _say(f"  {number}  {title}")
+        say(f"  {number}  {title}")
     names = {name: name for name, _ in _MENU if name}
     numbers = {str(number): name for number, (name, _) in enumerate(_MENU, 1)}
 
@@ -314,65 +322,4 @@ def _ask_provider() -> str:
             raise SettingsError(f"give a number from 1 to {len(_MENU)}")
         return answer
 
-    return {**names, **numbers}[_ask("Number", "1", known).casefold()]
-
-
-def _ask(question: str, default: str, check: Any) -> str:
-    """Asks until the answer is one; an empty one is the default."""
-    while True:
-        _say(f"{question}{f' [{default}]' if default else ''}: ", end="")
-        line = sys.stdin.readline()
-        if not line:
-            raise EOFError
-        answer = line.strip() or default
-        try:
-            if check is not None:
-                check(answer)
-        except SettingsError as error:
-            _say(shown(str(error)))
-            continue
-        return answer
-
-
-def _agreed(question: str, *, default: bool) -> bool:
-    choices = {"y": True, "yes": True, "n": False, "no": False, "": default}
-
-    def known(answer: str) -> None:
-        if answer.casefold() not in choices:
-            raise SettingsError("answer y or n")
-
-    return choices[_ask(f"{question} {'[Y/n]' if default else '[y/N]'}", "", known).casefold()]
-
-
-def _hidden(question: str) -> str:
-    import getpass
-
-    return getpass.getpass(question, stream=sys.stderr)
-
-
-def _some(answer: str) -> None:
-    if not answer:
-        raise SettingsError("there is no default: write one")
-
-
-def _valid_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise SettingsError(f"`{name}` cannot be a provider's name: use small letters, digits, - _")
-
-
-def _valid_variable(name: str) -> None:
-    if not _VARIABLE.fullmatch(name):
-        # What was given is not repeated: it may be the key itself.
-        raise SettingsError("--key-env wants the name of a variable, such as MY_KEY")
-
-
-def _valid_key(text: str) -> str:
-    key = text.strip()
-    if not key or not key.isprintable() or " " in key:
-        raise SettingsError("the key is empty or not one word: nothing was changed")
-    return key
-
-
-def _say(text: str, end: str = "\n") -> None:
-    """Questions and remarks; stdout has the result only."""
-    print(text, end=end, file=sys.stderr, flush=True)
+    return {**names, **numbers}[ask("Number", "1", known).casefold()]

@@ -173,6 +173,7 @@ async def test_a_model_is_chosen_for_one_session(file: Path) -> None:
             assert turn.model == "ollama/llama3.2"
         async with sessions.turn("other", origin="ask", named=True) as turn:
             assert turn.model == ""
+    assert Store(file).show("k").chosen_model == "ollama/llama3.2"
 
 
 async def test_the_bytes_of_a_picture_are_stored_once_and_go_with_the_last_user(file: Path) -> None:

@@ -139,7 +139,11 @@ def sweep(root: Path | None = None) -> int:
 def _make(root: Path) -> tuple[Path, int]:
     for _ in range(_ATTEMPTS):
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
-        fd = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            fd = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError:  # the disk is full
+            path.rmdir()
+            raise
         lock(fd)
         if (path / _LOCK).exists():
             return path, fd

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from clawkit.assistant import tokens
 from clawkit.assistant.models.offline_answers import Conversation, respond
@@ -29,7 +29,7 @@ _FEW_WORDS = re.compile(r"(?:\S+\s*){1,3}|\s+")
 _NOT_THE_PERSON = ("(you) ", "<attachment")
 
 # These may speak of something that they do not name.
-_REFERRING = ("it's", "it’s", "it is", "i meant", "i mean ", "make it", "make that")
+_REFERRING = ("it's", "it’s", "it is", "i meant", "i mean ", "make it", "make that", "it should be")
 _FORGETTING = ("forget", "disregard", "vergiss", "oublie", "olvida")
 
 
@@ -62,8 +62,8 @@ def answer_to(prompt: Prompt) -> str:
     last = receive(said.pop()) if said else Received("")
     before = list(map(receive, said))
     memory = Memory()
-    for words in _relevant([*earlier, *(message.text for message in before)], last.text):
-        take_in(memory, words)
+    for sentence in _relevant([*earlier, *(message.text for message in before)], last.text):
+        take_in(memory, sentence)
     spoke = SUMMARY in prompt.system or any(m.role == "assistant" for m in prompt.messages)
     conversation = Conversation(
         text=last.text,
@@ -93,35 +93,47 @@ def _section(system: str, heading: str) -> Iterator[str]:
             yield line.removeprefix("- ")
 
 
-def _relevant(texts: list[str], last: str) -> Iterator[str]:
-    """The texts that can matter to the last message, in their order.
+def _relevant(texts: Sequence[str], last: str) -> Iterator[str]:
+    """The sentences that can matter to the last message, in their order.
 
-    Taking a text apart is dear, so most of a long conversation is passed over by a look for words.
+    Taking a sentence apart is dear, so most of a long conversation is passed over by a look for
+    words.
     """
     words = _words_of(last)
     if words is None:
-        yield from texts
+        yield from (sentence for text in texts for sentence in sentences(text))
         return
     pieces = (*hints(words), *_FORGETTING)
-    chosen: set[int] = set()
-    for at, text in enumerate([*texts, last]):
-        low = text.lower()
-        if any(piece in low for piece in _REFERRING) and is_correction(text):
-            chosen.update(_corrected_by(at, texts))
-        elif not text.isascii() or any(piece in low for piece in pieces):
-            chosen.add(at)
-    chosen.discard(len(texts))
-    for at in sorted(chosen):
-        yield texts[at]
+    chosen: dict[tuple[int, int], str] = {}
+    for at, text in enumerate((*texts, last)):
+        if not _has(text, pieces) and not _has(text, _REFERRING):
+            continue
+        for number, sentence in enumerate(sentences(text)):
+            if _has(sentence, pieces):
+                chosen[at, number] = sentence
+            if _has(sentence, _REFERRING) and is_correction(sentence):
+                chosen[at, number] = sentence
+                chosen.update(_back_to_what_was_told(texts, at, number))
+    for at, number in sorted(chosen):
+        if at < len(texts):
+            yield chosen[at, number]
 
 
-def _corrected_by(at: int, texts: list[str]) -> Iterator[int]:
-    """A correction, and everything back to the last text before it that told something."""
-    yield at
-    for before in range(at - 1, -1, -1):
-        yield before
-        if tells(texts[before]):
-            return
+def _has(text: str, pieces: Sequence[str]) -> bool:
+    low = text.lower()
+    return not text.isascii() or any(piece in low for piece in pieces)
+
+
+def _back_to_what_was_told(
+    texts: Sequence[str], at: int, number: int
+) -> Iterator[tuple[tuple[int, int], str]]:
+    """Everything from before a sentence back to the last one that told something."""
+    for earlier in range(min(at, len(texts) - 1), -1, -1):
+        found = list(enumerate(sentences(texts[earlier])))
+        for place, sentence in reversed(found[:number] if earlier == at else found):
+            yield (earlier, place), sentence
+            if tells(sentence):
+                return
 
 
 def _words_of(text: str) -> frozenset[str] | None:

@@ -6,13 +6,11 @@ from clawkit.assistant.models import offline_forms as forms
 from clawkit.assistant.models.offline_facts import read_fact
 from clawkit.assistant.models.offline_memory import Memory, Told
 from clawkit.assistant.models.offline_sentences import Sentence, facts_in, read_sentence
-from clawkit.assistant.models.offline_words import sentences
 
 
-def take_in(memory: Memory, text: str) -> None:
-    """Keep what an earlier message told."""
-    for sentence in sentences(text):
-        take(memory, read_sentence(sentence), sentence)
+def take_in(memory: Memory, sentence: str) -> None:
+    """Keep what a sentence of an earlier message told."""
+    take(memory, read_sentence(sentence), sentence)
 
 
 def take(memory: Memory, sentence: Sentence, original: str) -> tuple[list[Told], list[Told]]:
@@ -25,29 +23,30 @@ def take(memory: Memory, sentence: Sentence, original: str) -> tuple[list[Told],
     if corrected:
         return [memory.tell(read_fact(corrected))], []
     memory.hear(original)
-    facts = facts_in(sentence) if sentence.act == "tell" else []
+    facts = facts_in(sentence) if sentence.act == "tell" else ()
     return [memory.tell(fact) for fact in facts], []
 
 
-def is_correction(text: str) -> bool:
-    """Whether a text changes something that it does not name."""
-    return any(
-        forms.CORRECTION.match(read_sentence(sentence).text) and forms.CORRECTING.search(sentence)
-        for sentence in sentences(text)
-    )
+def is_correction(sentence: str) -> bool:
+    """Whether a sentence changes something that it does not name."""
+    if not forms.CORRECTING.search(sentence):
+        return False
+    return forms.CORRECTION.match(read_sentence(sentence).text) is not None
 
 
-def tells(text: str) -> bool:
-    """Whether a text has a fact in it."""
-    read = map(read_sentence, sentences(text))
-    return any(sentence.act == "tell" and facts_in(sentence) for sentence in read)
+def tells(sentence: str) -> bool:
+    """Whether a sentence has a fact in it."""
+    read = read_sentence(sentence)
+    return read.act == "tell" and bool(facts_in(read))
 
 
 def _corrected(memory: Memory, sentence: Sentence, original: str) -> str | None:
     """`Actually, it's green` speaks of what was told last."""
+    if not forms.CORRECTING.search(original):
+        return None
     match = forms.CORRECTION.match(sentence.text)
     last = memory.last()
-    if not match or not last or not last.fact.slot or not forms.CORRECTING.search(original):
+    if not match or not last or not last.fact.slot:
         return None
     fact = last.fact
     start = fact.text.rfind(fact.value)

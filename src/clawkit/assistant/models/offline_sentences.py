@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -40,6 +41,8 @@ class Question(Struct, frozen=True):
     yes_or_no: bool = False
 
 
+# A long conversation is read anew for each answer.
+@lru_cache(maxsize=2048)
 def read_sentence(sentence: str) -> Sentence:
     """What a sentence does. Its words are kept; only polite lead-ins go."""
     bare = sentence.strip().strip("\"'“”").rstrip(".!\u3002\uff01 ").strip()
@@ -81,10 +84,11 @@ def _is_cjk_question(text: str) -> bool:
     return language_of(text) == "cjk" and forms.CJK_QUESTION.search(text.rstrip("。 ")) is not None
 
 
-def facts_in(sentence: Sentence) -> list[Fact]:
+@lru_cache(maxsize=2048)
+def facts_in(sentence: Sentence) -> tuple[Fact, ...]:
     """What a telling sentence says that can be answered from."""
     facts = map(read_fact, clauses(sentence.text))
-    return [fact for fact in facts if fact.words and (sentence.remember or _is_worth(fact))]
+    return tuple(fact for fact in facts if fact.words and (sentence.remember or _is_worth(fact)))
 
 
 def _is_worth(fact: Fact) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from clawkit.assistant.models.protocol import Image, Message, Text, Usage
 from clawkit.assistant.sessions import searching
-from clawkit.assistant.sessions.coding import Encoded, StoredImage, decode_parts, shown
+from clawkit.assistant.sessions.coding import Encoded, Showing, StoredImage, decode_parts, shown
 from clawkit.assistant.sessions.records import History, Saved
 from clawkit.assistant.sessions.tickets import Ticket
 
@@ -128,7 +128,7 @@ def image_data(connection: sqlite3.Connection, image: StoredImage) -> bytes | No
     return None if row is None else row[0]
 
 
-def saved(row: Row, showing: Any) -> Saved:
+def saved(row: Row, showing: Showing) -> Saved:
     id_, turn, epoch, created, tokens, role, parts = row
     message = Message(role, shown(decode_parts(parts), showing))
     return Saved(id_, message, created, tokens, turn, epoch)

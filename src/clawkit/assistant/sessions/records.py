@@ -58,6 +58,7 @@ class Transcript(Struct, frozen=True):
     info: SessionInfo
     summary: str
     messages: tuple[Saved, ...]
+    chosen_model: str = ""
 
 
 def check_key(key: str) -> None:

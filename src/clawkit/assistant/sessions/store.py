@@ -53,13 +53,13 @@ class Store:
             info = overview.find(connection, key, self._is_alive)
             if info is None:
                 return None
-            id_, summary = connection.execute(
-                "SELECT id, summary FROM sessions WHERE key = ?", (key,)
+            id_, summary, model = connection.execute(
+                "SELECT id, summary, chosen_model FROM sessions WHERE key = ?", (key,)
             ).fetchone()
             rows = connection.execute(
                 f"SELECT {COLUMNS} FROM messages WHERE session = ? ORDER BY id", (id_,)
             )
-            return Transcript(info, summary, tuple(saved(row, _named) for row in rows))
+            return Transcript(info, summary, tuple(saved(row, _named) for row in rows), model)
 
         found = self._read(work, None)
         if found is None:

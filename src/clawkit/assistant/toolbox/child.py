@@ -32,6 +32,7 @@ GRACE = 1.5
 
 _LAST_GRACE = 0.5
 _DRAIN = 0.25
+_REAPED = 5.0
 LONGEST_LINE = 100_000_000
 _KEPT_LINES = 8
 _WATCH = 'read -r _; sleep 1; kill -s TERM -- "-$1"; sleep 1; kill -s KILL -- "-$1"'
@@ -197,7 +198,11 @@ class Child(asyncio.SubprocessProtocol):
                 await asyncio.to_thread(end_all, left, _LAST_GRACE)
         finally:
             self.kill()
-        await _happens(self._exited, _LAST_GRACE)
+        await self.gone()
+
+    async def gone(self) -> None:
+        """Wait until the event loop, too, knows that it has been killed."""
+        await _happens(self._exited, _REAPED)
         await asyncio.sleep(0)  # The transport closes in the next turn of the loop.
 
     async def _end_group(self) -> None:

@@ -27,6 +27,7 @@ from clawkit import __version__
 from clawkit.assistant.config import McpServer
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.toolbox import troubles
+from clawkit.assistant.toolbox.attempts import Attempt, attempts, is_worth_another
 from clawkit.assistant.toolbox.child import LONGEST_LINE, Child, Command, inherited
 from clawkit.assistant.toolbox.source import Offer, Tell, in_words
 from clawkit.assistant.toolbox.troubles import NotTakenError, UnreachableError
@@ -52,9 +53,6 @@ _END_GRACE = 3.0
 _CLOSE_GRACE = 5.0
 _CLOSED = "Connection closed"
 """What the client itself says; a server may use the same code for errors of its own."""
-
-_Attempt = tuple[str, str]
-"""A transport, and the era to speak: `auto` asks the server."""
 
 
 class Connection:
@@ -100,6 +98,8 @@ class Connection:
             if left:  # Behind an address, a server may be too busy to let us go.
                 self._life.cancel()
                 await asyncio.wait({self._life}, timeout=_CLOSE_GRACE)
+            if self._child is not None:
+                await self._child.gone()
         except asyncio.CancelledError:
             self._life.cancel()
             if self._child is not None:
@@ -223,18 +223,18 @@ class Connection:
     async def _connect(self, stack: AsyncExitStack) -> Client:
         """The first attempt that succeeds; if none does, the first one's failure tells most."""
         first: BaseException | None = None
-        for attempt in _attempts(self._server):
+        for attempt in attempts(self._server):
             try:
                 return await stack.enter_async_context(self._client_for(attempt))
             except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - raised in the end
                 log.debug("%s over %s, %s: %r", self._name, *attempt, error)
                 first = first or error
-                if not troubles.is_worth_another(error, self._refusals):
+                if not is_worth_another(error, self._refusals):
                     raise first from None
         assert first is not None
         raise first
 
-    def _client_for(self, attempt: _Attempt) -> Client:
+    def _client_for(self, attempt: Attempt) -> Client:
         kind, mode = attempt
         ways = {"stdio": self._over_stdio, "http": self._over_http, "sse": self._over_sse}
         return Client(
@@ -346,18 +346,6 @@ class Connection:
             is_notice_stream = response.request.method == "GET" and self._opened.is_set()
             if not is_notice_stream:
                 self._refusals.append(response.status_code)
-
-
-def _attempts(server: McpServer) -> list[_Attempt]:
-    if server.command:
-        # Some older servers end when the first thing they hear is not `initialize`.
-        return [("stdio", "auto"), ("stdio", "legacy")]
-    if server.transport == "sse":
-        return [("sse", "legacy")]
-    if server.transport == "http":
-        return [("http", "auto")]
-    both: list[_Attempt] = [("http", "auto"), ("sse", "legacy")]
-    return both[::-1] if server.url.partition("?")[0].rstrip("/").endswith("/sse") else both
 
 
 class _Inlet(ObjectSendStream[SessionMessage]):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.config import McpServer
     from clawkit.assistant.toolbox.child import Child
 
-_KEY_WANTED = (401, 403)
+KEY_WANTED = (401, 403)
 
 
 class UnreachableError(ToolExecutionError):
@@ -29,7 +29,7 @@ def explain(
     error: BaseException, server: McpServer, child: Child | None, refusals: Sequence[int]
 ) -> str:
     """Why a connection could not be opened."""
-    reasons = list(_leaves(error))
+    reasons = list(leaves(error))
     for reason in reasons:
         if isinstance(reason, OSError) and server.command and child is None:
             return _not_started(reason, server)
@@ -57,15 +57,6 @@ def end_of(child: Child | None) -> str:
     return f"{code}: {child.last_words}" if child.last_words else code
 
 
-def is_worth_another(error: BaseException, refusals: Sequence[int]) -> bool:
-    """Whether the same server may be reached in another way."""
-    if any(isinstance(reason, OSError | ClawError | TimeoutError) for reason in _leaves(error)):
-        return False
-    if refusals:
-        return refusals[-1] < 500 and refusals[-1] not in _KEY_WANTED
-    return all(type(reason).__name__ == "MCPError" for reason in _leaves(error))
-
-
 def _not_started(error: OSError, server: McpServer) -> str:
     if server.cwd and not Path(server.cwd).expanduser().is_dir():
         return f"`cwd = {server.cwd!r}`: there is no such folder"
@@ -80,7 +71,7 @@ def _not_started(error: OSError, server: McpServer) -> str:
 def _refused(server: McpServer, status: int) -> str:
     known = {int(code): code.phrase for code in HTTPStatus}
     answer = f"{server.url} answered {status} {known.get(status, '')}".rstrip()
-    if status in _KEY_WANTED:
+    if status in KEY_WANTED:
         return f'{answer}; give it a key: headers = {{ Authorization = "Bearer ${{NAME}}" }}'
     if status == HTTPStatus.NOT_FOUND:
         return f"{answer}; is `url` right?"
@@ -91,10 +82,10 @@ def _shown(server: McpServer) -> str:
     return server.command or server.url
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def leaves(error: BaseException) -> Iterator[BaseException]:
     """The errors in a group, however deep."""
     if isinstance(error, BaseExceptionGroup):
         for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _leaves(inner)
+            yield from leaves(inner)
     else:
         yield error
