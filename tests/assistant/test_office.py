@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,13 @@ from tests.assistant.replying import places, provider_config
 
 
 @pytest.fixture
+async def desk() -> AsyncGenerator[office.Office]:
+    opened = office.Office()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     found = places(tmp_path)
     found.config.mkdir(parents=True)
@@ -21,8 +29,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return found
 
 
-async def test_a_new_config_counts_for_the_next_order(house: Settings) -> None:
-    desk = office.Office()
+async def test_a_new_config_counts_for_the_next_order(desk: office.Office, house: Settings) -> None:
     async with desk.assistant() as before:
         first = await before.reply(MessageContext("hello", "k"), Callbacks())
         assert first.model == "offline"
@@ -37,19 +44,16 @@ async def test_a_new_config_counts_for_the_next_order(house: Settings) -> None:
 
 
 @pytest.mark.usefixtures("house")
-async def test_the_same_config_means_the_same_assistant() -> None:
-    desk = office.Office()
+async def test_the_same_config_means_the_same_assistant(desk: office.Office) -> None:
     async with desk.assistant() as one:
         pass
     async with desk.assistant() as other:
         assert one is other
-        await other.close()
 
 
 async def test_a_broken_config_is_an_error_and_the_next_order_sees_it_mended(
-    house: Settings,
+    desk: office.Office, house: Settings
 ) -> None:
-    desk = office.Office()
     (house.config / "config.toml").write_text("[model\n")
     with pytest.raises(SettingsError, match=r"config\.toml"):
         async with desk.assistant():
@@ -57,5 +61,4 @@ async def test_a_broken_config_is_an_error_and_the_next_order_sees_it_mended(
     assert desk.task_after() == 20.0
     (house.config / "config.toml").write_text("[assistant]\ntask_after = 3\n")
     async with desk.assistant() as assistant:
-        assert desk.task_after() == 3
-        await assistant.close()
+        assert desk.task_after() == assistant.config.assistant.task_after == 3

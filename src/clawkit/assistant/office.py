@@ -55,6 +55,14 @@ class Office:
             desk.orders -= 1
             await desk.close_if_idle()
 
+    async def close(self) -> None:
+        """Let go of everything; what is still worked on is waited for by nobody."""
+        if self._sweeping is not None:
+            await self._sweeping
+        if self._desk is not None:
+            await self._desk.assistant.close()
+            self._desk = None
+
     async def _current(self) -> _Desk:
         places = settings()
         seen = tuple(_stamp(f) for f in (config_file(places), places.config / ".env"))
