@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clawkit.assistant import tokens
 from clawkit.assistant.compaction import INSTRUCTION, fit, mechanically, shorten, summarise
-from clawkit.assistant.models.offline import SUMMARY, answer_to
+from clawkit.assistant.models.offline import EARLIER, answer_to
 from clawkit.assistant.models.protocol import (
     Event,
     Finished,
@@ -328,5 +328,5 @@ def test_a_question_the_assistant_put_last_is_open() -> None:
 
 def test_the_offline_model_answers_from_a_mechanical_summary() -> None:
     summary = mechanically("", CORPUS[0].messages, 300)
-    prompt = Prompt(f"Be kind.\n\n{SUMMARY}\n{summary}", (user("What is my cat called?"),))
+    prompt = Prompt(f"Be kind.\n\n{EARLIER}\n{summary}", (user("What is my cat called?"),))
     assert answer_to(prompt) == "Your cat is called Miso."

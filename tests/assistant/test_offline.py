@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.assistant import tokens
-from clawkit.assistant.models.offline import EARLIER, SUMMARY, Offline, answer_to
+from clawkit.assistant.models.offline import EARLIER, Offline, answer_to
 from clawkit.assistant.models.offline_answers import INTRODUCTION
 from clawkit.assistant.models.protocol import (
     Finished,
@@ -44,9 +44,7 @@ def test_the_first_answer_and_only_that_says_what_it_is() -> None:
 
 def test_a_continued_conversation_is_not_introduced_again() -> None:
     assert INTRODUCTION not in ask("Where do I live?", system=f"{EARLIER}\n- I live in Lisbon")
-    assert INTRODUCTION not in ask(
-        "Where do I live?", system=f"{SUMMARY}\n- User: I live in Lisbon"
-    )
+    assert INTRODUCTION not in ask("Hello", system=f"{EARLIER}\n- Assistant: Hello.")
 
 
 FACTS = [
@@ -191,6 +189,14 @@ def test_everything_that_is_known_is_listed_once_and_as_it_holds_now() -> None:
     assert "Nothing yet" in ask("Hello", "What do you know about me?")
 
 
+def test_of_much_that_is_known_the_persons_own_comes_first() -> None:
+    noise = [f"The shelf number {n} needs paint." for n in range(50)]
+    lines = ask("My cat is called Miso.", *noise, "What do you know about me?").splitlines()
+    assert lines[1] == "- Your cat is called Miso."
+    assert lines[-2] == "- The shelf number 49 needs paint."
+    assert lines[-1] == "- … and 21 things more; ask me about one of them"
+
+
 def test_what_was_said_about_something_is_quoted() -> None:
     answer = ask("The deploy is on Friday.", "I like tea.", "What did I say about the deploy?")
     assert answer == "You said: “The deploy is on Friday.”"
@@ -218,17 +224,17 @@ def test_telling_and_asking_in_one_message() -> None:
 
 
 def test_recalled_lines_are_older_than_the_messages() -> None:
-    system = f"Be kind.\n\n{EARLIER}\n- My favorite color is blue.\n- (you) Your dog is called Rex."
+    system = f"Be kind.\n\n{EARLIER}\n- I like tea.\n- My favorite color is blue."
     assert ask("Hi", "What's my favorite color?", system=system) == "Your favorite color is blue."
     answer = ask("My favorite color is red.", "What's my favorite color?", system=system)
     assert answer.startswith("Your favorite color is red.")
-    assert ask("Hi", "What's my dog called?", system=system).startswith(UNKNOWN)
 
 
-def test_a_summary_has_the_last_word_over_recalled_lines() -> None:
+def test_of_lines_that_say_whose_they_are_only_the_persons_count() -> None:
     system = (
-        f"{SUMMARY}\n- User: My favorite color is green\n- Assistant: Your dog is called Rex\n\n"
-        f"{EARLIER}\n- My favorite color is blue."
+        f"{EARLIER}\n- User: My favorite color is blue.\n- Assistant: Your dog is called Rex.\n"
+        "- Tool: look My dog is called Rex.\n- My dog is called Rex.\n\n"
+        "- User: My favorite color is green"
     )
     assert ask("What's my favorite color?", system=system).startswith(
         "Your favorite color is green"

@@ -352,7 +352,7 @@ def test_what_a_killed_process_left_is_a_warning_and_is_removed(
         "import os, sys\nfrom pathlib import Path\n"
         "from clawkit.assistant.media.folder import CallFolder\n"
         "from clawkit.assistant.sessions import owners\n"
-        "CallFolder().__enter__()\n"
+        "folder = CallFolder().__enter__().inbox\n"
         "owners.this_process(owners.directory_for(Path(sys.argv[1])))\n"
         "os.kill(os.getpid(), 9)\n"
     )
@@ -362,6 +362,7 @@ def test_what_a_killed_process_left_is_a_warning_and_is_removed(
     assert one(examined(), "leftovers")["detail"] == left
     assert len(list(temporary.iterdir())) == 1
     with CallFolder(temporary) as mine:
+        assert mine.inbox.is_dir()
         assert one(examined("--fix"), "leftovers")["fixed"] == f"removed {left}"
         assert list(temporary.iterdir()) == [mine.path]
         assert one(examined(), "leftovers")["detail"] == "none"

@@ -51,7 +51,7 @@ class Answering:
         self._turn = turn
         self._context = context
         self._callbacks = callbacks
-        self._models = assistant.models(turn.model, callbacks)
+        self._models = assistant.models(context.model or turn.model, callbacks)
 
     async def reply(self) -> Reply:
         async with CallFolder() as folder:

@@ -17,13 +17,17 @@ Origin = Literal["mcp", "ask", "chat"]
 
 
 class MessageContext(Struct, frozen=True):
-    """A message, and where it was said. A session that is not `named` is pruned after a while."""
+    """A message, and where it was said. A session that is not `named` is pruned after a while.
+
+    `model` answers this message only; without, it is the session's own or the config's.
+    """
 
     text: str
     session_key: str
     named: bool = True
     origin: Origin = "mcp"
     attachments: tuple[Attachment, ...] = ()
+    model: str = ""
 
 
 class Callbacks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clawkit.errors import InternalError, StoreError
 from clawkit.wire.features import TaskUse
 from clawkit.wire.server import Server
 
@@ -58,7 +59,10 @@ class LateTasks:
         self._opened().save(record)
 
     def load(self, task_id: str) -> TaskRecord | None:
-        return self._opened().load(task_id)
+        try:
+            return self._opened().load(task_id)
+        except StoreError as error:
+            raise InternalError(str(error)) from None
 
     def _opened(self) -> TaskStore:
         if self._store is None:

@@ -62,10 +62,15 @@ class ToolServers:
         if server is None:
             return await handler.handle(name, message)
         if name not in self._sessions:
-            loop = asyncio.get_running_loop()
-            send = partial(loop.call_soon_threadsafe, self._send, name)
+            send = partial(self._send_from_anywhere, asyncio.get_running_loop(), name)
             self._sessions[name] = (server, Session(send))
         return await server.handle_jsonrpc(message, self._sessions[name][1])
+
+    def _send_from_anywhere(
+        self, loop: asyncio.AbstractEventLoop, name: str, message: Message
+    ) -> None:
+        """A tool that runs in a thread of its own may speak too."""
+        loop.call_soon_threadsafe(self._send, name, message)
 
     def close(self) -> None:
         """Cancel what still runs; the servers have nobody to tell of changes any more."""

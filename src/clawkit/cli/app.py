@@ -10,7 +10,11 @@ import typer
 
 import clawkit
 from clawkit.cli import approvals, guard, log, pins, policy, sessions
+from clawkit.cli.ask import ask
+from clawkit.cli.chat import chat
 from clawkit.cli.doctor import doctor
+from clawkit.cli.install import install
+from clawkit.cli.setup import setup
 from clawkit.cli.status import status
 from clawkit.cli.wrap import unwrap, wrap
 
@@ -29,16 +33,14 @@ Target = Annotated[
 ]
 
 
-app.add_typer(policy.app, name="policy")
-app.add_typer(pins.app, name="pins")
-app.add_typer(log.app, name="log")
-app.add_typer(approvals.app, name="approvals")
-app.add_typer(guard.app, name="guard")
+for command in (ask, chat, setup, install, status, doctor, wrap, unwrap):
+    app.command()(command)
 app.add_typer(sessions.app, name="sessions")
-app.command()(wrap)
-app.command()(unwrap)
-app.command()(status)
-app.command()(doctor)
+app.add_typer(policy.app, name="policy")
+app.add_typer(approvals.app, name="approvals")
+app.add_typer(log.app, name="log")
+app.add_typer(pins.app, name="pins")
+app.add_typer(guard.app, name="guard")
 
 
 def run() -> None:

@@ -35,6 +35,7 @@ class Question(Struct, frozen=True):
     files: tuple[Path, ...]
     output: Path
     as_json: bool
+    model: str
 
 
 def ask(
@@ -72,21 +73,21 @@ def ask(
     if session and go_on:
         raise typer.BadParameter("give --session KEY, or --continue")
     question = Question(
-        message, session, go_on, tuple(images or ()), tuple(files or ()), output, as_json
+        message, session, go_on, tuple(images or ()), tuple(files or ()), output, as_json, model
     )
-    raise typer.Exit(_ask(question, model))
+    raise typer.Exit(_ask(question))
 
 
-def _ask(question: Question, model: str) -> int:
+def _ask(question: Question) -> int:
+    from clawkit.assistant.config import read_config
     from clawkit.assistant.redaction import redact
     from clawkit.assistant.secrets import Keys
-    from clawkit.cli.asking import config_for
     from clawkit.cli.chat_screen import error_lines
     from clawkit.errors import ClawError
 
     keys: Keys | None = None
     try:
-        config = config_for(model)
+        config = read_config()
         keys = Keys(config)
         return _answer(config, question)
     except ClawError as error:
@@ -150,7 +151,12 @@ def _context(config: Config, question: Question) -> MessageContext:
     if question.go_on:
         key, named = _last_asked(config)
     return MessageContext(
-        message, key or new_session_key(), named, "ask", _attachments(question, piped)
+        message,
+        key or new_session_key(),
+        named,
+        "ask",
+        _attachments(question, piped),
+        question.model,
     )
 
 

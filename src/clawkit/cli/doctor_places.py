@@ -12,6 +12,7 @@ from pathlib import Path
 from clawkit.assistant.config import Config
 from clawkit.cli.doctor_checks import Check
 from clawkit.errors import ClawError
+from clawkit.hosts.locks import try_lock
 from clawkit.settings import Settings
 
 _FIX = "`claw doctor --fix` repairs it"
@@ -154,20 +155,12 @@ def _not_held(directory: Path, pattern: str) -> int:
 
 def _is_held(lock: Path) -> bool:
     """Whether a process holds it, or that cannot be known."""
-    if sys.platform == "win32":
-        return True
-    import fcntl
-
     try:
-        fd = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW)
+        fd = os.open(lock, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
         return True
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
-        return False
+        return not try_lock(fd)
     finally:
         os.close(fd)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,9 @@ def host_files(scope: Scope, items: Iterable[Item] = ()) -> tuple[HostFile, ...]
     for client in scope.clients:
         recorded = (Path(item.file) for item in items if item.client == client.id)
         for file in (*_places(client, scope), *(HostFile(client, path) for path in recorded)):
-            if file.path.is_file():
-                found.setdefault(file.real, file)
+            with suppress(PermissionError):  # in a folder that is not for us
+                if file.path.is_file():
+                    found.setdefault(file.real, file)
     return tuple(found.values())
 
 

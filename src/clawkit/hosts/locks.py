@@ -23,6 +23,15 @@ if sys.platform == "win32":
                 msvcrt.locking(fd, msvcrt.LK_LOCK, 1)
                 held = True
 
+    def try_lock(fd: int) -> bool:
+        """Hold the file if nobody else does."""
+        os.lseek(fd, _PLACE, os.SEEK_SET)
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
     def unlock(fd: int) -> None:
         os.lseek(fd, _PLACE, os.SEEK_SET)
         msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
@@ -33,6 +42,14 @@ else:
     def lock(fd: int) -> None:
         """Wait until this process alone holds the file."""
         fcntl.flock(fd, fcntl.LOCK_EX)
+
+    def try_lock(fd: int) -> bool:
+        """Hold the file if nobody else does."""
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def unlock(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_UN)

@@ -15,6 +15,7 @@ import pytest
 
 from clawkit.assistant.config import McpServer
 from clawkit.assistant.toolbox import servers
+from clawkit.assistant.toolbox.child import Child, Command
 from tests.assistant.toolbox.boxes import (
     call,
     children,
@@ -194,6 +195,19 @@ async def test_closing_while_a_server_starts_ends_it(tmp_path: Path) -> None:
             await starting
         assert children(), "an order that is cancelled does not stop the server"
     assert children() == []
+
+
+async def test_a_start_that_is_cancelled_at_any_point_leaves_nothing() -> None:
+    command = Command(sys.executable, ("-c", "import time; time.sleep(600)"), dict(os.environ))
+    for steps in range(12):
+        started = Child.start("x", command, lambda _: None, lambda: None, str)
+        starting = asyncio.create_task(started)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        starting.cancel()
+        with suppress(asyncio.CancelledError):
+            await (await starting).stop()
+    await eventually(lambda: children() == [])
 
 
 async def test_a_cancelled_close_leaves_nothing(tmp_path: Path) -> None:

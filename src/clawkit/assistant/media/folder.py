@@ -20,20 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from clawkit.errors import MediaError
-from clawkit.hosts.locks import lock
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _hold(fd: int) -> None:
-        os.lseek(fd, 1 << 30, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _hold(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
+from clawkit.hosts.locks import lock, try_lock
 
 log = logging.getLogger("clawkit.assistant")
 
@@ -162,11 +149,10 @@ def _sweep_one(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        _hold(fd)  # fails while its process is alive
+        if not try_lock(fd):  # its process is alive
+            return False
         if sys.platform != "win32":
             _remove_tree(folder)
-    except OSError:
-        return False
     finally:
         os.close(fd)
     _remove_tree(folder)

@@ -7,7 +7,6 @@ into the system prompt.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 
@@ -21,12 +20,10 @@ from clawkit.assistant.models.offline_words import content, hints, sentences
 from clawkit.assistant.models.protocol import Event, Finished, Prompt, TextDelta, Usage
 
 EARLIER = "Earlier in this conversation:"
-"""The line of the system prompt under which older words of the person stand, one message a line."""
-SUMMARY = "Summary of what was said before:"
-"""The same for a summary, in which the lines of the person say so."""
+"""The line of the system prompt under which stands what was said before the messages."""
 
 _FEW_WORDS = re.compile(r"(?:\S+\s*){1,3}|\s+")
-_NOT_THE_PERSON = ("(you) ", "<attachment")
+_LINE = re.compile(r"^- (User: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
 
 # These may speak of something that they do not name.
 _REFERRING = ("it's", "it’s", "it is", "i meant", "i mean ", "make it", "make that", "it should be")
@@ -58,39 +55,30 @@ class Offline:
 def answer_to(prompt: Prompt) -> str:
     """The answer to the last message of the person."""
     said = [message for message in prompt.messages if message.role == "user"]
-    earlier = list(_earlier_lines(prompt.system))
+    earlier = _earlier_lines(prompt.system)
     last = receive(said.pop()) if said else Received("")
     before = list(map(receive, said))
     memory = Memory()
     for sentence in _relevant([*earlier, *(message.text for message in before)], last.text):
         take_in(memory, sentence)
-    spoke = SUMMARY in prompt.system or any(m.role == "assistant" for m in prompt.messages)
+    spoke = any(message.role == "assistant" for message in prompt.messages)
     conversation = Conversation(
         text=last.text,
         images=tuple(map(describe_image, last.images)),
         attached=last.files,
         attached_before=tuple(file for message in before for file in message.files),
-        first=not spoke and not earlier,
+        first=not spoke and EARLIER not in prompt.system,
     )
     return respond(conversation, memory)
 
 
-def _earlier_lines(system: str) -> Iterator[str]:
-    """What the person said before the messages. The summary comes last: it has the last word."""
-    for line in _section(system, EARLIER):
-        if not line.startswith(_NOT_THE_PERSON):
-            yield line
-    for line in _section(system, SUMMARY):
-        if line.startswith("User: "):
-            yield line.removeprefix("User: ")
-
-
-def _section(system: str, heading: str) -> Iterator[str]:
-    _, found, section = system.rpartition(f"{heading}\n")
-    lines = section.splitlines() if found else []
-    for line in itertools.takewhile(str.strip, lines):
-        if line.startswith("- "):
-            yield line.removeprefix("- ")
+def _earlier_lines(system: str) -> list[str]:
+    """What the person said before the messages; lines that say whose they are, are believed."""
+    _, found, section = system.rpartition(f"{EARLIER}\n")
+    matches = [_LINE.match(line) for line in section.splitlines()] if found else []
+    lines = [(match[1], match[2]) for match in matches if match]
+    signed = any(who for who, _ in lines)
+    return [text for who, text in lines if who == ("User: " if signed else "")]
 
 
 def _relevant(texts: Sequence[str], last: str) -> Iterator[str]:

@@ -93,6 +93,9 @@ _SWAP = re.compile(
 _PHRASES = {"i was": "you were", "you are": "I am", "you were": "I was"}
 
 
+_MOST_LISTED = 30
+
+
 class Conversation(Struct, frozen=True):
     """What the offline model answers: the last message, and what was told before, oldest first."""
 
@@ -248,14 +251,15 @@ def in_second_person(text: str) -> str | None:
 def _everything(_: re.Match[str], memory: Memory, __: Conversation) -> str:
     if not memory.told:
         return "Nothing yet: you haven't told me anything to remember in this conversation."
-    return _listed("You told me:", memory.told)
-
-
-def _listed(head: str, told: Sequence[Told]) -> str:
-    lines = [f"- {_sentence(item)}" for item in told[-30:]]
-    if len(told) > 30:
-        lines.insert(0, f"- … and {len(told) - 30} things before these")
-    return "\n".join([head, *lines])
+    mine = [told for told in memory.told if told.fact.first_person]
+    others = [told for told in memory.told if not told.fact.first_person]
+    # What people tell of themselves goes before the rest, and the newest before the oldest.
+    kept = mine[-_MOST_LISTED:]
+    room = _MOST_LISTED - len(kept)
+    kept += others[len(others) - room :] if room < len(others) else others
+    left = len(memory.told) - len(kept)
+    more = [f"- … and {left} things more; ask me about one of them"] if left else []
+    return "\n".join(["You told me:", *(f"- {_sentence(told)}" for told in kept), *more])
 
 
 def _said_about(match: re.Match[str], memory: Memory, conversation: Conversation) -> str:

@@ -15,27 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from clawkit.assistant.sessions.folders import make_private
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(fd: int) -> bool:
-        try:
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _try_lock(fd: int) -> bool:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
+from clawkit.hosts.locks import try_lock
 
 _SUFFIX = ".lock"
 _mine: dict[Path, tuple[str, int]] = {}
@@ -71,7 +51,7 @@ def is_alive(directory: Path, owner: str) -> bool:
     except OSError:
         return True  # it cannot be known: rather wait than work in the middle of another's turn
     try:
-        dead = _try_lock(fd)
+        dead = try_lock(fd)
         if dead and sys.platform != "win32":
             # Under the lock: one who has made the file and not locked it yet finds it gone.
             file.unlink(missing_ok=True)
@@ -97,7 +77,7 @@ def _enter(directory: Path) -> tuple[str, int]:
     while True:
         owner = secrets.token_hex(12)
         fd = os.open(_file(directory, owner), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        if _try_lock(fd) and _file(directory, owner).exists():
+        if try_lock(fd) and _file(directory, owner).exists():
             return owner, fd
         os.close(fd)  # a sweep came between making and locking it
 

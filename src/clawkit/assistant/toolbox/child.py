@@ -87,6 +87,8 @@ class Child(asyncio.SubprocessProtocol):
         self._drained = asyncio.Event()
         self._open_pipes = {1, 2}
         self._has_ended = False
+        self._is_unwanted = False
+        """Whether nobody waited for it to start, which asyncio may finish nevertheless."""
         self.was_stopped = False
         """Whether it ended because it was told to."""
         self._watch: subprocess.Popen[bytes] | None = None
@@ -112,7 +114,8 @@ class Child(asyncio.SubprocessProtocol):
                 cwd=command.folder,
                 start_new_session=True,
             )
-        except asyncio.CancelledError:
+        except BaseException:
+            child._is_unwanted = True
             if child.pid:
                 child.kill()
             raise
@@ -120,6 +123,9 @@ class Child(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
+        if self._is_unwanted:
+            transport.close()
+            return
         self.pid = self._transport.get_pid()
         self._input = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
         self._watch = _watch_over(self.pid)
