@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clawkit.assistant import tokens
 from clawkit.assistant.compaction import INSTRUCTION, fit, mechanically, shorten, summarise
-from clawkit.assistant.models.offline import EARLIER, answer_to
+from clawkit.assistant.models.offline.model import EARLIER, answer_to
 from clawkit.assistant.models.protocol import (
     Event,
     Finished,

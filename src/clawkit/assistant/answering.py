@@ -100,42 +100,47 @@ class Answering:
     async def _converse(self, exchange: Exchange, outbox: Outbox) -> None:
         """Ask with as much of the conversation as fits; with less if that is too long."""
         specs = await self._specs()
-        window = self._window(specs)
+        room = self._room(specs)
+        window = min(room, self._config.model.context or WINDOW)
         history = await self._turn.history(2 * window)
         retries = self._config.model.retries
         ask = partial(answer, self._models, retries=retries, notice=self._callbacks.notice)
         run = partial(self._run, outbox)
         steps = self._config.assistant.tool_steps
         for left in reversed(range(_ATTEMPTS)):
-            history, messages = await self._fitted(exchange.new[0], history, window)
+            history, messages = await self._fitted(exchange.new[0], history, window, room)
             prompt = await self._prompt(history, messages, specs)
             try:
-                await converse(exchange, prompt, steps, ask, run, self._callbacks)
+                await converse(
+                    exchange, prompt, steps, ask, run, partial(_trimmed, room=room), self._callbacks
+                )
                 return
             except ContextTooLongError:
                 if not left or len(exchange.new) > 1 or not history.messages:
                     raise
-                window = min(window, sum(map(tokens.of_message, messages))) // 2
+                room = window = min(window, tokens.of_messages(messages)) // 2
                 self._callbacks.notice("too long for the model: asking again with less")
 
-    def _window(self, specs: tuple[ToolSpec, ...]) -> int:
+    def _room(self, specs: tuple[ToolSpec, ...]) -> int:
         """How many tokens of messages fit beside the rest of the prompt."""
         model = self._models[0]
         whole = self._config.model.context or model.context
         tools = sum(tokens.count(f"{s.description}{s.input_schema}") for s in specs)
         rest = tokens.count(self._config.assistant.instructions) + tools
-        room = whole - rest - self._config.model.max_tokens
-        most = room if self._config.model.context else min(room, WINDOW)
-        return max(most, whole // 4)
+        return max(whole - rest - self._config.model.max_tokens, whole // 4)
 
     async def _fitted(
-        self, user: Message, history: History, window: int
+        self, user: Message, history: History, window: int, room: int
     ) -> tuple[History, tuple[Message, ...]]:
-        """The messages of the prompt. What no longer fits is summarised, once for many turns."""
+        """The messages of the prompt. What no longer fits is summarised, once for many turns.
+
+        The window is for what was said before; a message may be as large as the model's room.
+        """
         messages = (*(saved.message for saved in history.messages), user)
-        if sum(saved.tokens for saved in history.messages) + tokens.of_message(user) <= window:
+        size = tokens.of_message(user)
+        if sum(saved.tokens for saved in history.messages) + size <= min(room, window + size):
             return history, messages
-        fitted = fit(messages, window // 2)
+        fitted = fit(messages, min(room, window // 2 + size))
         left_out = len(fitted.needs_summary_of)
         if left_out:
             self._callbacks.notice("summarising the earlier conversation")
@@ -177,6 +182,13 @@ class Answering:
 
     def _told(self, name: str, text: str) -> None:
         self._callbacks.notice(f"{name}: {text}")
+
+
+def _trimmed(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:
+    """The same, with results of tools shortened where they have grown out of the model's room."""
+    if tokens.of_messages(messages) <= room:
+        return messages
+    return fit(messages, room * 3 // 4).messages
 
 
 async def compacted(turn: Turn, history: History, count: int, model: Model) -> History:

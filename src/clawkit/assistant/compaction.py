@@ -254,7 +254,7 @@ async def summarise(
 def mechanically(earlier: str, messages: Sequence[Message], max_tokens: int = 800) -> str:
     """The summary without a model: sentences as they were said, the same every time."""
     # Most conversations never get here.
-    from clawkit.assistant.models.offline_summary import summarise_mechanically
+    from clawkit.assistant.models.offline.summary import summarise_mechanically
 
     return summarise_mechanically(earlier, messages, max_tokens)
 

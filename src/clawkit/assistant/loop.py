@@ -33,6 +33,7 @@ log = logging.getLogger("clawkit.assistant")
 
 Ask = Callable[[Prompt], "AsyncIterator[Event]"]
 RunTool = Callable[[ToolCall], Awaitable["CallResult"]]
+Trim = Callable[[tuple[Message, ...]], tuple[Message, ...]]
 
 
 class Exchange:
@@ -59,6 +60,7 @@ async def converse(
     steps: int,
     ask: Ask,
     run: RunTool,
+    trim: Trim,
     callbacks: Callbacks,
 ) -> None:
     """Carry the exchange to its end; `prompt` is what the model is asked first."""
@@ -75,10 +77,10 @@ async def converse(
         exchange.new.append(answer)
         outcomes = Message("tool", await _run_all(calls, run, callbacks))
         exchange.new.append(outcomes)
-        prompt = Prompt(
-            prompt.system, (*prompt.messages, answer, outcomes), prompt.tools, prompt.max_tokens
-        )
-    exchange.text = f"[stopped after {steps} rounds of tool calls; say `go on` to continue]"
+        messages = trim((*prompt.messages, answer, outcomes))
+        prompt = Prompt(prompt.system, messages, prompt.tools, prompt.max_tokens)
+    rounds = "1 round" if steps == 1 else f"{steps} rounds"
+    exchange.text = f"[stopped after {rounds} of tool calls; say `go on` to continue]"
     exchange.reason = "length"
     exchange.new.append(Message("assistant", (Text(exchange.text),)))
 

@@ -34,8 +34,9 @@ def system_prompt(
             f"Your workspace is {workspace}. To send a file from it with the answer, call "
             "`send_file` or write a line of its own that says `MEDIA: path`."
         )
-    lines = [_passage(saved.message) for saved in recalled]
-    earlier = [summary.strip(), *(line for line in lines if line)]
+    # Oldest first; the summary has the last word.
+    lines = [_passage(saved.message) for saved in sorted(recalled, key=lambda saved: saved.id)]
+    earlier = [*lines, summary.strip()]
     if any(earlier):
         parts.append("\n".join([EARLIER, *(text for text in earlier if text)]))
     return "\n\n".join(parts)

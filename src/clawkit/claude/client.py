@@ -166,9 +166,11 @@ class ClaudeClient:
     async def set_mcp_servers(
         self, servers: Mapping[str, McpServerConfig | Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Have these external servers, and no others that were added so; says what that changed."""
+        """Have these external servers and no others, beside ours; says what that changed."""
         found = external_servers(servers)
         config = {name: server.to_dict() for name, server in found.items()}
+        for ours in self.options.sdk_mcp_servers:
+            config[ours.name] = {"type": "sdk", "name": ours.name}
         return await self.control("mcp_set_servers", servers=config)
 
     async def toggle_mcp_server(self, name: str, enabled: bool) -> None:

@@ -100,24 +100,30 @@ class Permissions:
         return (await self._decided(asked)).to_wire(asked)
 
     async def _decided(self, asked: ToolRequest) -> Allow | Deny:
-        if self._decide is None:
-            return Deny("A person has to decide about this, and there is nobody to ask")
         try:
-            found = await self._decide(asked)
+            found = await self._asked(asked)
+            return found if self._gate is None else _judged(self._gate, asked, found)
         except Exception as error:
             log.exception("can_use_tool failed")
             return Deny(f"This could not be decided: {type(error).__name__}: {error}")
+
+    async def _asked(self, asked: ToolRequest) -> Allow | Deny:
+        if self._decide is None:
+            return Deny("A person has to decide about this, and there is nobody to ask")
+        found = await self._decide(asked)
         if isinstance(found, bool):
-            found = Allow() if found else Deny()
-        if isinstance(found, Allow) and found.updated_input is not None and self._gate is not None:
-            return _judged(self._gate, asked, found)
+            return Allow() if found else Deny()
         return found
 
 
-def _judged(gate: PolicyGate, asked: ToolRequest, allowed: Allow) -> Allow | Deny:
+def _judged(gate: PolicyGate, asked: ToolRequest, found: Allow | Deny) -> Allow | Deny:
     """Arguments that somebody changed are judged as they are now; a person has agreed to them."""
-    decision = gate.decide(asked.tool_name, allowed.updated_input or {}, asked.server)
-    return Deny(decision.reason) if decision.action == "deny" else allowed
+    reason = found.message if isinstance(found, Deny) else ""
+    gate.answered(asked.tool_use_id, reason, allowed=isinstance(found, Allow))
+    if isinstance(found, Deny) or found.updated_input is None:
+        return found
+    decision = gate.decide(asked.tool_name, found.updated_input, asked.server)
+    return Deny(decision.reason) if decision.action == "deny" else found
 
 
 class Hooks:
@@ -170,7 +176,7 @@ class Hooks:
         changed = as_object(specific.get("updatedInput"))
         if self._gate is None or changed is None:
             return answer
-        decision = self._gate.decide(happened.tool_name, changed, happened.server, happened.cwd)
+        decision = self._gate.judge(happened, changed)
         if decision.action == "allow":
             return answer
         verdict = "deny" if decision.action == "deny" else "ask"

@@ -35,13 +35,19 @@ class PolicyGate:
         self._home = home
         self._servers = tuple(servers)
         self._guards: dict[tuple[str, str], tuple[Warden, Journal]] = {}
+        self._asking: dict[str, tuple[Journal, str, Call]] = {}
 
     async def hook(self, event: HookInput) -> HookResult:
         """The hook that the CLI calls before every tool."""
-        decision = self.decide(event.tool_name, event.tool_input, event.server, event.cwd)
+        decision = self.judge(event, event.tool_input)
         if decision.action == "prompt":
             return HookResult(permission="ask", reason=decision.reason)
         return HookResult(permission=decision.action, reason=decision.reason)
+
+    def judge(self, event: HookInput, arguments: dict[str, Any]) -> Decision:
+        """What the policy says of the call in an event, with these arguments."""
+        id = event.tool_use_id or ""
+        return self.decide(event.tool_name, arguments, event.server, event.cwd, id)
 
     def decide(
         self,
@@ -49,6 +55,7 @@ class PolicyGate:
         arguments: dict[str, Any],
         server: str | None = None,
         cwd: str | None = None,
+        tool_use_id: str = "",
     ) -> Decision:
         """What the policy says of a call; what cannot be judged is denied."""
         known = self._servers if server is None else (server,)
@@ -57,10 +64,19 @@ class PolicyGate:
             warden, journal = self._guard(name, cwd or self._cwd)
             call = Call("tools/call", tool, arguments)
             decision = warden.judge(call, warden.policy.current())
-            journal.call("client", call, decision)
+            record = journal.call("client", call, decision)
         except ClawError as error:
             return Decision("deny", None, f"The policy cannot be applied: {error}")
+        if decision.action == "prompt":
+            self._asking[tool_use_id] = (journal, record, call)
         return decision
+
+    def answered(self, tool_use_id: str, answer: str, *, allowed: bool) -> None:
+        """Log what was said to a rule that asks; raises where that cannot be written."""
+        asking = self._asking.pop(tool_use_id, None)
+        if asking is not None:
+            journal, record, call = asking
+            journal.approval(record, call, answer, allowed=allowed)
 
     def _guard(self, server: str, cwd: str) -> tuple[Warden, Journal]:
         found = self._guards.get((server, cwd))

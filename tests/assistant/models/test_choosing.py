@@ -158,7 +158,9 @@ def test_a_key_that_cannot_be_sent_is_found_before_it_is(places: Settings) -> No
 
 @pytest.mark.parametrize("name", ["nobody/x", "gpt-4", "nobody", "/x"])
 def test_an_unknown_provider_is_an_error_that_lists_them(places: Settings, name: str) -> None:
-    with pytest.raises(NoSuchModelError, match="anthropic, llamacpp, lmstudio, offline") as caught:
+    with pytest.raises(
+        NoSuchModelError, match="anthropic, claude-cli, llamacpp, lmstudio"
+    ) as caught:
         World(places, {}).open(name)
     assert "provider/model" in str(caught.value)
 

@@ -99,7 +99,7 @@ def known_providers(config: Config | None = None) -> dict[str, Provider]:
 def open_model(chosen: Chosen, config: Config, keys: Keys) -> Model:
     """The model, which connects when it is first asked."""
     if chosen.provider == OFFLINE:
-        from clawkit.assistant.models.offline import Offline
+        from clawkit.assistant.models.offline.model import Offline
 
         return Offline()
     if chosen.provider == CLAUDE_CLI:

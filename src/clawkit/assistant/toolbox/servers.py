@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("clawkit.assistant.toolbox")
 
+_now = time.monotonic
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
 _importer = Workers(1)
@@ -96,7 +97,7 @@ class ExternalServer:
     async def _begin(self) -> Connection:
         if self._is_closed:
             raise UnreachableError(f"{self.name} is closed")
-        left = self._wait_until - time.monotonic()
+        left = self._wait_until - _now()
         if left > 0:
             raise UnreachableError(f"{self.problem} (tried again in {left:.0f} s)")
         try:
@@ -114,7 +115,7 @@ class ExternalServer:
     def _failed(self, problem: str) -> None:
         self.problem = problem
         self._connection = None
-        self._wait_until = time.monotonic() + min(_FIRST_WAIT * 2**self._failures, _LONGEST_WAIT)
+        self._wait_until = _now() + min(_FIRST_WAIT * 2**self._failures, _LONGEST_WAIT)
         self._failures += 1
 
 

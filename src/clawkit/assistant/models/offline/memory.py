@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from clawkit.assistant.models.offline_facts import Fact, has_number, has_place, has_time
-from clawkit.assistant.models.offline_sentences import Question
-from clawkit.assistant.models.offline_words import WORD, content, key
+from clawkit.assistant.models.offline.facts import Fact, has_number, has_place, has_time
+from clawkit.assistant.models.offline.sentences import Question
+from clawkit.assistant.models.offline.words import WORD, content, key
 
 
 class Told(Struct, frozen=True):

@@ -9,8 +9,8 @@ from html import unescape
 
 from msgspec import Struct
 
-from clawkit.assistant.models.offline_sentences import Question
-from clawkit.assistant.models.offline_words import content, hints, sentences
+from clawkit.assistant.models.offline.sentences import Question
+from clawkit.assistant.models.offline.words import content, hints, sentences
 from clawkit.assistant.models.protocol import Image, Message, Text
 
 

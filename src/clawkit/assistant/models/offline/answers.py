@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from clawkit.assistant.models.offline_attachments import Attached, best_sentence
-from clawkit.assistant.models.offline_hearing import take
-from clawkit.assistant.models.offline_memory import Found, Memory, Told
-from clawkit.assistant.models.offline_sentences import (
+from clawkit.assistant.models.offline.attachments import Attached, best_sentence
+from clawkit.assistant.models.offline.hearing import take
+from clawkit.assistant.models.offline.memory import Found, Memory, Told
+from clawkit.assistant.models.offline.sentences import (
     Sentence,
     read_question,
     read_sentence,
 )
-from clawkit.assistant.models.offline_words import content, language_of, sentences
+from clawkit.assistant.models.offline.words import content, language_of, sentences
 
 INTRODUCTION = (
     "(I am Clawkit's offline assistant, not a language model: I only remember what you tell me "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from clawkit.assistant.models.offline_words import listed
+from clawkit.assistant.models.offline.words import listed
 
 Act = Literal["ask", "tell", "forget", "request", "greet", "thank", "bye", "agree", "help"]
 Asks = Literal["", "when", "where", "who", "count"]

@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Struct
 
 from clawkit.assistant import tokens
-from clawkit.assistant.models.offline_attachments import receive
-from clawkit.assistant.models.offline_facts import Fact, is_negative
-from clawkit.assistant.models.offline_hearing import take
-from clawkit.assistant.models.offline_memory import Memory
-from clawkit.assistant.models.offline_sentences import Sentence, read_sentence
-from clawkit.assistant.models.offline_words import sentences
+from clawkit.assistant.models.offline.attachments import receive
+from clawkit.assistant.models.offline.facts import Fact, is_negative
+from clawkit.assistant.models.offline.hearing import take
+from clawkit.assistant.models.offline.memory import Memory
+from clawkit.assistant.models.offline.sentences import Sentence, read_sentence
+from clawkit.assistant.models.offline.words import sentences
 from clawkit.assistant.models.protocol import Message, Text, ToolCall
 
 _TOLD, _TELLING, _NOTED, _SAID, _STALE, _NOTHING = range(6)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from clawkit.assistant.models import offline_forms as forms
-from clawkit.assistant.models.offline_facts import read_fact
-from clawkit.assistant.models.offline_memory import Memory, Told
-from clawkit.assistant.models.offline_sentences import Sentence, facts_in, read_sentence
+from clawkit.assistant.models.offline import forms
+from clawkit.assistant.models.offline.facts import read_fact
+from clawkit.assistant.models.offline.memory import Memory, Told
+from clawkit.assistant.models.offline.sentences import Sentence, facts_in, read_sentence
 
 
 def take_in(memory: Memory, sentence: str) -> None:

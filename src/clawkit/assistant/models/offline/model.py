@@ -11,12 +11,12 @@ import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from clawkit.assistant import tokens
-from clawkit.assistant.models.offline_answers import Conversation, respond
-from clawkit.assistant.models.offline_attachments import Received, describe_image, receive
-from clawkit.assistant.models.offline_hearing import is_correction, take_in, tells
-from clawkit.assistant.models.offline_memory import Memory
-from clawkit.assistant.models.offline_sentences import read_sentence
-from clawkit.assistant.models.offline_words import content, hints, sentences
+from clawkit.assistant.models.offline.answers import Conversation, respond
+from clawkit.assistant.models.offline.attachments import Received, describe_image, receive
+from clawkit.assistant.models.offline.hearing import is_correction, take_in, tells
+from clawkit.assistant.models.offline.memory import Memory
+from clawkit.assistant.models.offline.sentences import read_sentence
+from clawkit.assistant.models.offline.words import content, hints, sentences
 from clawkit.assistant.models.protocol import Event, Finished, Prompt, TextDelta, Usage
 
 EARLIER = "Earlier in this conversation:"

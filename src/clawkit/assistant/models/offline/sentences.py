@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from clawkit.assistant.models import offline_forms as forms
-from clawkit.assistant.models.offline_facts import Fact, clauses, read_fact
-from clawkit.assistant.models.offline_words import (
+from clawkit.assistant.models.offline import forms
+from clawkit.assistant.models.offline.facts import Fact, clauses, read_fact
+from clawkit.assistant.models.offline.words import (
     WORD,
     Language,
     content,

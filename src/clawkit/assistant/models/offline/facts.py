@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clawkit.assistant.models.offline_words import (
+from clawkit.assistant.models.offline.words import (
     WORD,
     Language,
     content,
