@@ -63,7 +63,7 @@ def table(page: Path, head: str) -> list[list[str]]:
     _, _, rest = page.read_text().partition(f"\n{head}\n")
     lines = rest.split("\n\n")[0].splitlines()[1:]
     assert lines, head
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
 
 def pattern(text: str) -> re.Pattern[str]:
@@ -320,7 +320,7 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
 def test_the_tables_of_limits_types_and_commands_are_true() -> None:
     megabytes = [n // kinds.MEGABYTE for n in (kinds.MAX_ITEM, kinds.MAX_SENT_ITEM, kinds.MAX_SENT)]
     rows = table(ASSISTANT, "| limit | |")
-    numbers = [int(row[-1].split()[0]) for row in rows]
+    numbers = [int(value.split()[0]) for _, value in rows]
     assert numbers == [kinds.MAX_IMAGES, kinds.MAX_FILES, *megabytes]
     taken = {"images": set(kinds.IMAGE_TYPES), "files": set(kinds.FILE_TYPES)}
     for group, types, _ in table(ASSISTANT, "| in | types | what the model gets |"):

@@ -69,7 +69,9 @@ async def test_the_model_and_the_permission_mode_can_be_changed_in_mid_conversat
         models = [request.json["model"] for request in talk.api.requests]
         assert "sonnet" in models[-1]
         assert "sonnet" not in models[0]
-        with pytest.raises(ControlError, match="set_permission_mode: .*must be one of") as caught:
+        with pytest.raises(
+            ControlError, match="Cannot set permission mode: must be one of"
+        ) as caught:
             await talk.client.set_permission_mode("anything")  # pyright: ignore[reportArgumentType]
         assert caught.value.subtype == "set_permission_mode"
     assert {file.name for file in project.iterdir()} == {"one", "two"}  # noqa: ASYNC240 - a few
@@ -174,7 +176,8 @@ async def test_tools_can_be_taken_away(project: Path) -> None:
         assert not {"Bash", "mcp__kit__drop"} & set(talk.offered)
     async with talking(project, [Say("Fine.")], tools=["Read"]) as talk:
         await talk.say("And now?")
-        assert talk.offered == ["Read"]
+        assert not {"Bash", "Write"} & set(talk.offered)
+        assert "Read" in talk.offered
 
 
 async def test_turns_can_be_limited(project: Path) -> None:
@@ -242,9 +245,8 @@ async def test_a_client_can_be_connected_again(project: Path) -> None:
         for _ in range(2):
             await client.connect("Hello?")
             await client.connect()  # it is already
-            async for message in client.receive_response():
-                if isinstance(message, ResultMessage):
-                    answers.append(message.result)
+            heard = [message async for message in client.receive_response()]
+            answers.append(getattr(heard[-1], "result", None))
             await client.disconnect()
             await client.disconnect()
     assert answers == ["One.", "Two."]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from clawkit.assistant import tokens
 from clawkit.assistant.compaction import fit, summarise
 from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
-from clawkit.assistant.loop import Exchange, converse
+from clawkit.assistant.loop import Exchange, Means, converse
 from clawkit.assistant.media.folder import CallFolder
 from clawkit.assistant.media.parts import to_parts
 from clawkit.assistant.models.choosing import answer
@@ -103,23 +103,27 @@ class Answering:
         room = self._room(specs)
         window = min(room, self._config.model.context or WINDOW)
         history = await self._turn.history(2 * window)
-        retries = self._config.model.retries
-        ask = partial(answer, self._models, retries=retries, notice=self._callbacks.notice)
-        run = partial(self._run, outbox)
-        steps = self._config.assistant.tool_steps
         for left in reversed(range(_ATTEMPTS)):
             history, messages = await self._fitted(exchange.new[0], history, window, room)
             prompt = await self._prompt(history, messages, specs)
             try:
-                await converse(
-                    exchange, prompt, steps, ask, run, partial(_trimmed, room=room), self._callbacks
-                )
+                await converse(exchange, prompt, self._means(outbox, room), self._callbacks)
                 return
             except ContextTooLongError:
                 if not left or len(exchange.new) > 1 or not history.messages:
                     raise
                 room = window = min(window, tokens.of_messages(messages)) // 2
                 self._callbacks.notice("too long for the model: asking again with less")
+
+    def _means(self, outbox: Outbox, room: int) -> Means:
+        retries = self._config.model.retries
+        return Means(
+            ask=partial(answer, self._models, retries=retries, notice=self._callbacks.notice),
+            run=partial(self._run, outbox),
+            trim=partial(_trimmed, room=room),
+            clean=outbox.take_lines,
+            steps=self._config.assistant.tool_steps,
+        )
 
     def _room(self, specs: tuple[ToolSpec, ...]) -> int:
         """How many tokens of messages fit beside the rest of the prompt."""

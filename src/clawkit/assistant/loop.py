@@ -7,6 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from clawkit.assistant.exchange import Callbacks
 from clawkit.assistant.models.arguments import unreadable
 from clawkit.assistant.models.protocol import (
@@ -54,32 +56,34 @@ class Exchange:
         return [*self.new, Message("assistant", (Text(said),))]
 
 
-async def converse(
-    exchange: Exchange,
-    prompt: Prompt,
-    steps: int,
-    ask: Ask,
-    run: RunTool,
-    trim: Trim,
-    callbacks: Callbacks,
-) -> None:
+class Means(Struct, frozen=True):
+    """What the loop works with: how to ask, run a tool, keep the prompt short, and clean a text."""
+
+    ask: Ask
+    run: RunTool
+    trim: Trim
+    clean: Callable[[str], str]
+    steps: int
+
+
+async def converse(exchange: Exchange, prompt: Prompt, means: Means, callbacks: Callbacks) -> None:
     """Carry the exchange to its end; `prompt` is what the model is asked first."""
-    for _ in range(steps):
+    for _ in range(means.steps):
         exchange.text = ""
-        calls = await _listen(exchange, ask(prompt), callbacks)
+        calls = await _listen(exchange, means.ask(prompt), callbacks)
         said: list[Part] = [Text(exchange.text)] if exchange.text else []
         if not calls:
             exchange.new.append(Message("assistant", tuple(said) or (Text("[no answer]"),)))
             return
         if exchange.text:
-            callbacks.block(exchange.text)
+            callbacks.block(means.clean(exchange.text))
         answer = Message("assistant", (*said, *calls))
         exchange.new.append(answer)
-        outcomes = Message("tool", await _run_all(calls, run, callbacks))
+        outcomes = Message("tool", await _run_all(calls, means.run, callbacks))
         exchange.new.append(outcomes)
-        messages = trim((*prompt.messages, answer, outcomes))
+        messages = means.trim((*prompt.messages, answer, outcomes))
         prompt = Prompt(prompt.system, messages, prompt.tools, prompt.max_tokens)
-    rounds = "1 round" if steps == 1 else f"{steps} rounds"
+    rounds = "1 round" if means.steps == 1 else f"{means.steps} rounds"
     exchange.text = f"[stopped after {rounds} of tool calls; say `go on` to continue]"
     exchange.reason = "length"
     exchange.new.append(Message("assistant", (Text(exchange.text),)))

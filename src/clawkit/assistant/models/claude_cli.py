@@ -9,42 +9,46 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from base64 import b64encode
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from clawkit.assistant.models.claude_cli_hearing import Hearing, from_error
+from clawkit.assistant.models.claude_cli_telling import message_of
 from clawkit.assistant.models.protocol import (
     Called,
     Event,
     Finished,
-    Image,
-    Message,
     ModelSettings,
     Prompt,
     Text,
-    TextDelta,
     ToolCall,
     ToolOutcome,
     ToolSpec,
-    Usage,
 )
 from clawkit.claude.client import ClaudeClient
-from clawkit.claude.messages import Message as CliMessage
-from clawkit.claude.messages import ResultMessage, StreamEvent
 from clawkit.claude.names import qualified, split_name
 from clawkit.claude.options import ClaudeAgentOptions
-from clawkit.errors import CliError, ModelError, ProviderDownError, RefusedKeyError
+from clawkit.errors import CliError, ModelError, ModelTimeoutError
 from clawkit.tools.registry import SdkMcpServerRegistry
 from clawkit.tools.results import ToolContent, ToolResult
 from clawkit.tools.server import SdkMcpServerImpl
-from clawkit.tools.tool import SdkMcpTool
+from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.wire.context import Context
 
 PROVIDER = "claude-cli"
 _OWN = "claw"
 _TOGETHER = 0.05
 """Seconds without another call after which those that came are the calls of one answer."""
+_TOOL = ToolOptions(
+    # The reply system runs the calls of an answer side by side, so the CLI is to make them so.
+    read_only=True,
+    always_load=True,
+    # Else the CLI puts a long result into a file, which this model has no tool to read.
+    meta={"anthropic/maxResultSizeChars": 500_000},
+)
+# The reply system tries again as well, and tells the person who waits.
+_ENVIRONMENT = {"CLAUDE_CODE_MAX_RETRIES": "2"}
 
 
 class ClaudeCli:
@@ -56,6 +60,7 @@ class ClaudeCli:
         self._settings = settings
         self._cwd = cwd
         self._turns: set[_Turn] = set()
+        self._ending: set[asyncio.Task[None]] = set()
 
     @property
     def name(self) -> str:
@@ -66,7 +71,10 @@ class ClaudeCli:
         turn = self._waiting_for(prompt)
         try:
             if turn is None:
-                turn = await self._begin(prompt)
+                await self._end_abandoned()
+                turn = _Turn(prompt, self._settings, self._cwd)
+                self._turns.add(turn)
+                await turn.start()
             async for event in turn.events():
                 yield event
                 if isinstance(event, Finished) and event.reason == "tools":
@@ -74,7 +82,7 @@ class ClaudeCli:
                     turn = None
                     return
         except CliError as error:
-            raise ProviderDownError(PROVIDER, f"{error}. `claw doctor` looks for it") from None
+            raise from_error(error, self._settings) from None
         finally:
             if turn is not None:
                 await self._end(turn)
@@ -82,12 +90,8 @@ class ClaudeCli:
     async def close(self) -> None:
         for turn in list(self._turns):
             await self._end(turn)
-
-    async def _begin(self, prompt: Prompt) -> _Turn:
-        turn = _Turn(prompt, self._settings, self._cwd)
-        self._turns.add(turn)
-        await turn.start()
-        return turn
+        if self._ending:
+            await asyncio.wait(self._ending)
 
     def _waiting_for(self, prompt: Prompt) -> _Turn | None:
         """The turn whose calls the last message answers."""
@@ -97,17 +101,27 @@ class ClaudeCli:
                 return turn
         return None
 
+    async def _end_abandoned(self) -> None:
+        """Whoever asks anew will not come back for what it asked before."""
+        task = asyncio.current_task()
+        for turn in [turn for turn in self._turns if turn.owner is task]:
+            await self._end(turn)
+
     def _end_with_task(self, turn: _Turn) -> None:
         """Whoever runs the tools may be cancelled, and nobody would come back for the CLI."""
         task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-        if task is not None and not turn.watched:
-            turn.watched = True
-            task.add_done_callback(lambda _: turn.closing or loop.create_task(self._end(turn)))
+        if task is not None and turn.owner is None:
+            turn.owner = task
+            task.add_done_callback(lambda _: self._end_soon(turn))
+
+    def _end_soon(self, turn: _Turn) -> None:
+        if turn in self._turns:
+            ending = asyncio.get_running_loop().create_task(self._end(turn))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     async def _end(self, turn: _Turn) -> None:
-        if not turn.closing:
-            turn.closing = True
+        if turn in self._turns:
             self._turns.discard(turn)
             await turn.close()
 
@@ -116,22 +130,23 @@ class _Turn:
     """One CLI and the answer it gives."""
 
     def __init__(self, prompt: Prompt, settings: ModelSettings, cwd: Path) -> None:
-        self.watched = False
-        self.closing = False
-        self._model = settings.model
-        self._cwd = cwd
-        self._heard: asyncio.Queue[Event | BaseException] = asyncio.Queue()
-        self._outcomes: dict[str, asyncio.Future[ToolOutcome]] = {}
+        self.owner: asyncio.Task[Any] | None = None
         self._prompt = prompt
+        self._settings = settings
+        self._cwd = cwd
+        self._hearing = Hearing(settings)
+        self._heard: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
+        self._outcomes: dict[str, asyncio.Future[ToolOutcome]] = {}
         self._reader: asyncio.Task[None] | None = None
         self._client = ClaudeClient(self._options(prompt))
         self._client.register_mcp_message_handler(self._registry(prompt.tools))
 
     def _options(self, prompt: Prompt) -> ClaudeAgentOptions:
         return ClaudeAgentOptions(
-            model=self._model or None,
+            model=self._settings.model or None,
             system_prompt=prompt.system,
             cwd=self._cwd,
+            env=_ENVIRONMENT,
             tools=[],
             allowed_tools=[qualified(*_place(spec.name)) for spec in prompt.tools],
             strict_mcp_config=True,
@@ -144,8 +159,9 @@ class _Turn:
         for spec in specs:
             server, tool = _place(spec.name)
             home = servers.setdefault(server, SdkMcpServerImpl(server, "1.0.0"))
+            schema = {"type": "object", **spec.input_schema}
             handler = _Handler(self, spec.name)
-            home.register_tool(SdkMcpTool(tool, spec.description, spec.input_schema, handler))
+            home.register_tool(SdkMcpTool(tool, spec.description, schema, handler, options=_TOOL))
         registry = SdkMcpServerRegistry()
         for home in servers.values():
             registry.register(home)
@@ -155,7 +171,7 @@ class _Turn:
         self._cwd.mkdir(parents=True, exist_ok=True)
         await self._client.connect()
         self._reader = asyncio.get_running_loop().create_task(self._read())
-        await self._client.send(list(_content(self._prompt.messages)))
+        await self._client.send(message_of(self._prompt.messages))
 
     async def close(self) -> None:
         for outcome in self._outcomes.values():
@@ -188,32 +204,33 @@ class _Turn:
         called = False
         while True:
             try:
-                async with asyncio.timeout(_TOGETHER if called else None):
+                async with asyncio.timeout(_TOGETHER if called else self._settings.timeout):
                     heard = await self._heard.get()
             except TimeoutError:
-                yield Finished("tools", model=self._model)
+                if not called:
+                    raise self._silent() from None
+                yield Finished("tools", model=self._hearing.model)
                 return
-            if isinstance(heard, BaseException):
+            if isinstance(heard, Exception):
                 raise heard
-            yield heard
+            if heard is not None:
+                yield heard
             called = called or isinstance(heard, Called)
             if isinstance(heard, Finished):
                 return
 
+    def _silent(self) -> ModelTimeoutError:
+        return ModelTimeoutError(
+            PROVIDER, f"the Claude CLI said nothing for {self._settings.timeout:g} s"
+        )
+
     async def _read(self) -> None:
+        """Pass on what the CLI says; whatever it says, it is at work."""
         try:
             async for message in self._client.receive_response():
-                self._hear(message)
+                self._heard.put_nowait(self._hearing.hear(message))
         except (CliError, ModelError) as error:
             self._heard.put_nowait(error)
-
-    def _hear(self, message: CliMessage) -> None:
-        if isinstance(message, StreamEvent) and message.text:
-            self._heard.put_nowait(TextDelta(message.text))
-        elif isinstance(message, ResultMessage):
-            if message.is_error:
-                raise _failure(message)
-            self._heard.put_nowait(Finished("end", _usage(message.usage), self._model or PROVIDER))
 
 
 class _Handler:
@@ -237,50 +254,3 @@ class _Handler:
 def _place(name: str) -> tuple[str, str]:
     """The server and the tool that the CLI knows a tool of the prompt by."""
     return split_name(name) or (_OWN, name)
-
-
-def _content(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
-    """The conversation as one message: what was said before, then the newest, part by part."""
-    *earlier, newest = messages
-    if earlier:
-        said = "\n\n".join(line for message in earlier if (line := _line(message)))
-        yield {"type": "text", "text": f"The conversation so far:\n\n{said}\n\nThe message now:"}
-    for part in newest.parts:
-        if isinstance(part, Text):
-            yield {"type": "text", "text": part.text}
-        elif isinstance(part, Image):
-            data = b64encode(part.data).decode()
-            source = {"type": "base64", "media_type": part.mime_type, "data": data}
-            yield {"type": "image", "source": source}
-
-
-def _line(message: Message) -> str:
-    who = {"user": "User", "assistant": "Assistant", "tool": "Tool"}[message.role]
-    words = [_words(part) for part in message.parts]
-    return f"{who}: {' '.join(filter(None, words))}" if any(words) else ""
-
-
-def _words(part: object) -> str:
-    if isinstance(part, Text):
-        return part.text
-    if isinstance(part, Image):
-        return f"[image {part.name}]"
-    if isinstance(part, ToolCall):
-        return f"[called {part.name}]"
-    if isinstance(part, ToolOutcome):
-        return " ".join(_words(inner) for inner in part.parts)
-    return ""
-
-
-def _usage(usage: dict[str, Any]) -> Usage:
-    cached = int(usage.get("cache_read_input_tokens") or 0)
-    return Usage(
-        int(usage.get("input_tokens") or 0) + cached, int(usage.get("output_tokens") or 0), cached
-    )
-
-
-def _failure(message: ResultMessage) -> ModelError:
-    said = (message.result or message.subtype)[:300]
-    if "API key" in said or "/login" in said:
-        return RefusedKeyError(PROVIDER, f"the Claude CLI is not logged in ({said}): run `claude`")
-    return ProviderDownError(PROVIDER, f"the Claude CLI could not answer: {said}")
