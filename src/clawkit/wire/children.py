@@ -37,10 +37,11 @@ def end_all(pids: list[int], patience: float) -> None:
 def descendants(pid: int) -> list[int]:
     """The processes that a process and its children have started."""
     found: list[int] = []
-    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in listing.read_text().split():
-                found += [int(child), *descendants(int(child))]
+    with contextlib.suppress(OSError):  # a process may end while we look
+        for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                for child in listing.read_text().split():
+                    found += [int(child), *descendants(int(child))]
     return found
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from clawkit.assistant.media.outbound import Outgoing
 from clawkit.assistant.models.protocol import Image, Text
-from clawkit.assistant.toolbox.results import LONGEST_TEXT, MOST_IMAGES, sort_result
+from clawkit.assistant.toolbox.results import LONGEST_TEXT, MOST_IMAGES, Sorted, sort_result
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 
@@ -20,6 +20,11 @@ def text(words: str) -> dict[str, Any]:
 
 def image(**more: Any) -> dict[str, Any]:
     return {"type": "image", "data": PNG, "mimeType": "image/png", **more}
+
+
+def heard(found: Sorted) -> str:
+    """What the model reads; notes about media are for it alone."""
+    return "\n".join(part.text for part in found.parts if isinstance(part, Text))
 
 
 def test_neighbouring_texts_are_joined_and_images_keep_their_place() -> None:
@@ -59,7 +64,8 @@ def test_a_document_as_bytes_is_sent_under_its_name() -> None:
     resource = {"uri": "attachment://my%20report.pdf", "mimeType": "application/pdf", "blob": PNG}
     found = sort_result(content({"type": "resource", "resource": resource}), "x")
     assert [media.name for media in found.media] == ["my report.pdf"]
-    assert "my report.pdf (application/pdf" in found.text
+    assert "my report.pdf (application/pdf" in heard(found)
+    assert found.text == ""
 
 
 def test_a_name_in_a_uri_has_no_way_out_of_its_folder() -> None:
@@ -92,7 +98,7 @@ def test_an_image_is_shown_to_those_it_is_for() -> None:
 
 def test_an_image_that_models_cannot_see_is_sent_and_described() -> None:
     found = sort_result(content(image(mimeType="image/svg+xml")), "x")
-    assert "image/svg+xml" in found.text
+    assert "image/svg+xml" in heard(found)
     assert len(found.media) == 1
 
 
@@ -123,4 +129,4 @@ def test_of_many_images_the_model_sees_some_and_hears_of_the_rest() -> None:
     found = sort_result(content(*[image()] * (MOST_IMAGES + 2)), "x")
     assert sum(isinstance(part, Image) for part in found.parts) == MOST_IMAGES
     assert len(found.media) == MOST_IMAGES + 2
-    assert f"x-{MOST_IMAGES + 2}.png" in found.text
+    assert f"x-{MOST_IMAGES + 2}.png" in heard(found)

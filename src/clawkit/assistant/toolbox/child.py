@@ -191,7 +191,7 @@ class Child(asyncio.SubprocessProtocol):
     async def stop(self) -> None:
         """End it, and whatever it has started."""
         try:
-            started = _started_by(self.pid)
+            started = descendants(self.pid)
             self.was_stopped = self.is_alive()
             self._input.close()
             if not await _happens(self._exited, GRACE):
@@ -267,14 +267,6 @@ def _signal_group(pid: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
-
-
-def _started_by(pid: int) -> list[int]:
-    """What a process has started; it may end while we look."""
-    for _ in range(3):
-        with contextlib.suppress(OSError):
-            return descendants(pid)
-    return []
 
 
 def _exists(pid: int) -> bool:

@@ -22,7 +22,7 @@ _NAME_REFUSED = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
 class Sorted(Struct, frozen=True):
-    """A result as its readers want it: `text` is all of its words."""
+    """A result as its readers want it: `text` is its words, without notes about its media."""
 
     parts: tuple[Text | Image, ...]
     text: str
@@ -56,6 +56,7 @@ class _Reading:
     def __init__(self, tool: str) -> None:
         self._tool = tool
         self._parts: list[Text | Image] = []
+        self._words: list[str] = []
         self._media: list[Outgoing] = []
         self._images = 0
         self.has_text = False
@@ -75,9 +76,13 @@ class _Reading:
 
     def say(self, text: str) -> None:
         self.has_text = True
+        self._words.append(text)
         self._parts.append(Text(text))
 
-    def _note(self, text: str) -> None:
+    def _note(self, text: str, *, for_all: bool = True) -> None:
+        """Something that is not said but there; what is sent along speaks for itself."""
+        if for_all:
+            self._words.append(f"[{text}]")
         self._parts.append(Text(f"[{text}]"))
 
     def _add_resource(self, block: dict[str, Any]) -> None:
@@ -107,8 +112,9 @@ class _Reading:
             self._images += 1
             self._parts.append(Image(content, kind, name))
         else:
-            sent = ", sent along with the answer" if "user" in readers else ""
-            self._note(f"{name} ({kind}, {len(content)} bytes{sent})")
+            is_sent = "user" in readers
+            sent = ", sent along with the answer" if is_sent else ""
+            self._note(f"{name} ({kind}, {len(content)} bytes{sent})", for_all=not is_sent)
 
     def close(self, *, is_error: bool) -> Sorted:
         words = [part.text for part in self._parts if isinstance(part, Text)]
@@ -118,7 +124,7 @@ class _Reading:
             parts: tuple[Text | Image, ...] = (Text(text), *images)
         else:
             parts = tuple(_joined(self._parts)) or (Text("[the tool gave no output]"),)
-        return Sorted(parts, text, tuple(self._media), is_error)
+        return Sorted(parts, shorten("\n".join(self._words)), tuple(self._media), is_error)
 
 
 def _joined(parts: list[Text | Image]) -> list[Text | Image]:
