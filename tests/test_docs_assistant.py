@@ -17,14 +17,19 @@ import msgspec
 import pytest
 
 from clawkit.assistant import config as settings_of
-from clawkit.assistant.config import Config, Provider, parse_config
+from clawkit.assistant.answering import WINDOW
+from clawkit.assistant.config import AssistantOptions, Config, Provider, parse_config
 from clawkit.assistant.directives import HELP
 from clawkit.assistant.media import kinds
+from clawkit.assistant.media.pdf_events import Limits
 from clawkit.assistant.media.transcription import transcriber
 from clawkit.assistant.models.choosing import DEFAULT_MODELS, choose, known_providers, open_model
 from clawkit.assistant.models.protocol import Message, Prompt, Text, TextDelta
 from clawkit.assistant.secrets import Keys
+from clawkit.assistant.sessions.pruning import DAYS
+from clawkit.assistant.sessions.records import LONGEST_KEY
 from clawkit.settings import Settings
+from clawkit.wire.tasks import LIFETIME_MS
 from tests.assistant.ordering import INITIALIZE, assistant, write_config
 from tests.assistant.providers.scripted import (
     Call,
@@ -39,6 +44,7 @@ from tests.cli.commands import KEYS
 from tests.processes import ROOT, StdioServer, stdio_server
 
 PROGRAMS = Path(sys.executable).parent
+README = ROOT / "README.md"
 ASSISTANT, MODELS = ROOT / "docs" / "assistant.md", ROOT / "docs" / "models.md"
 NOTES = "# Notes\nThe meeting is on Friday.\n"
 KEY = "k" * 24
@@ -79,12 +85,14 @@ def shown(page: Path) -> Iterator[tuple[str, str]]:
             yield command, output.rstrip()
 
 
-def run_page(page: Path, folder: Path, **more: str) -> None:
+def run_page(page: Path, folder: Path, only: str = "", **more: str) -> None:
     """Run the commands of a page in their order, and compare what they print."""
     kept = {name: value for name, value in os.environ.items() if name not in KEYS}
     path = os.pathsep.join((str(PROGRAMS), str(folder / "bin"), os.environ["PATH"]))
     env = {**kept, "PATH": path, "PYTHONUTF8": "1", **more}
     for command, expected in shown(page):
+        if not re.match(only, command):
+            continue
         done = subprocess.run(
             ["sh", "-c", command],
             cwd=folder,
@@ -121,6 +129,14 @@ def test_the_commands_of_the_assistants_page_print_what_it_shows(
     assert b"favorite color is blue" not in (data / "sessions.db").read_bytes()
     assert mode(data / "sessions.db") == 0o600
     assert mode(data / "owners") == 0o700
+
+
+def test_the_readme_starts_the_assistant_with_the_commands_it_shows(
+    tmp_path: Path, home: Path
+) -> None:
+    (home / ".cursor").mkdir()
+    run_page(README, tmp_path, only="claw (ask|install) ")
+    assert "openclaw" in (home / ".cursor" / "mcp.json").read_text()
 
 
 def test_the_commands_of_the_models_page_print_what_it_shows(tmp_path: Path, home: Path) -> None:
@@ -190,7 +206,7 @@ def test_the_tools_and_files_of_the_page_work_as_it_shows(tmp_path: Path, home: 
     for folder in (tools, servers, workspace):
         folder.mkdir(parents=True)
     (tools / "garden.py").write_text(garden)
-    (servers / "weather.py").write_text(blocks(ROOT / "README.md", "python")[0])
+    (servers / "weather.py").write_text(blocks(README, "python")[0])
     (workspace / "beds.csv").write_text("bed,moisture\nbasil,41\n")
 
     def model(request: Request) -> Any:
@@ -253,6 +269,32 @@ async def test_a_config_of_the_models_page_asks_its_provider(text: str, tmp_path
         assert usual.headers.items() <= {k.title(): v for k, v in heard.headers.items()}.items()
 
 
+def test_a_model_counts_in_the_order_that_the_page_gives(home: Path) -> None:
+    directory = home / "claw" / "config" / "claw"
+    directory.mkdir(parents=True)
+
+    def answers(*words: str, stdin: str = "") -> str:
+        command = [sys.executable, "-m", "clawkit", *words]
+        done = subprocess.run(
+            command, input=stdin, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.stdout + done.stderr
+
+    with scripted_openai(lambda request: Say(f"I am {request.json['model']}.")) as server:
+        use = '[model]\nuse = "mine/config"\n'
+        (directory / "config.toml").write_text(
+            f'{use}[providers.mine]\nbase_url = "{server.url}"\n'
+        )
+        said = [
+            answers("chat", stdin="Who?\n"),
+            answers("chat", "--model", "mine/chat", stdin="Who?\n"),
+            answers("chat", stdin="/model mine/session\n") and answers("chat", stdin="Who?\n"),
+            answers("chat", "--model", "mine/chat", stdin="Who?\n"),
+            answers("ask", "Who?", "--session", "main", "--model", "mine/ask"),
+        ]
+    assert said == [f"I am {name}.\n" for name in ("config", "chat", "session", "session", "ask")]
+
+
 def test_the_claude_cli_answers_as_the_models_page_says(tmp_path: Path) -> None:
     (config,) = (text for text in CONFIGS if "claude-cli" in text)
     write_config(tmp_path, config)
@@ -297,7 +339,7 @@ def test_the_table_of_settings_has_every_one_with_its_default() -> None:
     sections = {
         "model": settings_of.ModelChoice,
         "providers.NAME": Provider,
-        "assistant": settings_of.AssistantOptions,
+        "assistant": AssistantOptions,
         "mcp.servers.NAME": settings_of.McpServer,
         "transcription": settings_of.Transcription,
         "secrets": settings_of.Secrets,
@@ -313,7 +355,7 @@ def test_the_table_of_settings_has_every_one_with_its_default() -> None:
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
-    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # pyright: ignore[reportCallIssue]
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
     return "" if value is None else f"`{msgspec.json.encode(value).decode()}`"
 
 
@@ -329,3 +371,28 @@ def test_the_tables_of_limits_types_and_commands_are_true() -> None:
     section = ASSISTANT.read_text().split("## Commands in a conversation")[1].split("\n## ")[0]
     for command in re.findall(r"^/\w+", HELP, re.MULTILINE):
         assert f"`{command}" in section
+
+
+def test_the_figures_in_the_text_are_those_of_the_code() -> None:
+    text, options, limits = " ".join(ASSISTANT.read_text().split()), AssistantOptions(), Limits()
+    for words in (
+        f"1 to {LONGEST_KEY} characters",
+        f"not used for {DAYS} days",
+        f"{limits.characters:,} characters and {limits.pictures} pictures",
+        f"within {limits.seconds:g} seconds",
+        f"a heartbeat every {options.heartbeat:g} seconds",
+        f"longer than {options.task_after:g} seconds becomes a task",
+        f"after {options.timeout / 60:g} minutes",
+        f"{WINDOW:,} tokens",
+    ):
+        assert words in text, words
+    assert LIFETIME_MS == 3_600_000  # "for an hour"
+
+
+def test_every_link_to_a_heading_leads_to_one() -> None:
+    for page in (ASSISTANT, MODELS):
+        for target, anchor in re.findall(r"\]\(([\w.]*)#([\w-]+)\)", page.read_text()):
+            text = (page.parent / target if target else page).read_text()
+            headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+            known = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+            assert anchor in known, f"{page.name}: {target}#{anchor}"

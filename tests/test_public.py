@@ -10,7 +10,10 @@ import clawkit
 from tests.processes import ROOT
 
 DOCUMENTED = {
+    "ClaudeAgentOptions",
+    "ClaudeClient",
     "ClawError",
+    "McpServerConfig",
     "SdkMcpServer",
     "SdkMcpServerImpl",
     "SdkMcpServerRegistry",
@@ -19,6 +22,7 @@ DOCUMENTED = {
     "ToolHandler",
     "ToolResult",
     "claw_tool",
+    "query",
 }
 
 
@@ -67,3 +71,23 @@ print(sorted(heavy & set(sys.modules)))
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_has_its_type_where_it_comes_from() -> None:
+    source = (ROOT / "src" / "clawkit" / "__init__.py").read_text()
+    for name, home in clawkit._HOMES.items():
+        assert f"    from clawkit.{home} import {name} as {name}\n" in source
+
+
+def test_the_client_of_the_cli_needs_no_guard_and_no_http() -> None:
+    script = """
+import sys
+from clawkit import ClaudeClient, query
+heavy = {"starlette", "uvicorn", "httpx2", "pydantic", "mcp", "typer", "rich", "sqlite3"}
+rooms = {name for name in sys.modules if name.startswith(("clawkit.guard", "clawkit.assistant"))}
+print(sorted(heavy & set(sys.modules)), sorted(rooms))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[] []"

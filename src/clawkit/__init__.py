@@ -9,7 +9,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clawkit.claude.client import ClaudeClient as ClaudeClient
+    from clawkit.claude.client import query as query
+    from clawkit.claude.messages import AssistantMessage as AssistantMessage
+    from clawkit.claude.messages import ResultMessage as ResultMessage
+    from clawkit.claude.messages import StreamEvent as StreamEvent
+    from clawkit.claude.messages import SystemMessage as SystemMessage
+    from clawkit.claude.messages import TextBlock as TextBlock
+    from clawkit.claude.messages import ThinkingBlock as ThinkingBlock
+    from clawkit.claude.messages import ToolResultBlock as ToolResultBlock
+    from clawkit.claude.messages import ToolUseBlock as ToolUseBlock
+    from clawkit.claude.messages import UserMessage as UserMessage
+    from clawkit.claude.options import ClaudeAgentOptions as ClaudeAgentOptions
+    from clawkit.claude.permissions import Allow as Allow
+    from clawkit.claude.permissions import Deny as Deny
+    from clawkit.claude.permissions import HookInput as HookInput
+    from clawkit.claude.permissions import HookMatcher as HookMatcher
+    from clawkit.claude.permissions import HookResult as HookResult
+    from clawkit.claude.permissions import ToolRequest as ToolRequest
+    from clawkit.claude.servers import McpServerConfig as McpServerConfig
+    from clawkit.claude.servers import read_mcp_json as read_mcp_json
+    from clawkit.claude.servers import write_mcp_json as write_mcp_json
     from clawkit.errors import ClawError as ClawError
+    from clawkit.errors import CliError as CliError
     from clawkit.tools.decorator import claw_tool as claw_tool
     from clawkit.tools.registry import SdkMcpServer as SdkMcpServer
     from clawkit.tools.registry import SdkMcpServerRegistry as SdkMcpServerRegistry
@@ -27,38 +49,82 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Allow": "claude.permissions",
+    "AssistantMessage": "claude.messages",
+    "ClaudeAgentOptions": "claude.options",
+    "ClaudeClient": "claude.client",
     "ClawError": "errors",
+    "CliError": "errors",
     "Context": "wire.context",
+    "Deny": "claude.permissions",
     "Field": "tools.schema.constraints",
+    "HookInput": "claude.permissions",
+    "HookMatcher": "claude.permissions",
+    "HookResult": "claude.permissions",
     "Limits": "wire.calls",
+    "McpServerConfig": "claude.servers",
     "Media": "tools.results",
+    "ResultMessage": "claude.messages",
     "SdkMcpServer": "tools.registry",
     "SdkMcpServerImpl": "tools.server",
     "SdkMcpServerRegistry": "tools.registry",
     "SdkMcpTool": "tools.tool",
     "Session": "wire.session",
+    "StreamEvent": "claude.messages",
+    "SystemMessage": "claude.messages",
+    "TextBlock": "claude.messages",
+    "ThinkingBlock": "claude.messages",
     "ToolContent": "tools.results",
     "ToolHandler": "tools.tool",
+    "ToolRequest": "claude.permissions",
     "ToolResult": "tools.results",
+    "ToolResultBlock": "claude.messages",
+    "ToolUseBlock": "claude.messages",
+    "UserMessage": "claude.messages",
     "claw_tool": "tools.decorator",
+    "query": "claude.client",
+    "read_mcp_json": "claude.servers",
+    "write_mcp_json": "claude.servers",
 }
 
 __all__ = [
+    "Allow",
+    "AssistantMessage",
+    "ClaudeAgentOptions",
+    "ClaudeClient",
     "ClawError",
+    "CliError",
     "Context",
+    "Deny",
     "Field",
+    "HookInput",
+    "HookMatcher",
+    "HookResult",
     "Limits",
+    "McpServerConfig",
     "Media",
+    "ResultMessage",
     "SdkMcpServer",
     "SdkMcpServerImpl",
     "SdkMcpServerRegistry",
     "SdkMcpTool",
     "Session",
+    "StreamEvent",
+    "SystemMessage",
+    "TextBlock",
+    "ThinkingBlock",
     "ToolContent",
     "ToolHandler",
+    "ToolRequest",
     "ToolResult",
+    "ToolResultBlock",
+    "ToolUseBlock",
+    "UserMessage",
     "__version__",
     "claw_tool",
+    "query",
+    "read_mcp_json",
+    "write_mcp_json",
 ]
 
 

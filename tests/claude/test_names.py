@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from clawkit import SdkMcpServerImpl
@@ -57,11 +59,11 @@ def test_a_name_that_matches_is_no_stranger(name: str) -> None:
 
 def test_a_name_that_matches_nothing_is_told_with_what_there_is() -> None:
     names = ["mcp__math__calculator", "mcp__math-tools__subtract"]
-    assert list(strangers(names, SERVERS)) == [
-        "mcp__math__calculator: there is no MCP server called 'math'; "
-        "there is math-tools, files, my server",
-        "mcp__math-tools__subtract: math-tools has no tool 'subtract'; it has calculator, add.up",
-    ]
+    server, tool = strangers(names, SERVERS)
+    assert server.startswith("mcp__math__calculator: there is no MCP server called 'math'; ")
+    assert server.endswith("there is math-tools, files, my server")
+    assert tool.startswith("mcp__math-tools__subtract: math-tools has no tool 'subtract'; ")
+    assert tool.endswith("it has calculator, add.up")
 
 
 @pytest.mark.parametrize("option", ["allowed_tools", "disallowed_tools"])
@@ -72,7 +74,8 @@ async def test_connecting_warns_of_a_name_that_matches_no_tool(option: str) -> N
     async def cut() -> str:
         return "cut"
 
-    client = ClaudeClient(cli_path="/nowhere", **{option: ["mcp__kit__cut", "mcp__kit__glue"]})
+    fields: dict[str, Any] = {option: ["mcp__kit__cut", "mcp__kit__glue"]}
+    client = ClaudeClient(cli_path="/nowhere", **fields)
     client.register_mcp_message_handler(registry(server))
     with (
         pytest.warns(
@@ -83,12 +86,3 @@ async def test_connecting_warns_of_a_name_that_matches_no_tool(option: str) -> N
         await client.connect()
     assert len(seen) == 1
     assert seen[0].filename == __file__, "the warning points at whoever connects"
-
-
-async def test_the_warning_points_at_whoever_opens_the_client_as_a_context() -> None:
-    client = ClaudeClient(cli_path="/nowhere", allowed_tools=["mcp__no__such"])
-    with pytest.warns(UserWarning, match="no MCP server called 'no'; there is none") as seen:
-        with pytest.raises(CliNotFoundError):
-            async with client:
-                pass
-    assert len(seen) == 1

@@ -149,6 +149,30 @@ async def test_a_hook_can_deny_and_one_that_fails_denies(project: Path) -> None:
     assert kitchen.calls == []
 
 
+async def test_a_hook_whose_answer_is_nonsense_or_late_keeps_the_tool_from_running(
+    project: Path,
+) -> None:
+    kitchen, late = Kitchen(), asyncio.Event()
+
+    async def before(event: HookInput) -> dict[str, Any]:
+        if event.tool_input["minutes"] == 1:
+            return {"hookSpecificOutput": "perhaps", "continue": "yes"}
+        if event.tool_input["minutes"] == 2:
+            return {"cannot": object()}
+        await late.wait()
+        return {}
+
+    options: dict[str, Any] = {
+        "hooks": {"PreToolUse": [HookMatcher([before], timeout=1)]},
+        "allowed_tools": ["mcp__kitchen"],
+    }
+    async with talking(project, boil(1, 2, 3), kitchen.server, **options) as talk:
+        await talk.say("Boil.")
+        late.set()
+        assert all(talk.result(f"boil{n}")["is_error"] for n in (1, 2, 3))
+    assert kitchen.calls == []
+
+
 async def test_hooks_hear_of_prompts_stops_and_the_end_and_can_block(project: Path) -> None:
     heard, stops = [], []
 

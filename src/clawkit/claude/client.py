@@ -64,6 +64,7 @@ class ClaudeClient:
         self._config_file: str | None = None
         self._tools = ToolServers(self._send_to_cli)
         self._control = Control(self._write, {})
+        self._leaving = False
 
     def register_mcp_message_handler(self, registry: McpMessageHandler) -> Registered:
         """Let `registry` answer for the in-process servers; call it before `connect`."""
@@ -97,7 +98,7 @@ class ClaudeClient:
                 "hook_callback": hooks.answer,
             },
         )
-        self._messages = asyncio.Queue()
+        self._messages, self._leaving = asyncio.Queue(), False
         self._config_file = _write_config(mcp_config_of(options))
         try:
             self._process = await CliProcess.start(
@@ -196,20 +197,19 @@ class ClaudeClient:
 
     async def disconnect(self) -> None:
         """End the CLI and everything it started; nothing is left behind."""
-        process, self._process = self._process, None
-        if process is not None:
-            await process.stop()
-        if self._reader is not None:
-            self._reader.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._reader
-            self._reader = None
-        await self._control.close(CliError("the client has disconnected"))
+        self._leaving = True
         self._tools.close()
-        self._messages.put_nowait(None)
         if self._config_file is not None:
             Path(self._config_file).unlink(missing_ok=True)  # noqa: ASYNC240 - small, and local
             self._config_file = None
+        if self._process is not None:
+            try:
+                await self._process.stop()
+            finally:
+                self._process = None
+        if self._reader is not None:
+            await self._reader
+            self._reader = None
 
     def _environment(self) -> dict[str, str]:
         """Ours, without the mark that would make the CLI believe it runs inside another."""
@@ -255,7 +255,7 @@ class ClaudeClient:
 
     async def _read(self, process: CliProcess) -> None:
         """Hear the CLI until it ends, and say how it ended."""
-        error: CliError | None = None
+        error: CliError
         try:
             async for line in process.lines():
                 if line.strip():
@@ -263,8 +263,10 @@ class ClaudeClient:
             error = await process.ended()
         except CliError as garbage:
             error = type(garbage)(str(garbage), process.stderr)
+        if self._leaving:
+            error = CliError("the client has disconnected")
         await self._control.close(error)
-        self._messages.put_nowait(error)
+        self._messages.put_nowait(None if self._leaving else error)
 
     def _hear(self, line: bytes) -> None:
         try:

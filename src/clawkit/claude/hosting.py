@@ -151,6 +151,8 @@ class Hooks:
         announced: dict[str, Any] = {"matcher": matcher.matcher, "hookCallbackIds": ids}
         if matcher.timeout is not None:
             announced["timeout"] = matcher.timeout
+        if event == _BEFORE:
+            announced["onFailure"] = "block"
         return announced
 
     async def answer(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ _LONGEST_KEPT = 500
 _GOODBYE = 5.0
 _MOMENT = 2.0
 _PATIENCE = 0.2
+_GLANCE = 0.01
 _MARK = "CLAW_CLI_RUN"
 
 
@@ -114,46 +115,34 @@ class CliProcess:
 
     async def ended(self) -> CliEndedError:
         """The error that says how it ended."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_MOMENT):
-                await self._process.wait()
-                await asyncio.shield(self._errors)
+        await self._gone_within(_MOMENT)
+        await asyncio.wait([self._errors], timeout=_PATIENCE)
         code = self._process.returncode
         return CliEndedError(f"the Claude CLI ended {_how(code)}", self.stderr, code)
 
-    async def stop(self) -> int | None:
+    async def stop(self) -> None:
         """Ask it to end, then end it, with everything it started."""
         left = descendants(self._process.pid)
         try:
             # Its stdin stays open meanwhile: it has a last hook to call, and hears the answer.
-            self._signal(terminate=True)
+            if self._process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.terminate()
             await self._gone_within(_GOODBYE)
         finally:  # also if whoever waits for this is cancelled
-            self._signal(terminate=False)
+            # Kills it if need be, and lets go of pipes that its children may hold.
+            cast("asyncio.BaseTransport", getattr(self._process, "_transport")).close()  # noqa: B009 - it has no public name
             end_all([*left, *marked(self._mark)], _PATIENCE)
-        await self._process.wait()
+        await self._gone_within(_MOMENT)
         self._errors.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._errors
-        # Else a child of the CLI that holds its pipes would keep them open here.
-        cast("asyncio.BaseTransport", getattr(self._process, "_transport")).close()  # noqa: B009 - it has no public name
-        return self._process.returncode
+        await asyncio.wait([self._errors])
 
-    def _signal(self, *, terminate: bool) -> None:
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                if terminate:
-                    self._process.terminate()
-                else:
-                    self._process.kill()
-
-    async def _gone_within(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._process.wait()
-        except TimeoutError:
-            return False
-        return True
+    async def _gone_within(self, seconds: float) -> None:
+        """Wait for its end, but not, as `Process.wait` may, for that of whoever holds its pipes."""
+        for _ in range(round(seconds / _GLANCE)):
+            if self._process.returncode is not None:
+                return
+            await asyncio.sleep(_GLANCE)
 
     async def _read_stderr(self) -> None:
         stderr = self._process.stderr

@@ -1,0 +1,33 @@
+"""A CLI that says what was recorded, as long as it hears what was recorded."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.claude.record import Scrubber
+
+
+def replay(recording: str, verdict: str) -> None:
+    """Play the CLI's part to the end, then leave a verdict and wait to be ended."""
+    lines = [json.loads(line) for line in Path(recording).read_text().splitlines()]
+    scrubber, early = Scrubber(), []
+    for number, line in enumerate(lines, 1):
+        if line["from"] == "cli":
+            print(json.dumps(line["message"]), flush=True)  # noqa: T201 - it is what a CLI does
+        else:
+            _hear(line["message"], early, scrubber, number)
+    Path(verdict).write_text(json.dumps(early))
+    sys.stdin.read()
+
+
+def _hear(expected: Any, early: list[Any], scrubber: Scrubber, number: int) -> None:
+    """Wait for a message; what the host says before it was due is kept for later."""
+    while expected not in early:
+        said = sys.stdin.readline()
+        if not said:
+            sys.exit(f"line {number}: expected {json.dumps(expected)}; heard {json.dumps(early)}")
+        early.append(scrubber.host(json.loads(said)))
+    early.remove(expected)

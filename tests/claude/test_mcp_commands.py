@@ -1,0 +1,78 @@
+"""`claude mcp add` and `claude mcp list` with our programs, bare and wrapped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clawkit.claude.servers import read_mcp_json
+from tests.claude.cli import environment, real_cli
+from tests.processes import PATIENCE, ROOT
+
+BIN = Path(sys.executable).parent
+CALCULATOR = str(ROOT / "examples" / "calculator.py")
+
+
+class Machine:
+    """A person's machine: a home, a project, the CLI and Clawkit."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self._env = environment("http://127.0.0.1:9", project.parent)
+        self._env["CLAW_HOME"] = str(project.parent / "claw")
+
+    def claude(self, *arguments: str) -> str:
+        return self._run(real_cli(), *arguments)
+
+    def claw(self, *arguments: str) -> str:
+        return self._run(str(BIN / "claw"), *arguments)
+
+    def _run(self, *command: str) -> str:
+        done = subprocess.run(
+            command,
+            cwd=self._project,
+            env=self._env,
+            capture_output=True,
+            text=True,
+            timeout=3 * PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+
+@pytest.fixture
+def machine(project: Path) -> Machine:
+    return Machine(project)
+
+
+def test_the_assistant_and_a_wrapped_server_are_connected(machine: Machine) -> None:
+    assistant = (str(BIN / "openclaw"), "mcp-server")
+    server = (str(BIN / "claw"), "serve", CALCULATOR)
+    machine.claude("mcp", "add", "--scope", "user", "openclaw", "--", *assistant)
+    machine.claude("mcp", "add", "--scope", "user", "sums", "--", *server)
+    assert "wrapped" in machine.claw("wrap", "sums")
+    listed = machine.claude("mcp", "list")
+    assert f"openclaw: {' '.join(assistant)} - ✔ Connected" in listed
+    assert f"sums: {BIN / 'clawai'} proxy -- {' '.join(server)} - ✔ Connected" in listed
+    machine.claw("unwrap", "sums")
+    assert f"sums: {' '.join(server)} - ✔ Connected" in machine.claude("mcp", "list")
+
+
+def test_the_project_file_that_the_cli_writes_is_read(machine: Machine, project: Path) -> None:
+    options = ("--scope", "project", "--env", "KEY=value")
+    machine.claude("mcp", "add", "files", *options, "--", "npx", "-y", "files", "/")
+    machine.claude(
+        "mcp", "add", "--scope", "project", "--transport", "http", "far", "http://far/mcp"
+    )
+    files, far = read_mcp_json(project / ".mcp.json").values()
+    assert files.to_dict() == {
+        "type": "stdio",
+        "command": "npx",
+        "args": ["-y", "files", "/"],
+        "env": {"KEY": "value"},
+    }
+    assert far.to_dict() == {"type": "http", "url": "http://far/mcp", "headers": {}}
