@@ -292,7 +292,7 @@ def test_a_model_counts_in_the_order_that_the_page_gives(home: Path) -> None:
             answers("chat", "--model", "mine/chat", stdin="Who?\n"),
             answers("ask", "Who?", "--session", "main", "--model", "mine/ask"),
         ]
-    assert said == [f"I am {name}.\n" for name in ("config", "chat", "session", "session", "ask")]
+    assert said == [f"I am {name}.\n" for name in ("config", "chat", "session", "chat", "ask")]
 
 
 def test_the_claude_cli_answers_as_the_models_page_says(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from clawkit.claude.permissions import HookInput as HookInput
     from clawkit.claude.permissions import HookMatcher as HookMatcher
     from clawkit.claude.permissions import HookResult as HookResult
+    from clawkit.claude.permissions import Question as Question
     from clawkit.claude.permissions import ToolRequest as ToolRequest
     from clawkit.claude.servers import McpServerConfig as McpServerConfig
     from clawkit.claude.servers import read_mcp_json as read_mcp_json
@@ -64,6 +65,7 @@ _HOMES = {
     "Limits": "wire.calls",
     "McpServerConfig": "claude.servers",
     "Media": "tools.results",
+    "Question": "claude.permissions",
     "ResultMessage": "claude.messages",
     "SdkMcpServer": "tools.registry",
     "SdkMcpServerImpl": "tools.server",
@@ -103,6 +105,7 @@ __all__ = [
     "Limits",
     "McpServerConfig",
     "Media",
+    "Question",
     "ResultMessage",
     "SdkMcpServer",
     "SdkMcpServerImpl",

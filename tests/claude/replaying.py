@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 from tests.claude.record import Scrubber
+
+_PATIENCE = 10
 
 
 def replay(recording: str, verdict: str) -> None:
@@ -25,9 +28,16 @@ def replay(recording: str, verdict: str) -> None:
 
 def _hear(expected: Any, early: list[Any], scrubber: Scrubber, number: int) -> None:
     """Wait for a message; what the host says before it was due is kept for later."""
+
+    def give_up(*_: object) -> None:
+        sys.exit(f"line {number}: expected {json.dumps(expected)}; heard {json.dumps(early)}")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(_PATIENCE)
     while expected not in early:
         said = sys.stdin.readline()
         if not said:
-            sys.exit(f"line {number}: expected {json.dumps(expected)}; heard {json.dumps(early)}")
+            give_up()
         early.append(scrubber.host(json.loads(said)))
+    signal.alarm(0)
     early.remove(expected)

@@ -19,6 +19,7 @@ from clawkit.claude.permissions import (
     HookInput,
     HookMatcher,
     HookResult,
+    Question,
     ToolRequest,
 )
 from clawkit.claude.servers import McpServerConfig
@@ -226,6 +227,25 @@ def serving_others() -> Scene:
     return Scene(act, [], SdkMcpServerImpl("kit", "1.0.0"))
 
 
+def questioning() -> Scene:
+    """An external server asks the person."""
+
+    async def answer(question: Question) -> dict[str, Any] | None:
+        return {} if '"tea"' in question.message else None
+
+    async def act(client: ClaudeClient) -> None:
+        await say(client, "Buy.")
+
+    command = serving(ROOT / "tests" / "claude" / "asking.py")
+    servers = {"shop": McpServerConfig.Stdio(command=command[0], args=list(command[1:]))}
+    calls = [
+        Call("mcp__shop__buy", {"what": "tea"}, id="toolu_tea"),
+        Call("mcp__shop__buy", {"what": "gold"}, id="toolu_gold"),
+    ]
+    options = {"mcp_servers": servers, "allowed_tools": ["mcp__shop"], "elicit": answer}
+    return Scene(act, [calls, Say("Done.")], None, options)
+
+
 def speaking() -> Scene:
     """Prompts and agents that are given in `initialize`, and an answer that comes in pieces."""
 
@@ -252,6 +272,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
         hooking,
         steering,
         serving_others,
+        questioning,
         speaking,
     )
 }

@@ -15,7 +15,7 @@ from clawkit.claude.client import ClaudeClient, query
 from clawkit.claude.messages import AssistantMessage, ResultMessage, StreamEvent
 from clawkit.claude.options import ClaudeAgentOptions
 from clawkit.claude.permissions import ToolRequest
-from clawkit.errors import CliError, ControlError
+from clawkit.errors import CliEndedError, CliError, ControlError
 from tests.assistant.providers.scripted import Call, Request, Say, scripted_anthropic
 from tests.assistant.providers.steps import Step
 from tests.claude.cli import environment, real_cli
@@ -194,6 +194,45 @@ async def test_turns_can_be_limited(project: Path) -> None:
         result = await talk.say("Go.")
     assert (result.subtype, result.is_error) == ("error_max_turns", True)
     assert "2" in result.errors[0]
+
+
+async def test_the_cli_knows_every_flag_that_options_become(project: Path) -> None:
+    settings = project / "settings.json"
+    settings.write_text("{}")
+    options: dict[str, Any] = {
+        "strict_mcp_config": True,
+        "allowed_tools": ["Read", "Bash(git status)"],
+        "disallowed_tools": ["WebFetch"],
+        "tools": ["Read", "Bash"],
+        "permission_mode": "acceptEdits",
+        "model": "sonnet",
+        "fallback_model": "haiku",
+        "effort": "low",
+        "max_turns": 5,
+        "max_budget_usd": 1.5,
+        "max_thinking_tokens": 2000,
+        "json_schema": {"type": "object"},
+        "betas": ["context-1m-2025-08-07"],
+        "session_id": str(uuid.uuid4()),
+        "keep_session": False,
+        "add_dirs": [project.parent],
+        "settings": settings,
+        "setting_sources": ["user", "project", "local"],
+        "plugin_dirs": [project],
+        "include_partial_messages": True,
+        "extra_args": {"name": "a talk", "replay-user-messages": None},
+    }
+    async with talking(project, [Say("Hello.")], **options) as talk:
+        await talk.say("Hello?")
+        request = talk.api.requests[0]
+        assert "sonnet" in request.json["model"]
+        assert talk.init["permissionMode"] == "acceptEdits"
+        assert talk.init["session_id"] == options["session_id"]
+        assert "context-1m-2025-08-07" in request.headers["anthropic-beta"]
+    with pytest.raises(CliEndedError, match="unknown option '--dance'") as caught:
+        async with talking(project, [], extra_args={"dance": None}):
+            pass
+    assert caught.value.code == 1
 
 
 async def test_context_usage_is_told(project: Path) -> None:

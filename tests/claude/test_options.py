@@ -70,6 +70,8 @@ FIELDS: dict[str, tuple[Any, dict[str, Any]]] = {
 OURS = {
     # In the config file, which is named by --mcp-config; see test_servers.
     "mcp_servers",
+    # An answerer of control requests; see test_servers.
+    "elicit",
     # In `initialize`, beside those of the policy; see below.
     "hooks",
     # Said always; see below.

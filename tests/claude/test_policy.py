@@ -11,7 +11,8 @@ import pytest
 from clawkit import SdkMcpServerImpl
 from clawkit.claude.permissions import Allow, HookInput, HookMatcher, HookResult, ToolRequest
 from clawkit.claude.policy import PolicyGate
-from tests.assistant.providers.scripted import Call, Say
+from tests.assistant.providers.scripted import Call, Request, Say
+from tests.assistant.providers.steps import Step
 from tests.claude.talking import talking
 from tests.guard.guarding import records
 
@@ -255,6 +256,31 @@ async def test_a_change_of_the_file_counts_from_the_next_call_and_a_broken_one_d
         assert "Closed" in talk.read("2")
         assert f"The policy cannot be used, so nothing passes: {policy}:" in talk.read("3")
     assert shop.calls == ["look one"]
+
+
+async def test_an_agent_that_the_model_starts_is_under_the_same_rules(
+    project: Path, policy: Path
+) -> None:
+    shop = Shop()
+    agent = '[[rule]]\naction = "allow"\nserver = "claude"\ntool = "Agent"\n'
+    rewrite(policy, RULES.format(project=project) + agent)
+
+    def script(request: Request) -> Step:
+        said = request.body.decode()
+        if "You go shopping." in json.dumps(request.json["system"]):
+            calls = [look("bread", "look"), look("x/secret", "peek")]
+            return Say("I saw bread.") if "saw bread" in said else calls
+        if "I saw bread." in said:
+            return Say("Done.")
+        task = {"subagent_type": "shopper", "description": "look", "prompt": "Look."}
+        return Call("Agent", {**task, "run_in_background": False}, id="agent")
+
+    agents = {"shopper": {"description": "Shops", "prompt": "You go shopping."}}
+    async with talking(project, script, shop.server, policy=policy, agents=agents) as talk:
+        assert (await talk.say("Go.")).result == "Done."
+        assert talk.read("look") == "saw bread"
+        assert "Secrets stay" in talk.read("peek")
+    assert shop.calls == ["look bread"]
 
 
 async def test_a_server_is_judged_under_its_own_name_however_the_cli_spells_it(

@@ -1,4 +1,4 @@
-"""What the real CLI said once, said again: the client takes all of it and answers as it did then."""
+"""What the real CLI said once, said again: the client takes it all and answers as it did then."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOST_ASKS = {
     *("mcp_status", "mcp_set_servers", "mcp_toggle", "mcp_reconnect", "mcp_call", "mcp_message"),
     *("rewind_files", "get_context_usage", "get_session_cost", "list_models", "rename_session"),
 }
-CLI_ASKS = {"mcp_message", "can_use_tool", "hook_callback"}
+CLI_ASKS = {"mcp_message", "can_use_tool", "hook_callback", "elicitation"}
 CLI_SAYS_OVER_MCP = {
     *("initialize", "notifications/initialized", "tools/list", "tools/call"),
     "notifications/cancelled",

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from clawkit import SdkMcpServerImpl
 from clawkit.claude.arguments import mcp_config_of
 from clawkit.claude.options import ClaudeAgentOptions
+from clawkit.claude.permissions import Question
 from clawkit.claude.servers import McpServerConfig, read_mcp_json, write_mcp_json
 from clawkit.errors import SettingsError
 from tests.assistant.providers.scripted import Call, Say
@@ -50,8 +52,6 @@ async def test_an_http_server_of_ours_is_called(project: Path) -> None:
 
 
 async def test_servers_are_set_turned_off_and_on_while_the_cli_runs(project: Path) -> None:
-    from clawkit import SdkMcpServerImpl
-
     kit = SdkMcpServerImpl("kit", "1.0.0")
     async with talking(project, [], kit) as talk:
         client = talk.client
@@ -69,6 +69,30 @@ async def test_servers_are_set_turned_off_and_on_while_the_cli_runs(project: Pat
         assert "hello" in json.dumps(called)
         assert (await client.set_mcp_servers({}))["removed"] == ["sums"]
         assert await statuses(client) == {"kit": "connected"}
+
+
+async def test_a_server_that_asks_the_person_is_answered_by_the_host(project: Path) -> None:
+    asked: list[Question] = []
+
+    async def answer(question: Question) -> dict[str, Any] | None:
+        asked.append(question)
+        return {} if "tea" in question.message else None
+
+    calls = [Call("mcp__shop__buy", {"what": what}, id=what) for what in ("tea", "gold")]
+    options: dict[str, Any] = {
+        "mcp_servers": {"shop": stdio(*serving(ROOT / "tests" / "claude" / "asking.py"))},
+        "allowed_tools": ["mcp__shop"],
+    }
+    async with talking(project, [calls, Say("Done.")], elicit=answer, **options) as talk:
+        await talk.say("Buy.")
+        assert talk.read("tea") == "bought tea"
+        assert talk.read("gold") == "buy was not approved"
+    assert [question.server for question in asked] == ["shop", "shop"]
+    assert asked[0].message == 'Allow buy to run with what = "tea"?'
+    assert asked[0].schema["type"] == "object"
+    async with talking(project, [calls, Say("Done.")], **options) as talk:
+        await talk.say("Buy.")
+        assert talk.read("tea") == "buy was not approved", "there is nobody to ask"
 
 
 async def statuses(client: Any) -> dict[str, str]:

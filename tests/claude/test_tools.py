@@ -7,12 +7,14 @@ import base64
 import json
 import re
 from pathlib import Path
+from typing import Any
 
-from clawkit import SdkMcpServerImpl, ToolContent, ToolResult
+from clawkit import SdkMcpServer, SdkMcpServerImpl, ToolContent, ToolResult
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.messages import ToolResultBlock, ToolUseBlock, UserMessage
-from tests.assistant.providers.scripted import Call, Say
-from tests.claude.talking import talking
+from tests.assistant.providers.scripted import Call, Say, scripted_anthropic
+from tests.claude.cli import environment, real_cli
+from tests.claude.talking import Talk, talking
 
 PIXEL = base64.b64encode(
     bytes.fromhex(
@@ -180,6 +182,44 @@ async def test_a_tool_that_is_added_while_the_cli_runs_is_offered_next(project: 
         assert "mcp__kit__grown" in talk.offered
         assert talk.read("n") == "I am new"
     server.tool(name="late")(grown)  # there is nobody to tell any more, and that is no error
+
+
+async def test_a_handler_of_ones_own_can_answer_for_servers(project: Path) -> None:
+    heard: list[tuple[str, str]] = []
+
+    class Handler:
+        async def handle(self, server_name: str, request: dict[str, Any]) -> dict[str, Any] | None:
+            heard.append((server_name, request["method"]))
+            match request["method"]:
+                case "initialize":
+                    result: dict[str, Any] = {
+                        "protocolVersion": "2025-11-25",
+                        "capabilities": {"tools": {}},
+                        "serverInfo": {"name": server_name, "version": "1"},
+                    }
+                case "tools/list":
+                    tool = {"name": "go", "description": "Go", "inputSchema": {"type": "object"}}
+                    result = {"tools": [tool]}
+                case "tools/call":
+                    result = {"content": [{"type": "text", "text": "gone"}]}
+                case _:
+                    return None
+            return {"jsonrpc": "2.0", "id": request["id"], "result": result}
+
+    with scripted_anthropic([Call("mcp__own__go", id="g"), Say("Good.")]) as api:
+        client = ClaudeClient(
+            cli_path=real_cli(),
+            cwd=project,
+            env=environment(api.url, project.parent),
+            sdk_mcp_servers=[SdkMcpServer("own", "1")],
+            allowed_tools=["mcp__own__go"],
+        )
+        client.register_mcp_message_handler(Handler())
+        async with client:
+            talk = Talk(client, api)
+            await talk.say("Go.")
+            assert talk.read("g") == "gone"
+    assert ("own", "notifications/initialized") in heard
 
 
 async def test_calls_of_blocks_that_the_client_sees_are_typed(project: Path) -> None:

@@ -51,7 +51,8 @@ class Answering:
         self._turn = turn
         self._context = context
         self._callbacks = callbacks
-        self._models = assistant.models(context.model or turn.model, callbacks)
+        wanted = context.model or turn.model
+        self._models = assistant.models(wanted, callbacks, alone=bool(context.model))
 
     async def reply(self) -> Reply:
         async with CallFolder() as folder:
@@ -75,11 +76,17 @@ class Answering:
             exchange.model or self._models[0].name,
             self._context.session_key,
             picked.media,
-            picked.omissions,
+            (*picked.omissions, *self._cut_short(exchange)),
             exchange.usage,
             exchange.reason,
             problem,
         )
+
+    def _cut_short(self, exchange: Exchange) -> tuple[str, ...]:
+        if exchange.reason != "length" or exchange.rounds_ended:
+            return ()
+        most = self._config.model.max_tokens
+        return (f"the answer is cut short: `max_tokens` under [model] is {most}",)
 
     async def _message(self, folder: CallFolder) -> Message:
         """What was said, byte for byte, and each attachment once."""

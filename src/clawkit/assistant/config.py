@@ -22,6 +22,7 @@ from msgspec import Meta, Struct, field
 
 from clawkit.errors import SettingsError
 from clawkit.settings import Settings, settings
+from clawkit.wire.jsonrpc import as_object
 
 Seconds = Annotated[float, Meta(gt=0)]
 Count = Annotated[int, Meta(ge=1)]
@@ -176,6 +177,7 @@ def parse_config(text: str, file: Path, places: Settings) -> Config:
         if name not in known:
             there_are = ", ".join(sorted(known))
             raise SettingsError(f"{file}: there is no section [{name}]; there are {there_are}")
+    _check_each(data, file)
     sections = {
         name: _convert(data[name], kind, file, name)
         for name, kind in _SECTIONS.items()
@@ -189,6 +191,15 @@ def _providers(data: Any, file: Path) -> dict[str, Provider]:
     if not isinstance(data, dict):
         raise SettingsError(f"{file}: providers: write [providers.NAME]")
     return _convert(data, dict[str, Provider], file, "providers")
+
+
+def _check_each(data: dict[str, Any], file: Path) -> None:
+    """Tables with names of the person's own, one by one: an error then says which it is."""
+    servers = as_object((as_object(data.get("mcp")) or {}).get("servers")) or {}
+    for name, server in servers.items():
+        _convert(server, McpServer, file, f"mcp.servers.{name}")
+    for name, provider in (as_object(data.get("providers")) or {}).items():
+        _convert(provider, Provider, file, f"providers.{name}")
 
 
 def _convert(data: Any, kind: Any, file: Path, section: str) -> Any:

@@ -19,7 +19,8 @@ Origin = Literal["mcp", "ask", "chat"]
 class MessageContext(Struct, frozen=True):
     """A message, and where it was said. A session that is not `named` is pruned after a while.
 
-    `model` answers this message only; without, it is the session's own or the config's.
+    `model` answers this message, and no other stands in for it; without, it is the session's own
+    or the config's.
     """
 
     text: str

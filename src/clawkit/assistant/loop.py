@@ -47,6 +47,7 @@ class Exchange:
         self.usage = Usage()
         self.model = ""
         self.reason: StopReason = "end"
+        self.rounds_ended = False
 
     def stopped(self, how: str) -> list[Message]:
         """What to keep of a turn that did not end: complete messages, and where it stopped."""
@@ -85,7 +86,7 @@ async def converse(exchange: Exchange, prompt: Prompt, means: Means, callbacks: 
         prompt = Prompt(prompt.system, messages, prompt.tools, prompt.max_tokens)
     rounds = "1 round" if means.steps == 1 else f"{means.steps} rounds"
     exchange.text = f"[stopped after {rounds} of tool calls; say `go on` to continue]"
-    exchange.reason = "length"
+    exchange.reason, exchange.rounds_ended = "length", True
     exchange.new.append(Message("assistant", (Text(exchange.text),)))
 
 

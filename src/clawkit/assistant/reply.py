@@ -95,11 +95,11 @@ class Assistant:
         """The model that answers, then those that stand in for it."""
         return choose(self.config, self.keys, override)
 
-    def models(self, override: str, callbacks: Callbacks) -> list[Model]:
+    def models(self, override: str, callbacks: Callbacks, *, alone: bool = False) -> list[Model]:
         """The models to ask, in order; one that cannot be opened is passed over for the next."""
         opened: list[Model] = []
         problems: list[ModelError] = []
-        for chosen in self.choice(override):
+        for chosen in self.choice(override)[: 1 if alone else None]:
             try:
                 opened.append(self.model(chosen))
             except ModelError as error:

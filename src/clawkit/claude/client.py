@@ -22,7 +22,13 @@ from clawkit.claude.arguments import (
 )
 from clawkit.claude.control import Control
 from clawkit.claude.finding import check_version, find_cli
-from clawkit.claude.hosting import Hooks, McpMessageHandler, Permissions, ToolServers
+from clawkit.claude.hosting import (
+    Hooks,
+    McpMessageHandler,
+    Permissions,
+    Questions,
+    ToolServers,
+)
 from clawkit.claude.messages import Message, ResultMessage, parse_message
 from clawkit.claude.names import strangers
 from clawkit.claude.options import ClaudeAgentOptions, PermissionMode
@@ -95,6 +101,7 @@ class ClaudeClient:
             {
                 "mcp_message": self._tools.answer,
                 "can_use_tool": Permissions(options, gate).answer,
+                "elicitation": Questions(options).answer,
                 "hook_callback": hooks.answer,
             },
         )

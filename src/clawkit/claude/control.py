@@ -100,6 +100,8 @@ class Control:
             reply = _reply("success", number, response=await self._answered(request))
         except asyncio.CancelledError:
             reply = _reply("error", number, error="cancelled")
+        except ControlError as refusal:
+            reply = _reply("error", number, error=str(refusal))
         except Exception as error:
             log.exception("%s failed", request.get("subtype"))
             reply = _reply("error", number, error=f"{type(error).__name__}: {error}")

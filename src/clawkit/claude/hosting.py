@@ -1,4 +1,4 @@
-"""What we do for the CLI: run its calls of our tools, decide about permissions, run hooks."""
+"""What we do for the CLI: run its calls of our tools, decide, answer questions, run hooks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from clawkit.claude.permissions import (
     HookInput,
     HookMatcher,
     HookResult,
+    Question,
     ToolRequest,
     server_in,
 )
@@ -124,6 +125,26 @@ def _judged(gate: PolicyGate, asked: ToolRequest, found: Allow | Deny) -> Allow 
         return found
     decision = gate.decide(asked.tool_name, found.updated_input, asked.server)
     return Deny(decision.reason) if decision.action == "deny" else found
+
+
+class Questions:
+    """Answers what an external server asks the person; with nobody to ask, the person declines."""
+
+    def __init__(self, options: ClaudeAgentOptions) -> None:
+        self._elicit = options.elicit
+
+    async def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The reply to `elicitation`."""
+        question = Question(
+            str(request.get("mcp_server_name")),
+            str(request.get("message")),
+            as_object(request.get("requested_schema")) or {},
+            str(request.get("url") or ""),
+        )
+        content = None if self._elicit is None else await self._elicit(question)
+        return (
+            {"action": "decline"} if content is None else {"action": "accept", "content": content}
+        )
 
 
 class Hooks:

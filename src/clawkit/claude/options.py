@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawkit.claude.permissions import CanUseTool, HookEvent, HookMatcher
+from clawkit.claude.permissions import CanUseTool, Elicit, HookEvent, HookMatcher
 from clawkit.claude.servers import McpServerConfig
 from clawkit.errors import SettingsError
 from clawkit.tools.registry import SdkMcpServer
@@ -37,6 +37,7 @@ class ClaudeAgentOptions(Struct, frozen=True, kw_only=True):
     tools: Sequence[str] | None = None
     permission_mode: PermissionMode | None = None
     can_use_tool: CanUseTool | None = None
+    elicit: Elicit | None = None
     hooks: Mapping[HookEvent, Sequence[HookMatcher]] = {}
     policy: Path | str | None = None
     # Who answers, and how.

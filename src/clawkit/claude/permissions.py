@@ -1,4 +1,4 @@
-"""Permissions and hooks: what the CLI asks its host, and the answers it understands."""
+"""Permissions, questions and hooks: what the CLI asks its host, and how it is answered."""
 
 from __future__ import annotations
 
@@ -90,6 +90,19 @@ class Deny(Struct, frozen=True):
 
 CanUseTool = Callable[[ToolRequest], Awaitable[Allow | Deny | bool]]
 """Decides about a tool. `True` and `False` are short for `Allow()` and `Deny()`."""
+
+
+class Question(Struct, frozen=True):
+    """What an external MCP server asks the person: a form to fill in, or an address to visit."""
+
+    server: str
+    message: str
+    schema: dict[str, Any] = {}
+    url: str = ""
+
+
+Elicit = Callable[[Question], Awaitable[dict[str, Any] | None]]
+"""Answers a question: the fields of the form, or None to decline."""
 
 
 class HookInput(Struct, frozen=True):

@@ -6,23 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 if TYPE_CHECKING:
-    from clawkit.assistant.config import Config
     from clawkit.assistant.media.outbound import Outgoing
 
 OUTPUT = Path("claw-out")
-
-
-def config_for(model: str) -> Config:
-    """This person's config; a model that was asked for by name has no stand-ins."""
-    from clawkit.assistant.config import read_config
-
-    config = read_config()
-    if not model:
-        return config
-    return replace(config, model=replace(config.model, use=model, fallbacks=()))
 
 
 def new_session_key() -> str:

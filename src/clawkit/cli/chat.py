@@ -37,12 +37,12 @@ def chat(
     ] = "",
 ) -> None:
     """Talk with the assistant. In a pipe: one message a line, plain answers."""
-    from clawkit.cli.asking import config_for
+    from clawkit.assistant.config import read_config
     from clawkit.cli.chat_screen import error_lines
     from clawkit.errors import ClawError
 
     try:
-        code = _chat(config_for(model), session)
+        code = _chat(read_config(), session, model)
     except ClawError as error:
         error_lines("chat", _redacted(str(error)))
         code = 1
@@ -53,7 +53,7 @@ def chat(
     raise typer.Exit(code)
 
 
-def _chat(config: Config, session: str) -> int:
+def _chat(config: Config, session: str, model: str) -> int:
     from clawkit.assistant.sessions.records import check_key
     from clawkit.cli.chat_input import Piped, Typed
     from clawkit.cli.chat_loop import Background, ended_by_signals
@@ -62,7 +62,7 @@ def _chat(config: Config, session: str) -> int:
     terminal = os.isatty(0) and os.isatty(1)
     source = Typed(config.places.data / "chat_history.jsonl") if terminal else Piped()
     with ended_by_signals(), Background() as background:
-        return _Chat(config, session, source, background, terminal=terminal).run()
+        return _Chat(config, session, model, source, background, terminal=terminal).run()
 
 
 class _Chat:
@@ -72,6 +72,7 @@ class _Chat:
         self,
         config: Config,
         session: str,
+        model: str,
         source: Input,
         background: Background,
         *,
@@ -79,6 +80,7 @@ class _Chat:
     ) -> None:
         self._config = config
         self._session = session
+        self._model = model
         self._source = source
         self._background = background
         self._terminal = terminal
@@ -122,8 +124,8 @@ class _Chat:
             store = Store(self._config.store_file)
             transcript = store.show(self._session)
             kept = [one for one in transcript.messages if one.epoch == transcript.info.epoch]
-            model = next(store.export([self._session]))["chosen_model"]
-        chosen = assistant.choice(model)[0]
+            model = transcript.chosen_model
+        chosen = assistant.choice(self._model or model)[0]
         self._tell(f"{chosen.name} answers ({chosen.why}). /help shows the commands.")
         if chosen.provider == "offline":
             self._tell("It is not a language model: `claw setup` chooses one.")
@@ -184,10 +186,16 @@ class _Chat:
             )
 
     def _answer(self, assistant: Assistant, message: str) -> None:
+        from clawkit.assistant.directives import read_directive
         from clawkit.assistant.exchange import MessageContext
         from clawkit.cli.chat_screen import Screen
 
-        context = MessageContext(message, self._session, True, "chat", self._attachments())
+        directive = read_directive(message)
+        if directive is not None and directive.name == "model":
+            self._model = ""  # what is chosen in the chat counts more than how it was started
+        context = MessageContext(
+            message, self._session, True, "chat", self._attachments(), self._model
+        )
         notes = sys.stdout if self._terminal else (sys.stderr if sys.stderr.isatty() else None)
         screen = Screen(sys.stdout if self._terminal else None, notes, markdown=self._terminal)
         screen.wait()

@@ -121,7 +121,8 @@ def check_assistant(config: Config) -> Iterator[Check]:
 
 
 def _models(config: Config, keys: Keys) -> Iterator[Check]:
-    from clawkit.assistant.models.choosing import choose, open_model
+    from clawkit.assistant.models.choosing import CLAUDE_CLI, choose, open_model
+    from clawkit.claude.finding import find_cli
 
     try:
         chosen = choose(config, keys)
@@ -137,6 +138,8 @@ def _models(config: Config, keys: Keys) -> Iterator[Check]:
             continue
         try:
             asyncio.run(open_model(one, config, keys).close())
+            if one.provider == CLAUDE_CLI:
+                find_cli(None)
             key = key_of(one, config, keys)
         except ClawError as error:
             yield Check(name, worst, redact(f"{one.name}: {error}", keys))

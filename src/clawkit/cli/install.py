@@ -131,7 +131,7 @@ def _advise() -> None:
         config = read_config()
         keys = Keys(config)
         chosen = choose(config, keys)[0]
-        if chosen.provider == "offline":
+        if chosen.provider == "offline" and not config.model.use:
             print("No language model is chosen yet: `claw setup` does that.")
         provider = known_providers(config).get(chosen.provider)
         found = keys.find(provider.key_env) if provider and provider.key_env else None

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from clawkit.cli.setup_writing import Answers, Kept, Plan
 
 _OFFLINE = "offline"
+_CLAUDE_CLI = "claude-cli"
 _MENU = (
     ("anthropic", "Anthropic (Claude)"),
     ("openai", "OpenAI"),
     ("openrouter", "OpenRouter"),
     ("ollama", "Ollama on this machine"),
     ("lmstudio", "LM Studio on this machine"),
+    (_CLAUDE_CLI, "The Claude CLI on this machine, with its own login"),
     ("", "Another address that speaks like OpenAI"),
     (_OFFLINE, "None: offline answers, which no language model gives"),
 )
@@ -58,7 +60,7 @@ def setup(
     provider: Annotated[
         str,
         typer.Option(
-            help="anthropic, openai, openrouter, ollama, lmstudio, offline, "
+            help="anthropic, openai, openrouter, ollama, lmstudio, claude-cli, offline, "
             "or a name of your own with --base-url."
         ),
     ] = "",
@@ -282,7 +284,7 @@ def _provider(name: str, config: Config) -> Provider | None:
     from clawkit.assistant.models.choosing import GROUP, known_providers
 
     known = known_providers(config).get(name)
-    if known is None and name and entry_points(group=GROUP, name=name):
+    if known is None and name and (name == _CLAUDE_CLI or entry_points(group=GROUP, name=name)):
         return Provider()
     return known
 

@@ -21,7 +21,9 @@ from clawkit.settings import Settings
 if TYPE_CHECKING:
     from clawkit.assistant.models.choosing import Chosen
 
-ANOTHER_MODEL = "`claw setup` chooses one, or set ANTHROPIC_API_KEY or OPENAI_API_KEY"
+ANOTHER_MODEL = (
+    "`claw setup` chooses one, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY"
+)
 
 _DEEPEST = 60.0
 """Seconds after which a part that says nothing is taken for one that does not work."""

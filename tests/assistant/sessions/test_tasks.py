@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant.sessions.store import Store
-from clawkit.assistant.sessions.tasks import CUT_OFF, StoredTasks
-from clawkit.wire.tasks import TaskRecord
+from clawkit.assistant.sessions.tasks import StoredTasks
+from clawkit.wire.tasks import CUT_OFF, TaskRecord
 
 # Begins a task, ends another, and waits.
 SERVER = """
 import sys, time
 from pathlib import Path
 from clawkit.assistant.sessions.tasks import StoredTasks
-from clawkit.wire.tasks import TaskRecord
+from clawkit.wire.tasks import CUT_OFF, TaskRecord
 tasks = StoredTasks(Path(sys.argv[1]))
 now = time.time()
 done = TaskRecord("done", None, now, now)

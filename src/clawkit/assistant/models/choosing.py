@@ -46,6 +46,7 @@ DEFAULT_MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "openai": "gpt-4.1-mini",
     "openrouter": "openrouter/auto",
+    "claude-cli": "sonnet",
     "llamacpp": "default",  # llama.cpp serves one model, whatever it is called.
 }
 _BY_KEY = ("anthropic", "openai", "openrouter")

@@ -168,7 +168,7 @@ class _Turn:
         return registry
 
     async def start(self) -> None:
-        self._cwd.mkdir(parents=True, exist_ok=True)
+        self._cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
         await self._client.connect()
         self._reader = asyncio.get_running_loop().create_task(self._read())
         await self._client.send(message_of(self._prompt.messages))

@@ -21,9 +21,7 @@ from clawkit.assistant.sessions.owners import directory_for, is_alive, this_proc
 from clawkit.assistant.sessions.worker import Worker, log
 from clawkit.errors import InternalError, StoreError
 from clawkit.wire.jsonrpc import error_object
-from clawkit.wire.tasks import ENDED, TaskRecord
-
-CUT_OFF = "the server that worked on this stopped before it was done; send the order again"
+from clawkit.wire.tasks import CUT_OFF, ENDED, TaskRecord
 
 _FIRST_WORD = 0.25
 _SHORT = 1.0
