@@ -20,7 +20,8 @@ TIMES_ONE = 2
 TIMES_NEW = 2
 NEW = "a new session"
 SENTENCE = "We talked about bed {}: the tomatoes want water, and the shed wants paint. "
-LONG_KEY = "bench-long"
+FULL_WINDOW = 400
+"""Messages that fill what a prompt holds of a session: what is longer must cost no more."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _many_row(samples: Samples[Waves], crowd: Crowd) -> Row:
     return Row(crowd.name, cells)
 
 
-async def talk_long(file: Path, messages: int) -> None:
+async def talk_long(file: Path, key: str, messages: int) -> None:
     """Fill one session, a turn of two messages at a time, as orders would."""
     from clawkit.assistant.models.protocol import Message, Text, Usage
     from clawkit.assistant.sessions.sessions import Sessions
@@ -131,7 +132,7 @@ async def talk_long(file: Path, messages: int) -> None:
     try:
         for number in range(messages // 2):
             said = SENTENCE.format(number)
-            async with sessions.turn(LONG_KEY, origin="mcp", named=True) as turn:
+            async with sessions.turn(key, origin="mcp", named=True) as turn:
                 spoken = (
                     Message("user", (Text(said),)),
                     Message("assistant", (Text(said * 3),)),
@@ -143,15 +144,17 @@ async def talk_long(file: Path, messages: int) -> None:
 
 def long_session(messages: int, calls: int, rounds: int) -> Report:
     """Orders in a session of so many messages beside orders in new ones."""
-    old = f"a session of {messages:,} messages"
+    full, old = (f"a session of {count:,} messages" for count in (FULL_WINDOW, messages))
     with thinking_model(0) as url, assistant(url) as command:
         began = time.perf_counter()
         file = Path(command.environment["CLAW_HOME"]) / "data" / "claw" / "sessions.db"
-        asyncio.run(talk_long(file, messages))
+        asyncio.run(talk_long(file, full, FULL_WINDOW))
+        asyncio.run(talk_long(file, old, messages))
         filled = time.perf_counter() - began
         field = [
             Caller(NEW, lambda: order(command, calls)),
-            Caller(old, lambda: order(command, calls, sessionKey=LONG_KEY)),
+            Caller(full, lambda: order(command, calls, sessionKey=full)),
+            Caller(old, lambda: order(command, calls, sessionKey=old)),
         ]
         samples = interleaved(field, rounds, lambda caller: caller.run())
     fresh = samples.median(NEW, lambda run: run.p50)
@@ -162,7 +165,7 @@ def long_session(messages: int, calls: int, rounds: int) -> Report:
         columns=LONG_COLUMNS,
         rows=tuple(_long_row(samples, caller.name, fresh) for caller in field),
         bars=(at_most(f"{messages:,} messages ≤ {TIMES_NEW} × a new session", ratio, TIMES_NEW),),
-        notes=(*samples.notes, f"{messages:,} messages were saved in {filled:.1f} s"),
+        notes=(*samples.notes, f"{FULL_WINDOW + messages:,} messages were saved in {filled:.1f} s"),
     )
 
 

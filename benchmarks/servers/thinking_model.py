@@ -8,6 +8,8 @@ import json
 import sys
 from typing import Any
 
+import msgspec
+
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\ntransfer-encoding: chunked\r\n\r\n"
 PIECES = 3
 
@@ -30,7 +32,7 @@ def delta(**change: Any) -> bytes:
 
 def last_words(body: bytes) -> str:
     """What the last message says."""
-    content = json.loads(body)["messages"][-1]["content"]
+    content = msgspec.json.decode(body)["messages"][-1]["content"]
     return content if isinstance(content, str) else content[-1]["text"]
 
 

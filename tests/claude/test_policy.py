@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,43 @@ async def test_arguments_that_a_hook_or_a_person_changes_are_judged_as_they_are_
         assert "Secrets stay" in talk.read("none")
         assert talk.read("jam") == "bought jam"
     assert shop.calls == ["look pie", "buy jam"]
+
+
+async def test_a_hook_that_answers_for_the_person_is_logged_and_what_it_changes_is_judged(
+    project: Path, policy: Path, home: Path
+) -> None:
+    shop = Shop()
+
+    async def answer(event: HookInput) -> HookResult:
+        match event.tool_input["what"]:
+            case "tea":
+                return HookResult(permission="allow", updated_input={"what": "green tea"})
+            case "jam":
+                return HookResult(permission="allow", updated_input={"what": "a/secret"})
+        return HookResult(permission="deny", reason="Too dear")
+
+    calls = [buy("tea", "tea"), buy("jam", "jam"), buy("gold", "gold")]
+    options: dict[str, Any] = {"hooks": {"PermissionRequest": [HookMatcher([answer])]}}
+    options["can_use_tool"] = never
+    async with talking(
+        project, [calls, Say("Done.")], shop.server, policy=policy, **options
+    ) as talk:
+        await talk.say("Buy.")
+        assert talk.read("tea") == "bought green tea"
+        assert "Secrets stay" in talk.read("jam")
+        assert "Too dear" in talk.read("gold")
+    assert shop.calls == ["buy green tea"]
+    approvals = [r for r in records(home) if r["kind"] == "approval"]
+    assert [(r["decision"], r["reason"]) for r in approvals] == [
+        ("allow", "a hook"),
+        ("allow", "a hook"),
+        ("deny", "a hook: Too dear"),
+    ]
+
+
+async def never(_: ToolRequest) -> bool:
+    await asyncio.sleep(60)
+    return False
 
 
 async def test_a_hook_that_allows_does_not_overrule_a_rule_that_asks(

@@ -43,24 +43,24 @@ def cli_of(client: ClaudeClient) -> psutil.Process:
     return cli
 
 
-async def until_running(talk: Talk, command: str) -> list[psutil.Process]:
-    """The processes under the CLI, once one of them runs this command."""
+async def until_asleep(talk: Talk) -> list[psutil.Process]:
+    """The CLI and the processes under it, once the sleeper is one of them."""
     cli = cli_of(talk.client)
     found: list[psutil.Process] = []
 
     def there() -> bool:
         found[:] = below(cli.pid)
-        return any(command in " ".join(_words(process)) for process in found)
+        return any(_name(process) == "tail" for process in found)
 
     await eventually(there)
     return [cli, *found]
 
 
-def _words(process: psutil.Process) -> list[str]:
+def _name(process: psutil.Process) -> str:
     try:
-        return process.cmdline()
+        return process.name()
     except psutil.NoSuchProcess:
-        return []
+        return ""
 
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
@@ -76,7 +76,7 @@ async def test_disconnecting_in_mid_turn_leaves_no_process(project: Path) -> Non
     script = [Call("Bash", {"command": SLEEPER}, id="b"), Say("Done.")]
     async with talking(project, script, mcp_servers=servers, allowed_tools=["Bash"]) as talk:
         await talk.client.send("Sleep.")
-        processes = await until_running(talk, "/dev/null")
+        processes = await until_asleep(talk)
         assert len(processes) >= 4, "the CLI, its shell, what that runs, and the server"
     await eventually(lambda: not alive(processes), 5)
 
@@ -85,7 +85,7 @@ async def test_what_a_killed_cli_left_behind_is_ended_too(project: Path) -> None
     script = [Call("Bash", {"command": SLEEPER}, id="b"), Say("Done.")]
     async with talking(project, script, allowed_tools=["Bash"]) as talk:
         await talk.client.send("Sleep.")
-        processes = await until_running(talk, "/dev/null")
+        processes = await until_asleep(talk)
         processes[0].kill()
         with pytest.raises(CliEndedError, match="ended by SIGKILL") as caught:
             async for _ in talk.client.receive_response():

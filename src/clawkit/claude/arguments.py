@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -80,11 +82,22 @@ def asks_host(options: ClaudeAgentOptions) -> bool:
 
 
 def mcp_config_of(options: ClaudeAgentOptions) -> dict[str, Any] | None:
-    """The external servers, as a config file has them: addresses and tokens stay out of argv."""
+    """The external servers, as a config file has them."""
     servers = external_servers(options.mcp_servers)
     if not servers:
         return None
     return {"mcpServers": {name: server.to_dict() for name, server in servers.items()}}
+
+
+def write_mcp_config(options: ClaudeAgentOptions) -> str | None:
+    """The config in a private file, because everybody on the machine can read a command line."""
+    config = mcp_config_of(options)
+    if config is None:
+        return None
+    fd, name = tempfile.mkstemp(prefix="claw-mcp-", suffix=".json")
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return name
 
 
 def external_servers(

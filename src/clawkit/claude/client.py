@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
-import tempfile
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Mapping
 from pathlib import Path
@@ -18,7 +16,7 @@ from clawkit.claude.arguments import (
     command_line,
     external_servers,
     initialize_fields,
-    mcp_config_of,
+    write_mcp_config,
 )
 from clawkit.claude.control import Control
 from clawkit.claude.finding import check_version, find_cli
@@ -106,7 +104,7 @@ class ClaudeClient:
             },
         )
         self._messages, self._leaving = asyncio.Queue(), False
-        self._config_file = _write_config(mcp_config_of(options))
+        self._config_file = write_mcp_config(options)
         try:
             self._process = await CliProcess.start(
                 [cli, *command_line(options, self._config_file)],
@@ -215,7 +213,7 @@ class ClaudeClient:
             finally:
                 self._process = None
         if self._reader is not None:
-            await self._reader
+            await asyncio.wait([self._reader])
             self._reader = None
 
     def _environment(self) -> dict[str, str]:
@@ -283,16 +281,6 @@ class ClaudeClient:
             raise CliGarbageError(f"the Claude CLI wrote what is no JSON object: {shown}") from None
         if not self._control.take(message):
             self._messages.put_nowait(parse_message(message))
-
-
-def _write_config(config: dict[str, Any] | None) -> str | None:
-    """A private file, because a command line can be read by everybody on the machine."""
-    if config is None:
-        return None
-    fd, name = tempfile.mkstemp(prefix="claw-mcp-", suffix=".json")
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        json.dump(config, file)
-    return name
 
 
 async def query(

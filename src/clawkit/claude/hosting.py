@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("clawkit.claude")
 
 _ACKNOWLEDGED: dict[str, Any] = {"jsonrpc": "2.0", "result": {}}
-_BEFORE = "PreToolUse"
-# A hook that is late is passed over, and a policy must not be.
+_BEFORE, _ASKED = "PreToolUse", "PermissionRequest"
+# An older CLI passes over a hook that is late, and a policy must not be passed over.
 _GATE_TIMEOUT = 86_400.0
 
 
@@ -191,17 +191,23 @@ class Hooks:
                 raise
             found = HookResult(permission="deny", reason=f"A hook failed: {error}")
         answer = found.to_wire(event) if isinstance(found, HookResult) else (found or {})
-        return self._checked(happened, answer) if event == _BEFORE else answer
+        return answer if self._gate is None else _checked(self._gate, happened, answer)
 
-    def _checked(self, happened: HookInput, answer: dict[str, Any]) -> dict[str, Any]:
-        """Arguments that a hook changed are judged by the policy as they are now."""
-        specific = as_object(answer.get("hookSpecificOutput")) or {}
-        changed = as_object(specific.get("updatedInput"))
-        if self._gate is None or changed is None:
-            return answer
-        decision = self._gate.judge(happened, changed)
-        if decision.action == "allow":
-            return answer
-        verdict = "deny" if decision.action == "deny" else "ask"
-        judged = HookResult(permission=verdict, reason=decision.reason, updated_input=changed)
-        return judged.to_wire(happened.event)
+
+def _checked(gate: PolicyGate, happened: HookInput, answer: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that a hook changed are judged by the policy as they are now."""
+    specific = as_object(answer.get("hookSpecificOutput")) or {}
+    said = as_object(specific.get("decision")) if happened.event == _ASKED else None
+    if said is not None:
+        who = ": ".join(filter(None, ("a hook", said.get("message"))))
+        gate.answered(happened.tool_use_id or "", who, allowed=said.get("behavior") == "allow")
+    changed = as_object((specific if said is None else said).get("updatedInput"))
+    if changed is None:
+        return answer
+    decision = gate.judge(happened, changed)
+    # A hook that answers the question has answered it for the new arguments too.
+    if decision.action == "allow" or (decision.action == "prompt" and said is not None):
+        return answer
+    verdict = "deny" if decision.action == "deny" else "ask"
+    judged = HookResult(permission=verdict, reason=decision.reason, updated_input=changed)
+    return judged.to_wire(happened.event)

@@ -204,7 +204,7 @@ async def test_too_many_rounds_leave_no_cli_behind(tmp_path: Path, cli: Behind) 
     with cli(script):
         async with Assistant(config) as opened:
             assert (await say(opened, "hello")).reason == "length"
-            assert len(running()) == 1, "its order may still be answered from this task"
+            assert running(), "its calls may still be answered from this task"
             assert (await say(opened, "go on")).text == "Done."
             assert not running()
 

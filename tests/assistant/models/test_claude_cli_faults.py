@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clawkit.assistant.models.claude_cli import ClaudeCli
+from clawkit.assistant.models.claude_cli_hearing import Hearing
 from clawkit.assistant.models.protocol import (
     Message,
     ModelSettings,
@@ -18,6 +20,7 @@ from clawkit.assistant.models.protocol import (
     ToolSpec,
 )
 from clawkit.assistant.reply import Assistant
+from clawkit.claude.messages import parse_message
 from clawkit.errors import (
     ContextTooLongError,
     ModelError,
@@ -61,8 +64,20 @@ async def test_a_cli_that_dies_after_a_tool_is_replaced(tmp_path: Path, cli: Beh
 
 async def test_half_an_answer_is_never_followed_by_another(tmp_path: Path, cli: Behind) -> None:
     long = "A sentence that is long enough to be on its way before the connection breaks. " * 50
-    with cli(lambda _: [Say(long, long, pause=0.2), Cut()]), pytest.raises(ProviderDownError):
-        await asked(tmp_path)
+    heard = Heard()
+
+    def script(request: Request) -> Step:
+        if "cut off mid-stream" in str(request.messages):  # the CLI asks it to go on
+            return [Cut()]
+        return [Say(long, long, pause=0.2), Cut()]
+
+    with cli(script):
+        async with Assistant(config_of(tmp_path, CONFIG)) as opened:
+            with pytest.raises(ProviderDownError):
+                await say(opened, "hello", heard=heard)
+    shown = "".join(heard.of("text"))
+    assert shown
+    assert (long + long).startswith(shown)
     assert not running()
 
 
@@ -183,3 +198,27 @@ async def test_a_conversation_that_another_model_began_goes_on(tmp_path: Path, c
         'Assistant: I do. [called look with {"at": "kale"}]\n\n'
         "Tool: [failed: it is wilting]\n\nGo on from here."
     )
+
+
+def streamed(id: str, text: str) -> list[dict[str, Any]]:
+    """The beginning of a message, as the CLI passes it on; it ends what broke off by itself."""
+    start = {"type": "message_start", "message": {"id": id, "model": "opus"}}
+    delta = {"type": "text_delta", "text": text}
+    events = [start, {"type": "content_block_delta", "delta": delta}, {"type": "message_stop"}]
+    return [{"type": "stream_event", "event": e, "session_id": "s"} for e in events]
+
+
+def test_an_answer_that_broke_off_may_be_resumed_but_not_begun_again() -> None:
+    taken = {"id": "m1", "model": "opus", "content": [{"type": "text", "text": "Half"}]}
+    resumed = [
+        *streamed("m1", "Half"),
+        {"type": "assistant", "message": taken},
+        *streamed("m2", " and half"),
+    ]
+    hearing = Hearing(ModelSettings("claude-cli", ""))
+    events = [hearing.hear(parse_message(message)) for message in resumed]
+    assert [e.text for e in events if isinstance(e, TextDelta)] == ["Half", " and half"]
+    anew = [*streamed("m1", "Half"), *streamed("m2", "Half")]
+    hearing = Hearing(ModelSettings("claude-cli", ""))
+    with pytest.raises(ProviderDownError, match="mid-answer"):
+        [hearing.hear(parse_message(message)) for message in anew]

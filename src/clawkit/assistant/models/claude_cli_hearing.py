@@ -42,8 +42,9 @@ class Hearing:
         self._settings = settings
         self._name = settings.model
         self._streamed: set[str] = set()
-        self._is_open = False
-        self._shown = False
+        self._half_shown = ""
+        """The message of which words were shown and that the CLI has not taken as said."""
+        self._newest = ""
         self._error = ""
 
     @property
@@ -63,32 +64,31 @@ class Hearing:
         return None
 
     def _piece(self, message: StreamEvent) -> Event | None:
-        kind = message.event.get("type")
-        if kind == "message_start":
+        if message.event.get("type") == "message_start":
             self._begin(as_object(message.event.get("message")) or {})
-        elif kind == "message_stop":
-            self._is_open = False
         if not message.text:
             return None
-        self._shown = True
+        self._half_shown = self._newest
         return TextDelta(message.text)
 
     def _begin(self, started: dict[str, Any]) -> None:
-        """A message begins. If one broke off, the CLI asks again, and half of it was shown."""
-        if self._is_open and self._shown:
+        """A message begins. Where one broke off, the CLI may ask anew, and half of it was shown."""
+        if self._half_shown:
             provider = self._settings.provider
             raise ProviderDownError(provider, "the connection broke off in mid-answer")
-        self._is_open, self._shown = True, False
-        self._streamed.add(str(started.get("id")))
+        self._newest = str(started.get("id"))
+        self._streamed.add(self._newest)
         self._name = str(started.get("model") or self._name)
 
     def _whole(self, message: AssistantMessage) -> Event | None:
-        """The same in one piece: it counts only where nothing was streamed."""
+        """The same in one piece: its words count only where nothing was streamed."""
         if message.error is not None:
             self._error = message.error
             return None
-        said = as_object(message.data.get("message")) or {}
-        is_new = str(said.get("id")) not in self._streamed and message.model != "<synthetic>"
+        id = str((as_object(message.data.get("message")) or {}).get("id"))
+        if id == self._half_shown:
+            self._half_shown = ""
+        is_new = id not in self._streamed and message.model != "<synthetic>"
         return TextDelta(message.text) if is_new and message.text else None
 
     def _end(self, message: ResultMessage) -> Event:
