@@ -111,7 +111,7 @@ def conversing(rounds: int) -> Report:
             return json.loads(figure(*arguments))
 
     samples = interleaved(FIELD, rounds, once)
-    names = {"connect": "connect ms", "call": "a call, ms", "cpu": "of it our CPU, ms"}
+    names = {"connect": "connect ms", "call": "a call, ms", "cpu": "of it CPU of the client, ms"}
     rows = [
         Row(client.name, tuple(samples.median(client.name, lambda s, k=key: s[k]) for key in names))
         for client in FIELD

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clawkit import SdkMcpServer
-from clawkit.claude.arguments import command_line, initialize_fields
+from clawkit.claude.arguments import command_line, initialize_fields, settings_of
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.hosting import Hooks
 from clawkit.claude.options import ClaudeAgentOptions
@@ -122,6 +122,18 @@ def test_settings_hooks_and_servers_have_their_own_ways() -> None:
     ]
     announced = {"matcher": "a|b", "hookCallbackIds": ["hook_0", "hook_1"], "timeout": 5}
     assert Hooks(options, None).announcement == {"Stop": [announced]}
+
+
+def test_a_policy_turns_off_the_hooks_of_settings_and_keeps_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('{"model": "opus"}')
+    assert settings_of(ClaudeAgentOptions(settings="s.json")) is None
+    for chosen in ("s.json", '{"model": "opus", "disableAllHooks": false}'):
+        options = ClaudeAgentOptions(policy="p.toml", settings=chosen, cwd=tmp_path)
+        assert settings_of(options) == {"model": "opus", "disableAllHooks": True}
+    assert "--settings=/tmp/x.json" in command_line(options, None, "/tmp/x.json")
+    for wrong in ("none.json", "[]", "{"):
+        with pytest.raises(SettingsError, match="settings: "):
+            settings_of(ClaudeAgentOptions(policy="p.toml", settings=wrong, cwd=tmp_path))
 
 
 def test_the_builder_and_the_keywords_are_the_same() -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.sessions.sessions import Turn
     from clawkit.assistant.toolbox.toolbox import CallResult
 
-WINDOW = 24_000
+WINDOW = 16_000
 """Tokens of a prompt, where the config does not say how many: what is older is summarised."""
 _ATTEMPTS = 3
 
@@ -162,7 +162,7 @@ class Answering:
         self, history: History, messages: tuple[Message, ...], specs: tuple[ToolSpec, ...]
     ) -> Prompt:
         recalled = ()
-        if not history.first:
+        if not history.whole:
             oldest = history.messages[0].id if history.messages else None
             recalled = await self._turn.search(self._context.text, outside=oldest)
         system = system_prompt(
@@ -211,7 +211,7 @@ async def compacted(turn: Turn, history: History, count: int, model: Model) -> H
         [saved.message for saved in gone],
     )
     await turn.compact(summary, gone[-1].id)
-    return replace(history, summary=summary, messages=kept)
+    return replace(history, summary=summary, messages=kept, whole=False)
 
 
 def _nothing_said(reason: StopReason) -> str:

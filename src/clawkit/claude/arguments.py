@@ -6,10 +6,13 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from clawkit.claude.options import ClaudeAgentOptions
 from clawkit.claude.servers import AnyServer, McpServerConfig
+from clawkit.errors import SettingsError
+from clawkit.wire.jsonrpc import as_object
 
 _STREAMING = (
     *("--output-format", "stream-json"),
@@ -29,7 +32,6 @@ _VALUES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "json_schema": ("--json-schema", json.dumps),
     "resume": ("--resume", str),
     "session_id": ("--session-id", str),
-    "settings": ("--settings", str),
 }
 _LISTS = {
     "allowed_tools": "--allowed-tools",
@@ -44,12 +46,16 @@ _SWITCHES = {
 }
 
 
-def command_line(options: ClaudeAgentOptions, mcp_config: str | None) -> list[str]:
-    """The CLI's arguments; `mcp_config` is the file that `mcp_config_of` was written to."""
-    return [*_STREAMING, *_flags(options, mcp_config)]
+def command_line(
+    options: ClaudeAgentOptions, mcp_config: str | None = None, settings: str | None = None
+) -> list[str]:
+    """The CLI's arguments, with the files that `mcp_config_of` and `settings_of` are written to."""
+    return [*_STREAMING, *_flags(options, mcp_config, settings)]
 
 
-def _flags(options: ClaudeAgentOptions, mcp_config: str | None) -> Iterator[str]:
+def _flags(
+    options: ClaudeAgentOptions, mcp_config: str | None, settings: str | None
+) -> Iterator[str]:
     for name, (flag, text) in _VALUES.items():
         value = getattr(options, name)
         if value is not None:
@@ -62,12 +68,12 @@ def _flags(options: ClaudeAgentOptions, mcp_config: str | None) -> Iterator[str]
         yield f"--tools={','.join(options.tools)}"
     # Always said: without it the CLI would read whatever settings the machine has.
     yield f"--setting-sources={','.join(options.setting_sources)}"
+    if (chosen := settings or options.settings) is not None:
+        yield f"--settings={chosen}"
     if not options.keep_session:
         yield "--no-session-persistence"
-    for directory in options.add_dirs:
-        yield f"--add-dir={directory}"
-    for directory in options.plugin_dirs:
-        yield f"--plugin-dir={directory}"
+    yield from (f"--add-dir={directory}" for directory in options.add_dirs)
+    yield from (f"--plugin-dir={directory}" for directory in options.plugin_dirs)
     if mcp_config is not None:
         yield f"--mcp-config={mcp_config}"
     if asks_host(options):
@@ -89,15 +95,39 @@ def mcp_config_of(options: ClaudeAgentOptions) -> dict[str, Any] | None:
     return {"mcpServers": {name: server.to_dict() for name, server in servers.items()}}
 
 
-def write_mcp_config(options: ClaudeAgentOptions) -> str | None:
-    """The config in a private file, because everybody on the machine can read a command line."""
-    config = mcp_config_of(options)
-    if config is None:
+def settings_of(options: ClaudeAgentOptions) -> dict[str, Any] | None:
+    """What a policy makes of the settings: hooks in settings and plugins are off, not ours.
+
+    They could change a call after it was judged, and the model might be able to write them.
+    """
+    if options.policy is None:
         return None
-    fd, name = tempfile.mkstemp(prefix="claw-mcp-", suffix=".json")
+    return {**_chosen_settings(options), "disableAllHooks": True}
+
+
+def _chosen_settings(options: ClaudeAgentOptions) -> dict[str, Any]:
+    if options.settings is None:
+        return {}
+    chosen = str(options.settings)
+    try:
+        if not chosen.lstrip().startswith("{"):
+            chosen = Path(options.cwd or ".", chosen).read_text(encoding="utf-8-sig")
+        found = as_object(json.loads(chosen))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"settings: {options.settings} cannot be read: {error}") from None
+    if found is None:
+        raise SettingsError(f"settings: {options.settings} must hold a JSON object")
+    return found
+
+
+def write_private(name: str, content: dict[str, Any] | None) -> str | None:
+    """A file for the CLI alone, because everybody on the machine can read a command line."""
+    if content is None:
+        return None
+    fd, path = tempfile.mkstemp(prefix=f"claw-{name}-", suffix=".json")
     with os.fdopen(fd, "w", encoding="utf-8") as file:
-        json.dump(config, file)
-    return name
+        json.dump(content, file)
+    return path
 
 
 def external_servers(

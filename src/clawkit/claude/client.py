@@ -16,7 +16,9 @@ from clawkit.claude.arguments import (
     command_line,
     external_servers,
     initialize_fields,
-    write_mcp_config,
+    mcp_config_of,
+    settings_of,
+    write_private,
 )
 from clawkit.claude.control import Control
 from clawkit.claude.finding import check_version, find_cli
@@ -65,7 +67,7 @@ class ClaudeClient:
         self._messages: asyncio.Queue[Message | CliError | None] = asyncio.Queue()
         self._reader: asyncio.Task[None] | None = None
         self._sending: set[asyncio.Task[None]] = set()
-        self._config_file: str | None = None
+        self._files: list[str] = []
         self._tools = ToolServers(self._send_to_cli)
         self._control = Control(self._write, {})
         self._leaving = False
@@ -104,10 +106,12 @@ class ClaudeClient:
             },
         )
         self._messages, self._leaving = asyncio.Queue(), False
-        self._config_file = write_mcp_config(options)
+        mcp_config, settings = mcp_config_of(options), settings_of(options)
         try:
+            servers = self._write_file("mcp", mcp_config)
+            chosen = self._write_file("settings", settings)
             self._process = await CliProcess.start(
-                [cli, *command_line(options, self._config_file)],
+                [cli, *command_line(options, servers, chosen)],
                 cwd=options.cwd,
                 environment=environment,
                 on_stderr=options.stderr,
@@ -204,9 +208,8 @@ class ClaudeClient:
         """End the CLI and everything it started; nothing is left behind."""
         self._leaving = True
         self._tools.close()
-        if self._config_file is not None:
-            Path(self._config_file).unlink(missing_ok=True)  # noqa: ASYNC240 - small, and local
-            self._config_file = None
+        while self._files:
+            Path(self._files.pop()).unlink(missing_ok=True)  # noqa: ASYNC240 - small, and local
         if self._process is not None:
             try:
                 await self._process.stop()
@@ -215,6 +218,12 @@ class ClaudeClient:
         if self._reader is not None:
             await asyncio.wait([self._reader])
             self._reader = None
+
+    def _write_file(self, name: str, content: dict[str, Any] | None) -> str | None:
+        file = write_private(name, content)
+        if file is not None:
+            self._files.append(file)
+        return file
 
     def _environment(self) -> dict[str, str]:
         """Ours, without the mark that would make the CLI believe it runs inside another."""

@@ -106,7 +106,10 @@ def open_model(chosen: Chosen, config: Config, keys: Keys) -> Model:
     if chosen.provider == CLAUDE_CLI:
         from clawkit.assistant.models.claude_cli import ClaudeCli
 
-        return ClaudeCli(ModelSettings(chosen.provider, chosen.model), config.workspace)
+        return ClaudeCli(
+            ModelSettings(chosen.provider, chosen.model, timeout=config.model.timeout),
+            config.workspace,
+        )
     provider = known_providers(config).get(chosen.provider)
     added = None if chosen.provider in _KNOWN else _entry_point(chosen.provider)
     if added is not None:

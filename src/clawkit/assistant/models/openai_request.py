@@ -7,6 +7,7 @@ import logging
 import re
 from base64 import b64encode
 from collections.abc import Sequence
+from typing import Any
 
 from clawkit.assistant.models.fields import Json
 from clawkit.assistant.models.names import Names
@@ -21,7 +22,7 @@ from clawkit.assistant.models.protocol import (
     ToolSpec,
 )
 from clawkit.assistant.models.said import Said
-from clawkit.assistant.models.turns import SEEN_TYPES, describe, tidy
+from clawkit.assistant.models.turns import SEEN_TYPES, describe, plain_text, tidy
 
 _log = logging.getLogger(__name__)
 _NO_TOOLS = re.compile(
@@ -99,6 +100,8 @@ class _Turns:
 
     def written(self, prompt: Prompt) -> list[Json]:
         for message in tidy(prompt.messages):
+            if self._add_plain(message):
+                continue
             if message.role == "tool":
                 self._add_outcomes(message.parts)
             else:
@@ -115,6 +118,16 @@ class _Turns:
                 message["content"] = _simplest(message["content"])
         system = {"role": "system", "content": prompt.system}
         return [system, *self._found] if prompt.system.strip() else self._found
+
+    def _add_plain(self, message: Message) -> bool:
+        """The short way for words between turns of the other side: a long talk is made of them."""
+        last = self._found[-1]["role"] if self._found else ""
+        text = plain_text(message)
+        if not text or self._pictures or last == message.role:
+            return False
+        content: Any = [{"type": "text", "text": text}] if message.role == "user" else text
+        self._found.append({"role": message.role, "content": content})
+        return True
 
     def _add_user(self, content: list[Json]) -> None:
         if not content:
@@ -173,6 +186,8 @@ class _Turns:
 
 def _simplest(content: list[Json]) -> str | list[Json]:
     """Some servers take words only as a plain text."""
+    if len(content) == 1 and content[0]["type"] == "text":
+        return content[0]["text"]
     if all(part["type"] == "text" for part in content):
         return "\n\n".join(part["text"] for part in content)
     return content

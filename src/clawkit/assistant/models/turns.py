@@ -28,6 +28,9 @@ def tidy(messages: Sequence[Message]) -> list[Message]:
     found: list[Message] = []
     waiting: dict[str, None] = {}
     for message in messages:
+        if not waiting and plain_text(message):
+            found.append(message)
+            continue
         if message.role == "tool":
             found.append(_answering(message, waiting))
             continue
@@ -38,6 +41,15 @@ def tidy(messages: Sequence[Message]) -> list[Message]:
             found.append(Message(message.role, parts or _NOTHING))
     found += _interrupted(waiting)
     return found if found and found[0].role == "user" else [_BEGINNING, *found]
+
+
+def plain_text(message: Message) -> str:
+    """The words of a message that is nothing else, as most of a long conversation are."""
+    parts = message.parts
+    if len(parts) != 1 or type(parts[0]) is not Text or message.role == "tool":
+        return ""
+    text = parts[0].text
+    return text if text.strip() else ""
 
 
 def describe(image: Image) -> str:

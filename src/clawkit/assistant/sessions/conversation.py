@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from clawkit.assistant.models.protocol import Image, Message, Text, Usage
+from clawkit.assistant.models.protocol import Image, Message, Text, ToolOutcome, Usage
 from clawkit.assistant.sessions import searching
 from clawkit.assistant.sessions.coding import Encoded, Showing, StoredImage, decode_parts, shown
 from clawkit.assistant.sessions.records import History, Saved
@@ -18,6 +18,11 @@ MOST_IMAGE_BYTES = 20 << 20
 
 COLUMNS = "id, turn, epoch, created, tokens, role, parts"
 Row = tuple[int, int, int, float, int, Any, bytes]
+
+Known = dict[int, Saved]
+"""Messages that were read before; they never change, and no number is given twice."""
+
+_MOST_KNOWN = 10_000
 
 
 def append(
@@ -67,39 +72,69 @@ def _add(
     searching.add(connection, id_, searching.place(ticket.session, epoch), message.words)
 
 
-def history(connection: sqlite3.Connection, session: int, budget: int) -> History:
+def history(
+    connection: sqlite3.Connection, session: int, budget: int, known: Known | None = None
+) -> History:
     """The newest messages that fit, oldest first. Reads no more of the session than that."""
     summary, floor = connection.execute(
         "SELECT summary, floor FROM sessions WHERE id = ?", (session,)
     ).fetchone() or ("", 0)
-    rows: list[Row] = []
+    found: list[tuple[int, str]] = []
     cut = False
     cursor = connection.execute(
-        f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id > ? ORDER BY id DESC",
+        "SELECT id, role, tokens FROM messages WHERE session = ? AND id > ? ORDER BY id DESC",
         (session, floor),
     )
-    for row in cursor:
-        budget -= row[4]
+    for id_, role, tokens in cursor:
+        budget -= tokens
         cut = budget < 0
         if cut:
             break
-        rows.append(row)
+        found.append((id_, role))
     cursor.close()
     if cut:
-        _begin_well(rows)
-    pictures = _Pictures(connection)
-    messages = tuple(saved(row, pictures.show) for row in rows)[::-1]
-    first = not rows and not _anything(connection, session)
-    return History(summary, messages, first)
+        _begin_well(found)
+    messages = _read(connection, session, [id_ for id_, _ in found], {} if known is None else known)
+    first = not found and not _anything(connection, session)
+    return History(summary, messages, first, whole=not cut and not summary)
 
 
-def _begin_well(rows: list[Row]) -> None:
-    """Drop the oldest rows up to where somebody asks: no outcome may stand without its call."""
-    roles = [row[5] for row in rows]
+def _read(
+    connection: sqlite3.Connection, session: int, newest_first: list[int], known: Known
+) -> tuple[Saved, ...]:
+    """The messages, of which those that this process has read before are known already."""
+    missing = [id_ for id_ in newest_first if id_ not in known]
+    fresh: dict[int, Saved] = {}
+    if missing:
+        pictures = _Pictures(connection)
+        rows = connection.execute(
+            f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id BETWEEN ? AND ?"
+            " ORDER BY id DESC",
+            (session, missing[-1], missing[0]),
+        )
+        fresh = {row[0]: saved(row, pictures.show) for row in rows}
+        if len(known) + len(fresh) > _MOST_KNOWN:
+            known.clear()
+        known.update((id_, one) for id_, one in fresh.items() if not _has_images(one.message))
+    return tuple(fresh.get(id_) or known[id_] for id_ in reversed(newest_first))
+
+
+def _has_images(message: Message) -> bool:
+    """Pictures are read each time: how many there may be depends on the newer ones."""
+    for part in message.parts:
+        parts = part.parts if isinstance(part, ToolOutcome) else (part,)
+        if any(isinstance(inner, Image) for inner in parts):
+            return True
+    return False
+
+
+def _begin_well(found: list[tuple[int, str]]) -> None:
+    """Drop the oldest up to where somebody asks: no outcome may stand without its call."""
+    roles = [role for _, role in found]
     starts = [at for at, role in enumerate(roles) if role == "user"] or [
         at for at, role in enumerate(roles) if role != "tool"
     ]
-    del rows[starts[-1] + 1 if starts else 0 :]
+    del found[starts[-1] + 1 if starts else 0 :]
 
 
 class _Pictures:

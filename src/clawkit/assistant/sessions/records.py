@@ -24,11 +24,14 @@ class Saved(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """What a prompt is made of; `first`: nothing was ever said under this key."""
+    """What a prompt is made of. `whole`: there is nothing older that is not among the messages;
+    `first`: nothing was ever said under this key.
+    """
 
     summary: str
     messages: tuple[Saved, ...]
     first: bool
+    whole: bool = False
 
 
 class SessionInfo(Struct, frozen=True):

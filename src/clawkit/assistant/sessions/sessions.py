@@ -31,6 +31,7 @@ class Sessions:
 
     def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
         self.file = file
+        self.known: conversation.Known = {}
         self._worker = Worker(Database(file, patience=patience))
         self._queueing = Queueing(file, self._worker)
         self._pruned = -_PRUNE_EVERY
@@ -82,7 +83,7 @@ class Turn:
 
     async def history(self, tokens: int) -> History:
         """The newest messages that fit into so many tokens, oldest first."""
-        return await self._read(conversation.history, tokens)
+        return await self._read(conversation.history, tokens, self._sessions.known)
 
     async def search(
         self, text: str, limit: int = 5, *, outside: int | None = None
