@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.settings import settings
+from tests.claude.shopping import RULES
 
 _KEPT = ("PATH", "HOME", "CLAW_HOME", "PYTEST_CURRENT_TEST")
 
@@ -30,3 +31,10 @@ def project(home: Path) -> Path:
     place = home / "project"
     place.mkdir()
     return place
+
+
+@pytest.fixture
+def policy(project: Path) -> Path:
+    file = project.parent / "policy.toml"
+    file.write_text(RULES.format(project=project))
+    return file
