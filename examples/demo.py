@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -24,7 +25,8 @@ from rich.text import Text
 
 HERE = Path(__file__).parent
 GREENHOUSE = HERE / "greenhouse.py"
-console = Console(highlight=False, width=100)
+WIDTH = min(100, shutil.get_terminal_size((100, 24)).columns)
+console = Console(highlight=False, width=WIDTH)
 
 
 def show_source() -> None:
@@ -185,6 +187,7 @@ async def main() -> None:
     console.print(Text("Clawkit: an assistant, its tools, and a guard, over MCP", style="bold"))
     with TemporaryDirectory() as home:
         await ordered(Path(home))
+    console.print()
     show_source()
     await in_process()
     command = StdioServerParameters(
@@ -198,8 +201,9 @@ async def main() -> None:
     with TemporaryDirectory() as home:
         await guarded(Path(home))
         show_log(Path(home))
-    console.print('\nNext: [cyan]claw ask "hello"[/], [cyan]claw setup[/], [cyan]claw install[/],')
-    console.print("[cyan]claw tools examples/greenhouse.py[/], and docs/README.md\n")
+    claw = "claw" if shutil.which("claw") else ".venv/bin/claw"
+    console.print(f'\nNext: [cyan]{claw} ask "hello"[/], [cyan]{claw} setup[/],')
+    console.print(f"[cyan]{claw} install[/], and docs/README.md\n")
 
 
 if __name__ == "__main__":

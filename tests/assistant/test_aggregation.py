@@ -30,18 +30,24 @@ def collected(*texts: str, final: str = "Done.", **options: Any) -> dict[str, An
     [
         (["Looking.", "Found it."], "Looking.\n\nFound it."),
         (["Found it.", "Found it."], "Found it."),
-        (["Found  it.", "\nFound it. "], "Found  it."),
+        (["Found  it.", "\nFound it. "], "Found it."),
+        (["see a", "see a and b", "done"], "see a and b\n\ndone"),
         (["42", "The answer is 42."], "The answer is 42."),
-        (["The answer is 42.", "42"], "The answer is 42."),
+        (["The answer is 42.", "42"], "The answer is 42.\n\n42"),
+        (
+            ["A page: the capital is Paris. And so on.", "Paris"],
+            "A page: the capital is Paris. And so on.\n\nParis",
+        ),
         (["4", "The answer is 42."], "4\n\nThe answer is 42."),
         (["", "  ", "Here."], "Here."),
-        ([], ""),
-        (["a", "b", "a"], "a\n\nb"),
+        (["a", "b", "a"], "b\n\na"),
+        (["a", "b", "a", ""], "a\n\nb"),
         (["line one\nline two", "see:\nline one\nline two"], "see:\nline one\nline two"),
     ],
 )
-def test_each_thing_is_said_once_in_the_order_it_was_said(parts: list[str], whole: str) -> None:
-    assert combine(parts) == whole
+def test_each_thing_is_said_once_and_the_answer_ends_it(parts: list[str], whole: str) -> None:
+    *said, answer = parts
+    assert combine(said, answer) == whole
 
 
 def test_blocks_tool_results_and_the_answer_are_one_text() -> None:

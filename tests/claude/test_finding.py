@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.claude.client import ClaudeClient
-from clawkit.claude.finding import check_version, find_cli
+from clawkit.claude.finding import ask_version, check_version, find_cli
 from clawkit.errors import CliNotFoundError, CliVersionError
 from tests.claude.cli import real_cli
 
@@ -77,7 +77,7 @@ async def test_one_that_is_nowhere_says_how_to_install_it(
 
 
 async def test_the_real_one_is_new_enough() -> None:
-    assert await check_version(real_cli(), {}) == "2.1.325"
+    assert check_version("claude", await ask_version(real_cli(), {})) == "2.1.325"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_one_that_never_says_its_version_is_refused_and_ended(
     monkeypatch.setattr("clawkit.claude.finding._PATIENCE", 0.2)
     cli = program(tmp_path / "claude", "exec tail -f /dev/null")
     with pytest.raises(CliVersionError, match=r"--version says nothing for 0\.2 s"):
-        await check_version(cli, {"PATH": "/usr/bin:/bin"})
+        await ask_version(cli, {"PATH": "/usr/bin:/bin"})
 
 
 async def test_a_file_that_is_no_program_cannot_be_started(tmp_path: Path) -> None:
@@ -111,4 +111,4 @@ async def test_a_file_that_is_no_program_cannot_be_started(tmp_path: Path) -> No
     cli.write_bytes(b"\x7fELF nonsense")
     cli.chmod(0o755)
     with pytest.raises(CliNotFoundError, match="cannot be started"):
-        await check_version(str(cli), {})
+        await ask_version(str(cli), {})

@@ -72,6 +72,8 @@ OURS = {
     "mcp_servers",
     # An answerer of control requests; see test_servers.
     "elicit",
+    # In each message; see test_policy_around.
+    "verbatim_prompts",
     # In `initialize`, beside those of the policy; see below.
     "hooks",
     # Said always; see below.

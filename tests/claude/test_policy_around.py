@@ -157,3 +157,17 @@ async def test_hooks_of_settings_and_plugins_cannot_change_what_was_judged(
         assert talk.read("look") == "saw bread"
         assert "sonnet" in talk.api.last.json["model"], "the other settings count"
     assert shop.calls == ["look bread"]
+
+
+@pytest.mark.parametrize("whole_message", [False, True])
+async def test_a_file_named_in_a_prompt_is_not_read_past_the_policy(
+    project: Path, policy: Path, whole_message: bool
+) -> None:
+    (project / "secret.txt").write_text("the vault is 4711")
+    words = "@secret.txt what does it say?"
+    content = [{"type": "text", "text": words}]
+    message = {"type": "user", "message": {"role": "user", "content": content}}
+    async with talking(project, [Say("I cannot see it.")], policy=policy) as talk:
+        await talk.say(message if whole_message else words)
+        assert words in talk.api.last.body.decode()
+        assert "4711" not in talk.api.last.body.decode()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -124,6 +125,14 @@ def test_a_tool_that_blocks_the_event_loop_does_not_hold_the_process(server: Std
     server.send(call(1, "block-everything"))
     assert server.receive()["params"]["data"] == "blocking"
     gone(server, GONE)
+
+
+def test_ctrl_c_ends_the_server_even_in_the_middle_of_a_tool(server: StdioServer) -> None:
+    server.send(call(1, "block_everything"))
+    assert server.receive()["params"]["data"] == "blocking"
+    time.sleep(0.3)
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(PATIENCE) == 130
 
 
 def test_a_thread_that_a_tool_left_does_not_hold_the_process(server: StdioServer) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from clawkit.assistant.toolbox.toolbox import CallResult
 
 LONGEST_TOOL_TEXT = 4000
+_LOOKS = 20
+"""Places to look at: a text made to be compared for ever is none that anybody repeats."""
 _SPACES = re.compile(r"\s+")
 
 
@@ -44,7 +46,7 @@ class Collected(Callbacks):
         notes = [f"[{one}]" for one in omissions]
         if reply.problem:
             notes.append(f"Error: {reply.problem}")
-        text = combine([*self._parts, reply.text, *notes])
+        text = "\n\n".join(filter(None, (combine(self._parts, reply.text), *notes)))
         content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
         if with_media:
             content += to_blocks(reply.media)
@@ -90,31 +92,35 @@ class Both(Callbacks):
             each.notice(text)
 
 
-def combine(parts: Sequence[str]) -> str:
-    """Each thing once, in the order it was first said; what another part repeats is left out."""
-    said = [(part.strip(), _SPACES.sub(" ", part).strip()) for part in parts]
+def combine(parts: Sequence[str], answer: str) -> str:
+    """Each thing once, in the order it was said, and the answer at the end.
+
+    A part goes if the answer repeats it, if it was said before, or if another part has all of it.
+    """
+    said = [text for part in parts if (text := part.strip())]
+    plain = [_SPACES.sub(" ", text) for text in said]
+    whole = _SPACES.sub(" ", answer).strip()
     kept = [
         text
-        for place, (text, plain) in enumerate(said)
-        if text and not any(_repeats(said[n][1], plain, n < place) for n in _but(place, said))
+        for place, text in enumerate(said)
+        if not _repeats(whole, plain[place])
+        and plain[place] not in plain[:place]
+        and not any(
+            _repeats(other, plain[place]) for other in plain if len(other) > len(plain[place])
+        )
     ]
-    return "\n\n".join(kept)
+    return "\n\n".join([*kept, answer.strip()] if whole else kept)
 
 
-def _but(place: int, said: Sequence[object]) -> list[int]:
-    return [n for n in range(len(said)) if n != place]
-
-
-def _repeats(other: str, part: str, earlier: bool) -> bool:
-    """Whether `other` says all of `part`: of two that are the same, the earlier one stays."""
-    if other == part:
-        return earlier
-    start = other.find(part)
-    while start >= 0:
-        end = start + len(part)
-        if not (_in_word(other, start) or _in_word(other, end)):
-            return True
+def _repeats(other: str, part: str) -> bool:
+    """Whether `other` says all of `part`, not only as pieces of longer words."""
+    start = -1
+    for _ in range(_LOOKS):
         start = other.find(part, start + 1)
+        if start < 0:
+            return False
+        if not (_in_word(other, start) or _in_word(other, start + len(part))):
+            return True
     return False
 
 

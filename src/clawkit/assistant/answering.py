@@ -28,7 +28,7 @@ from clawkit.assistant.models.protocol import (
 from clawkit.assistant.outbox import SEND_FILE, Outbox
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.sessions.records import History
-from clawkit.errors import ClawError, ContextTooLongError, StoreError
+from clawkit.errors import ContextTooLongError, StoreError, ToolTimeoutError
 
 if TYPE_CHECKING:
     from clawkit.assistant.reply import Assistant
@@ -59,11 +59,11 @@ class Answering:
             exchange = Exchange(await self._message(folder))
             outbox = Outbox(folder, self._config.workspace)
             try:
-                await self._converse(exchange, outbox)
+                await self._in_time(exchange, outbox)
             except asyncio.CancelledError:
                 await self._save(exchange, exchange.stopped("cancelled"), "cancelled")
                 raise
-            except ClawError as error:
+            except Exception as error:
                 if len(exchange.new) > 1:  # tools have run: what they did must not be forgotten
                     stopped = exchange.stopped(f"failed: {type(error).__name__}")
                     await self._save(exchange, stopped, "failed")
@@ -103,6 +103,19 @@ class Answering:
         except StoreError as error:
             return f"this answer is not in the session: {error}"
         return ""
+
+    async def _in_time(self, exchange: Exchange, outbox: Outbox) -> None:
+        seconds = self._config.assistant.timeout
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                await self._converse(exchange, outbox)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ToolTimeoutError(
+                f"no answer after {seconds:g} s; raise `timeout` under [assistant] in the config"
+            ) from None
 
     async def _converse(self, exchange: Exchange, outbox: Outbox) -> None:
         """Ask with as much of the conversation as fits; with less if that is too long."""
@@ -170,6 +183,7 @@ class Answering:
             workspace=self._config.workspace if specs else None,
             summary=history.summary,
             recalled=recalled,
+            asked=self._context.text,
         )
         return Prompt(system, messages, specs, self._config.model.max_tokens)
 

@@ -10,12 +10,14 @@ from clawkit.assistant.answering import WINDOW, Answering, compacted
 from clawkit.assistant.directives import HELP, Directive
 from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
 from clawkit.assistant.models.protocol import Usage
+from clawkit.errors import NoSuchModelError
 
 if TYPE_CHECKING:
     from clawkit.assistant.reply import Assistant
     from clawkit.assistant.sessions.sessions import Turn
 
 DEFAULT = "default"
+_LONGEST_NAME = 200
 
 
 async def carry_out(
@@ -41,7 +43,8 @@ async def carry_out(
         text = HELP
     name = assistant.choice(turn.model)[0].name
     await turn.save((), usage=Usage(), model=name, reason="command")
-    return Reply(text, name, context.session_key)
+    unread = (f"/{directive.name} takes no attachments",) if context.attachments else ()
+    return Reply(text, name, context.session_key, omissions=unread)
 
 
 def _afresh(left_behind: int) -> str:
@@ -56,6 +59,8 @@ async def _choose_model(wanted: str, assistant: Assistant, turn: Turn) -> str:
         return (
             f"{chosen.name} answers here ({chosen.why}). `/model provider/model` chooses another."
         )
+    if len(wanted) > _LONGEST_NAME or not wanted.isprintable():
+        raise NoSuchModelError("", "/model takes one name: provider/model, or `default`")
     if wanted == DEFAULT:
         await turn.choose_model("")
         return f"{assistant.choice()[0].name} answers here again."

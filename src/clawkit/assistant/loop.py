@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -27,13 +28,16 @@ from clawkit.assistant.models.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from clawkit.assistant.toolbox.toolbox import CallResult
 
 log = logging.getLogger("clawkit.assistant")
 
-Ask = Callable[[Prompt], "AsyncIterator[Event]"]
+LONGEST_ANSWER = 4_000_000
+"""Characters after which a model that does not stop is stopped."""
+
+Ask = Callable[[Prompt], "AsyncGenerator[Event]"]
 RunTool = Callable[[ToolCall], Awaitable["CallResult"]]
 Trim = Callable[[tuple[Message, ...]], tuple[Message, ...]]
 
@@ -43,11 +47,27 @@ class Exchange:
 
     def __init__(self, user: Message) -> None:
         self.new: list[Message] = [user]
-        self.text = ""
+        self._pieces: list[str] = []
+        self._size = 0
         self.usage = Usage()
         self.model = ""
         self.reason: StopReason = "end"
         self.rounds_ended = False
+
+    @property
+    def text(self) -> str:
+        """What the model has said since it was last asked."""
+        return "".join(self._pieces)
+
+    def begin(self, text: str = "") -> None:
+        """Hear the model anew."""
+        self._pieces, self._size = [text] if text else [], len(text)
+
+    def hear(self, piece: str) -> bool:
+        """Take a piece of the answer; whether there is room for more."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return self._size < LONGEST_ANSWER
 
     def stopped(self, how: str) -> list[Message]:
         """What to keep of a turn that did not end: complete messages, and where it stopped."""
@@ -70,14 +90,15 @@ class Means(Struct, frozen=True):
 async def converse(exchange: Exchange, prompt: Prompt, means: Means, callbacks: Callbacks) -> None:
     """Carry the exchange to its end; `prompt` is what the model is asked first."""
     for _ in range(means.steps):
-        exchange.text = ""
+        exchange.begin()
         calls = await _listen(exchange, means.ask(prompt), callbacks)
-        said: list[Part] = [Text(exchange.text)] if exchange.text else []
+        text = exchange.text
+        said: list[Part] = [Text(text)] if text else []
         if not calls:
             exchange.new.append(Message("assistant", tuple(said) or (Text("[no answer]"),)))
             return
-        if exchange.text:
-            callbacks.block(means.clean(exchange.text))
+        if text:
+            callbacks.block(means.clean(text))
         answer = Message("assistant", (*said, *calls))
         exchange.new.append(answer)
         outcomes = Message("tool", await _run_all(calls, means.run, callbacks))
@@ -85,24 +106,27 @@ async def converse(exchange: Exchange, prompt: Prompt, means: Means, callbacks: 
         messages = means.trim((*prompt.messages, answer, outcomes))
         prompt = Prompt(prompt.system, messages, prompt.tools, prompt.max_tokens)
     rounds = "1 round" if means.steps == 1 else f"{means.steps} rounds"
-    exchange.text = f"[stopped after {rounds} of tool calls; say `go on` to continue]"
+    exchange.begin(f"[stopped after {rounds} of tool calls; say `go on` to continue]")
     exchange.reason, exchange.rounds_ended = "length", True
     exchange.new.append(Message("assistant", (Text(exchange.text),)))
 
 
 async def _listen(
-    exchange: Exchange, events: AsyncIterator[Event], callbacks: Callbacks
+    exchange: Exchange, events: AsyncGenerator[Event], callbacks: Callbacks
 ) -> tuple[ToolCall, ...]:
     """Hear one answer of the model to its end; gives the calls it makes."""
     calls: list[ToolCall] = []
-    async for event in events:
-        if isinstance(event, TextDelta):
-            exchange.text += event.text
-            callbacks.text(event.text)
-        elif isinstance(event, Called):
-            calls.append(event.call)
-        else:
-            _finish(exchange, event)
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, TextDelta):
+                callbacks.text(event.text)
+                if not exchange.hear(event.text):
+                    exchange.reason = "length"
+                    return ()
+            elif isinstance(event, Called):
+                calls.append(event.call)
+            else:
+                _finish(exchange, event)
     return tuple(calls)
 
 

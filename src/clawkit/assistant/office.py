@@ -22,10 +22,6 @@ class _Desk:
         self.orders = 0
         self.retired = False
 
-    async def close_if_idle(self) -> None:
-        if self.retired and self.orders == 0:
-            await self.assistant.close()
-
 
 class Office:
     """Gives each order the assistant of the newest config; an older one finishes what it has."""
@@ -34,6 +30,7 @@ class Office:
         self._desk: _Desk | None = None
         self._seen: object = None
         self._sweeping: asyncio.Task[int] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
 
     def task_after(self) -> float:
         """From the config; a config that cannot be read is reported by the order itself."""
@@ -53,15 +50,24 @@ class Office:
             yield desk.assistant
         finally:
             desk.orders -= 1
-            await desk.close_if_idle()
+            self._close_beside(desk)
 
     async def close(self) -> None:
         """Let go of everything; what is still worked on is waited for by nobody."""
         if self._sweeping is not None:
             await self._sweeping
+        if self._closing:
+            await asyncio.wait(self._closing)
         if self._desk is not None:
             await self._desk.assistant.close()
             self._desk = None
+
+    def _close_beside(self, desk: _Desk) -> None:
+        """Nobody waits for servers that an older config has started."""
+        if desk.retired and desk.orders == 0:
+            task = asyncio.get_running_loop().create_task(desk.assistant.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
 
     async def _current(self) -> _Desk:
         places = settings()
@@ -73,7 +79,7 @@ class Office:
             retired, self._desk, self._seen = self._desk, desk, seen
             if retired is not None:
                 retired.retired = True
-                await retired.close_if_idle()
+                self._close_beside(retired)
         return self._desk
 
 

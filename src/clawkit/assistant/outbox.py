@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clawkit.assistant.media.folder import CallFolder
-from clawkit.assistant.media.names import safe_name
+from clawkit.assistant.media.names import Names, safe_name
 from clawkit.assistant.media.outbound import Outgoing, Picked, pick, problem_with
 from clawkit.assistant.models.protocol import Text, ToolCall, ToolOutcome, ToolSpec
 from clawkit.assistant.toolbox.toolbox import CallResult
+from clawkit.errors import ClawError
 
 SEND_FILE = ToolSpec(
     "send_file",
@@ -25,7 +26,7 @@ SEND_FILE = ToolSpec(
         "required": ["path"],
     },
 )
-_MEDIA_LINE = re.compile(r"^[ \t]*MEDIA:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_MEDIA_LINE = re.compile(r"^[ \t]*MEDIA:[ \t]*(\S[^\n]*)$", re.MULTILINE)
 
 
 class Outbox:
@@ -36,6 +37,7 @@ class Outbox:
         self._workspace = workspace
         self._paths: list[str] = []
         self._offered: list[Outgoing] = []
+        self._names = Names()
 
     def send_file(self, call: ToolCall) -> CallResult:
         """The tool: what cannot be sent is said at once, so that the model can do better."""
@@ -59,8 +61,11 @@ class Outbox:
 
     def _write(self, path: str, text: str) -> str:
         """Everything in the outbox is sent, so a new file only has to be there."""
-        name = safe_name(path)
-        (self._folder.outbox / name).write_text(text, encoding="utf-8", newline="")
+        name = self._names.give(safe_name(path))
+        try:
+            (self._folder.outbox / name).write_bytes(text.encode("utf-8", "replace"))
+        except (OSError, ClawError) as error:
+            return f"{name} cannot be written: {error}"
         return ""
 
     def offer(self, media: Sequence[Outgoing]) -> None:
@@ -69,7 +74,7 @@ class Outbox:
 
     def take_lines(self, text: str) -> str:
         """The text without its `MEDIA:` lines; what they name will be sent."""
-        self._paths += [_unquoted(found[1]) for found in _MEDIA_LINE.finditer(text)]
+        self._paths += [_unquoted(found[1].rstrip()) for found in _MEDIA_LINE.finditer(text)]
         return re.sub(r"\n{3,}", "\n\n", _MEDIA_LINE.sub("", text)) if "MEDIA:" in text else text
 
     def close(self) -> Picked:

@@ -27,6 +27,8 @@ class Progress(Callbacks):
         self._started = time.monotonic()
         self._count = 0
         self._text = ""
+        self._shown = ""
+        self._notice = ""
         self._last = 0.0
         self._due: asyncio.TimerHandle | None = None
         self._beats: asyncio.Task[None] | None = None
@@ -44,16 +46,15 @@ class Progress(Callbacks):
                 await self._beats
 
     def text(self, delta: str) -> None:
-        self._text += delta
-        if self._due is None:
-            wait = max(0.0, self._last + BETWEEN_TEXTS - time.monotonic())
-            self._due = asyncio.get_running_loop().call_later(wait, self._show_text)
+        self._text = f"{self._text}{delta}"[-LONGEST_TEXT:]
+        self._soon()
 
     def block(self, text: str) -> None:  # noqa: ARG002 - it came in pieces already
-        self._show_text()
+        self._show()
         self._text = ""
 
     def tool_started(self, call: ToolCall) -> None:
+        self._show()
         self._say(f"calling {call.name}")
 
     def tool_ended(self, call: ToolCall, result: CallResult) -> None:
@@ -61,15 +62,25 @@ class Progress(Callbacks):
         self._say(f"{call.name} {how} after {result.seconds:.1f} s")
 
     def notice(self, text: str) -> None:
-        self._say(text)
+        self._notice = text
+        self._soon()
 
-    def _show_text(self) -> None:
+    def _soon(self) -> None:
+        """A tool may have much to say about itself: the client hears the last of it."""
+        if self._due is None:
+            wait = max(0.0, self._last + BETWEEN_TEXTS - time.monotonic())
+            self._due = asyncio.get_running_loop().call_later(wait, self._show)
+
+    def _show(self) -> None:
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        if self._text:
-            text = self._text
-            self._say(text if len(text) <= LONGEST_TEXT else f"…{text[-LONGEST_TEXT:]}")
+        notice, self._notice = self._notice, ""
+        if notice:
+            self._say(notice)
+        if self._text and self._text != self._shown:
+            self._shown = self._text
+            self._say(self._text if len(self._text) < LONGEST_TEXT else f"…{self._text}")
 
     def _say(self, message: str) -> None:
         self._last = time.monotonic()

@@ -26,6 +26,7 @@ def system_prompt(
     workspace: Path | None,
     summary: str = "",
     recalled: Sequence[Saved] = (),
+    asked: str = "",
 ) -> str:
     """What stays the same comes first, so that a provider's cache can keep it."""
     parts = [instructions.strip() or DEFAULT_INSTRUCTIONS, f"Today is {time.strftime('%Y-%m-%d')}."]
@@ -35,7 +36,9 @@ def system_prompt(
             "`send_file` or write a line of its own that says `MEDIA: path`."
         )
     # Oldest first; the summary has the last word.
-    lines = [_passage(saved.message) for saved in sorted(recalled, key=lambda saved: saved.id)]
+    lines = (
+        _passage(saved.message, asked) for saved in sorted(recalled, key=lambda saved: saved.id)
+    )
     earlier = [*lines, summary.strip()]
     if any(earlier):
         parts.append("\n".join([EARLIER, *(text for text in earlier if text)]))
@@ -47,10 +50,21 @@ def said(message: Message) -> str:
     return next((part.text for part in message.parts if isinstance(part, Text)), "")
 
 
-def _passage(message: Message) -> str:
-    """An earlier message in one line, with who said it."""
+def _passage(message: Message, asked: str) -> str:
+    """An earlier message in one line, or the part of it that is asked about, with who said it."""
     text = " ".join(said(message).split())
     if len(text) > _LONGEST_PASSAGE:
-        text = f"{text[:_LONGEST_PASSAGE]}…"
+        start = max(0, _first_of(asked, text) - _LONGEST_PASSAGE // 3)
+        cut = text[start : start + _LONGEST_PASSAGE]
+        text = f"{'…' if start else ''}{cut}{'…' if start + len(cut) < len(text) else ''}"
     who = "User" if message.role == "user" else "Assistant"
     return f"- {who}: {text}" if text else ""
+
+
+def _first_of(asked: str, text: str) -> int:
+    """Where the rarest of the words that are asked for stands."""
+    lower = text.casefold()
+    words = (word.strip(".,;:!?\"'()") for word in asked.casefold().split())
+    found = [(lower.count(word), lower.find(word)) for word in words if len(word) > 2]
+    places = [place for place in found if place[0]]
+    return min(places)[1] if places else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from clawkit.assistant.models.choosing import Chosen, choose, open_model
 from clawkit.assistant.models.protocol import Model
 from clawkit.assistant.secrets import Keys
 from clawkit.assistant.sessions.sessions import Sessions
-from clawkit.errors import ModelError, ToolTimeoutError
+from clawkit.errors import ModelError
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.transcription import Transcriber
@@ -73,23 +72,13 @@ class Assistant:
         def waiting(ahead: int) -> None:
             callbacks.notice(f"waiting for {ahead} earlier in this session")
 
-        seconds = self.config.assistant.timeout
-        limit = asyncio.timeout(seconds)
-        turns = self.sessions.turn(
+        async with self.sessions.turn(
             context.session_key, origin=context.origin, named=context.named, on_wait=waiting
-        )
-        try:
-            async with limit, turns as turn:
-                directive = read_directive(context.text)
-                if directive is not None:
-                    return await carry_out(directive, self, turn, context, callbacks)
-                return await Answering(self, turn, context, callbacks).reply()
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            raise ToolTimeoutError(
-                f"no answer after {seconds:g} s; raise `timeout` under [assistant] in the config"
-            ) from None
+        ) as turn:
+            directive = read_directive(context.text)
+            if directive is not None:
+                return await carry_out(directive, self, turn, context, callbacks)
+            return await Answering(self, turn, context, callbacks).reply()
 
     def choice(self, override: str = "") -> tuple[Chosen, ...]:
         """The model that answers, then those that stand in for it."""

@@ -11,8 +11,9 @@ from clawkit.wire.server import Server
 if TYPE_CHECKING:
     from clawkit.assistant.definition import Brand
     from clawkit.assistant.office import Office
+    from clawkit.assistant.sessions.tasks import StoredTasks
     from clawkit.wire.context import Context
-    from clawkit.wire.tasks import TaskRecord, TaskStore
+    from clawkit.wire.tasks import TaskRecord
 
 
 class OrderTool:
@@ -53,7 +54,7 @@ class LateTasks:
     """The task store of the sessions' database, opened when the first order becomes a task."""
 
     def __init__(self) -> None:
-        self._store: TaskStore | None = None
+        self._store: StoredTasks | None = None
 
     def save(self, record: TaskRecord) -> None:
         self._opened().save(record)
@@ -64,7 +65,12 @@ class LateTasks:
         except StoreError as error:
             raise InternalError(str(error)) from None
 
-    def _opened(self) -> TaskStore:
+    def close(self) -> None:
+        """Write down what is not written yet."""
+        if self._store is not None:
+            self._store.close()
+
+    def _opened(self) -> StoredTasks:
         if self._store is None:
             from clawkit.assistant.config import Config
             from clawkit.assistant.sessions.tasks import StoredTasks
@@ -73,8 +79,10 @@ class LateTasks:
         return self._store
 
 
-def order_server(brand: Brand, version: str, kind: type[Server] = Server) -> Server:
+def order_server(
+    brand: Brand, version: str, tasks: LateTasks | None = None, kind: type[Server] = Server
+) -> Server:
     """The server that `mcp-server` runs."""
-    server = kind(brand.name, version, title=brand.product, task_store=LateTasks())
+    server = kind(brand.name, version, title=brand.product, task_store=tasks or LateTasks())
     server.add_tool(OrderTool(brand))
     return server

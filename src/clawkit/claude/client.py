@@ -21,7 +21,7 @@ from clawkit.claude.arguments import (
     write_private,
 )
 from clawkit.claude.control import Control
-from clawkit.claude.finding import check_version, find_cli
+from clawkit.claude.finding import ask_version, check_version, find_cli
 from clawkit.claude.hosting import (
     Hooks,
     McpMessageHandler,
@@ -34,7 +34,7 @@ from clawkit.claude.names import strangers
 from clawkit.claude.options import ClaudeAgentOptions, PermissionMode
 from clawkit.claude.process import CliProcess
 from clawkit.claude.servers import McpServerConfig
-from clawkit.errors import CliError, CliGarbageError, CliSilentError
+from clawkit.errors import CliEndedError, CliError, CliGarbageError, CliSilentError
 from clawkit.tools.registry import SdkMcpServerRegistry
 
 if TYPE_CHECKING:
@@ -93,7 +93,6 @@ class ClaudeClient:
         self._warn_of_strangers()
         options, environment = self.options, self._environment()
         cli = find_cli(options.cli_path, environment)
-        self.version = await check_version(cli, environment)
         gate = self._gate(environment)
         hooks = Hooks(options, gate)
         self._control = Control(
@@ -120,6 +119,14 @@ class ClaudeClient:
             self._reader = asyncio.get_running_loop().create_task(self._read(self._process))
             fields = initialize_fields(options, hooks.announcement)
             self.server_info = await self._ask("initialize", options.connect_timeout, **fields)
+            said = self.server_info.get("claude_code_version")
+            self.version = check_version(cli, said or await ask_version(cli, environment))
+        except (CliEndedError, CliGarbageError):
+            await self.disconnect()
+            check_version(
+                cli, await ask_version(cli, environment)
+            )  # too old, it would say so itself
+            raise
         except BaseException:
             await self.disconnect()
             raise
@@ -128,8 +135,9 @@ class ClaudeClient:
 
     async def send(self, prompt: Prompt, session_id: str = "default") -> None:
         """Say something to the model."""
+        message: dict[str, Any]
         if isinstance(prompt, dict):
-            message = prompt
+            message = dict(prompt)
         else:
             message = {
                 "type": "user",
@@ -137,6 +145,9 @@ class ClaudeClient:
                 "parent_tool_use_id": None,
                 "session_id": session_id,
             }
+        if self.options.verbatim_prompts or self.options.policy is not None:
+            # Else the CLI reads the files that a text names with @, and no rule is asked.
+            message["client_composed"] = True
         await self._write(_encode(message))
 
     async def receive(self) -> AsyncGenerator[Message]:

@@ -12,7 +12,10 @@ from pathlib import Path
 from clawkit.errors import CliNotFoundError, CliVersionError
 
 OLDEST = (2, 1, 0)
-_INSTALL = "install it with `npm install -g @anthropic-ai/claude-code`, or name it with cli_path"
+_INSTALL = (
+    "install it with `npm install -g @anthropic-ai/claude-code`, "
+    "or name it with CLAUDE_CLI_PATH or cli_path"
+)
 _PATIENCE = 20.0
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
@@ -58,25 +61,19 @@ def _usual_places(environment: Mapping[str, str]) -> list[Path]:
     ]
 
 
-_checked: dict[tuple[str, int], str] = {}
+def check_version(cli: str, said: str) -> str:
+    """The version in what the CLI says of itself; raises for one that is too old."""
+    found = _VERSION.search(said)
+    if found is None:
+        raise CliVersionError(f"{cli} says its version is {said[:80]!r}: is it the CLI?")
+    if tuple(map(int, found.groups())) < OLDEST:
+        needed = ".".join(map(str, OLDEST))
+        raise CliVersionError(f"{cli} is {found[0]}, and {needed} is needed: `claude update`")
+    return found[0]
 
 
-async def check_version(cli: str, environment: Mapping[str, str]) -> str:
-    """The version of the CLI; raises for one that is too old. Asked once for each program."""
-    key = (cli, Path(cli).stat().st_mtime_ns)  # noqa: ASYNC240 - once, and local
-    if key not in _checked:
-        version = await _ask_version(cli, environment)
-        found = _VERSION.search(version)
-        if found is None:
-            raise CliVersionError(f"{cli} says its version is {version[:80]!r}: is it the CLI?")
-        if tuple(map(int, found.groups())) < OLDEST:
-            needed = ".".join(map(str, OLDEST))
-            raise CliVersionError(f"{cli} is {found[0]}, and {needed} is needed: `claude update`")
-        _checked[key] = found[0]
-    return _checked[key]
-
-
-async def _ask_version(cli: str, environment: Mapping[str, str]) -> str:
+async def ask_version(cli: str, environment: Mapping[str, str]) -> str:
+    """What the CLI answers to `--version`."""
     try:
         process = await asyncio.create_subprocess_exec(
             cli,

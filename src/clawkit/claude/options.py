@@ -66,6 +66,7 @@ class ClaudeAgentOptions(Struct, frozen=True, kw_only=True):
     setting_sources: Sequence[Literal["user", "project", "local"]] = ()
     plugin_dirs: Sequence[Path | str] = ()
     include_partial_messages: bool = False
+    verbatim_prompts: bool = False
     extra_args: Mapping[str, str | None] = {}
     # The process.
     cli_path: Path | str | None = None

@@ -231,7 +231,7 @@ def _print(question: Question, reply: Reply, screen: Screen, *, streamed: bool) 
     from clawkit.cli.chat_text import harmless
 
     saved = save_media(reply.media, question.output)
-    text = combine([*screen.blocks, reply.text])
+    text = combine(screen.blocks, reply.text)
     if question.as_json:
         _print_json(reply, text, saved)
     elif not streamed:

@@ -225,7 +225,7 @@ class _Chat:
 
         screen.finish(reply)
         if not self._terminal:
-            print(combine([*screen.blocks, reply.text]), flush=True)
+            print(combine(screen.blocks, reply.text), flush=True)
         for path in save_media(reply.media, OUTPUT):
             self._tell(f"saved {path}")
         for problem in (*reply.omissions, reply.problem):

@@ -8,6 +8,12 @@ from functools import cache
 _MEDIA = re.compile(r"[ \t]*MEDIA:[ \t]*\S.*")
 _MAYBE_MEDIA = re.compile(r"[ \t]*(?:M(?:E(?:D(?:I(?:A(?::.*)?)?)?)?)?)?")
 _LONGEST_HELD = 64
+_MAYBE_MARKED = re.compile(r" {0,40}(?:`{0,2}|#{0,6}|[-*]|\*\*|\d{1,3}[.)]?|>)")
+_FENCE = re.compile(r" {0,40}```")
+_HEADING = re.compile(r"#{1,6} ")
+_BULLET = re.compile(r" {0,40}[-*] ")
+_NUMBER = re.compile(r" {0,40}\d{1,3}[.)] ")
+_QUOTE = re.compile(r" {0,40}>(?: |(?=\n)|$)")
 _UNLIMITED = 1 << 60
 
 BOLD, DIM, CODE, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
@@ -32,24 +38,23 @@ class Stream:
     def __init__(self) -> None:
         self._held = ""
         self._at_start = True
-        self._shown = ""
+        self._shown: list[str] = []
 
     @property
     def shown(self) -> str:
         """What was let through so far, as the model said it."""
-        return self._shown
+        return "".join(self._shown)
 
     def feed(self, piece: str) -> str:
-        self._held += piece
+        *lines, self._held = (self._held + piece).split("\n")
         before = len(self._shown)
-        while "\n" in self._held:
-            line, _, self._held = self._held.partition("\n")
+        for line in lines:
             if not (self._at_start and _MEDIA.fullmatch(line.rstrip("\r"))):
-                self._shown += f"{line}\n"
+                self._shown.append(f"{line}\n")
             self._at_start = True
         if not (self._at_start and _MAYBE_MEDIA.fullmatch(self._held)):
             self._let(_safe_cut(self._held))
-        return harmless(self._shown[before:])
+        return harmless("".join(self._shown[before:]))
 
     def end(self) -> str:
         """The rest."""
@@ -57,10 +62,10 @@ class Stream:
         if not (self._at_start and _MEDIA.fullmatch(self._held)):
             self._let(len(self._held))
         self._held, self._at_start = "", True
-        return harmless(self._shown[before:])
+        return harmless("".join(self._shown[before:]))
 
     def _let(self, cut: int) -> None:
-        self._shown += self._held[:cut]
+        self._shown.append(self._held[:cut])
         self._held = self._held[cut:]
         self._at_start = self._at_start and cut == 0
 
@@ -87,23 +92,26 @@ def _width(character: str) -> int:
 
 
 class Markdown:
-    """Dresses harmless text as it streams: bold, code and headings, broken between words."""
+    """Dresses harmless text as it streams: bold, code, headings, lists; broken between words."""
 
     def __init__(self, width: int) -> None:
         self._width = max(20, width)
         self._waiting = ""
+        self._at = 0
+        """How far `waiting` was read."""
         self._out: list[str] = []
         self._word = ""
         self._word_width = 0
         self._column = 0
-        self._indent = 0
+        self._hang = ""
+        """What the lines begin with in which a line goes on."""
         self._line = ""
         """The style of the whole line."""
         self._fence = self._code = self._bold = False
         self._starts = True
 
     def feed(self, text: str) -> str:
-        self._waiting += text
+        self._waiting, self._at = self._waiting[self._at :] + text, 0
         self._work(last=False)
         return self._take()
 
@@ -122,64 +130,66 @@ class Markdown:
         return text
 
     def _work(self, *, last: bool) -> None:
-        while self._waiting:
+        while self._at < len(self._waiting):
             if self._starts and not self._start_line(last=last):
                 return
-            if not self._waiting:
-                return
-            if self._waiting in ("*", "**", "`") and not last and not self._fence:
+            marks = self._waiting[self._at : self._at + 3]
+            if not marks or (marks in ("*", "**", "`") and not last and not self._fence):
                 return
             self._step()
 
     def _start_line(self, *, last: bool) -> bool:
         """What the first characters of a line make of it; False if they are not there yet."""
-        text = self._waiting
-        if not last and re.fullmatch(r" *(?:`{0,2}|#{0,6}|[-*]|\*\*)", text):
+        text, at = self._waiting, self._at
+        if not last and _MAYBE_MARKED.fullmatch(text, at):
             return False
         self._starts = False
-        if re.match(r" *```", text):
+        if _FENCE.match(text, at):
             self._fence = not self._fence
             self._style(line=DIM)
-            return True
-        if self._fence:
+        elif self._fence:
             self._style(line=CODE)
-            return True
-        heading = re.match(r"#{1,6} +", text)
-        bullet = re.match(r" *[-*] +", text)
-        if heading:
-            self._waiting = text[heading.end() :]
+        elif heading := _HEADING.match(text, at):
+            self._at = heading.end()
             self._style(line=BOLD)
-        elif bullet:
-            self._waiting = text[bullet.end() :]
-            self._indent = bullet.end()
-            self._out.append(f"{bullet[0].rstrip()[:-1]}• ".ljust(bullet.end()))
-            self._column = bullet.end()
+        elif bullet := _BULLET.match(text, at):
+            self._begin_with(bullet, f"{bullet[0][:-2]}• ")
+        elif number := _NUMBER.match(text, at):
+            self._begin_with(number, number[0])
+        elif quote := _QUOTE.match(text, at):
+            self._begin_with(quote, "│ ", "│ ")
         return True
 
+    def _begin_with(self, mark: re.Match[str], shown: str, hang: str = "") -> None:
+        self._at = mark.end()
+        self._out.append(shown)
+        self._column = len(shown)
+        self._hang = hang or " " * len(shown)
+
     def _step(self) -> None:
-        character = self._waiting[0]
+        character = self._waiting[self._at]
+        after = self._waiting[self._at + 1 : self._at + 3]
         if character == "\n":
             self._end_line()
         elif self._fence or self._line == DIM:
             self._put(character)
-        elif character == "`" and "`" not in self._waiting[1:2]:
-            self._waiting = self._waiting[1:]
+        elif character == "`" and after[:1] != "`":
+            self._at += 1
             self._code = not self._code
             self._style()
-        elif self._waiting.startswith("**") and not self._code and self._is_mark():
-            self._waiting = self._waiting[2:]
+        elif character == "*" == after[:1] and not self._code and self._is_mark(after[1:]):
+            self._at += 2
             self._bold = not self._bold
             self._style()
         else:
             self._put(character)
 
-    def _is_mark(self) -> bool:
+    def _is_mark(self, after: str) -> bool:
         """Two stars open before a word and close behind one; `2 ** 3` has none."""
-        after = self._waiting[2:3]
         return bool(self._word) if self._bold else bool(after.strip())
 
     def _put(self, character: str) -> None:
-        self._waiting = self._waiting[1:]
+        self._at += 1
         width = _width(character)
         if self._fence or self._line == DIM:
             self._out.append(character)
@@ -198,21 +208,22 @@ class Markdown:
     def _end_word(self) -> None:
         if not self._word:
             return
-        if self._column + self._word_width > self._width and self._column > self._indent:
-            self._out.append("\n" + " " * self._indent)
-            self._column = self._indent
+        indent = len(self._hang)
+        if self._column + self._word_width > self._width and self._column > indent:
+            self._out.append(f"\n{self._hang}")
+            self._column = indent
         self._out.append(self._word)
         self._column = (self._column + self._word_width) % self._width
         self._word, self._word_width = "", 0
 
     def _end_line(self) -> None:
-        self._waiting = self._waiting[1:]
+        self._at += 1
         self._end_word()
         if self._line or self._code or self._bold:
             self._out.append(PLAIN)
         self._line, self._code, self._bold = "", False, False
         self._out.append("\n")
-        self._column = self._indent = 0
+        self._column, self._hang = 0, ""
         self._starts = True
 
     def _style(self, line: str | None = None) -> None:

@@ -136,7 +136,7 @@ def check_leftovers(store: Path, *, fix: bool) -> Check:
     if fix:
         folders, processes = folder.sweep(), owners.sweep(locks)
     else:
-        folders = _not_held(Path(tempfile.gettempdir()), f"{folder.PREFIX}*/lock")
+        folders = _not_held(Path(tempfile.gettempdir()), f"{folder.PREFIX}*/{folder.LOCK}")
         processes = _not_held(locks, "*.lock")
     if not folders and not processes:
         return Check("leftovers", "ok", "none")

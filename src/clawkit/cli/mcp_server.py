@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clawkit import __version__
 from clawkit.assistant.definition import Brand, brand_of
-from clawkit.assistant.server import order_server
+from clawkit.assistant.server import LateTasks, order_server
 from clawkit.errors import ClawError
 from clawkit.wire.lines import claim_stdio
 from clawkit.wire.stdio import serve_stdio
@@ -38,8 +38,10 @@ def mcp_server(*, verbose: bool) -> int:
     brand = brand_of(program())
     if os.isatty(fds[0]):
         print(_HINT.format(name=program()), file=sys.stderr)
+    tasks = LateTasks()
+    server = _server(brand, tasks, verbose=verbose)
     try:
-        serve_stdio(_server(brand, verbose=verbose), fds=fds, max_line=LONGEST_ORDER)
+        serve_stdio(server, fds=fds, max_line=LONGEST_ORDER, on_end=tasks.close)
     except ClawError as error:
         print(f"{program()} mcp-server: {error}", file=sys.stderr)
         return 1
@@ -54,10 +56,10 @@ def program() -> str:
     return "claw" if name == "__main__" else name
 
 
-def _server(brand: Brand, *, verbose: bool) -> Server:
+def _server(brand: Brand, tasks: LateTasks, *, verbose: bool) -> Server:
     if not verbose:
-        return order_server(brand, __version__)
+        return order_server(brand, __version__, tasks)
     from clawkit.assistant.verbose import TalkativeServer, log_to_stderr
 
     log_to_stderr()
-    return order_server(brand, __version__, TalkativeServer)
+    return order_server(brand, __version__, tasks, TalkativeServer)

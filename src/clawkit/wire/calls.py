@@ -27,6 +27,10 @@ log = logging.getLogger("clawkit.wire")
 _SHOWN = 200
 
 
+class Interruption(KeyboardInterrupt):
+    """A person has pressed Ctrl-C; a tool that raises what Ctrl-C does has only failed."""
+
+
 class Limits(msgspec.Struct, frozen=True):
     """What one server does at once. Calls beyond `concurrency` wait, and `waiting` of them may."""
 
@@ -113,7 +117,9 @@ class Calls:
             if _is_being_cancelled():
                 raise
             return failed(tool, error, strict=strict)
-        except (Exception, SystemExit) as error:
+        except Interruption:
+            raise
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             if not isinstance(error, ClawError):
                 log.exception("tool %s failed", tool.name)
             return failed(tool, error, strict=strict)

@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 
 from clawkit.errors import InvalidRequestError
@@ -84,16 +84,22 @@ class Connection:
 
 
 def serve_stdio(
-    server: Server, *, fds: tuple[int, int] | None = None, max_line: int = MAX_LINE
+    server: Server,
+    *,
+    fds: tuple[int, int] | None = None,
+    max_line: int = MAX_LINE,
+    on_end: Callable[[], None] | None = None,
 ) -> None:
     """Serve stdin and stdout until end of input; then the process is done, with all it started.
 
-    `fds` are descriptors already claimed.
+    `fds` are descriptors already claimed; `on_end` is the last thing that is sure to be done.
     """
     source, sink = fds or claim_stdio()
     with contextlib.suppress(BrokenPipeError):
         Connection(server, source, sink, max_line).serve()
     end_children()
+    if on_end is not None:
+        on_end()
     _leave_threads_behind()
 
 

@@ -14,6 +14,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from clawkit.wire import jsonrpc
+from clawkit.wire.calls import Interruption
 from clawkit.wire.children import end_children
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.lines import write_all
@@ -35,7 +36,14 @@ def serve_loop(
     """Carry on where the blocking loop stopped, until end of input and the grace after it."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with contextlib.suppress(ValueError):  # This is not the main thread.
+            signal.signal(signal.SIGINT, _interrupt)
     loop.run_until_complete(_LoopDoor(connection, loop).serve(first, rest, ended=ended))
+
+
+def _interrupt(number: int, frame: object) -> None:  # noqa: ARG001 - the signal's
+    raise Interruption
 
 
 class _Writer:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.media.folder import CallFolder, sweep
+from clawkit.assistant.media.folder import LOCK, PREFIX, CallFolder, sweep
 from clawkit.errors import MediaError
 
 HOLDER = """
@@ -44,7 +44,7 @@ def is_empty(root: Path) -> bool:
 
 def test_a_folder_is_for_its_owner_only_and_gone_after_the_call(root: Path) -> None:
     with CallFolder(root) as folder:
-        assert folder.path.name.startswith("claw-")
+        assert folder.path.name.startswith("clawkit-call-")
         for each in (folder.path, folder.inbox, folder.outbox):
             assert stat.S_IMODE(each.stat().st_mode) == 0o700
         (folder.outbox / "deep" / "er").mkdir(parents=True)
@@ -138,25 +138,38 @@ def test_a_sweep_removes_what_a_killed_process_left_and_nothing_else(root: Path)
 
 
 def test_a_sweep_leaves_what_is_not_ours(root: Path, tmp_path: Path) -> None:
-    (root / "claw-other").mkdir()
-    (root / "claw-other" / "file").write_text("x")
-    (root / "claw-file").write_text("x")
+    (root / f"{PREFIX}other").mkdir()
+    (root / f"{PREFIX}other" / "file").write_text("x")
+    (root / f"{PREFIX}file").write_text("x")
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "lock").write_text("")
-    (root / "claw-link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
-    (root / "claw-new").mkdir()
-    (root / "claw-old").mkdir()
+    (tmp_path / "elsewhere" / LOCK).write_text("")
+    (root / f"{PREFIX}link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (root / f"{PREFIX}new").mkdir()
+    (root / f"{PREFIX}old").mkdir()
     yesterday = time.time() - 86400
-    os.utime(root / "claw-old", (yesterday, yesterday))
-    os.utime(root / "claw-other", (yesterday, yesterday))
+    os.utime(root / f"{PREFIX}old", (yesterday, yesterday))
+    os.utime(root / f"{PREFIX}other", (yesterday, yesterday))
     assert sweep(root) == 1
     assert sorted(each.name for each in root.iterdir()) == [
-        "claw-file",
-        "claw-link",
-        "claw-new",
-        "claw-other",
+        f"{PREFIX}file",
+        f"{PREFIX}link",
+        f"{PREFIX}new",
+        f"{PREFIX}other",
     ]
-    assert (tmp_path / "elsewhere" / "lock").exists()
+    assert (tmp_path / "elsewhere" / LOCK).exists()
+
+
+@pytest.mark.parametrize("name", ["claw-notes", "clawkit-notes", f"{PREFIX}notes"])
+@pytest.mark.parametrize("lock", ["lock", LOCK])
+def test_a_sweep_leaves_a_folder_in_which_a_person_keeps_things(
+    root: Path, name: str, lock: str
+) -> None:
+    (root / name / "inbox").mkdir(parents=True)
+    (root / name / lock).write_text("")
+    (root / name / "thesis.txt").write_text("years of work")
+    assert sweep(root) == 0
+    assert (root / name / "thesis.txt").read_text() == "years of work"
+    assert (root / name / "inbox").is_dir()
 
 
 def test_folders_that_are_made_while_others_sweep_stay(root: Path) -> None:

@@ -191,6 +191,13 @@ def test_a_data_prefix_is_taken_if_it_agrees() -> None:
     assert "no comma" in refusal([{"data": "data:image/png", "mimeType": "image/png"}])
 
 
+@pytest.mark.parametrize("filler", [" ", "a", ";a", '; a="', "; a=b ", "; a = \\"])
+def test_a_giant_type_is_refused_before_it_is_read(filler: str) -> None:
+    giant = "text/plain; charset=" + filler * 20_000
+    said = refusal(None, [item(b"x", giant)])
+    assert said == f"files[0].mimeType: has {len(giant)} characters, and at most 255 may be"
+
+
 def test_the_charset_of_a_prefix_counts() -> None:
     encoded = base64.b64encode("Käse".encode("latin-1")).decode()
     data = f"data:text/plain;charset=latin-1;base64,{encoded}"

@@ -179,6 +179,10 @@ async def test_a_tool_that_fails_is_an_error_the_model_can_read(tmp_path: Path) 
             sys.exit(1)
 
         @claw_tool
+        async def interrupt() -> None:
+            raise KeyboardInterrupt("no more")
+
+        @claw_tool
         async def cancel() -> None:
             raise asyncio.CancelledError
 
@@ -191,6 +195,7 @@ async def test_a_tool_that_fails_is_an_error_the_model_can_read(tmp_path: Path) 
         for tool, words in {
             "divide": "ZeroDivisionError: division by zero",
             "leave": "SystemExit: 1",
+            "interrupt": "KeyboardInterrupt: no more",
             "cancel": "CancelledError",
             "sleep": "sleep took longer than 0.05 s",
         }.items():

@@ -3,6 +3,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import msgspec
+
 from clawkit.assistant.media.outbound import Outgoing
 from clawkit.assistant.models.protocol import Image, Text
 from clawkit.assistant.toolbox.results import LONGEST_TEXT, MOST_IMAGES, Sorted, sort_result
@@ -97,7 +99,8 @@ def test_an_image_is_shown_to_those_it_is_for() -> None:
 
 
 def test_an_image_that_models_cannot_see_is_sent_and_described() -> None:
-    found = sort_result(content(image(mimeType="image/svg+xml")), "x")
+    drawing = base64.b64encode(b"<svg/>").decode()
+    found = sort_result(content(image(data=drawing, mimeType="image/svg+xml")), "x")
     assert "image/svg+xml" in heard(found)
     assert len(found.media) == 1
 
@@ -130,3 +133,38 @@ def test_of_many_images_the_model_sees_some_and_hears_of_the_rest() -> None:
     assert sum(isinstance(part, Image) for part in found.parts) == MOST_IMAGES
     assert len(found.media) == MOST_IMAGES + 2
     assert f"x-{MOST_IMAGES + 2}.png" in heard(found)
+
+
+def test_a_picture_that_is_none_is_said_and_never_shown() -> None:
+    page = base64.b64encode(b"<html>the camera is offline</html>").decode()
+    found = sort_result(content(image(data=page)), "snap")
+    (note,) = found.parts
+    assert isinstance(note, Text)
+    assert "image/png as it says, but it is text, 34 bytes, sent along" in note.text
+    assert [media.name for media in found.media] == ["snap-1.png"]
+
+
+def test_a_picture_is_shown_as_what_its_bytes_are() -> None:
+    (seen,) = sort_result(content(image(mimeType="image/jpg")), "snap").parts
+    assert isinstance(seen, Image)
+    assert seen.mime_type == "image/png"
+
+
+def test_halves_of_characters_are_replaced_wherever_a_tool_has_put_them() -> None:
+    half = "a\ud800b"
+    document = {"uri": f"file:///{half}.txt", "text": half, "mimeType": half}
+    for_person = {"annotations": {"audience": ["user"]}}
+    found = sort_result(
+        content(
+            text(half),
+            {"type": half},
+            {"type": "audio", "data": PNG, "mimeType": half},
+            {"type": "resource", "resource": document, **for_person},
+            {"type": "resource", "resource": {"uri": half, "blob": PNG, "mimeType": half}},
+            {"type": "resource_link", "name": half, "uri": half, "title": half},
+        ),
+        "x",
+    )
+    msgspec.json.encode(found)
+    assert heard(found).startswith("a\ufffdb\n")
+    assert sort_result(content(structuredContent={"a": half}), "x").text == '{"a": "a\ufffdb"}'

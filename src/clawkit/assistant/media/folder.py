@@ -24,8 +24,9 @@ from clawkit.hosts.locks import lock, try_lock
 
 log = logging.getLogger("clawkit.assistant")
 
-PREFIX = "claw-"
-_LOCK = "lock"
+PREFIX = "clawkit-call-"
+LOCK = "clawkit-call.lock"
+_PARTS = frozenset({"inbox", "outbox", LOCK})
 _ATTEMPTS = 5
 _ORPHANED_AFTER = 3600.0
 """Seconds after which an empty folder is not just being made."""
@@ -127,12 +128,12 @@ def _make(root: Path) -> tuple[Path, int]:
     for _ in range(_ATTEMPTS):
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
         try:
-            fd = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            fd = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError:  # the disk is full
             path.rmdir()
             raise
         lock(fd)
-        if (path / _LOCK).exists():
+        if (path / LOCK).exists():
             return path, fd
         os.close(fd)  # A sweep came between the making and the locking.
     raise OSError("it is removed as soon as it is made")
@@ -143,13 +144,15 @@ def _sweep_one(folder: Path) -> bool:
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or not _is_ours(found):
             return False
-        fd = os.open(folder / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+        fd = os.open(folder / LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except FileNotFoundError:
         return _sweep_bare(folder)
     except OSError:
         return False
     try:
         if not try_lock(fd):  # its process is alive
+            return False
+        if not _has_only_parts(folder):
             return False
         if sys.platform != "win32":
             _remove_tree(folder)
@@ -165,6 +168,13 @@ def _sweep_bare(folder: Path) -> bool:
         if time.time() - folder.lstat().st_mtime > _ORPHANED_AFTER:
             folder.rmdir()
             return True
+    return False
+
+
+def _has_only_parts(folder: Path) -> bool:
+    """Whether there is nothing in a folder that a call has not made; a name alone proves little."""
+    with suppress(OSError):  # another sweep was faster
+        return all(each.name in _PARTS for each in folder.iterdir())
     return False
 
 

@@ -132,6 +132,9 @@ def _fields(place: str, item: Any) -> tuple[str, str, str]:
 
 def _declared(place: str, group: Group, mime_type: str) -> MediaType:
     place = f"{place}.mimeType"
+    if len(mime_type) > kinds.LONGEST_TYPE:
+        problem = f"has {len(mime_type)} characters, and at most {kinds.LONGEST_TYPE} may be"
+        raise MediaError(place, problem)
     found = kinds.read_type(mime_type)
     here, elsewhere = (IMAGE_TYPES, FILE_TYPES) if group == "images" else (FILE_TYPES, IMAGE_TYPES)
     if found is not None and found.name in here:

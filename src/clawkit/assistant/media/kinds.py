@@ -110,9 +110,12 @@ SUFFIXES = {
 }
 """What a file of a type is called when nobody has named it."""
 
-_TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
-_TYPE = re.compile(rf"\s*({_TOKEN}/{_TOKEN})\s*(?:;(.*))?", re.DOTALL)
-_PARAMETER = re.compile(rf'\s*({_TOKEN})\s*=\s*("(?:[^"\\]|\\.)*"|[^";]*)\s*(?:;|$)')
+LONGEST_TYPE = 255
+"""Characters, parameters included."""
+# Nothing here is ever given back (`++`), so that a text is read once, whatever is in it.
+_TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`|~-]++"
+_TYPE = re.compile(rf"\s*+({_TOKEN}/{_TOKEN})\s*+(;.*)?", re.DOTALL)
+_PARAMETER = re.compile(rf';\s*+({_TOKEN})\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^";]*+)')
 
 
 class MediaType(Struct, frozen=True):
@@ -124,7 +127,7 @@ class MediaType(Struct, frozen=True):
 
 def read_type(text: str) -> MediaType | None:
     """A type in any case, with or without parameters, aliases resolved; None for what is none."""
-    match = _TYPE.fullmatch(text)
+    match = _TYPE.fullmatch(text) if len(text) <= LONGEST_TYPE else None
     if match is None:
         return None
     name = match[1].lower()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -137,10 +138,8 @@ def _joined(parts: Sequence[Part]) -> list[Part]:
 
 
 def _tag(text: str) -> str:
-    """The name of the frame: one that the text does not close."""
-    text = text.lower()
-    tag, number = "attachment", 1
-    while f"</{tag}" in text:
-        number += 1
-        tag = f"attachment-{number}"
-    return tag
+    """The name of the frame: one that the text does not close, as none knows its own digest."""
+    if "</attachment" not in text.lower():
+        return "attachment"
+    digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return f"attachment-{int.from_bytes(digest[:8])}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import mimetypes
 import re
 from typing import Any, cast
@@ -11,6 +12,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from clawkit.assistant.media import sniffing
 from clawkit.assistant.media.outbound import Outgoing
 from clawkit.assistant.models.protocol import Image, Text
 from clawkit.wire.jsonrpc import as_object
@@ -18,6 +20,7 @@ from clawkit.wire.jsonrpc import as_object
 LONGEST_TEXT = 100_000
 MOST_IMAGES = 10
 _SEEN_BY_MODELS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_HALVES = re.compile("[\ud800-\udfff]")
 _NAME_REFUSED = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
@@ -37,7 +40,7 @@ def sort_result(result: dict[str, Any], tool: str) -> Sorted:
         reading.add(block)
     structured = result.get("structuredContent")
     if structured is not None and not reading.has_text:
-        reading.say(msgspec.json.encode(structured).decode())
+        reading.say(_written(structured))
     return reading.close(is_error=result.get("isError") is True)
 
 
@@ -64,7 +67,7 @@ class _Reading:
     def add(self, block: dict[str, Any]) -> None:
         kind = block.get("type")
         if kind == "text":
-            self.say(str(block.get("text", "")))
+            self.say(_whole(block.get("text", "")))
         elif kind in ("image", "audio"):
             self._add_bytes(block, block.get("data"), "", _audience(block))
         elif kind == "resource":
@@ -72,7 +75,7 @@ class _Reading:
         elif kind == "resource_link":
             self._note(_link(block))
         else:
-            self._note(f"a block of the unknown type {kind!r}")
+            self._note(f"a block of the unknown type {_whole(kind)!r}")
 
     def say(self, text: str) -> None:
         self.has_text = True
@@ -87,19 +90,20 @@ class _Reading:
 
     def _add_resource(self, block: dict[str, Any]) -> None:
         resource = as_object(block.get("resource")) or {}
-        uri, text = str(resource.get("uri", "")), resource.get("text")
+        uri, text = _whole(resource.get("uri", "")), resource.get("text")
         if not isinstance(text, str):
             self._add_bytes(resource, resource.get("blob"), _name_in(uri), _audience(block))
             return
         self._note(f"resource {uri}")
+        text = _whole(text)
         self.say(text)
         # Most documents in a result are for the model to read; a server marks those that are not.
         if "user" in _audience(block, default=("assistant",)):
-            kind = str(resource.get("mimeType") or "text/plain")
+            kind = _whole(resource.get("mimeType") or "text/plain")
             self._media.append(Outgoing(_name_in(uri) or "document.txt", kind, text.encode()))
 
     def _add_bytes(self, block: dict[str, Any], data: Any, name: str, readers: Any) -> None:
-        kind = str(block.get("mimeType") or "application/octet-stream")
+        kind = _whole(block.get("mimeType") or "application/octet-stream")
         name = name or f"{self._tool}-{len(self._media) + 1}{mimetypes.guess_extension(kind) or ''}"
         try:
             content = base64.b64decode(data, validate=True)
@@ -108,12 +112,15 @@ class _Reading:
             return
         if "user" in readers:
             self._media.append(Outgoing(name, kind, content))
-        if kind in _SEEN_BY_MODELS and "assistant" in readers and self._images < MOST_IMAGES:
+        seen = _picture(kind, content)
+        if seen and "assistant" in readers and self._images < MOST_IMAGES:
             self._images += 1
-            self._parts.append(Image(content, kind, name))
+            self._parts.append(Image(content, seen, name))
         else:
             is_sent = "user" in readers
             sent = ", sent along with the answer" if is_sent else ""
+            if kind in _SEEN_BY_MODELS and not seen:
+                kind += f" as it says, but it is {sniffing.describe(content)}"
             self._note(f"{name} ({kind}, {len(content)} bytes{sent})", for_all=not is_sent)
 
     def close(self, *, is_error: bool) -> Sorted:
@@ -139,6 +146,27 @@ def _joined(parts: list[Text | Image]) -> list[Text | Image]:
     return found
 
 
+def _picture(kind: str, content: bytes) -> str:
+    """The type of a picture that models can see, by its bytes; else nothing.
+
+    A provider refuses a picture that is none, and with it every later turn of the conversation.
+    """
+    found = sniffing.sniff(content) if kind.startswith("image/") else ()
+    return next((name for name in found if name in _SEEN_BY_MODELS), "")
+
+
+def _whole(value: Any) -> str:
+    """A value as text; a half of a character, which no JSON takes, is replaced."""
+    return _HALVES.sub("\ufffd", str(value))
+
+
+def _written(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return _whole(json.dumps(value, ensure_ascii=False))
+
+
 def _objects(value: Any) -> list[dict[str, Any]]:
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return [found for item in items if (found := as_object(item)) is not None]
@@ -155,7 +183,8 @@ def _audience(
 
 def _link(block: dict[str, Any]) -> str:
     about = " – ".join(str(block[key]) for key in ("title", "description") if block.get(key))
-    return f"link to {block.get('name', '')}: {block.get('uri', '')}{about and f' ({about})'}"
+    link = f"link to {block.get('name', '')}: {block.get('uri', '')}{about and f' ({about})'}"
+    return _whole(link)
 
 
 def _name_in(uri: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.assistant.models.protocol import Text, ToolCall, ToolOutcome, ToolSpec
+from clawkit.assistant.models.protocol import ToolCall, ToolOutcome, ToolSpec
 from clawkit.assistant.toolbox.names import assign_names, near_names
 from clawkit.assistant.toolbox.source import Offer, Source, Tell
 from clawkit.errors import ClawError, ToolExecutionError
@@ -177,10 +177,9 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _failure(text: str) -> Sorted:
-    from clawkit.assistant.toolbox.results import Sorted, shorten
+    from clawkit.assistant.toolbox.results import sort_result
 
-    text = shorten(text)
-    return Sorted((Text(text),), text, (), is_error=True)
+    return sort_result({"content": [{"type": "text", "text": text}], "isError": True}, "")
 
 
 def _careful(progress: Callable[[str], None] | None) -> Tell:
