@@ -128,7 +128,7 @@ def test_a_tool_that_blocks_the_event_loop_does_not_hold_the_process(server: Std
 
 
 def test_ctrl_c_ends_the_server_even_in_the_middle_of_a_tool(server: StdioServer) -> None:
-    server.send(call(1, "block_everything"))
+    server.send(call(1, "block-everything"))
     assert server.receive()["params"]["data"] == "blocking"
     time.sleep(0.3)
     server.process.send_signal(signal.SIGINT)

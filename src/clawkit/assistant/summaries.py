@@ -1,5 +1,4 @@
-"""Puts a summary in the place of what was said: written by the model, or picked from the sentences.
-"""
+"""Puts a summary in the place of what was said: the model writes it, or sentences are picked."""
 
 from __future__ import annotations
 
@@ -34,11 +33,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("clawkit.assistant")
 
-_PIECE = 32_000
-"""Tokens of a conversation that are summarised at once."""
+LONGEST = 800
+"""Tokens of a summary."""
 
-_READ = 3 * _PIECE
-"""Tokens that a model reads for one summary, so that it costs no more than a few questions."""
+_PIECE = 32_000
+"""Tokens of a conversation that are summarised at once, where the model takes so many."""
+
+_PIECES = 4
+"""How many of them a model reads at most, so that one message never costs more than that."""
 
 INSTRUCTION = """\
 You write the memory of an assistant. You are given a conversation between a person and the \
@@ -74,11 +76,12 @@ async def compacted(
     kept = history.messages[count:]
     up_to = kept[0].id - 1 if kept else LAST
     summary = Summary(history.summary)
-    pieces = await turn.stretches(up_to, _PIECE)
+    room = _room(model, LONGEST)
+    pieces = await turn.stretches(up_to, room)
     left = sum(piece.tokens for piece in pieces)
     for piece in pieces:
         messages = [saved.message for saved in await turn.read(piece)]
-        reader = model if left <= _READ else None
+        reader = model if left <= _PIECES * room else None
         written = await summarise(reader, summary.text, messages)
         summary = Summary(written.text, summary.usage + written.usage)
         left -= piece.tokens
@@ -88,7 +91,7 @@ async def compacted(
 
 
 async def summarise(
-    model: Model | None, earlier: str, messages: Sequence[Message], max_tokens: int = 800
+    model: Model | None, earlier: str, messages: Sequence[Message], max_tokens: int = LONGEST
 ) -> Summary:
     """One summary of an earlier summary and the messages after it.
 
@@ -107,7 +110,7 @@ async def summarise(
     return Summary(text, written.usage)
 
 
-def mechanically(earlier: str, messages: Sequence[Message], max_tokens: int = 800) -> str:
+def mechanically(earlier: str, messages: Sequence[Message], max_tokens: int = LONGEST) -> str:
     """The summary without a model: sentences as they were said, the same every time."""
     # Most conversations never get here.
     from clawkit.assistant.models.offline.summary import summarise_mechanically

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from clawkit.cli.chat_screen import Screen
 
 _STDIN = "standard input"
+_MOMENT = 3.0
+"""Seconds for what is piped in beside a message to begin: whoever started us may not mean it."""
 
 
 class Question(Struct, frozen=True):
     """What was said on the command line."""
 
     message: str | None
-    session: str
+    session: str | None
     go_on: bool
     images: tuple[Path, ...]
     files: tuple[Path, ...]
@@ -48,8 +50,8 @@ def ask(
         ),
     ] = None,
     session: Annotated[
-        str, typer.Option("--session", metavar="KEY", help="Ask in this conversation.")
-    ] = "",
+        str | None, typer.Option("--session", metavar="KEY", help="Ask in this conversation.")
+    ] = None,
     go_on: Annotated[
         bool, typer.Option("--continue", "-c", help="Go on with the last `claw ask`.")
     ] = False,
@@ -70,7 +72,7 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Ask the assistant one question."""
-    if session and go_on:
+    if session is not None and go_on:
         raise typer.BadParameter("give --session KEY, or --continue")
     question = Question(
         message, session, go_on, tuple(images or ()), tuple(files or ()), output, as_json, model
@@ -82,16 +84,21 @@ def _ask(question: Question) -> int:
     from clawkit.assistant.config import read_config
     from clawkit.assistant.redaction import redact
     from clawkit.assistant.secrets import Keys
+    from clawkit.cli.asking import warnings_as_lines
     from clawkit.cli.chat_screen import error_lines
     from clawkit.errors import ClawError
 
+    warnings_as_lines("ask")
     keys: Keys | None = None
     try:
         config = read_config()
         keys = Keys(config)
         return _answer(config, question)
     except ClawError as error:
-        error_lines("ask", redact(str(error), keys))
+        problem = redact(str(error), keys)
+        if question.as_json:
+            _print_failure(question, problem)
+        error_lines("ask", problem)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -108,6 +115,7 @@ def _answer(config: Config, question: Question) -> int:
     context = _context(config, question)
     streaming = sys.stdout.isatty() and not question.as_json
     screen = Screen(sys.stdout if streaming else None, _notes())
+    screen.wait()
     try:
         reply = asyncio.run(_reply(config, context, screen))
     except asyncio.CancelledError:
@@ -137,19 +145,15 @@ async def _reply(config: Config, context: MessageContext, screen: Screen) -> Rep
 
 def _context(config: Config, question: Question) -> MessageContext:
     from clawkit.assistant.exchange import MessageContext
+    from clawkit.assistant.sessions.records import check_key
     from clawkit.cli.asking import new_session_key
-    from clawkit.errors import SettingsError
 
-    message, piped = question.message, None
-    if message == "-" or (message is None and _is_piped()):
-        message = _read_text()
-    elif message is not None and _is_piped():
-        piped = sys.stdin.buffer.read(_most() + 1)
-    if message is None or not message.strip():
-        raise SettingsError('there is no message: claw ask "…", or a text on standard input')
-    key, named = question.session, bool(question.session)
-    if question.go_on:
+    key, named = question.session, question.session is not None
+    if key is not None:
+        check_key(key)
+    elif question.go_on:
         key, named = _last_asked(config)
+    message, piped = _message(question)
     return MessageContext(
         message,
         key or new_session_key(),
@@ -158,6 +162,30 @@ def _context(config: Config, question: Question) -> MessageContext:
         _attachments(question, piped),
         question.model,
     )
+
+
+def _message(question: Question) -> tuple[str, bytes]:
+    """What is asked, and what was piped in to go along with it."""
+    from clawkit.errors import SettingsError
+
+    message, attached = question.message, bool(question.images or question.files)
+    if message == "-" or (message is None and not attached and _is_piped()):
+        message, piped = _read_text(), b""
+    else:
+        piped = sys.stdin.buffer.read(_most() + 1) if _is_piped() and _begins() else b""
+    if not (message or "").strip() and (message is not None or not attached):
+        raise SettingsError('there is no message: claw ask "…", or a text on standard input')
+    return message or "", piped
+
+
+def _begins() -> bool:
+    """Whether something comes through the pipe, or its end, within a moment."""
+    import select
+
+    if sys.platform == "win32" or select.select([0], [], [], _MOMENT)[0]:
+        return True
+    print(f"claw ask: nothing comes from {_STDIN}: asking without it", file=sys.stderr)
+    return False
 
 
 def _is_piped() -> bool:
@@ -187,26 +215,26 @@ def _read_text() -> str:
         raise MediaError(_STDIN, "is not UTF-8 text: give a file with --file or --image") from None
 
 
-def _attachments(question: Question, piped: bytes | None) -> tuple[Attachment, ...]:
+def _attachments(question: Question, piped: bytes) -> tuple[Attachment, ...]:
     """The files, and what was piped in as one more."""
     from clawkit.assistant.media.inbound import attachments_from_files
+    from clawkit.cli.asking import typed_path
 
+    images = [typed_path(str(path)) for path in question.images]
+    files = [typed_path(str(path)) for path in question.files]
     if not piped:
-        return attachments_from_files(question.images, question.files)
+        return attachments_from_files(images, files)
     import tempfile
 
-    from clawkit.assistant.media.kinds import IMAGE_TYPES
+    from clawkit.assistant.media.kinds import IMAGE_TYPES, SUFFIXES
     from clawkit.assistant.media.sniffing import sniff
     from clawkit.errors import MediaError
 
     with tempfile.TemporaryDirectory(prefix="claw-") as folder:
-        file = Path(folder) / "stdin.txt"
+        found = next((kind for kind in sniff(piped) if kind in SUFFIXES), "text/plain")
+        file = Path(folder) / f"stdin{SUFFIXES[found]}"
         file.write_bytes(piped)
-        images, files = question.images, question.files
-        if any(found in IMAGE_TYPES for found in sniff(piped)):
-            images = (*images, file)
-        else:
-            files = (*files, file)
+        (images if found in IMAGE_TYPES else files).append(file)
         try:
             return attachments_from_files(images, files)
         except MediaError as error:
@@ -219,7 +247,7 @@ def _last_asked(config: Config) -> tuple[str, bool]:
     from clawkit.errors import SessionError
 
     for info in Store(config.store_file).list_sessions():
-        if info.origin == "ask":
+        if info.origin == "ask" and info.messages:
             return info.key, info.named
     raise SessionError("there is nothing to continue: nothing was asked yet")
 
@@ -265,3 +293,12 @@ def _print_json(reply: Reply, text: str, saved: list[Path]) -> None:
             "problem": reply.problem or None,
         }
     )
+
+
+def _print_failure(question: Question, problem: str) -> None:
+    """The same fields for a program that reads them: there is no answer, and this is why."""
+    from clawkit.cli.rows import print_json
+
+    unknown = dict.fromkeys(("model", "usage", "stopReason"))
+    answer = {"text": "", "sessionKey": question.session, **unknown, "media": [], "omissions": []}
+    print_json({**answer, "problem": problem})

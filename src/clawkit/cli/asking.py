@@ -1,4 +1,4 @@
-"""What `claw ask` and `claw chat` share: their config, attachments, and the files of an answer."""
+"""What `claw ask` and `claw chat` share: paths as typed, the files of an answer, warnings."""
 
 from __future__ import annotations
 
@@ -18,6 +18,32 @@ def new_session_key() -> str:
     import time
 
     return f"ask-{int(time.time() * 1000)}-{secrets.token_hex(8)}"
+
+
+def warnings_as_lines(verb: str) -> None:
+    """Warnings as lines on stderr. No traceback: what failed is told where it failed."""
+    import logging
+
+    from clawkit.assistant.redaction import RedactingFilter
+
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter(f"claw {verb}: %(message)s"))
+    handler.addFilter(lambda record: not record.exc_info)
+    handler.addFilter(RedactingFilter())
+    logging.getLogger("clawkit").addHandler(handler)
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+
+
+def typed_path(text: str) -> Path:
+    """A path as somebody typed it, with or without a shell that knows `~`."""
+    from clawkit.errors import MediaError
+
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        user = Path(text).parts[0]
+        raise MediaError(text, f"there is no user whose home {user} is") from None
 
 
 def save_media(media: Sequence[Outgoing], directory: Path) -> list[Path]:

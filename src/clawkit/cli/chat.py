@@ -38,9 +38,11 @@ def chat(
 ) -> None:
     """Talk with the assistant. In a pipe: one message a line, plain answers."""
     from clawkit.assistant.config import read_config
+    from clawkit.cli.asking import warnings_as_lines
     from clawkit.cli.chat_screen import error_lines
     from clawkit.errors import ClawError
 
+    warnings_as_lines("chat")
     try:
         code = _chat(read_config(), session, model)
     except ClawError as error:
@@ -93,6 +95,8 @@ class _Chat:
 
         assistant = Assistant(self._config)
         try:
+            if self._model:
+                self._must_open(assistant)
             if self._terminal:
                 self._greet(assistant)
             while (message := self._next()) is not None:
@@ -100,6 +104,13 @@ class _Chat:
         finally:
             self._background.run(assistant.close())
         return int(self._failed and not self._terminal)
+
+    def _must_open(self, assistant: Assistant) -> None:
+        """A model that was asked for by name and cannot answer: better said now than later."""
+        from clawkit.cli.status_assistant import check_model
+
+        chosen = assistant.choice(self._model)[0]
+        self._background.run(check_model(chosen, self._config, assistant.keys))
 
     def _next(self) -> str | None:
         while True:
@@ -171,13 +182,21 @@ class _Chat:
         except ClawError as error:
             self._failed = True
             error_lines("chat", _redacted(str(error), assistant))
+            self._tell_attached()
 
     def _attach(self, path: str, *, image: bool) -> None:
         """Looked at now, while the path can still be corrected, and read when it is sent."""
         from clawkit.assistant.media.inbound import attachment_from_file
+        from clawkit.errors import MediaError, SettingsError
 
+        if not path:
+            raise SettingsError(f"which file? {'/image' if image else '/file'} PATH")
         file = _path(path)
-        found = attachment_from_file(file, image=image)
+        try:
+            found = attachment_from_file(file, image=image)
+        except MediaError as error:
+            problem = error.problem.replace("give it with --", "give it with /")
+            raise MediaError(error.item, problem) from None
         (self._images if image else self._files).append(file)
         if self._terminal:
             kilobytes = max(1, len(found.data) // 1000)
@@ -193,25 +212,38 @@ class _Chat:
         directive = read_directive(message)
         if directive is not None and directive.name == "model":
             self._model = ""  # what is chosen in the chat counts more than how it was started
-        context = MessageContext(
-            message, self._session, True, "chat", self._attachments(), self._model
+        # Commands take no attachment; only what stands behind `/new` goes on to the model.
+        to_model = directive is None or (
+            directive.name in ("new", "reset") and bool(directive.rest.strip())
         )
+        attachments = self._attachments() if to_model else ()
+        context = MessageContext(message, self._session, True, "chat", attachments, self._model)
         notes = sys.stdout if self._terminal else (sys.stderr if sys.stderr.isatty() else None)
-        screen = Screen(sys.stdout if self._terminal else None, notes, markdown=self._terminal)
+        known = assistant.toolbox.problems  # as of the message before: they were told then
+        screen = Screen(sys.stdout if self._terminal else None, notes, known)
         screen.wait()
         try:
             reply = self._background.run(assistant.reply(context, screen))
         except KeyboardInterrupt:
-            screen.pause()
             if not self._terminal:
                 raise
             screen.note("stopped")
+            self._tell_attached()
             return
         finally:
             screen.pause()
-            screen.forget_waiting()
-        self._images, self._files = [], []
+        if to_model:
+            self._images, self._files = [], []
         self._print(reply, screen)
+
+    def _tell_attached(self) -> None:
+        """After a message that was not answered: what would have gone with it still waits."""
+        from clawkit.cli.chat_screen import error_lines
+
+        names = ", ".join(file.name for file in (*self._images, *self._files))
+        if names:
+            text = f"still attached to what you say next: {names}"
+            self._tell(text) if self._terminal else error_lines("chat", text)
 
     def _attachments(self) -> tuple[Attachment, ...]:
         from clawkit.assistant.media.inbound import attachments_from_files
@@ -236,13 +268,15 @@ class _Chat:
 
 def _path(text: str) -> Path:
     """A path as it was typed, or as terminals write one that is dropped on them."""
-    path = Path(text).expanduser()
-    if not text or path.exists():
+    from clawkit.cli.asking import typed_path
+
+    path = typed_path(text)
+    if path.exists():
         return path
     with suppress(ValueError):
         words = shlex.split(text)
         if len(words) == 1:
-            return Path(words[0]).expanduser()
+            return typed_path(words[0])
     return path
 
 

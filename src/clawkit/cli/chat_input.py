@@ -124,7 +124,7 @@ def _complete(text: str, number: int) -> str | None:
 
 def _paths(start: str) -> Iterator[str]:
     head, slash, name = start.rpartition("/")
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):  # of a home that nobody has
         for entry in Path(head + slash or ".").expanduser().iterdir():
             if entry.name.startswith(name) and (name or not entry.name.startswith(".")):
                 yield f"{head}{slash}{entry.name}{'/' if entry.is_dir() else ''}"

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Collection
 from typing import TYPE_CHECKING, TextIO
 
 from clawkit.assistant.exchange import Callbacks, Reply
@@ -29,13 +30,15 @@ class Screen(Callbacks):
     """Writes an answer to a terminal while it streams; steps and notices as dim lines.
 
     Without `out` nothing of the answer is written before its end. Without `notes` nobody is told
-    about steps.
+    about steps. Notices that are `known` are not given again.
     """
 
-    def __init__(self, out: TextIO | None, notes: TextIO | None, *, markdown: bool = False) -> None:
+    def __init__(
+        self, out: TextIO | None, notes: TextIO | None, known: Collection[str] = ()
+    ) -> None:
         self._out = out
         self._notes = notes
-        self._markdown = markdown
+        self._known = known
         self._blocks: list[str] = []
         self._begin()
         self._open_line = False
@@ -44,7 +47,7 @@ class Screen(Callbacks):
     def _begin(self) -> None:
         self._stream = Stream()
         width = shutil.get_terminal_size((80, 24)).columns
-        self._dress = Markdown(width) if self._markdown else None
+        self._dress = Markdown(width) if self._out and can_style(self._out) else None
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -74,13 +77,12 @@ class Screen(Callbacks):
         self.note(f"→ {call.name} {arguments}".rstrip())
 
     def tool_ended(self, call: ToolCall, result: CallResult) -> None:
-        how = "done"
-        if result.outcome.is_error:
-            how = f"failed: {result.text.strip().partition(chr(10))[0]}"
+        how = f"failed: {_reason(result)}" if result.outcome.is_error else "done"
         self.note(f"  {call.name} {how} ({result.seconds:.1f} s)")
 
     def notice(self, text: str) -> None:
-        self.note(f"… {text}")
+        if text not in self._known:
+            self.note(f"… {text}")
 
     def note(self, text: str) -> None:
         """A line beside the answer."""
@@ -97,6 +99,7 @@ class Screen(Callbacks):
     def pause(self) -> None:
         """Let out what was held back, and end the line."""
         self._write(self._stream.end())
+        self.forget_waiting()
         if self._dress is not None and self._out is not None:
             self._put(self._dress.end())
         if self._open_line and self._out is not None:
@@ -109,7 +112,6 @@ class Screen(Callbacks):
             self._begin()
             self._write(self._stream.feed(reply.text))
             self.pause()
-        self.forget_waiting()
 
     def forget_waiting(self) -> None:
         if self._thinking and self._out is not None:
@@ -129,6 +131,15 @@ class Screen(Callbacks):
         self._out.flush()
         plain = text.removesuffix(PLAIN)
         self._open_line = not plain.endswith("\n") if plain else self._open_line
+
+
+def _reason(result: CallResult) -> str:
+    """The first line of what a tool said when it failed; some say it to the model only."""
+    from clawkit.assistant.models.protocol import Text
+
+    to_model = (part.text for part in result.outcome.parts if isinstance(part, Text))
+    said = (text.strip() for text in (result.text, *to_model))
+    return next(filter(None, said), "it did not say why").partition("\n")[0]
 
 
 def error_lines(verb: str, text: str) -> None:

@@ -102,6 +102,7 @@ class Markdown:
         self._out: list[str] = []
         self._word = ""
         self._word_width = 0
+        self._last = " "
         self._column = 0
         self._hang = ""
         """What the lines begin with in which a line goes on."""
@@ -186,10 +187,11 @@ class Markdown:
 
     def _is_mark(self, after: str) -> bool:
         """Two stars open before a word and close behind one; `2 ** 3` has none."""
-        return bool(self._word) if self._bold else bool(after.strip())
+        return not (self._last if self._bold else after or " ").isspace()
 
     def _put(self, character: str) -> None:
         self._at += 1
+        self._last = character
         width = _width(character)
         if self._fence or self._line == DIM:
             self._out.append(character)
@@ -204,6 +206,8 @@ class Markdown:
         else:
             self._word += character
             self._word_width += width
+            if self._word_width >= self._width:
+                self._end_word()
 
     def _end_word(self) -> None:
         if not self._word:
@@ -223,7 +227,7 @@ class Markdown:
             self._out.append(PLAIN)
         self._line, self._code, self._bold = "", False, False
         self._out.append("\n")
-        self._column, self._hang = 0, ""
+        self._column, self._hang, self._last = 0, "", " "
         self._starts = True
 
     def _style(self, line: str | None = None) -> None:

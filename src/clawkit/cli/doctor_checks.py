@@ -18,14 +18,14 @@ import clawkit
 from clawkit.assistant.config import Config, McpServer, config_file, read_config
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.secrets import Keys
-from clawkit.cli.status_assistant import ANOTHER_MODEL, key_of
+from clawkit.cli.status_assistant import ANOTHER_MODEL, check_model, key_of
 from clawkit.errors import ClawError
 from clawkit.settings import Settings
 
 if TYPE_CHECKING:
     from clawkit.hosts.entries import Entry
 
-_NAMES = ("claw", "openclaw", "clawai")
+_NAMES = ("claw", "openclaw", "clawdbot", "clawai")
 _OLDEST = (3, 11)
 _LOOKED_AT = 65536
 _PATIENCE = 10.0
@@ -121,8 +121,7 @@ def check_assistant(config: Config) -> Iterator[Check]:
 
 
 def _models(config: Config, keys: Keys) -> Iterator[Check]:
-    from clawkit.assistant.models.choosing import CLAUDE_CLI, choose, open_model
-    from clawkit.claude.finding import find_cli
+    from clawkit.assistant.models.choosing import choose
 
     try:
         chosen = choose(config, keys)
@@ -137,9 +136,7 @@ def _models(config: Config, keys: Keys) -> Iterator[Check]:
             yield Check(name, state, f"{one.name} ({one.why}): not a language model", ANOTHER_MODEL)
             continue
         try:
-            asyncio.run(open_model(one, config, keys).close())
-            if one.provider == CLAUDE_CLI:
-                find_cli(None)
+            asyncio.run(check_model(one, config, keys))
             key = key_of(one, config, keys)
         except ClawError as error:
             yield Check(name, worst, redact(f"{one.name}: {error}", keys))

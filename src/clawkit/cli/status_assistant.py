@@ -130,20 +130,34 @@ def key_of(chosen: Chosen, config: Config, keys: Keys) -> KeyState | None:
     return KeyState(provider.key_env, found.where if found else "")
 
 
+async def check_model(chosen: Chosen, config: Config, keys: Keys) -> None:
+    """Raise what is wrong with a model, as far as that shows before it is asked."""
+    from clawkit.assistant.models.choosing import CLAUDE_CLI, open_model
+
+    await open_model(chosen, config, keys).close()
+    if chosen.provider == CLAUDE_CLI:
+        from clawkit.claude.finding import find_cli
+
+        find_cli(None)
+
+
 def _model(config: Config, keys: Keys) -> ModelState:
     from clawkit.assistant.models.choosing import choose
 
+    found = ModelState()
     try:
         first, *fallbacks = choose(config, keys)
-        return ModelState(
+        found = ModelState(
             name=first.name,
             why=first.why,
             language_model=first.provider != "offline",
             key=key_of(first, config, keys),
             fallbacks=tuple(one.name for one in fallbacks),
         )
+        asyncio.run(check_model(first, config, keys))
     except ClawError as error:
-        return ModelState(problem=redact(str(error), keys))
+        return msgspec.structs.replace(found, problem=redact(str(error), keys))
+    return found
 
 
 def _sessions(config: Config) -> SessionsState:
@@ -249,11 +263,13 @@ def assistant_lines(found: AssistantState) -> Iterator[tuple[str, str]]:
 
 
 def _model_lines(model: ModelState) -> Iterator[tuple[str, str]]:
-    if model.problem:
+    if not model.name:
         yield "model", f"none: {model.problem}"
         return
     yield "model", f"{model.name} ({model.why})"
-    if not model.language_model:
+    if model.problem:
+        yield "model", f"cannot answer: {model.problem}"
+    elif not model.language_model:
         yield "model", f"it is not a language model; {ANOTHER_MODEL}"
     if model.fallbacks:
         yield "model", f"when it gives no answer: {', '.join(model.fallbacks)}"

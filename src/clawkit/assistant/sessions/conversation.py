@@ -7,22 +7,24 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from clawkit.assistant.compaction import cut_down
 from clawkit.assistant.models.protocol import Image, Message, Text, ToolOutcome, Usage
 from clawkit.assistant.sessions import searching
 from clawkit.assistant.sessions.coding import Encoded, Showing, StoredImage, decode_parts, shown
-from clawkit.assistant.sessions.records import History, Saved
+from clawkit.assistant.sessions.known import Known
+from clawkit.assistant.sessions.records import History, Saved, Stretch
 from clawkit.assistant.sessions.tickets import Ticket
+from clawkit.assistant.tokens import of_message
 
 MOST_IMAGE_BYTES = 20 << 20
 """Pictures in one prompt; of older ones only the name is given."""
 
 COLUMNS = "id, turn, epoch, created, tokens, role, parts"
 Row = tuple[int, int, int, float, int, Any, bytes]
-
-Known = dict[int, Saved]
-"""Messages that were read before; they never change, and no number is given twice."""
-
-_MOST_KNOWN = 10_000
+_Found = tuple[int, float, str]
+"""The number of a message, when it was saved, and its role."""
 
 
 def append(
@@ -75,36 +77,83 @@ def _add(
 def history(
     connection: sqlite3.Connection, session: int, budget: int, known: Known | None = None
 ) -> History:
-    """The newest messages that fit, oldest first. Reads no more of the session than that."""
-    summary, floor = connection.execute(
-        "SELECT summary, floor FROM sessions WHERE id = ?", (session,)
-    ).fetchone() or ("", 0)
-    found: list[tuple[int, str]] = []
-    cut = False
+    """The newest messages that fit, oldest first. Reads no more of the session than that.
+
+    One that is larger than half of it would push out everything else: it is given in short.
+    """
+    summary, floor = _covered(connection, session)
+    large, small = budget // 2, max(1, budget // 8)
+    found: list[_Found] = []
+    gap = False
     cursor = connection.execute(
-        "SELECT id, role, tokens FROM messages WHERE session = ? AND id > ? ORDER BY id DESC",
+        "SELECT id, created, role, tokens FROM messages WHERE session = ? AND id > ?"
+        " ORDER BY id DESC",
         (session, floor),
     )
-    for id_, role, tokens in cursor:
-        budget -= tokens
-        cut = budget < 0
-        if cut:
+    for id_, created, role, tokens in cursor:
+        budget -= small if tokens > large else tokens
+        gap = budget < 0
+        if gap:
             break
-        found.append((id_, role))
+        found.append((id_, created, role))
     cursor.close()
-    if cut:
+    if gap:
         _begin_well(found)
-    messages = _read(connection, session, [id_ for id_, _ in found], {} if known is None else known)
+    whole = _read(connection, session, found, Known() if known is None else known)
+    messages = tuple(_in_short(one, small) if one.tokens > large else one for one in whole)
     first = not found and not _anything(connection, session)
-    return History(summary, messages, first, whole=not cut and not summary)
+    return History(summary, messages, first, whole=not gap and not summary, gap=gap)
+
+
+def _in_short(one: Saved, room: int) -> Saved:
+    message = cut_down(one.message, room)
+    return replace(one, message=message, tokens=of_message(message))
+
+
+def stretches(
+    connection: sqlite3.Connection, session: int, up_to: int, size: int
+) -> tuple[Stretch, ...]:
+    """What no summary covers up to a message, oldest first, in pieces of about `size` tokens.
+
+    A message counts as `size` at most.
+    """
+    found: list[Stretch] = []
+    rows = connection.execute(
+        "SELECT id, role, min(tokens, ?) FROM messages WHERE session = ? AND id > ? AND id <= ?"
+        " ORDER BY id",
+        (size, session, _covered(connection, session)[1], up_to),
+    )
+    for id_, role, tokens in rows:
+        if not found or (role == "user" and found[-1].tokens + tokens > size):
+            found.append(Stretch(id_, id_, tokens))
+        else:
+            last = found[-1]
+            found[-1] = Stretch(last.first, id_, last.tokens + tokens)
+    return tuple(found)
+
+
+def read(connection: sqlite3.Connection, session: int, stretch: Stretch) -> tuple[Saved, ...]:
+    """The messages of a stretch, whole, with the names of their pictures."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id BETWEEN ? AND ? ORDER BY id",
+        (session, stretch.first, stretch.last),
+    )
+    return tuple(saved(row, named) for row in rows)
+
+
+def _covered(connection: sqlite3.Connection, session: int) -> tuple[str, int]:
+    """The summary, and the last message that it stands for."""
+    row = connection.execute("SELECT summary, floor FROM sessions WHERE id = ?", (session,))
+    return row.fetchone() or ("", 0)
 
 
 def _read(
-    connection: sqlite3.Connection, session: int, newest_first: list[int], known: Known
+    connection: sqlite3.Connection, session: int, newest_first: list[_Found], known: Known
 ) -> tuple[Saved, ...]:
-    """The messages, of which those that this process has read before are known already."""
-    missing = [id_ for id_ in newest_first if id_ not in known]
-    fresh: dict[int, Saved] = {}
+    """The messages, of which those that were read before are known already."""
+    places = [(id_, created) for id_, created, _ in newest_first]
+    there = {place: one for place in places if (one := known.get(place)) is not None}
+    missing = [id_ for id_, created in places if (id_, created) not in there]
     if missing:
         pictures = _Pictures(connection)
         rows = connection.execute(
@@ -112,11 +161,12 @@ def _read(
             " ORDER BY id DESC",
             (session, missing[-1], missing[0]),
         )
-        fresh = {row[0]: saved(row, pictures.show) for row in rows}
-        if len(known) + len(fresh) > _MOST_KNOWN:
-            known.clear()
-        known.update((id_, one) for id_, one in fresh.items() if not _has_images(one.message))
-    return tuple(fresh.get(id_) or known[id_] for id_ in reversed(newest_first))
+        for row in rows:
+            one = saved(row, pictures.show)
+            there[one.id, one.created] = one
+            if not _has_images(one.message):
+                known.add(one)
+    return tuple(there[place] for place in reversed(places))
 
 
 def _has_images(message: Message) -> bool:
@@ -128,9 +178,9 @@ def _has_images(message: Message) -> bool:
     return False
 
 
-def _begin_well(found: list[tuple[int, str]]) -> None:
+def _begin_well(found: list[_Found]) -> None:
     """Drop the oldest up to where somebody asks: no outcome may stand without its call."""
-    roles = [role for _, role in found]
+    roles = [role for _, _, role in found]
     starts = [at for at, role in enumerate(roles) if role == "user"] or [
         at for at, role in enumerate(roles) if role != "tool"
     ]
@@ -215,6 +265,9 @@ def forget(connection: sqlite3.Connection, session: int) -> None:
     """Delete a session with everything in it."""
     connection.execute(
         "DELETE FROM said WHERE rowid IN (SELECT id FROM messages WHERE session = ?)", (session,)
+    )
+    connection.execute(
+        "DELETE FROM tasks WHERE session = (SELECT key FROM sessions WHERE id = ?)", (session,)
     )
     connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
 

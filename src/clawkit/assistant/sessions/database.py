@@ -19,7 +19,8 @@ from typing import TypeVar
 
 from clawkit.assistant.sessions import schema
 from clawkit.assistant.sessions.failures import explained, explained_os, is_busy
-from clawkit.assistant.sessions.folders import keep_private, make_private
+from clawkit.assistant.sessions.folders import keep_alike, keep_private, make_private
+from clawkit.assistant.sessions.known import Known
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -37,11 +38,12 @@ _making = threading.Lock()
 
 
 class Database:
-    """The store in one file. Used by one thread at a time."""
+    """The store in one file, and what is known of it. Used by one thread at a time."""
 
     def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
         self.file = file
         self._patience = patience
+        self.known = Known()
         self._connection: sqlite3.Connection | None = None
         self._identity = (0, 0)
 
@@ -64,6 +66,7 @@ class Database:
         return self._run("", work)
 
     def close(self) -> None:
+        self.known.clear()
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -133,6 +136,7 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
 
 def _set_up(connection: sqlite3.Connection, file: Path) -> None:
     version = schema.look(connection, file)
+    keep_private(file, *companions(file))  # now that it is known to be ours
     if version == 0:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
@@ -145,7 +149,7 @@ def _set_up(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _make(file: Path) -> None:
-    """See that the file is there and only for its owner; SQLite gives its other files the same."""
+    """See that the file is there; a new one is only for its owner."""
     make_private(file.parent)
     try:
         size = file.stat().st_size
@@ -153,7 +157,7 @@ def _make(file: Path) -> None:
         with suppress(FileExistsError):  # another process was quicker
             os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         return
-    keep_private(file, *companions(file))
+    keep_alike(file, *companions(file))
     if 0 < size < _SMALLEST and not file.with_name(f"{file.name}-journal").exists():
         # SQLite takes so little for nothing, and would write over it.
         error = sqlite3.DatabaseError("file is not a database")

@@ -19,14 +19,23 @@ def make_private(directory: Path) -> None:
 
 
 def keep_private(file: Path, *companions: Path) -> None:
-    """Take a file's rights from everyone but its owner, and give its companions the same.
-
-    SQLite copies the rights when it makes them, so that those of a file that was read-only for a
-    while stay read-only.
-    """
+    """Take a file's rights, and those of its companions, from everyone but its owner."""
     with suppress(OSError):  # another's file: nothing of ours to repair
-        mode = file.stat().st_mode & 0o700
-        for one in (file, *companions):
-            with suppress(FileNotFoundError):
-                if one.stat().st_mode & 0o777 != mode:
-                    one.chmod(mode)
+        _give(file.stat().st_mode & 0o700, file, *companions)
+
+
+def keep_alike(file: Path, *companions: Path) -> None:
+    """Give the companions of a file its rights.
+
+    SQLite copies them when it makes the companions, so that those of a file that was read-only for
+    a while stay read-only.
+    """
+    with suppress(OSError):
+        _give(file.stat().st_mode & 0o777, *companions)
+
+
+def _give(mode: int, *files: Path) -> None:
+    for one in files:
+        with suppress(FileNotFoundError):
+            if one.stat().st_mode & 0o777 != mode:
+                one.chmod(mode)

@@ -10,6 +10,8 @@ from clawkit.assistant.models.protocol import Message
 from clawkit.errors import SessionError
 
 LONGEST_KEY = 512
+LAST = 1 << 62
+"""Above the number of every message."""
 
 
 class Saved(Struct, frozen=True):
@@ -25,13 +27,22 @@ class Saved(Struct, frozen=True):
 
 class History(Struct, frozen=True):
     """What a prompt is made of. `whole`: there is nothing older that is not among the messages;
-    `first`: nothing was ever said under this key.
+    `gap`: the summary does not reach up to them; `first`: nothing was ever said under this key.
     """
 
     summary: str
     messages: tuple[Saved, ...]
     first: bool
     whole: bool = False
+    gap: bool = False
+
+
+class Stretch(Struct, frozen=True):
+    """Whole turns of a conversation, not read yet: from which message to which, and how large."""
+
+    first: int
+    last: int
+    tokens: int
 
 
 class SessionInfo(Struct, frozen=True):

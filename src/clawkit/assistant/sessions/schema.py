@@ -90,7 +90,13 @@ CREATE INDEX tasks_expiring ON tasks (expires);
 CREATE TABLE notes (name TEXT PRIMARY KEY, value REAL NOT NULL);
 """
 
-_LADDER = (_FIRST,)
+# A key, not a number: a task is there before its session is.
+_TASKS_OF_SESSIONS = """
+ALTER TABLE tasks ADD COLUMN session TEXT;
+CREATE INDEX tasks_of_session ON tasks (session);
+"""
+
+_LADDER = (_FIRST, _TASKS_OF_SESSIONS)
 """The step at index n leads from version n to n + 1."""
 
 VERSION = len(_LADDER)

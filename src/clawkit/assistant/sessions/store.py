@@ -48,6 +48,10 @@ class Store:
 
     def show(self, key: str) -> Transcript:
         """One session with all that was said in it; raises SessionError if there is none."""
+        return self.last(key, -1)
+
+    def last(self, key: str, count: int) -> Transcript:
+        """The same with the newest `count` messages only."""
 
         def work(connection: sqlite3.Connection) -> Transcript | None:
             info = overview.find(connection, key, self._is_alive)
@@ -57,9 +61,11 @@ class Store:
                 "SELECT id, summary, chosen_model FROM sessions WHERE key = ?", (key,)
             ).fetchone()
             rows = connection.execute(
-                f"SELECT {COLUMNS} FROM messages WHERE session = ? ORDER BY id", (id_,)
+                f"SELECT {COLUMNS} FROM messages WHERE session = ? ORDER BY id DESC LIMIT ?",
+                (id_, count),
             )
-            return Transcript(info, summary, tuple(saved(row, _named) for row in rows), model)
+            messages = [saved(row, _named) for row in rows]
+            return Transcript(info, summary, tuple(reversed(messages)), model)
 
         found = self._read(work, None)
         if found is None:

@@ -2,7 +2,7 @@
 
 What this process works on is answered from memory; the file is written by a thread, because the
 event loop must not wait for a disk. Only the first word of a task is waited for, and not for long:
-whoever holds a task's name is to find it again after a crash.
+whoever holds a task's name is to find it again after a crash. A task goes with its session.
 """
 
 from __future__ import annotations
@@ -26,6 +26,17 @@ from clawkit.wire.tasks import CUT_OFF, ENDED, TaskRecord
 _FIRST_WORD = 0.25
 _SHORT = 1.0
 _AT_EXIT = 5.0
+_MOST_NOTED = 10_000
+
+_sessions: dict[str, str] = {}
+"""The session of each of the last calls that are tasks, or may become some, in this process."""
+
+
+def note_session(task_id: str, key: str) -> None:
+    """Tell to which session a task will belong: it may become one at any moment, or never."""
+    _sessions[task_id] = key
+    if len(_sessions) > _MOST_NOTED:
+        del _sessions[next(iter(_sessions))]
 
 
 class StoredTasks:
@@ -75,15 +86,16 @@ class StoredTasks:
             record = self._here.get(task_id)
         if record is None:
             return
-        process = _process(database.file)
+        process, session = _process(database.file), _sessions.get(task_id)
         data = msgspec.json.encode(record)
 
         def work(connection: sqlite3.Connection) -> None:
             now = time.time()
             connection.execute("DELETE FROM tasks WHERE expires < ?", (now,))
             connection.execute(
-                "INSERT OR REPLACE INTO tasks VALUES (?, ?, ?, ?, ?)",
-                (record.id, process, record.status, _expires(record), data),
+                "INSERT OR REPLACE INTO tasks (id, process, status, expires, record, session)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (record.id, process, record.status, _expires(record), data, session),
             )
 
         ended = record.status in ENDED

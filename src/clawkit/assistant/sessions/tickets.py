@@ -19,6 +19,9 @@ from clawkit.assistant.sessions.owners import directory_for, is_alive, this_proc
 
 LOST = "lost"
 
+# The file may be another by now, where the numbers are those of others.
+_MINE = "id = ? AND owner = ? AND session = (SELECT id FROM sessions WHERE key = ?)"
+
 
 class Ticket(Struct, eq=False):
     """A place in the queue of one session. `id` is 0 while there is none."""
@@ -88,10 +91,17 @@ def enter(connection: sqlite3.Connection, ticket: Ticket, owner: str) -> None:
 
 
 def renew(database: Database, connection: sqlite3.Connection, ticket: Ticket) -> None:
-    """Get the ticket back if the session was deleted in the middle of its turn."""
-    found = connection.execute("SELECT 1 FROM turns WHERE id = ?", (ticket.id,)).fetchone()
-    if found is None:
-        enter(connection, ticket, _owner(database.file))
+    """Get the ticket back if the session was deleted in the middle of its turn, or the file."""
+    owner = _owner(database.file)
+    mine = (ticket.id, owner, ticket.key)
+    if connection.execute(f"SELECT 1 FROM turns WHERE {_MINE}", mine).fetchone() is None:
+        enter(connection, ticket, owner)
+
+
+def session_of(connection: sqlite3.Connection, ticket: Ticket) -> int:
+    """The session of the ticket's key, in whichever file; 0 if there is none."""
+    row = connection.execute("SELECT id FROM sessions WHERE key = ?", (ticket.key,)).fetchone()
+    return 0 if row is None else row[0]
 
 
 def end(database: Database, ticket: Ticket, reason: str) -> None:
@@ -99,25 +109,18 @@ def end(database: Database, ticket: Ticket, reason: str) -> None:
 
     A turn that never ran, or had no outcome of any kind, leaves no trace.
     """
-    if ticket.id and not ticket.saved and not (ticket.running and reason):
-        database.write(
-            lambda connection: connection.execute("DELETE FROM turns WHERE id = ?", (ticket.id,))
-        )
-    elif ticket.id:
-        _close(database, ticket, reason)
-
-
-def _close(database: Database, ticket: Ticket, reason: str) -> None:
-    now = time.time()
-
-    def work(connection: sqlite3.Connection) -> None:
-        connection.execute(
+    if not ticket.id:
+        return
+    mine = (ticket.id, _owner(database.file), ticket.key)
+    if ticket.saved or (ticket.running and reason):
+        statement = (
             "UPDATE turns SET owner = NULL, ended = ?,"
-            " reason = CASE WHEN ? THEN reason ELSE ? END WHERE id = ?",
-            (now, ticket.saved, reason, ticket.id),
+            f" reason = CASE WHEN ? THEN reason ELSE ? END WHERE {_MINE}"
         )
-
-    database.write(work)
+        values = (time.time(), ticket.saved, reason, *mine)
+    else:
+        statement, values = f"DELETE FROM turns WHERE {_MINE}", mine
+    database.write(lambda connection: connection.execute(statement, values))
 
 
 def clear(connection: sqlite3.Connection, dead: Iterable[str]) -> None:
