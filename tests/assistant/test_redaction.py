@@ -102,3 +102,24 @@ def test_a_message_with_a_percent_sign_is_not_formatted_again(
 ) -> None:
     logger.warning("%s", "100 %s")
     assert log.getvalue() == "100 %s\n"
+
+
+def test_a_log_without_keys_of_its_own_knows_all_that_were_given_out(keys: Keys) -> None:
+    record = logging.LogRecord("x", logging.INFO, "", 1, "it was %s", (KEY,), None)
+    assert KEY in keys.values()
+    assert RedactingFilter().filter(record)
+    assert record.getMessage() == "it was [redacted: key]"
+
+
+def test_nothing_that_is_logged_looks_like_another_record(
+    logger: logging.Logger, log: io.StringIO
+) -> None:
+    forged = "a\r\n2026-01-01 INFO forged\x1b[2J\u2028more"
+    try:
+        raise ValueError(forged)
+    except ValueError:
+        logger.exception("%s", forged, stack_info=True)
+    first, *rest = log.getvalue().splitlines()
+    assert first == r"a\r\n2026-01-01 INFO forged\x1b[2J\u2028more"
+    assert all(line.startswith("    ") for line in rest)
+    assert "\x1b" not in log.getvalue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -100,7 +101,34 @@ def test_what_is_piped_in_beside_a_message_goes_along_as_a_file(home: Path) -> N
         assert sent.count("what is wrong?") == sent.count("ERROR 42 in main") == 1
         assert "stdin.txt" in sent
         assert claw("ask", "what is this?", stdin=PNG).returncode == 0
-        assert "data:image/png;base64," in json.dumps(server.last.json["messages"][-1])
+        sent = json.dumps(server.last.json["messages"][-1])
+        assert "data:image/png;base64," in sent
+    assert "stdin.png" in str(store(home).show(store(home).list_sessions()[0].key))
+
+
+def test_a_pipe_that_stays_open_and_says_nothing_is_not_waited_for(home: Path) -> None:
+    with scripted_openai([Say("Here.")]) as server:
+        use_provider(home, server.url)
+        process = subprocess.Popen(
+            (*CLAW, "ask", "hi"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+        )
+        process.wait(PATIENCE)
+        output, errors = process.communicate()
+    assert (process.returncode, output) == (0, b"Here.\n")
+    assert errors == b"claw ask: nothing comes from standard input: asking without it\n"
+
+
+def test_a_picture_can_be_shown_without_a_word(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "dot.png").write_bytes(PNG)
+    with scripted_openai([Say("A dot.")]) as server:
+        use_provider(home, server.url)
+        done = claw("ask", "--image", "dot.png", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "A dot.\n")
+        assert "image/png;base64" in json.dumps(server.last.json["messages"][-1])
 
 
 @pytest.mark.parametrize(
@@ -115,6 +143,8 @@ def test_what_is_piped_in_beside_a_message_goes_along_as_a_file(home: Path) -> N
         (("hi", "--image", "note.txt"), None, "note.txt: it is text: give it with --file"),
         (("hi", "--model", "nobody/x"), None, 'There is no provider "nobody"'),
         (("hi", "--session", "a\nb"), None, "the session key contains a control character"),
+        (("hi", "--session", ""), None, "the session key has 0 characters"),
+        (("hi", "--image", "~nobody-here/x"), None, "~nobody-here/x: there is no user whose home"),
     ],
 )
 def test_what_cannot_be_asked_is_an_error_that_says_why(
@@ -151,6 +181,17 @@ def test_json_has_all_of_the_answer(home: Path) -> None:
     assert answer["media"] == []
 
 
+def test_json_has_the_problem_where_there_is_no_answer(home: Path) -> None:
+    with scripted_openai([Status(400, message="no such thing")]) as server:
+        use_provider(home, server.url)
+        done = claw("ask", "how?", "--json", "--session", "k")
+    answer = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert "no such thing" in answer.pop("problem")
+    unknown = dict.fromkeys(("model", "usage", "stopReason"))
+    assert answer == {"text": "", "sessionKey": "k", **unknown, "media": [], "omissions": []}
+
+
 def test_another_model_can_be_asked_by_name(home: Path) -> None:
     with scripted_openai([Say("It is me.")]) as server:
         use_provider(home, server.url)
@@ -183,6 +224,27 @@ def test_what_was_said_before_a_tool_is_part_of_the_answer(home: Path) -> None:
         done = claw("ask", "roll")
         assert (done.returncode, done.stdout) == (0, "Let me roll.\n\nA five.\n")
         assert "rolled with 6" in json.dumps(s.last.json["messages"])
+
+
+def test_a_tool_that_fails_prints_no_traceback(home: Path) -> None:
+    tools = config_directory(home) / "tools"
+    tools.mkdir()
+    (tools / "dice.py").write_text(TOOL.replace("return", "raise ValueError('lost') #"))
+    with scripted_openai([ROLL, Say("It failed.")]) as server:
+        use_provider(home, server.url)
+        done = claw("ask", "roll")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "It failed.\n", "")
+        assert "lost" in json.dumps(server.last.json["messages"])
+
+
+def test_to_continue_is_to_go_on_with_what_was_answered(home: Path) -> None:
+    with scripted_openai([Say("one"), Status(400), Say("two")]) as server:
+        use_provider(home, server.url)
+        assert claw("ask", "first").returncode == 0
+        assert claw("ask", "second").returncode == 1
+        assert claw("ask", "-c", "third").returncode == 0
+        said = [message["content"] for message in server.last.json["messages"]]
+    assert said[-3:] == ["first", "one", "third"]
 
 
 def test_a_failing_provider_is_an_error_without_its_key(home: Path) -> None:
@@ -236,7 +298,7 @@ def test_a_reader_that_goes_away_is_no_reason_to_complain(home: Path) -> None:
 
 
 def test_in_a_terminal_the_answer_streams_and_controls_are_shown(home: Path) -> None:
-    pieces = ("Hel", "lo \x1b]0;title\x07 ", "\x1b[2J", "w\u202eorld 👩\u200d💻")
+    pieces = ("Hel", "lo \x1b]0;title\x07 ", "\x1b[2J", "w\u202eorld and 👩\u200d💻")
     with scripted_openai([[Say(*pieces), Hang()]]) as server:
         use_provider(home, server.url)
         with terminal(*CLAW, "ask", "--session", "k", "hi") as screen:
@@ -261,7 +323,8 @@ def test_in_a_terminal_steps_are_shown_beside_the_answer(home: Path) -> None:
             assert screen.ends() == 0
             until(lambda: "Done" in screen.output)
             lines = screen.output.replace("\r\n", "\n").split("\n")
-    shown = [line.replace("\x1b[2m", "").replace("\x1b[0m", "") for line in lines]
+    shown = [re.sub(r"\x1b\[\d*[mK]", "", line).rpartition("\r")[2] for line in lines]
+    assert screen.output.startswith("\x1b[2mthinking …\x1b[0m\r\x1b[K")
     assert any(line.startswith("… ") for line in shown), shown
     rest = shown[shown.index("Looking.") :]
     assert rest[1].startswith("→ ")

@@ -13,7 +13,15 @@ import pytest
 
 from clawkit.assistant.sessions.store import Store
 from tests.assistant.providers.scripted import Call, Hang, Say, Status, scripted_openai
-from tests.cli.commands import CLAW, PATIENCE, claw, environment, plain_environment, use_provider
+from tests.cli.commands import (
+    CLAW,
+    PATIENCE,
+    claw,
+    config_directory,
+    environment,
+    plain_environment,
+    use_provider,
+)
 from tests.cli.test_ask import PNG
 from tests.guard.approving import until
 from tests.guard.terminal import Terminal, terminal
@@ -159,13 +167,98 @@ def test_files_can_be_attached_and_go_with_the_next_message(home: Path, tmp_path
             assert "my dot.png (image/png, 1 KB) goes with" in chat.say(f"/image '{image}'")
             assert "note.txt (text/plain, 1 KB)" in chat.say(f"/file {tmp_path / 'note.txt'}")
             assert "claw chat: nowhere.txt: cannot be read" in chat.say("/file nowhere.txt")
-            assert "give it with --image" in chat.say(f"/file {image}")
+            assert "give it with /image" in chat.say(f"/file {image}")
             chat.say("what are these?")
             sent = json.dumps(server.last.json["messages"][-1])
             assert sent.count("image/png;base64") == sent.count("remember the milk") == 1
             chat.say("and now?")
             assert server.last.json["messages"][-1]["content"] == "and now?"
             chat.leave()
+
+
+def test_a_command_leaves_the_picture_for_what_is_said_next(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "dot.png").write_bytes(PNG)
+    attach = f"/image {tmp_path / 'dot.png'}"
+    with scripted_openai([Say("I see."), Status(400), Say("Again."), Say("New.")]) as server:
+        use_provider(home, server.url)
+        with chatting(width=200) as chat:
+            chat.prompted()
+            chat.say(attach)
+            chat.say("/status")
+            assert "A new conversation" in chat.say("/new")
+            assert not server.requests
+            chat.say("look")
+            assert "image/png;base64" in json.dumps(server.last.json["messages"][-1])
+            chat.say(attach)
+            assert "still attached to what you say next: dot.png" in chat.say("look")
+            chat.say("/new look again")
+            assert "image/png;base64" in json.dumps(server.last.json["messages"][-1])
+            chat.say("and now?")
+            assert server.last.json["messages"][-1]["content"] == "and now?"
+            assert "which file? /image PATH" in chat.say("/image")
+            assert "there is no user whose home ~nobody-here is" in chat.say("/file ~nobody-here/x")
+            chat.leave()
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_where_no_style_is_wanted_the_answer_is_as_the_model_wrote_it(
+    name: str, value: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with scripted_openai([Say("# Plan\n**now** `x`")]) as server:
+        use_provider(home, server.url)
+        with terminal(*CLAW, "ask", "hi") as screen:
+            assert screen.ends() == 0
+            until(lambda: screen.output == "# Plan\r\n**now** `x`\r\n")
+
+
+def test_what_is_wrong_with_tools_is_told_once(home: Path) -> None:
+    tools = config_directory(home) / "tools"
+    tools.mkdir()
+    (tools / "broken.py").write_text("import nothing_of_the_kind")
+    with scripted_openai([Say("one"), Say("two")]) as server:
+        use_provider(home, server.url)
+        with chatting() as chat:
+            chat.prompted()
+            assert "nothing_of_the_kind" in chat.say("a")
+            assert "nothing_of_the_kind" not in chat.say("b")
+            chat.leave()
+
+
+def test_a_note_takes_the_place_of_the_waiting(home: Path) -> None:
+    with scripted_openai([Status(503), Say("Hello.")]) as server:
+        use_provider(home, server.url)
+        with chatting() as chat:
+            chat.prompted()
+            chat.say("hi")
+            assert "thinking …\x1b[0m\r\x1b[K\x1b[2m… scripted fails" in chat.terminal.output
+            chat.leave()
+
+
+def test_a_file_that_cannot_be_sent_is_a_step_with_its_reason(home: Path) -> None:
+    with scripted_openai([Call("send_file", {"path": "gone.txt"}), Say("Sorry.")]) as server:
+        use_provider(home, server.url)
+        with chatting(width=200) as chat:
+            chat.prompted()
+            assert re.search(r"send_file failed: \S.* \(0\.\d s\)", chat.say("send"))
+            chat.leave()
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("nobody/x", 'There is no provider "nobody"'),
+        ("claude-cli", "the Claude CLI is not on PATH"),
+    ],
+)
+def test_a_model_that_cannot_answer_is_told_at_once(
+    model: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with terminal(*CLAW, "chat", "--model", model, width=200) as screen:
+        assert screen.ends() == 1
+        until(lambda: f"claw chat: {said}" in screen.output)
+        assert "answers (" not in screen.output
 
 
 def test_commands_work_and_quit_leaves() -> None:

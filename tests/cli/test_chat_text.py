@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from itertools import pairwise
 
 from hypothesis import example, given
@@ -15,6 +16,7 @@ WORDS = st.lists(
     st.sampled_from(
         ("# ", "**", "*", "`", "```", "\n", " ", "- ", "word", "日本語", "👩\u200d💻", "é", "\t")
     )
+    | st.sampled_from(("> ", ">", "1. ", "2) ", "#", "-"))
     | st.sampled_from(
         ("MEDIA: a.png", "M", "\r\n", "\r", "\x1b[2J", "\x9b", "\u202e", "2 ** 3", "x" * 30)
     ),
@@ -93,3 +95,23 @@ def test_lines_break_between_words_and_not_in_code() -> None:
     code = f"```\n{text}\n```"
     assert text in dressed(code, [])
     assert "x" * 90 in dressed("x" * 90, [])
+
+
+def test_what_hangs_together_is_indented_together() -> None:
+    text = "one two three four five six seven eight nine ten"
+    assert dressed(f"12. {text}", []).split("\n")[1] == "    eight nine ten"
+    quoted = dressed(f"> {text}\n>\nafter", []).split("\n")
+    assert quoted[0].startswith("│ one")
+    assert quoted[1:] == ["│ eight nine ten", "│ ", "after"]
+    assert dressed("3.14 > 3", []) == "3.14 > 3"
+
+
+def test_wide_letters_can_be_bold() -> None:
+    assert dressed("**日本** 語", []) == f"{PLAIN}{BOLD}日本{PLAIN} 語"
+
+
+def test_a_large_piece_takes_time_in_proportion_to_its_size() -> None:
+    text = "some **words** and `code`\n" * 12_000
+    began = time.process_time()
+    dressed(streamed(text, []), [])
+    assert time.process_time() - began < 3

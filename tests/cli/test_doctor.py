@@ -141,7 +141,8 @@ def test_a_script_that_starts_us_is_known_by_its_version(
 def test_a_config_that_cannot_be_read_is_named_with_its_place(config: Path) -> None:
     (config / "config.toml").write_text("[model]\nuse = 3\n")
     check = one(examined(ok=False), "config")
-    assert check["detail"] == (f"{config / 'config.toml'}: [model].use: Expected `str`, got `int`")
+    file = config / "config.toml"
+    assert check["detail"] == f"{file}: [model].use: must be a text in quotes, not a whole number"
 
 
 def test_fix_makes_the_directories_and_says_so(home: Path) -> None:

@@ -71,6 +71,10 @@ def test_without_a_client_it_lists_those_that_are_found(home: Path) -> None:
     assert result.exit_code == 0
     assert [line.split()[-2] for line in result.stdout.splitlines()[:2]] == ["zed", "codex"]
     assert "Not found on this machine: Claude Desktop, Claude Code, Cursor" in result.stdout
+    assert [line.split("  ")[0] for line in result.stdout.splitlines()[:2]] == [
+        *("added", "not added"),
+    ]
+    assert "`claw install CLIENT --remove` takes it out again." in result.stdout
     assert f"claude mcp add --scope user openclaw -- {PROGRAM} mcp-server" in result.stdout
     clients = json.loads(run("--json").stdout)["clients"]
     assert {one["client"]: one["state"] for one in clients}["zed"] == "installed"
@@ -141,6 +145,10 @@ def test_clawdbot_installs_itself(home: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_what_cannot_be_meant_is_refused() -> None:
     assert run("--remove").exit_code == 2
     assert run("cursor", "--all").exit_code == 2
+    for name in ("a b", "a/b", "a\\b", "a\n"):
+        refused = run("cursor", "--name", name)
+        assert refused.exit_code == 1
+        assert "clients want one word" in refused.stderr
     result = run("emacs")
     assert result.exit_code == 1
     assert "no client is called `emacs`: give one of claude-desktop, " in result.stderr

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from clawkit.assistant.exchange import Origin
 from clawkit.assistant.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
 from clawkit.assistant.sessions.records import SessionInfo
 from clawkit.assistant.sessions.sessions import Sessions
-from clawkit.cli.sessions_text import ago, table
+from clawkit.cli.sessions_text import ago, state, table
 from tests.guard.approving import until
 from tests.guard.terminal import terminal
 
@@ -28,10 +29,12 @@ def store(home: Path) -> Path:
     return home / "claw" / "data" / "claw" / "sessions.db"
 
 
-def said(file: Path, key: str, *messages: Message, reason: str = "end") -> None:
+def said(
+    file: Path, key: str, *messages: Message, reason: str = "end", origin: Origin = "ask"
+) -> None:
     async def turn() -> None:
         sessions = Sessions(file)
-        async with sessions.turn(key, origin="ask", named=True) as turn:
+        async with sessions.turn(key, origin=origin, named=True) as turn:
             await turn.save(messages, usage=Usage(), model="offline", reason=reason)
         await sessions.close()
 
@@ -105,6 +108,49 @@ def test_the_list_as_json_has_everything(store: Path) -> None:
     assert time.time() - found["updated"] < 60
 
 
+def test_the_list_has_a_name_of_its_own_and_options_may_stand_before_a_verb(store: Path) -> None:
+    said(store, "mine", from_user("Hello"))
+    assert run("list").stdout == run().stdout
+    assert run("list", "--json").stdout == run("--json", "list").stdout == run("--json").stdout
+    assert json.loads(run("--json", "show", "mine").stdout)["info"]["key"] == "mine"
+
+
+def test_sessions_in_which_nothing_was_said_are_listed_if_one_wants_them(store: Path) -> None:
+    said(store, "tried", reason="failed: ProviderDownError")
+    assert run().stdout == "Nothing was said in any session; --all lists 1 empty one.\n"
+    said(store, "mine", from_user("Hello"))
+    assert "tried" not in run().stdout + run("--json").stdout
+    shown = run("--all").stdout
+    assert [line.split()[0] for line in shown.splitlines()] == ["session", "mine", "tried"]
+    assert "failed" in shown
+    assert "ProviderDownError" not in shown
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("end", "idle"),
+        ("command", "idle"),
+        ("length", "cut short"),
+        ("refusal", "declined"),
+        ("lost", "interrupted"),
+        ("cancelled", "cancelled"),
+        ("failed: ToolTimeoutError", "failed"),
+    ],
+)
+def test_how_a_session_stands_is_said_in_words(reason: str, words: str) -> None:
+    assert state(info("k", "", last_reason=reason)) == words
+
+
+def test_after_deleting_a_chat_it_is_said_where_what_was_typed_is(store: Path) -> None:
+    said(store, "talk", from_user("Hello"), origin="chat")
+    said(store, "question", from_user("Hello"))
+    history = store.with_name("chat_history.jsonl")
+    history.write_text('"Hello"\n')
+    assert str(history) not in run("delete", "question", "--yes").stdout
+    assert f"{history} keeps it" in run("delete", "talk", "--yes").stdout
+
+
 def test_only_sessions_that_were_used_lately_are_listed(store: Path) -> None:
     said(store, "mine", from_user("Hello"))
     assert "mine" in run("--active", "5").stdout
@@ -138,6 +184,7 @@ def test_a_file_that_is_no_store_is_a_clear_error(tmp_path: Path) -> None:
     done = run("--store", str(file), code=1)
     assert done.stderr.startswith(f"claw sessions: {file}: ")
     assert "Traceback" not in done.stderr
+    assert "doctor" not in done.stderr, "it repairs our own store, not this file"
     assert file.read_text().startswith("not a database")
 
 
@@ -180,7 +227,7 @@ def test_a_session_that_is_not_there_is_a_clear_error(store: Path) -> None:
     said(store, "mine", from_user("Hello"))
     for command in (("show", "other\x1b[1m"), ("export", "mine", "other"), ("delete", "other")):
         done = run(*command, code=1)
-        assert "claw sessions: " in done.stderr
+        assert "claw sessions: there is no session 'other" in done.stderr
         assert "Traceback" not in done.stderr
         assert "\x1b" not in done.stderr
         assert done.stdout == ""
@@ -203,8 +250,7 @@ def test_an_export_is_the_same_every_time_one_json_object_a_line(store: Path) ->
 def test_an_export_to_a_file_is_for_its_owner_only(store: Path, tmp_path: Path) -> None:
     said(store, "mine", from_user("Hello"))
     file = tmp_path / "out.jsonl"
-    done = run("export", "--output", str(file))
-    assert done.stdout == ""
+    assert run("export", "--output", str(file)).stdout == f"Wrote 3 lines to {file}.\n"
     assert file.read_text() == run("export").stdout
     assert file.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".out")] == []
@@ -214,10 +260,20 @@ def test_an_export_that_fails_leaves_the_file_as_it_was(store: Path, tmp_path: P
     said(store, "mine", from_user("Hello"))
     file = tmp_path / "out.jsonl"
     file.write_text("before")
-    run("export", "nobody", "-o", str(file), code=1)
+    refused = run("export", "-o", str(file), code=1)
+    assert f"{file} is already there: give --yes to overwrite it" in refused.stderr
+    run("export", "nobody", "-o", str(file), "--yes", code=1)
     assert file.read_text() == "before"
     assert "cannot be written" in run("export", "-o", str(tmp_path / "no" / "x"), code=1).stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "out.jsonl"]
+
+
+def test_an_export_writes_over_a_file_if_told_to(store: Path, tmp_path: Path) -> None:
+    said(store, "mine", from_user("Hello"))
+    file = tmp_path / "out.jsonl"
+    file.write_text("before")
+    run("export", "-o", str(file), "--yes")
+    assert "Hello" in file.read_text()
 
 
 def test_deleting_needs_a_yes_where_nobody_can_be_asked(store: Path) -> None:
@@ -284,11 +340,22 @@ def test_lines_are_cut_for_a_terminal_and_wide_letters_count_twice() -> None:
     from rich.cells import cell_len
 
     found = [info("k" * 512, "word " * 100), info("会話", "漢字" * 100)]
-    for line in table(found, 0, 80):
-        assert cell_len(line) <= 100
+    for width in (20, 30, 40, 60, 80, 120):
+        assert max(map(cell_len, table(found, 0, width))) <= width
     assert any("…" in line for line in table(found, 0, 80))
     columns = {cell_len(line[: line.index(" offline")]) for line in list(table(found, 0, 80))[1:]}
     assert len(columns) == 1
+
+
+def test_a_narrow_terminal_shows_which_session_it_is_and_what_it_is_about() -> None:
+    found = [info(f"ask-1794809412495-{'a' * 16}", "What is the weather?", model="anthropic/opus")]
+    heading, line = table(found, 0, 80)
+    assert heading.split("  ")[0].strip() == "session"
+    assert line.startswith("ask-17948094")
+    assert "What is the w" in line
+    heading, line = table(found, 0, 40)
+    assert heading.split() == ["session", "last", "used", "begins", "with"]
+    assert "What is" in line
 
 
 def test_keys_are_whole_where_a_program_reads_them() -> None:

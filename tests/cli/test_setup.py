@@ -49,7 +49,7 @@ def custom(server: ScriptedServer, *more: str) -> tuple[str, ...]:
 def test_a_person_is_asked_step_by_step_and_sees_what_is_written(home: Path) -> None:
     with scripted_openai([Say("ok")]) as server, terminal(*CLAW, "setup", width=200) as screen:
         answer(screen, "Number [1]: ", "9")
-        answer(screen, "Number [1]: ", "6")
+        answer(screen, "Number [1]: ", "7")
         answer(screen, "A name for it [custom]: ", "My Server")
         answer(screen, "A name for it [custom]: ", "")
         answer(screen, "such as http://127.0.0.1:8000/v1: ", "ftp://x")
@@ -57,6 +57,8 @@ def test_a_person_is_asked_step_by_step_and_sees_what_is_written(home: Path) -> 
         answer(screen, "(empty: it needs none): ", KEY)
         answer(screen, "(empty: it needs none): ", "MINE_KEY")
         answer(screen, "Model: ", "m1")
+        answer(screen, "(it is not shown): ", "")
+        until(lambda: "the key is empty or not one word" in screen.output)
         answer(screen, "(it is not shown): ", KEY)
         until(lambda: "Write this? [Y/n]: " in screen.output)
         assert not (config_directory(home) / "config.toml").exists()
@@ -66,7 +68,7 @@ def test_a_person_is_asked_step_by_step_and_sees_what_is_written(home: Path) -> 
         until(lambda: "Written: custom/m1 answers." in screen.output)
         assert server.last.headers["authorization"] == f"Bearer {KEY}"
     shown = screen.output.replace("\r\n", "\n")
-    assert "give a number from 1 to 7" in shown
+    assert "give a number from 1 to 8" in shown
     assert '+use = "custom/m1"' in shown
     assert "+ MINE_KEY=… (not shown)" in shown
     assert shown.count(KEY) == 1, "it was typed where it shows, and never repeated"
@@ -117,7 +119,7 @@ def test_a_variable_that_is_set_is_offered_and_can_be_kept(
 def test_one_that_does_not_answer_is_written_only_if_a_person_says_so(home: Path) -> None:
     with scripted_openai([Status(401, message="no"), Status(401, message="no")]) as server:
         options = ("setup", "--provider", "mine", "--model", "m1", "--base-url", server.url)
-        for reply, code in (("n", 130), ("y", 0)):
+        for reply, code in (("n", 1), ("y", 0)):
             with terminal(*CLAW, *options, "--yes", width=200) as screen:
                 answer(screen, "(empty: it needs none): ", "")
                 answer(screen, "Write it all the same? [y/N]: ", reply)
@@ -149,7 +151,8 @@ def test_what_is_missing_without_a_terminal_is_named_at_once(home: Path) -> None
     done = claw("setup")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.endswith("not a terminal to ask questions in: give --provider; --yes\n")
-    assert "--model; --base-url; --yes" in claw("setup", "--provider", "mine").stderr
+    mine = claw("setup", "--provider", "mine", "--base-url", "http://127.0.0.1:1/v1")
+    assert "give --model; --yes" in mine.stderr
     missing = claw("setup", "--provider", "anthropic", "--yes").stderr
     assert "give ANTHROPIC_API_KEY in the environment, or --key-stdin" in missing
     assert "give --model" in claw("setup", "--provider", "ollama", "--yes").stderr
@@ -186,6 +189,55 @@ def test_one_that_does_not_answer_is_not_written_without_a_terminal(home: Path) 
         assert list(config_directory(home).iterdir()) == []
         done = claw(*custom(server, "--key-stdin", "--yes", "--no-test"), stdin=KEY.encode())
         assert (done.returncode, len(server.requests)) == (0, 1)
+
+
+@pytest.mark.parametrize("given", ["sk-ant-foo-bar", "AKIA0123456789"])
+def test_what_may_be_the_key_is_not_repeated(given: str) -> None:
+    done = claw("setup", "--provider", "openai", "--key-env", given)
+    assert done.returncode == 1
+    assert "--key-env" in done.stderr
+    assert given not in done.stderr
+
+
+def test_a_provider_that_nobody_knows_is_said_to_be_none() -> None:
+    done = claw("setup", "--provider", "antropic", "--yes")
+    assert "there is no provider `antropic`: did you mean anthropic? There are" in done.stderr
+    done = claw("setup", "--provider", "mine", "--yes")
+    assert "there is no provider `mine`: there are anthropic, " in done.stderr
+    assert "one of your own needs --base-url URL" in done.stderr
+    with terminal(*CLAW, "setup", "--provider", "olama", width=200) as screen:
+        assert screen.ends() == 1
+        until(lambda: "did you mean ollama?" in screen.output)
+
+
+@pytest.mark.parametrize(
+    ("use", "number", "model"),
+    [("ollama/tiny", "4", "tiny"), ("openrouter/a/b", "3", "a/b"), ("offline", "8", "")],
+)
+def test_a_second_run_offers_what_was_chosen(use: str, number: str, model: str, home: Path) -> None:
+    file = config_directory(home) / "config.toml"
+    file.write_text(f'[model]\nuse = "{use}"\n')
+    env = config_directory(home) / ".env"
+    env.write_text(f"OPENROUTER_API_KEY={KEY}\n")
+    with terminal(*CLAW, "setup", "--no-test", width=200) as screen:
+        answer(screen, f"Number [{number}]: ", "")
+        if model:
+            answer(screen, f"Model [{model}]: ", "")
+        if number == "3":
+            answer(screen, "Use it? [Y/n]: ", "")
+        assert screen.ends() == 0
+        until(lambda: f"Nothing to change: {use} answers." in screen.output)
+
+
+def test_one_of_ones_own_is_offered_by_its_name(home: Path) -> None:
+    file = config_directory(home) / "config.toml"
+    file.write_text('[model]\nuse = "mine/m"\n[providers.mine]\nbase_url = "http://[::1]:1/v1"\n')
+    with terminal(*CLAW, "setup", "--no-test", width=200) as screen:
+        answer(screen, "Number [7]: ", "")
+        answer(screen, "A name for it [mine]: ", "")
+        answer(screen, "Model [m]: ", "")
+        assert screen.ends() == 0
+        until(lambda: "Nothing to change: mine/m answers." in screen.output)
 
 
 OURS = """# mine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -112,6 +113,26 @@ enabled = false
     }
 
 
+@pytest.mark.parametrize(
+    ("use", "problem"),
+    [
+        ("nope/x", 'There is no provider "nope"'),
+        ("claude-cli", "the Claude CLI is not on PATH"),
+        ("openai", "openai needs a key, and OPENAI_API_KEY is not set"),
+    ],
+)
+def test_a_model_that_cannot_answer_is_said_to(
+    use: str, problem: str, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (config / "config.toml").write_text(f'[model]\nuse = "{use}"\nfallbacks = ["offline"]\n')
+    shown = run()
+    assert f"  model      {use}" in shown
+    assert f"cannot answer: {problem}" in shown
+    assert "when it gives no answer: offline" in shown
+    assert problem in assistant()["model"]["problem"]
+
+
 def test_a_config_that_cannot_be_read_is_a_problem_and_not_the_end(config: Path) -> None:
     (config / "config.toml").write_text("[modle]\n")
     shown = run()
@@ -140,7 +161,9 @@ args = ["-m", "clawkit", "serve", "{CALCULATOR}"]
     assert (calculator["name"], calculator["ok"]) == ("calculator", True)
     assert calculator["detail"] == "2 tools"
     assert calculator["seconds"] > 0
-    assert any(" calculator: 2 tools (" in line for line in lines(run("--deep")))
+    shown = lines(run("--deep"))
+    assert any(" calculator: 2 tools (" in line for line in shown)
+    assert any(re.fullmatch(r"  asked      model: \S+ answered in \S+ s", line) for line in shown)
 
 
 def test_what_does_not_answer_is_a_line_and_the_rest_is_still_asked(config: Path) -> None:

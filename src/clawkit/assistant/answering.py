@@ -6,10 +6,8 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from clawkit.assistant import tokens
-from clawkit.assistant.compaction import fit, summarise
+from clawkit.assistant.compaction import fit
 from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
 from clawkit.assistant.loop import Exchange, Means, converse
 from clawkit.assistant.media.folder import CallFolder
@@ -17,7 +15,6 @@ from clawkit.assistant.media.parts import to_parts
 from clawkit.assistant.models.choosing import answer
 from clawkit.assistant.models.protocol import (
     Message,
-    Model,
     Part,
     Prompt,
     StopReason,
@@ -28,6 +25,7 @@ from clawkit.assistant.models.protocol import (
 from clawkit.assistant.outbox import SEND_FILE, Outbox
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.sessions.records import History
+from clawkit.assistant.summaries import compacted
 from clawkit.errors import ContextTooLongError, StoreError, ToolTimeoutError
 
 if TYPE_CHECKING:
@@ -124,7 +122,7 @@ class Answering:
         window = min(room, self._config.model.context or WINDOW)
         history = await self._turn.history(2 * window)
         for left in reversed(range(_ATTEMPTS)):
-            history, messages = await self._fitted(exchange.new[0], history, window, room)
+            history, messages = await self._fitted(exchange, history, window, room)
             prompt = await self._prompt(history, messages, specs)
             try:
                 await converse(exchange, prompt, self._means(outbox, room), self._callbacks)
@@ -154,21 +152,24 @@ class Answering:
         return max(whole - rest - self._config.model.max_tokens, whole // 4)
 
     async def _fitted(
-        self, user: Message, history: History, window: int, room: int
+        self, exchange: Exchange, history: History, window: int, room: int
     ) -> tuple[History, tuple[Message, ...]]:
         """The messages of the prompt. What no longer fits is summarised, once for many turns.
 
         The window is for what was said before; a message may be as large as the model's room.
         """
+        user = exchange.new[0]
         messages = (*(saved.message for saved in history.messages), user)
         size = tokens.of_message(user)
-        if sum(saved.tokens for saved in history.messages) + size <= min(room, window + size):
+        total = sum(saved.tokens for saved in history.messages) + size
+        if not history.gap and total <= min(room, window + size):
             return history, messages
         fitted = fit(messages, min(room, window // 2 + size))
         left_out = len(fitted.needs_summary_of)
-        if left_out:
+        if left_out or history.gap:
             self._callbacks.notice("summarising the earlier conversation")
-            history = await compacted(self._turn, history, left_out, self._models[0])
+            history, usage = await compacted(self._turn, history, left_out, self._models[0])
+            exchange.usage += usage
         return history, fitted.messages
 
     async def _prompt(
@@ -214,18 +215,6 @@ def _trimmed(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:
     if tokens.of_messages(messages) <= room:
         return messages
     return fit(messages, room * 3 // 4).messages
-
-
-async def compacted(turn: Turn, history: History, count: int, model: Model) -> History:
-    """The history with its oldest `count` messages replaced by a summary, in the store too."""
-    gone, kept = history.messages[:count], history.messages[count:]
-    summary = await summarise(
-        None if model.name == "offline" else model,
-        history.summary,
-        [saved.message for saved in gone],
-    )
-    await turn.compact(summary, gone[-1].id)
-    return replace(history, summary=summary, messages=kept, whole=False)
 
 
 def _nothing_said(reason: StopReason) -> str:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from clawkit.assistant.answering import WINDOW, Answering, compacted
+from clawkit.assistant.answering import Answering
 from clawkit.assistant.directives import HELP, Directive
 from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
 from clawkit.assistant.models.protocol import Usage
+from clawkit.assistant.summaries import compacted
 from clawkit.errors import NoSuchModelError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ async def carry_out(
     callbacks: Callbacks,
 ) -> Reply:
     """Do what a message asks for; `/new` with words behind it goes on with those."""
+    usage = Usage()
     if directive.name in ("new", "reset"):
         text = _afresh(await turn.reset())
         if directive.rest.strip() or context.attachments:
@@ -38,13 +40,13 @@ async def carry_out(
     elif directive.name == "status":
         text = await _status(assistant, turn)
     elif directive.name == "compact":
-        text = await _compact(assistant, turn, callbacks)
+        text, usage = await _compact(assistant, turn, callbacks)
     else:
         text = HELP
     name = assistant.choice(turn.model)[0].name
-    await turn.save((), usage=Usage(), model=name, reason="command")
+    await turn.save((), usage=usage, model=name, reason="command")
     unread = (f"/{directive.name} takes no attachments",) if context.attachments else ()
-    return Reply(text, name, context.session_key, omissions=unread)
+    return Reply(text, name, context.session_key, omissions=unread, usage=usage)
 
 
 def _afresh(left_behind: int) -> str:
@@ -80,10 +82,10 @@ async def _status(assistant: Assistant, turn: Turn) -> str:
     return "\n".join(lines)
 
 
-async def _compact(assistant: Assistant, turn: Turn, callbacks: Callbacks) -> str:
+async def _compact(assistant: Assistant, turn: Turn, callbacks: Callbacks) -> tuple[str, Usage]:
     model = assistant.models(turn.model, callbacks)[0]
-    history = await turn.history(2 * WINDOW)
-    if not history.messages:
-        return "There is nothing to summarise."
-    history = await compacted(turn, history, len(history.messages), model)
-    return f"What was said so far is now this summary:\n\n{history.summary}"
+    history = await turn.history(0)
+    if not history.gap:
+        return "There is nothing to summarise.", Usage()
+    history, usage = await compacted(turn, history, 0, model)
+    return f"What was said so far is now this summary:\n\n{history.summary}", usage

@@ -22,6 +22,7 @@ RECENT = 2
 _KEPT = (2000, 400, 100)
 """Characters that are kept of a text: at first, and when that is still too much."""
 
+
 class Fitted(Struct, frozen=True):
     """Messages that fit; `needs_summary_of` were left out, `trimmed` parts were shortened."""
 

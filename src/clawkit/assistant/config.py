@@ -15,7 +15,7 @@ args = ["-y", "@modelcontextprotocol/server-memory"]
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -64,6 +64,9 @@ class AssistantOptions(Struct, frozen=True, forbid_unknown_fields=True):
     timeout: Seconds = 1800.0
     heartbeat: Seconds = 5.0
 
+    def __post_init__(self) -> None:
+        _check_path("workspace", self.workspace)
+
 
 class McpServer(Struct, frozen=True, forbid_unknown_fields=True):
     """Another MCP server whose tools the model may call: a command, or an address."""
@@ -80,11 +83,25 @@ class McpServer(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.url):
-            raise ValueError("needs either `command` or `url`")
+            both = ", not both" if self.command else ""
+            raise ValueError(f"needs either `command` or `url`{both}")
         if self.url and self.transport == "stdio":
             raise ValueError('`transport = "stdio"` needs `command`, not `url`')
         if self.command and self.transport not in ("", "stdio"):
             raise ValueError(f'`transport = "{self.transport}"` needs `url`, not `command`')
+        _check_path("command", self.command)
+        _check_path("cwd", self.cwd)
+
+
+def _check_path(name: str, text: str) -> None:
+    """A path can be looked for; the home of somebody who does not exist cannot."""
+    if "\0" in text:
+        raise ValueError(f"`{name}` has a character in it that no path can have")
+    try:
+        Path(text).expanduser()
+    except RuntimeError:
+        user = Path(text).parts[0]
+        raise ValueError(f"`{name}`: there is no user whose home {user} is") from None
 
 
 class McpServers(Struct, frozen=True, forbid_unknown_fields=True):
@@ -207,4 +224,39 @@ def _convert(data: Any, kind: Any, file: Path, section: str) -> Any:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
-        raise SettingsError(f"{file}: [{section}]{path.rstrip('`')}: {problem}") from None
+        path = path.rstrip("`")
+        words = _in_words(problem, kind, path.removeprefix("."))
+        raise SettingsError(f"{file}: [{section}]{path}: {words}") from None
+
+
+_WORDS = {
+    "str": "a text in quotes",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table with names",
+}
+
+
+def _in_words(problem: str, kind: Any, name: str) -> str:
+    """What msgspec says, for people who never heard of it."""
+    import re
+    from difflib import get_close_matches
+
+    if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", problem):
+        wanted, given = (_WORDS.get(one, f"a {one}") for one in found.groups())
+        fraction = " with a fraction" if found[2] == "float" else ""
+        return f"must be {wanted}, not {given}{fraction}"
+    if found := re.fullmatch(r"Expected `(\w+)` (>=?) ([\d.]+)", problem):
+        least = f"{float(found[3]):g}"
+        bound = f"above {least}" if found[2] == ">" else f"of {least} or more"
+        return f"must be {_WORDS.get(found[1], found[1])} {bound}"
+    known = {one.name: one.type for one in msgspec.structs.fields(kind)}
+    if found := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
+        near = get_close_matches(found[1], known)
+        names = ", ".join(dict.fromkeys((*near, *known)))
+        return f"there is no `{found[1]}`; there are {names}"
+    if name in known and problem.startswith("Invalid enum value"):
+        return f"must be one of {', '.join(map(repr, get_args(known[name])))}"
+    return problem

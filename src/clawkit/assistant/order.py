@@ -15,6 +15,7 @@ from clawkit.assistant.media.inbound import Attachment, receive
 from clawkit.assistant.progress import Progress
 from clawkit.assistant.redaction import redact, session_mark
 from clawkit.assistant.reply import MessageContext, Reply
+from clawkit.assistant.sessions.tasks import note_session
 from clawkit.errors import ClawError, InvalidArgumentsError
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ async def take_order(
     try:
         order = await _read_beside(brand, arguments)
         _log_order(order)
+        if context.task_id is not None:
+            note_session(context.task_id, order.session_key)
         async with office.assistant() as assistant:
             keys = assistant.keys
             options = assistant.config.assistant

@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clawkit.assistant.config import Config
+from clawkit.assistant.redaction import given_out
 from clawkit.errors import SettingsError
 
 Where = Literal["environment", ".env", "keyring"]
@@ -77,7 +78,7 @@ class Keys:
         """The key that a variable holds; an empty one is none."""
         found = self._look_up(variable)
         if found is not None and not _NO_SECRETS.fullmatch(variable):
-            self._given.add(found.value)
+            self._remember(found.value)
         return found
 
     def expand(self, text: str) -> str:
@@ -95,7 +96,7 @@ class Keys:
             raise SettingsError(f"'{variable}' cannot be the name of a variable")
         if not value or not value.isprintable():
             raise SettingsError(f"the value for {variable} is empty, or not on one line")
-        self._given.add(value)
+        self._remember(value)
         if where == "keyring":
             with _keyring_errors(variable):
                 import keyring
@@ -104,6 +105,10 @@ class Keys:
             self._from_keyring[variable] = value
         else:
             _write_assignment(self.file, variable, value)
+
+    def _remember(self, value: str) -> None:
+        self._given.add(value)
+        given_out.add(value)
 
     def _look_up(self, variable: str) -> Found | None:
         if value := self._environment.get(variable, "").strip():

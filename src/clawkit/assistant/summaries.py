@@ -76,16 +76,16 @@ async def compacted(
     kept = history.messages[count:]
     up_to = kept[0].id - 1 if kept else LAST
     summary = Summary(history.summary)
-    room = _room(model, LONGEST)
-    pieces = await turn.stretches(up_to, room)
+    size = _room(model, LONGEST) * 3 // 4  # who said it takes room, too
+    pieces = await turn.stretches(up_to, size)
     left = sum(piece.tokens for piece in pieces)
     for piece in pieces:
         messages = [saved.message for saved in await turn.read(piece)]
-        reader = model if left <= _PIECES * room else None
+        reader = model if left <= _PIECES * size else None
         written = await summarise(reader, summary.text, messages)
         summary = Summary(written.text, summary.usage + written.usage)
+        await turn.compact(summary.text, piece.last)  # if the next one fails, this one is done
         left -= piece.tokens
-    await turn.compact(summary.text, up_to)
     now = replace(history, summary=summary.text, messages=kept, whole=False, gap=False)
     return now, summary.usage
 
@@ -102,9 +102,12 @@ async def summarise(
         if model is not None and model.name != "offline":
             for chunk in _chunks(messages, _room(model, max_tokens)):
                 written = await _ask(model, written, chunk, max_tokens)
-            return written
+                if not written.text:
+                    break
+            else:
+                return written
     except ModelError as error:
-        log.info("no summary from the model: %s", error)
+        log.info("no summary from %s: %s", error.provider, type(error).__name__)
     # It looks at every sentence: nobody else should wait for that.
     text = await asyncio.to_thread(mechanically, earlier, messages, max_tokens)
     return Summary(text, written.usage)
@@ -172,8 +175,8 @@ async def _ask(model: Model, earlier: Summary, conversation: str, max_tokens: in
             reason = event.reason
             usage += event.usage
     summary = "".join(said).strip()
-    if not summary or reason == "refusal":
-        raise ModelError(model.name, f"{model.name} gave no summary")
+    if reason == "refusal":
+        return Summary("", usage)
     return Summary(_within(summary, max_tokens, cut_off=reason == "length"), usage)
 
 

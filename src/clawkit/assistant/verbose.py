@@ -1,4 +1,4 @@
-"""`--verbose`: requests and answers in the log on stderr, by their outline, not their words."""
+"""The log on stderr; with `--verbose` also requests and answers: their outline, not their words."""
 
 from __future__ import annotations
 
@@ -64,11 +64,13 @@ def _numbered(number: object) -> str:
     return "" if number is None else f"#{number}"
 
 
-def log_to_stderr() -> None:
-    """Send what Clawkit logs to stderr, redacted."""
+def log_to_stderr(*, everything: bool = False) -> None:
+    """Send what Clawkit logs to stderr, redacted; `everything`, or only what goes wrong."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(RedactingFilter())
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logger = logging.getLogger("clawkit")
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
+    # asyncio tells of errors that nobody has looked at, with whatever is in them.
+    for name in ("clawkit", "asyncio"):
+        logging.getLogger(name).addHandler(handler)
+    if everything:
+        logging.getLogger("clawkit").setLevel(logging.DEBUG)

@@ -300,5 +300,6 @@ def _print_failure(question: Question, problem: str) -> None:
     from clawkit.cli.rows import print_json
 
     unknown = dict.fromkeys(("model", "usage", "stopReason"))
-    answer = {"text": "", "sessionKey": question.session, **unknown, "media": [], "omissions": []}
-    print_json({**answer, "problem": problem})
+    empty = dict.fromkeys(("media", "omissions"), ())
+    key = question.session
+    print_json({"text": "", "sessionKey": key, **unknown, **empty, "problem": problem})

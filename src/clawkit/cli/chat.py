@@ -26,6 +26,8 @@ _LOCAL_HELP = """/image PATH       show a picture with the next message
 /quit             leave, as Ctrl-D does
 A line that ends in \\ goes on in the next one. Ctrl-C stops an answer."""
 _LONGEST_SHOWN = 600
+_LAST = 60
+"""Messages that the last exchange has at most, with those of its tools."""
 
 
 def chat(
@@ -57,12 +59,12 @@ def chat(
 
 def _chat(config: Config, session: str, model: str) -> int:
     from clawkit.assistant.sessions.records import check_key
-    from clawkit.cli.chat_input import Piped, Typed
+    from clawkit.cli.chat_input import HISTORY, Piped, Typed
     from clawkit.cli.chat_loop import Background, ended_by_signals
 
     check_key(session)
     terminal = os.isatty(0) and os.isatty(1)
-    source = Typed(config.places.data / "chat_history.jsonl") if terminal else Piped()
+    source = Typed(config.places.data / HISTORY) if terminal else Piped()
     with ended_by_signals(), Background() as background:
         return _Chat(config, session, model, source, background, terminal=terminal).run()
 
@@ -133,7 +135,7 @@ class _Chat:
         model = ""
         with suppress(ClawError):  # a new conversation; what is damaged, the first message reports
             store = Store(self._config.store_file)
-            transcript = store.show(self._session)
+            transcript = store.last(self._session, _LAST)
             kept = [one for one in transcript.messages if one.epoch == transcript.info.epoch]
             model = transcript.chosen_model
         chosen = assistant.choice(self._model or model)[0]
@@ -182,7 +184,8 @@ class _Chat:
         except ClawError as error:
             self._failed = True
             error_lines("chat", _redacted(str(error), assistant))
-            self._tell_attached()
+            if word not in ("/image", "/file"):
+                self._tell_attached()
 
     def _attach(self, path: str, *, image: bool) -> None:
         """Looked at now, while the path can still be corrected, and read when it is sent."""

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
+HISTORY = "chat_history.jsonl"
+"""The file beside the store that has what was typed."""
 COMMANDS = (
     "/new",
     "/reset",

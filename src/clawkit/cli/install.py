@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from contextlib import suppress
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from clawkit.hosts.installing import Order, Outcome, Presence
 
 _DONE = ("installed", "removed")
+_STATES = {"installed": "added", "not installed": "not added"}
+"""How things stand, said of the assistant: the client is there in either case."""
 
 
 def install(
@@ -62,9 +65,12 @@ def install(
 
 
 def _order(name: str, project: Path | None, *, dry_run: bool) -> Order:
+    from clawkit.errors import HostError
     from clawkit.hosts.forms import launcher
     from clawkit.hosts.installing import Order
 
+    if re.search(r"[\s/\\]", name) or not name.isprintable():
+        raise HostError(f"--name {shown(name)!r}: clients want one word, without / and \\")
     brand = "clawdbot" if Path(sys.argv[0]).stem == "clawdbot" else "openclaw"
     argv = (*launcher(brand), "mcp-server")
     return Order(name or brand, argv, project=project, dry_run=dry_run)
@@ -163,17 +169,26 @@ def _list(order: Order, *, as_json: bool) -> None:
         print_json({"clients": found, "claude": _claude_command(order)})
         return
     there = [one for one in found if one.state != "no such client"]
-    print_rows([(one.state, one.client, at_home(one.file), one.note) for one in there])
+    print_rows(
+        [
+            (_STATES.get(one.state, one.state), one.client, at_home(one.file), one.note)
+            for one in there
+        ]
+    )
     others = ", ".join(one.title for one in found if one.state == "no such client")
     if others:
         print(f"{'' if not there else chr(10)}Not found on this machine: {others}.")
     print(f"\n{_next(there)}")
+    if any(one.state == "installed" for one in there):
+        print("`claw install CLIENT --remove` takes it out again.")
     print(f"Claude Code can also add it by itself:\n  {_claude_command(order)}")
 
 
 def _next(there: Sequence[Presence]) -> str:
     if any(one.state == "not installed" for one in there):
         return "`claw install CLIENT` or `claw install --all` adds the assistant."
+    if there:
+        return "Every client that was found has it."
     return "`claw install CLIENT` adds the assistant once the client is there."
 
 

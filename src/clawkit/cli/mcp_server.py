@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,25 @@ from clawkit.assistant.definition import Brand, brand_of
 from clawkit.assistant.server import LateTasks, order_server
 from clawkit.errors import ClawError
 from clawkit.wire.lines import claim_stdio
+from clawkit.wire.server import Server
 from clawkit.wire.stdio import serve_stdio
 
 if TYPE_CHECKING:
-    from clawkit.wire.server import Server
+    from clawkit.wire.jsonrpc import Message
+    from clawkit.wire.server import Reply
+    from clawkit.wire.session import Principal, Send, Session
 
 LONGEST_ORDER = 320 * 1024 * 1024
 """15 attachments of 15 MB each, in base64, and what is said about them."""
 
+# These are answered at once, by what is loaded anyway.
+_BEFORE_ORDERS = (
+    "initialize",
+    "notifications/initialized",
+    "ping",
+    "server/discover",
+    "tools/list",
+)
 _HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
 `{name} install` adds it to a client, `{name} ask "…"` asks from here. Ctrl-D ends it."""
 
@@ -56,10 +68,33 @@ def program() -> str:
     return "claw" if name == "__main__" else name
 
 
-def _server(brand: Brand, tasks: LateTasks, *, verbose: bool) -> Server:
-    if not verbose:
-        return order_server(brand, __version__, tasks)
-    from clawkit.assistant.verbose import TalkativeServer, log_to_stderr
+class _OrderServer(Server):
+    """A server that logs only what goes wrong; before there is an order, nothing can."""
+
+    def begin(
+        self,
+        message: Message,
+        session: Session,
+        send: Send | None = None,
+        principal: Principal | None = None,
+    ) -> Reply:
+        if message.get("method") not in _BEFORE_ORDERS:
+            _log_to_stderr()
+        return super().begin(message, session, send, principal)
+
+
+@cache
+def _log_to_stderr() -> None:
+    """Once; without this, Python itself would write to stderr, with every key that is in it."""
+    from clawkit.assistant.verbose import log_to_stderr
 
     log_to_stderr()
+
+
+def _server(brand: Brand, tasks: LateTasks, *, verbose: bool) -> Server:
+    if not verbose:
+        return order_server(brand, __version__, tasks, _OrderServer)
+    from clawkit.assistant.verbose import TalkativeServer, log_to_stderr
+
+    log_to_stderr(everything=True)
     return order_server(brand, __version__, tasks, TalkativeServer)

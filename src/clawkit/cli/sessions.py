@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn, cast
 
 import typer
+from msgspec import Struct
 
+from clawkit.cli.chat_input import HISTORY
+from clawkit.cli.rows import print_json
 from clawkit.errors import ClawError
 
 if TYPE_CHECKING:
@@ -35,38 +38,69 @@ StoreOption = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Active = Annotated[
+    int | None, typer.Option(metavar="MIN", min=1, help="Only those used in the last MIN minutes.")
+]
+Everything = Annotated[bool, typer.Option("--all", help="Also those in which nothing was said.")]
 Key = Annotated[
     str, typer.Argument(metavar="KEY", help="The session, as `claw sessions` names it.")
 ]
+
+
+class Given(Struct, frozen=True):
+    """What was said before the verb."""
+
+    store: str
+    as_json: bool
+
+
+def _given(context: typer.Context, store: str, *, as_json: bool = False) -> Given:
+    """What was said before the verb and behind it."""
+    before: Given = context.obj
+    return Given(store or before.store, as_json or before.as_json)
 
 
 @app.callback()
 def sessions(
     context: typer.Context,
     store: StoreOption = "file",
-    active: Annotated[
-        int | None,
-        typer.Option(metavar="MIN", min=1, help="Only those used in the last MIN minutes."),
-    ] = None,
+    active: Active = None,
+    everything: Everything = False,
     as_json: AsJson = False,
 ) -> None:
     """List what the assistant was told, session by session, the last used first."""
     # Keys and titles are what somebody wrote, and not every terminal can print them.
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
-    context.obj = store
-    if context.invoked_subcommand is not None:
-        return
-    with _reported():
-        file = _file(store)
-        found = _open(file).list_sessions(active)
-    if as_json:
-        import msgspec
+    context.obj = Given(store, as_json)
+    if context.invoked_subcommand is None:
+        _list(context.obj, active, everything=everything)
 
-        print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    store: StoreOption = "",
+    active: Active = None,
+    everything: Everything = False,
+    as_json: AsJson = False,
+) -> None:
+    """The same as `claw sessions` alone."""
+    _list(_given(context, store, as_json=as_json), active, everything=everything)
+
+
+def _list(given: Given, active: int | None, *, everything: bool) -> None:
+    from clawkit.cli.sessions_text import is_begun
+
+    with _reported():
+        file = _file(given.store)
+        all_of_them = _open(file).list_sessions(active)
+    found = [one for one in all_of_them if everything or is_begun(one)]
+    if given.as_json:
+        print_json(found)
     elif found:
         _print_list(found)
     else:
-        _say_nothing_found(file, active)
+        _say_nothing_found(file, active, empty=len(all_of_them))
 
 
 @app.command()
@@ -74,12 +108,13 @@ def show(
     context: typer.Context, key: Key, store: StoreOption = "", as_json: AsJson = False
 ) -> None:
     """Show what was said in a session."""
+    given = _given(context, store, as_json=as_json)
     with _reported():
-        found = _existing(_file(store or context.obj)).show(key)
-    if as_json:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        opened = _existing(_file(given.store))
+        _named(opened, (key,))
+        found = opened.show(key)
+    if given.as_json:
+        print_json(found)
         return
     from clawkit.cli.sessions_text import transcript
 
@@ -97,15 +132,25 @@ def export(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to stdout."),
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Overwrite FILE if it exists.")] = False,
     store: StoreOption = "",
 ) -> None:
     """Write sessions as JSON lines: everything that was said, pictures too."""
     import msgspec
 
-    with _reported(), _opened(output) as file:
-        place = _file(store or context.obj)
-        for record in _open(place).export(keys or None):
-            file.write(msgspec.json.encode(record) + b"\n")
+    from clawkit.cli.log_text import plural
+
+    if output is not None and os.path.lexists(output) and not yes:
+        _fail(f"{output} is already there: give --yes to overwrite it")
+    lines = 0
+    with _reported():
+        opened = _open(_file(_given(context, store).store))
+        _named(opened, keys or ())
+        with _opened(output) as file:
+            for record in opened.export(keys or None):
+                lines += file.write(msgspec.json.encode(record) + b"\n") > 0
+    if output is not None:
+        print(f"Wrote {plural(lines, 'line')} to {output}.")
 
 
 @app.command()
@@ -119,12 +164,16 @@ def delete(
     from clawkit.cli.log_text import plural
 
     with _reported():
-        opened = _existing(_file(store or context.obj))
+        file = _file(_given(context, store).store)
+        opened = _existing(file)
         wanted = _named(opened, tuple(dict.fromkeys(keys)))
         if not yes:
             _ask(wanted)
         deleted = sum(opened.delete(one.key) for one in wanted)
     print(f"Deleted {plural(deleted, 'session')}.")
+    history = file.with_name(HISTORY)
+    if history.exists() and any(one.origin == "chat" for one in wanted):
+        print(f"What was typed in `claw chat` can be had again there: {history} keeps it.")
 
 
 def _ask(wanted: Sequence[SessionInfo]) -> None:
@@ -157,7 +206,10 @@ def _file(store: str) -> Path:
 
         # Where the store is does not depend on the rest of the config, which may be broken.
         return Config().store_file
-    file = Path(store).expanduser()
+    try:
+        file = Path(store).expanduser()
+    except RuntimeError:
+        _fail(f"{store}: there is no such home")
     try:
         problem = "" if stat.S_ISREG(file.stat().st_mode) else "is not a file"
     except (FileNotFoundError, NotADirectoryError):
@@ -205,9 +257,12 @@ def _print_list(found: Sequence[SessionInfo]) -> None:
         print(line)
 
 
-def _say_nothing_found(file: Path, active: int | None) -> None:
+def _say_nothing_found(file: Path, active: int | None, *, empty: int) -> None:
     from clawkit.cli.log_text import plural
 
+    if empty:
+        print(f"Nothing was said in any session; --all lists {plural(empty, 'empty one')}.")
+        return
     if active is not None and os.path.lexists(file):
         print(f"No session was used in the last {plural(active, 'minute')}.")
         return
@@ -226,11 +281,25 @@ def _reported() -> Generator[None]:
     try:
         yield
     except ClawError as error:
-        _fail(str(error))
+        _fail(_advised(error))
     except BrokenPipeError:
         # Whoever read it has seen enough; what is left in the buffer has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
+
+
+def _advised(error: ClawError) -> str:
+    """An error of the store; the advice in it is for our own."""
+    from clawkit.assistant.config import Config
+    from clawkit.assistant.sessions.failures import is_damage
+    from clawkit.errors import StoreError
+
+    text = str(error)
+    if not isinstance(error, StoreError) or not is_damage(error):
+        return text
+    if text.startswith(f"{Config().store_file}:"):
+        return text
+    return f"{text.rpartition(': ')[0]}: give `file` or the path of a store of sessions"
 
 
 def _fail(problem: str, code: int = 1) -> NoReturn:

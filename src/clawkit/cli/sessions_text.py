@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from clawkit.assistant.sessions.records import SessionInfo, Transcript
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_WIDEST_KEY = 40
-_WIDEST_MODEL = 28
 _USUAL_TITLE = 60
+_LONGEST_KEY = 40
+_SHORTEST_KEY = 12
 _SHORTEST_TITLE = 12
-_LONGEST_TITLE = 400
+_DISPENSABLE = ("model", "messages", "state", "last used")
+"""Columns that a narrow terminal does without, the first ones first."""
 _LONGEST_ARGUMENTS = 200
 _NAMES = {"user": "you", "assistant": "assistant", "tool": "tool"}
 
@@ -36,35 +37,62 @@ def ago(seconds: float) -> str:
     return f"{int(seconds // _DAY)} days ago"
 
 
+_STATES = {
+    "": "idle",
+    "end": "idle",
+    "command": "idle",
+    "length": "cut short",
+    "refusal": "declined",
+    "lost": "interrupted",
+}
+
+
 def state(session: SessionInfo) -> str:
     """What a session does, or how its last turn ended if that was not well."""
     if session.running:
         return "running"
-    return "idle" if session.last_reason in ("", "end") else session.last_reason
+    how = session.last_reason.partition(":")[0]
+    return _STATES.get(how, how)
+
+
+def is_begun(session: SessionInfo) -> bool:
+    """Whether there is anything in it: a first message that failed leaves nothing but a name."""
+    return session.running or session.messages > 0
 
 
 def table(sessions: Sequence[SessionInfo], now: float, width: int | None) -> Iterator[str]:
-    """A line for each session, cut at `width` for eyes; for programs keys are whole."""
-    rows = [("session", "messages", "last used", "model", "state", "begins with")]
-    rows += [
-        (
-            _one_line(one.key, _WIDEST_KEY if width else None),
-            str(one.messages),
-            ago(now - one.updated),
-            _one_line(one.model or "-", _WIDEST_MODEL if width else None),
-            _one_line(state(one), None),
-            _one_line(one.title, _LONGEST_TITLE if width else _USUAL_TITLE),
+    """A line for each session that fits into `width`, for eyes; for programs keys are whole."""
+    columns = {
+        "session": [_one_line(one.key, None) for one in sessions],
+        "messages": [str(one.messages) for one in sessions],
+        "last used": [ago(now - one.updated) for one in sessions],
+        "model": [_one_line(one.model or "-", None) for one in sessions],
+        "state": [_one_line(state(one), None) for one in sessions],
+        "begins with": [_one_line(one.title, width or _USUAL_TITLE) for one in sessions],
+    }
+    widths = {name: max(map(cell_len, (name, *cells))) for name, cells in columns.items()}
+    if width is not None:
+        widths = _fitted(widths, width)
+    for row in zip(*((name, *columns[name]) for name in widths), strict=True):
+        cells = (
+            set_cell_size(_one_line(cell, wide), wide)
+            for cell, wide in zip(row, widths.values(), strict=True)
         )
-        for one in sessions
-    ]
-    widths = [max(cell_len(row[column]) for row in rows) for column in range(5)]
-    taken = sum(widths) + 2 * len(widths)
-    for row in rows:
-        cells = [set_cell_size(cell, widths[at]) for at, cell in enumerate(row[:5])]
-        title = row[5]
-        if width is not None:
-            title = _one_line(title, max(width - taken, _SHORTEST_TITLE))
-        yield "  ".join((*cells, title)).rstrip()
+        yield "  ".join(cells).rstrip()
+
+
+def _fitted(widths: dict[str, int], width: int) -> dict[str, int]:
+    """The columns that have room beside a bit of the key and of what was said."""
+    key = min(widths["session"], _LONGEST_KEY)
+    least = {**widths, "session": min(key, _SHORTEST_KEY), "begins with": _SHORTEST_TITLE}
+    for name in _DISPENSABLE:
+        if sum(least.values()) + 2 * (len(least) - 1) > width:
+            del least[name]
+    spare = max(0, width - sum(least.values()) - 2 * (len(least) - 1))
+    least["session"] = min(key, least["session"] + spare)
+    rest = sum(wide for name, wide in least.items() if name != "begins with")
+    least["begins with"] = max(1, width - rest - 2 * (len(least) - 1))
+    return least
 
 
 def transcript(found: Transcript, now: float) -> Iterator[str]:

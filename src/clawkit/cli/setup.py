@@ -14,7 +14,7 @@ from clawkit.cli.rows import Failing, print_json, shown
 from clawkit.cli.setup_questions import (
     agreed,
     ask,
-    hidden,
+    ask_key,
     say,
     something,
     valid_key,
@@ -101,6 +101,9 @@ def setup(
         except (KeyboardInterrupt, EOFError):
             say("\nNothing was changed.")
             code = 130
+        except Refused:
+            say("Nothing was changed.")
+            code = 1
     raise typer.Exit(code)
 
 
@@ -110,6 +113,9 @@ def _run(options: Options) -> int:
 
     config = read_config()
     asking = _can_ask(options)
+    if options.key_env:
+        valid_variable(options.key_env)
+    _must_be_known(options, config, asking=asking)
     if not asking:
         _must_suffice(options, config)
     answers = _answers(options, config, asking=asking)
@@ -119,15 +125,38 @@ def _run(options: Options) -> int:
         detail = _test(ready, asking=asking)
     changes = _show(ready)
     if changes and not options.yes and not agreed("Write this?", default=True):
-        say("Nothing was changed.")
-        return 1
+        raise Refused
     apply(ready)
     _report(ready, options, detail, changed=changes)
     return 0
 
 
+class Refused(Exception):
+    """A person saw what would be written, and said no."""
+
+
 def _can_ask(options: Options) -> bool:
     return os.isatty(0) and os.isatty(2) and not options.key_stdin
+
+
+def _must_be_known(options: Options, config: Config, *, asking: bool) -> None:
+    """A name that is new needs an address: it may be one of ours with a letter too few."""
+    from difflib import get_close_matches
+
+    from clawkit.assistant.models.choosing import known_providers
+
+    name = options.provider
+    if not name or name == _OFFLINE or options.base_url or _provider(name, config) is not None:
+        return
+    valid_name(name)
+    known = sorted({_OFFLINE, _CLAUDE_CLI, *known_providers(config)})
+    near = get_close_matches(name, known, n=1)
+    if near or not asking:
+        meant = f"did you mean {near[0]}? There are" if near else "there are"
+        raise SettingsError(
+            f"there is no provider `{name}`: {meant} {', '.join(known)}; "
+            "one of your own needs --base-url URL"
+        )
 
 
 def _must_suffice(options: Options, config: Config) -> None:
@@ -139,11 +168,11 @@ def _must_suffice(options: Options, config: Config) -> None:
     elif options.provider != _OFFLINE:
         if not options.model and not _default_model(options.provider):
             missing.append("--model")
-        if provider is None and not options.base_url:
-            missing.append("--base-url")
         variable = _variable(options, provider)
         if variable and not options.key_stdin and _found(variable, config) is None:
-            missing.append(f"{variable} in the environment, or --key-stdin")
+            # What was given is not repeated: it may be the key itself.
+            shown_name = "the variable of --key-env" if options.key_env else variable
+            missing.append(f"{shown_name} in the environment, or --key-stdin")
     if not options.yes:
         missing.append("--yes")
     if missing:
@@ -156,10 +185,12 @@ def _answers(options: Options, config: Config, *, asking: bool) -> Answers:
     from clawkit.assistant.models.addresses import check_base_url
     from clawkit.cli.setup_writing import Answers
 
-    name = options.provider or _ask_provider()
+    present, _, present_model = config.model.use.partition("/")
+    name = options.provider or _ask_provider(present)
     if name == _OFFLINE:
         return Answers(_OFFLINE)
-    name = name or ask("A name for it", "custom", valid_name)
+    ours = present if present not in dict(_MENU) else ""
+    name = name or ask("A name for it", ours or "custom", valid_name)
     valid_name(name)
     provider = _provider(name, config)
     url = options.base_url
@@ -174,7 +205,7 @@ def _answers(options: Options, config: Config, *, asking: bool) -> Answers:
         valid_variable(variable)
     if url:
         url = check_base_url(name, url, secret=bool(variable))
-    default = _default_model(name)
+    default = (present_model if name == present else "") or _default_model(name)
     model = options.model or (default if not asking else "") or ask("Model", default, something)
     if name != "openrouter":  # there, the names of models have other providers' names before them
         model = model.removeprefix(f"{name}/")
@@ -196,7 +227,7 @@ def _key(options: Options, variable: str, config: Config, *, asking: bool) -> tu
     found = _found(variable, config)
     if found is not None and agreed(f"{variable} is set ({found.where}). Use it?", default=True):
         return _copied(found, keep)
-    return valid_key(hidden(f"Key for {variable} (it is not shown): ")), keep
+    return ask_key(f"Key for {variable} (it is not shown): "), keep
 
 
 def _copied(found: Found, keep: Kept) -> tuple[str, Kept]:
@@ -220,7 +251,7 @@ def _test(ready: Plan, *, asking: bool) -> str:
             ) from None
         say(f"It does not answer: {shown(str(error))}")
         if not agreed("Write it all the same?", default=False):
-            raise KeyboardInterrupt from None
+            raise Refused from None
         return ""
     say(f"It answers: {shown(detail)}")
     return detail
@@ -311,7 +342,8 @@ def _found(variable: str, config: Config) -> Found | None:
     return Keys(config).find(variable)
 
 
-def _ask_provider() -> str:
+def _ask_provider(present: str) -> str:
+    """Which one; what answers now is the one that Enter takes."""
     say("Who shall answer?")
     for number, (_, title) in enumerate(_MENU, 1):
         say(f"  {number}  {title}")
@@ -324,4 +356,6 @@ def _ask_provider() -> str:
             raise SettingsError(f"give a number from 1 to {len(_MENU)}")
         return answer
 
-    return {**names, **numbers}[ask("Number", "1", known).casefold()]
+    place = next((number for number, name in numbers.items() if name == present), "")
+    usual = place or (next(number for number, name in numbers.items() if not name))
+    return {**names, **numbers}[ask("Number", usual if present else "1", known).casefold()]

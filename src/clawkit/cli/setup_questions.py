@@ -39,10 +39,15 @@ def agreed(question: str, *, default: bool) -> bool:
     return choices[ask(f"{question} {'[Y/n]' if default else '[y/N]'}", "", known).casefold()]
 
 
-def hidden(question: str) -> str:
+def ask_key(question: str) -> str:
+    """Asks for a key, which is not shown, until it can be one."""
     import getpass
 
-    return getpass.getpass(question, stream=sys.stderr)
+    while True:
+        try:
+            return valid_key(getpass.getpass(question, stream=sys.stderr))
+        except SettingsError as error:
+            say(shown(str(error)))
 
 
 def something(answer: str) -> None:
@@ -64,7 +69,7 @@ def valid_variable(name: str) -> None:
 def valid_key(text: str) -> str:
     key = text.strip()
     if not key or not key.isprintable() or " " in key:
-        raise SettingsError("the key is empty or not one word: nothing was changed")
+        raise SettingsError("the key is empty or not one word")
     return key
 
 

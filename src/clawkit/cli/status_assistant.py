@@ -162,10 +162,11 @@ def _model(config: Config, keys: Keys) -> ModelState:
 
 def _sessions(config: Config) -> SessionsState:
     from clawkit.assistant.sessions.store import Store
+    from clawkit.cli.sessions_text import is_begun
 
     file = config.store_file
     try:
-        found = Store(file).list_sessions()
+        found = [one for one in Store(file).list_sessions() if is_begun(one)]
     except ClawError as error:
         return SessionsState(str(file), problem=str(error))
     return SessionsState(str(file), len(found), max((one.updated for one in found), default=None))
@@ -254,10 +255,9 @@ def assistant_lines(found: AssistantState) -> Iterator[tuple[str, str]]:
         yield "workspace", found.workspace
     yield "config", _config(found)
     for one in found.tried or ():
-        yield (
-            "asked",
-            f"{one.name}: {'' if one.ok else 'failed: '}{one.detail} ({one.seconds:.2f} s)",
-        )
+        # What the model answers has its time in it.
+        time_taken = "" if one.ok and one.name == "model" else f" ({one.seconds:.2f} s)"
+        yield "asked", f"{one.name}: {'' if one.ok else 'failed: '}{one.detail}{time_taken}"
     if found.problem:
         yield "problem", found.problem
 

@@ -106,6 +106,11 @@ class Context:
         """The task this call has become, if it has."""
         return self._task if self._task is not None and self._task.promoted else None
 
+    @property
+    def task_id(self) -> str | None:
+        """The name this call has as a task, should it become one."""
+        return None if self._task is None else self._task.record.id
+
     def attach(self, task: TaskHandle) -> None:
         """Let this call become a task."""
         self._task = task

@@ -197,7 +197,15 @@ async def test_a_service_that_is_not_there_or_hangs_is_said(tmp_path: Path) -> N
         slow = make(tmp_path, provider="openai", base_url=server.url, timeout=0.2)
         assert await problem(slow, tmp_path) == "openai took longer than 0.2 s"
     odd = make(tmp_path, provider="openai", base_url="no address")
-    assert "cannot be reached" in await problem(odd, tmp_path)
+    assert "'no address' must be an address" in await problem(odd, tmp_path)
+
+
+@pytest.mark.parametrize("provider", ["openai", "deepgram"])
+async def test_no_key_is_sent_unencrypted_over_the_internet(tmp_path: Path, provider: str) -> None:
+    options = {"provider": provider, "base_url": "http://api.example.com/v1", "key_env": "MY_KEY"}
+    said = await problem(make(tmp_path, {"MY_KEY": KEY}, **options), tmp_path)
+    assert said.startswith("[transcription] base_url: 'http://api.example.com' would send the key")
+    assert KEY not in said
 
 
 def script(tmp_path: Path, code: str) -> str:

@@ -280,6 +280,57 @@ async def test_a_server_goes_on_with_a_new_file_when_the_old_one_is_taken_away(
     assert [one.messages for one in Store(moved).list_sessions()] == [1]
 
 
+def take_away(file: Path) -> None:
+    file.unlink()
+
+
+async def test_no_session_gets_the_words_of_another_from_a_store_that_is_gone(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "a", "the secret of a")
+        assert await all_texts(sessions, "a") == ["the secret of a"]
+        take_away(file)
+        await say(sessions, "b", "the words of b")
+        assert await all_texts(sessions, "b") == ["the words of b"]
+
+
+async def test_no_session_gets_the_words_of_another_when_a_backup_is_copied_over_the_store(
+    file: Path,
+) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "a", "at first")
+    backup = file.with_name("backup")
+    shutil.copy(file, backup)
+    async with opened(file) as sessions:
+        await say(sessions, "a", "the secret of a")
+        assert await all_texts(sessions, "a") == ["at first", "the secret of a"]
+        restore(backup, file)
+        await say(sessions, "b", "the words of b")
+        assert await all_texts(sessions, "b") == ["the words of b"]
+
+
+def restore(backup: Path, file: Path) -> None:
+    """Into the same file, so that nobody can tell by its number."""
+    source, target = sqlite3.connect(backup), sqlite3.connect(file)
+    source.backup(target)
+    source.close()
+    target.close()
+
+
+async def test_a_turn_whose_store_is_taken_away_touches_no_turn_of_another_session(
+    file: Path,
+) -> None:
+    async with opened(file) as sessions, opened(file) as others:
+        async with sessions.turn("a", origin="ask", named=True) as turn:
+            set_aside(file)
+            async with others.turn("b", origin="ask", named=True) as other:
+                assert turn.id == other.id
+                await keep(other, "the words of b")
+                assert (await turn.history(1000)).messages == ()
+                await keep(turn, "the words of a")
+        assert await all_texts(sessions, "a") == ["the words of a"]
+        assert await all_texts(sessions, "b") == ["the words of b"]
+
+
 async def test_two_stores_that_are_set_aside_in_one_second_do_not_collide(file: Path) -> None:
     names: list[Path] = []
     for text in (b"one", b"two", b"three"):

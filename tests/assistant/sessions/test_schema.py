@@ -35,13 +35,26 @@ async def test_an_older_store_climbs_the_ladder_and_keeps_what_was_said(
 ) -> None:
     async with opened(file) as sessions:
         await say(sessions, "k", "before")
-    assert version(file) == 1
+    assert version(file) == schema.VERSION
     add_step(monkeypatch, "CREATE TABLE more (x); INSERT INTO more VALUES (';');")
     async with opened(file) as sessions:
         await say(sessions, "k", "after")
         assert await all_texts(sessions, "k") == ["before", "after"]
-    assert version(file) == 2
+    assert version(file) == schema.VERSION
     assert Store(file).check() == []
+
+
+async def test_a_store_of_the_first_version_gets_what_the_later_ones_have(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "_LADDER", schema._LADDER[:1])
+        patched.setattr(schema, "VERSION", 1)
+        async with opened(file) as sessions:
+            await say(sessions, "k", "before")
+    assert version(file) == 1
+    assert Store(file).delete("k")
+    assert version(file) == schema.VERSION
 
 
 async def test_a_step_that_fails_leaves_the_store_as_it_was(
@@ -53,7 +66,7 @@ async def test_a_step_that_fails_leaves_the_store_as_it_was(
         add_step(patched, "CREATE TABLE more (x); INSERT INTO nowhere VALUES (1);")
         with pytest.raises(StoreError, match="no such table: nowhere"):
             Store(file).list_sessions()
-    assert version(file) == 1
+    assert version(file) == schema.VERSION
     async with opened(file) as sessions:
         assert await all_texts(sessions, "k") == ["before"]
     assert Store(file).check() == []

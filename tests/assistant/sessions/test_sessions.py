@@ -117,14 +117,49 @@ async def test_a_history_that_was_cut_begins_with_a_question(file: Path) -> None
 
 async def test_a_history_without_any_question_does_not_begin_with_an_outcome(file: Path) -> None:
     call, outcome = ToolCall("c", "n", {}), Message("tool", (ToolOutcome("c", (Text("found"),)),))
+    said = [assistant("so far so good"), assistant("this is the end")]
     async with opened(file) as sessions:
-        await say(
-            sessions, "k", user("long " * 500), assistant(call), outcome, assistant("the end")
-        )
+        await say(sessions, "k", user("long " * 500), assistant(call), outcome, *said)
         async with sessions.turn("k", origin="ask", named=True) as turn:
             whole = (await turn.history(10**6)).messages
-            budget = sum(one.tokens for one in whole[-2:])
-            assert texts((await turn.history(budget)).messages) == ["the end"]
+            budget = sum(one.tokens for one in whole[-3:])
+            assert [one.message for one in (await turn.history(budget)).messages] == said
+
+
+async def test_a_giant_message_does_not_hide_what_was_said_before_it(file: Path) -> None:
+    table = "\n".join(f"{n},{7 * n}" for n in range(10_000))
+    async with opened(file) as sessions:
+        await say(sessions, "k", user("The code is 4711."), assistant("noted"))
+        await say(sessions, "k", user("Look at this.", table), assistant("seen"))
+        async with sessions.turn("k", origin="ask", named=True) as turn:
+            history = await turn.history(4000)
+            (stretch,) = await turn.stretches(10**9, 10**9)
+            whole = await turn.read(stretch)
+    said = texts(history.messages)
+    assert (said[:2], said[3], history.gap) == (["The code is 4711.", "noted"], "seen", False)
+    assert said[2].startswith("Look at this. 0,0\n1,7\n")
+    assert said[2].endswith("9999,69993")
+    assert "characters left out" in said[2]
+    assert sum(one.tokens for one in history.messages) < 4000
+    assert texts(whole)[2] == f"Look at this. {table}"
+
+
+async def test_what_no_summary_covers_comes_in_pieces_of_whole_turns(file: Path) -> None:
+    async with opened(file) as sessions:
+        for number in range(10):
+            await say(sessions, "k", user(f"question {number} " * 20), assistant("answer " * 20))
+        async with sessions.turn("k", origin="ask", named=True) as turn:
+            await turn.compact("two questions", 4)
+            history = await turn.history(400)
+            first = history.messages[0].id
+            pieces = await turn.stretches(first - 1, 300)
+            read = [one for piece in pieces for one in await turn.read(piece)]
+            starts = [(await turn.read(piece))[0].message.role for piece in pieces]
+    assert history.gap
+    assert [one.id for one in read] == list(range(5, first))
+    assert len(pieces) > 1
+    assert set(starts) == {"user"}
+    assert all(piece.tokens < 400 for piece in pieces)
 
 
 async def test_a_summary_stands_for_what_it_covers(file: Path) -> None:
@@ -309,3 +344,17 @@ async def test_a_file_that_others_could_read_is_made_private(file: Path) -> None
     async with opened(file) as sessions:
         await say(sessions, "k", "y")
     assert modes(file, file.parent) == {"sessions.db": 0o600, "data": 0o755}
+
+
+def test_a_file_that_is_no_store_keeps_its_rights(file: Path) -> None:
+    file.parent.mkdir()
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    notes = file.with_name("notes.txt")
+    notes.write_text("not a database " * 100)
+    for path in (file, notes):
+        path.chmod(0o644)
+        with pytest.raises(StoreError):
+            Store(path).list_sessions()
+    assert modes(file, notes) == {"sessions.db": 0o644, "notes.txt": 0o644}

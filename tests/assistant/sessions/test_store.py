@@ -12,6 +12,7 @@ from clawkit.assistant.models.protocol import Message, Text, ToolOutcome
 from clawkit.assistant.sessions.owners import directory_for
 from clawkit.assistant.sessions.store import Store
 from clawkit.errors import SessionError
+from tests.assistant.replying import until
 from tests.assistant.sessions.talking import (
     all_texts,
     assistant,
@@ -220,6 +221,40 @@ async def test_pruning_happens_by_itself_once_a_day(file: Path) -> None:
     assert await said_and_pruned("three") == ["three"]
 
 
+def idle(file: Path) -> int:
+    return sum(one.key.startswith("idle") for one in Store(file).list_sessions())
+
+
+async def test_no_turn_waits_until_what_is_old_is_gone(file: Path) -> None:
+    old = time.time() - 31 * DAY
+    async with opened(file) as sessions:
+        await say(sessions, "first", "x")
+    change(file, "DELETE FROM notes")
+    numbers = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000)"
+    add = "INSERT INTO sessions (key, origin, named, created, updated)"
+    change(file, f"{numbers} {add} SELECT 'idle ' || x, 'mcp', 0, 0, ? FROM n", old)
+    async with opened(file) as sessions:
+        for number in range(5):
+            await say(sessions, f"new {number}", "x")
+        assert idle(file) > 0  # all five are done, and it has only begun
+        await until(lambda: not idle(file))
+
+
+async def test_what_a_program_of_one_turn_leaves_the_next_one_goes_on_with(file: Path) -> None:
+    async with opened(file) as sessions:
+        for number in range(250):
+            await say(sessions, f"idle {number}", "x", named=False)
+    change(file, "DELETE FROM notes")
+    change(file, "UPDATE sessions SET updated = ?", time.time() - 31 * DAY)
+    left: list[int] = []
+    while idle(file):
+        async with opened(file) as sessions:
+            await say(sessions, "new", "x")
+        left.append(idle(file))
+    assert 1 < len(left) < 10
+    assert left == sorted(left, reverse=True)
+
+
 async def test_an_index_that_is_not_true_is_a_problem(file: Path) -> None:
     async with opened(file) as sessions:
         await say(sessions, "k", "hello", "world")
@@ -233,6 +268,18 @@ async def test_a_row_without_its_parent_is_a_problem(file: Path) -> None:
         await say(sessions, "k", "hello")
     change(file, "DELETE FROM turns")
     assert any("messages" in problem for problem in Store(file).check())
+
+
+async def test_the_last_of_a_long_session_are_there_without_the_rest(file: Path) -> None:
+    async with opened(file) as sessions:
+        for number in range(20):
+            await say(sessions, "k", user(f"question {number}"), assistant(f"answer {number}"))
+    change(file, "UPDATE messages SET parts = 'broken' WHERE id < 37")
+    last = Store(file).last("k", 4)
+    assert texts(last.messages) == ["question 18", "answer 18", "question 19", "answer 19"]
+    assert last.info.messages == 40
+    with pytest.raises(SessionError):
+        Store(file).last("none", 4)
 
 
 async def test_the_commands_work_while_servers_do(file: Path) -> None:

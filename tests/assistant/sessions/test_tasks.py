@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant.sessions.store import Store
-from clawkit.assistant.sessions.tasks import StoredTasks
+from clawkit.assistant.sessions.tasks import StoredTasks, note_session
 from clawkit.wire.tasks import CUT_OFF, TaskRecord
+from tests.assistant.sessions.talking import opened, say
 
 # Begins a task, ends another, and waits.
 SERVER = """
@@ -172,3 +173,21 @@ def test_tasks_and_sessions_share_a_sound_file(file: Path, tasks: StoredTasks) -
     again = StoredTasks(file)
     assert all(again.load(f"t{number}") is not None for number in range(200))
     again.close()
+
+
+async def test_a_task_goes_with_its_session_and_no_other_does(file: Path) -> None:
+    tasks = StoredTasks(file)
+    tasks.save(record("early"))  # it became a task before its session was known
+    for name, key in (("early", "k"), ("mine", "k"), ("other", "o")):
+        note_session(name, key)
+        tasks.save(record(name, status="completed", result={"text": f"the answer to {key}"}))
+    tasks.save(record("nobodys", status="completed"))
+    tasks.close()
+    async with opened(file) as sessions:
+        await say(sessions, "k", "x")
+        await say(sessions, "o", "x")
+    assert Store(file).delete("k")
+    again = StoredTasks(file)
+    found = [name for name in ("early", "mine", "other", "nobodys") if again.load(name)]
+    again.close()
+    assert found == ["other", "nobodys"]

@@ -233,7 +233,8 @@ HOST = """
         config = config_in(folder, good=python_server(folder, Path(sys.argv[2]).read_text()))
         box = Toolbox(config, Keys(config, {}))
         await box.specs()
-        grandchild = said(await call(box, "mcp__good__leave-behind"))
+        alone = sys.argv[3] == "True"
+        grandchild = said(await call(box, "mcp__good__leave-behind", new_session=alone))
         print(said(await call(box, "mcp__good__pid")), grandchild, flush=True)
         end(box)
         await asyncio.sleep(600)
@@ -246,14 +247,17 @@ ENDS = {
 }
 
 
+@pytest.mark.parametrize("new_session", [False, True], ids=["its group", "a session of its own"])
 @pytest.mark.parametrize("how", ENDS)
-async def test_however_our_process_ends_no_server_is_left(tmp_path: Path, how: str) -> None:
+async def test_however_our_process_ends_no_server_is_left(
+    tmp_path: Path, how: str, new_session: bool
+) -> None:
     host = tmp_path / "host.py"
     host.write_text(dedent(f"{HOST}\n    {ENDS[how]}\n    asyncio.run(main())\n"))
     code = tmp_path / "good.py"
     code.write_text(GOOD + DEAF)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(host), str(tmp_path), str(code)),
+        *(sys.executable, str(host), str(tmp_path), str(code), str(new_session)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -157,6 +157,32 @@ async def test_a_key_is_sent_where_the_config_says(tmp_path: Path) -> None:
             assert said(await call(box, "mcp__g__who")) == "alice may call look"
 
 
+async def test_no_key_is_sent_unencrypted_over_the_internet(tmp_path: Path) -> None:
+    keys, url = {"KEY": "a-key-of-many-letters"}, "http://tickets.example.com/mcp"
+    async with toolbox(
+        tmp_path,
+        keys,
+        header=McpServer(url=url, headers={"Authorization": "Bearer ${KEY}"}),
+        address=McpServer(url=f"{url}?key=${{KEY}}", transport="sse"),
+        password=McpServer(url="https://me:word@tickets.example.com/mcp"),
+    ) as box:
+        assert await names(box) == []
+        header, address, password = box.problems
+    refused = "url: 'http://tickets.example.com' would send the key unencrypted over the internet"
+    assert header.startswith(f"mcp.servers.header: {refused}")
+    assert address.startswith(f"mcp.servers.address: {refused}")
+    assert "has a user or password in it" in password
+    assert "a-key-of-many-letters" not in str((header, address, password))
+
+
+async def test_an_address_may_have_a_query(tmp_path: Path) -> None:
+    with guarded() as address:
+        headers = {"Authorization": "Bearer ${WHO}"}
+        server = McpServer(url=f"{address}?team=${{WHO}}", headers=headers)
+        async with toolbox(tmp_path, {"WHO": "alice"}, g=server) as box:
+            assert "mcp__g__who" in await names(box), box.problems
+
+
 async def test_each_failure_is_said_in_words(tmp_path: Path) -> None:
     nobody = f"http://127.0.0.1:{free_port()}/mcp"
     with guarded() as address:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from clawkit.assistant.media.kinds import SUFFIXES
 from clawkit.assistant.media.names import with_suffix
+from clawkit.assistant.models.addresses import check_address
 from clawkit.assistant.redaction import redact
 from clawkit.errors import ClawError, MediaError
 
@@ -77,6 +78,7 @@ class _Service:
         seconds = self._options.timeout
         try:
             key = self._key()
+            check_address("[transcription] base_url", self._base, secret=bool(key))
             async with (
                 asyncio.timeout(seconds),
                 httpx2.AsyncClient(timeout=None) as client,

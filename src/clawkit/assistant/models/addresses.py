@@ -1,4 +1,4 @@
-"""Addresses of providers: which can be asked, and to which a key may be sent in the open."""
+"""Addresses in the config: which can be asked, and to which a key may be sent in the open."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ _PRIVATE_ENDINGS = (".local", ".lan", ".internal", ".home.arpa", ".localhost")
 
 
 def check_base_url(provider: str, url: str, *, secret: bool) -> str:
-    """The address without a slash at its end, if it can be asked, and with a key if there is one.
+    """The address of a provider, without a slash at its end."""
+    return check_address(f"[providers.{provider}] base_url", url, secret=secret).rstrip("/")
+
+
+def check_address(where: str, url: str, *, secret: bool, query: bool = False) -> str:
+    """The address if it can be asked, and with a key if there is one; `where` it stands is told.
 
     A key goes over plain http to this machine and into private networks only: whoever is on the
     way can read it there, and nobody writes `http://` for a service on the internet on purpose.
     """
-    where = f"[providers.{provider}] base_url"
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -27,14 +31,15 @@ def check_base_url(provider: str, url: str, *, secret: bool) -> str:
     if not usable or not url.isascii() or any(c.isspace() or not c.isprintable() for c in url):
         shown = f"{url[:100]!r}" if url else "is empty: it"
         raise SettingsError(f"{where}: {shown} must be an address with http:// or https://")
-    if "?" in url or "#" in url:
-        raise SettingsError(f"{where}: must end with its path, without ? and #")
+    if "#" in url or ("?" in url and not query):
+        rest = "#" if query else "? and #"
+        raise SettingsError(f"{where}: must end with its path, without {rest}")
     if parts.scheme == "http" and secret and not is_private(url):
         raise SettingsError(
-            f"{where}: {url[:100]!r} would send the key unencrypted over the internet; "
+            f"{where}: {origin_of(url)!r} would send the key unencrypted over the internet; "
             "write https://, or take away `key_env` and `headers` if it needs none"
         )
-    return url.rstrip("/")
+    return url
 
 
 def is_loopback(url: str) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 from clawkit.assistant.models.anthropic_request import build
 from clawkit.assistant.models.arguments import read_arguments
+from clawkit.assistant.models.ending import ending
 from clawkit.assistant.models.failures import broke_off, from_status, no_stream
 from clawkit.assistant.models.fields import Json, fields, number, text
 from clawkit.assistant.models.http import Answer, Door, Refusal
@@ -97,7 +97,7 @@ class _Reading:
     def __init__(self, names: Names) -> None:
         self.is_over = False
         self._names = names
-        self._blocks: dict[Any, tuple[str, str, list[str]]] = {}
+        self._blocks: dict[str, tuple[str, str, list[str]]] = {}
         self._usage: Json = {}
         self._stop = ""
         self._model = ""
@@ -106,9 +106,9 @@ class _Reading:
         """One event; gives what it adds to the text."""
         kind = event.get("type")
         if kind == "content_block_delta":
-            return self._grow(event.get("index"), fields(event.get("delta")))
+            return self._grow(str(event.get("index")), fields(event.get("delta")))
         if kind == "content_block_start":
-            return self._start(event.get("index"), fields(event.get("content_block")))
+            return self._start(str(event.get("index")), fields(event.get("content_block")))
         if kind == "message_start":
             message = fields(event.get("message"))
             self._model = text(message.get("model"))
@@ -128,19 +128,16 @@ class _Reading:
         ]
 
     def finished(self, settings: ModelSettings) -> Finished:
-        reason: StopReason = _REASONS.get(self._stop, "end")
-        # A call that reached the limit of the answer is told to the model as one that failed.
-        if self._blocks and reason != "refusal":
-            reason = "tools"
+        reason = ending(_REASONS.get(self._stop, "end"), calls=bool(self._blocks))
         model = f"{settings.provider}/{self._model or settings.model}"
         return Finished(reason, self._counted(), model)
 
-    def _start(self, index: Any, block: Json) -> str:
+    def _start(self, index: str, block: Json) -> str:
         if block.get("type") == "tool_use":
             self._blocks[index] = (text(block.get("id")), text(block.get("name")), [])
         return text(block.get("text")) if block.get("type") == "text" else ""
 
-    def _grow(self, index: Any, delta: Json) -> str:
+    def _grow(self, index: str, delta: Json) -> str:
         if delta.get("type") == "input_json_delta" and index in self._blocks:
             self._blocks[index][2].append(text(delta.get("partial_json")))
         return text(delta.get("text")) if delta.get("type") == "text_delta" else ""

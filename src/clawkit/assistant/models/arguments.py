@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import msgspec
-
+from clawkit.assistant.models.fields import decoded
 from clawkit.assistant.models.protocol import ToolCall
 
 _MARK = "unreadable arguments"
@@ -22,8 +21,8 @@ def read_arguments(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        value: Any = msgspec.json.decode(text.encode("utf-8", "replace"))
-    except msgspec.DecodeError:
+        value = decoded(text.encode("utf-8", "replace"))
+    except ValueError:
         return {_MARK: text[:_LONGEST]}
     if value is None:
         return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clawkit.assistant.models.failures import Party, WrongAddressError
+from clawkit.assistant.models.fields import number
 from clawkit.assistant.models.protocol import (
     Event,
     Finished,
@@ -101,10 +102,10 @@ class Hearing:
 def _usage(usage: dict[str, Any]) -> Usage:
     """What came from the cache, or went into it, is input as well."""
     new, made, cached = (
-        int(usage.get(name) or 0)
+        number(usage.get(name))
         for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     )
-    return Usage(new + made + cached, int(usage.get("output_tokens") or 0), cached)
+    return Usage(new + made + cached, number(usage.get("output_tokens")), cached)
 
 
 def _from_result(message: ResultMessage, settings: ModelSettings) -> ModelError:

@@ -26,6 +26,7 @@ from clawkit.assistant.models.failures import (
     silent,
     unreachable,
 )
+from clawkit.assistant.models.fields import decoded, fields
 from clawkit.assistant.models.protocol import ModelSettings
 from clawkit.assistant.models.said import Said, context_limit, read_body
 from clawkit.assistant.models.sse import MalformedEventError, json_events
@@ -84,9 +85,12 @@ class Answer:
         """All of it at once, from a server that does not stream."""
         body = await self._read(_LONGEST_DOCUMENT)
         try:
-            return msgspec.json.decode(body, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise no_stream(self._party, self.kind, read_body(body, self.kind)) from None
+            value = decoded(body)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise no_stream(self._party, self.kind, read_body(body, self.kind))
+        return fields(value)
 
     async def said(self) -> Said:
         """What an error says."""
@@ -184,7 +188,7 @@ class Door:
 
     async def _begun(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            return await self._client.send(request, stream=True)
+            return await self._send(request)
         except httpx2.ConnectTimeout:
             raise unreachable(self.party, f"no answer within {CONNECT_SECONDS:g} s") from None
         except httpx2.TimeoutException:
@@ -195,6 +199,22 @@ class Door:
             raise unreachable(self.party, reason, refused=refused) from None
         except httpx2.HTTPError as error:
             raise broke_off(self.party, _reason(error)) from None
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        """Some servers promise to keep a connection and close it: on a kept one, ask once more."""
+        is_new = False
+
+        async def watch(event: str, _: object) -> None:
+            nonlocal is_new
+            is_new = is_new or event.startswith("connection.connect_tcp")
+
+        request.extensions["trace"] = watch
+        try:
+            return await self._client.send(request, stream=True)
+        except (httpx2.NetworkError, httpx2.RemoteProtocolError):
+            if is_new:
+                raise
+            return await self._client.send(request, stream=True)
 
     async def _refusal(self, response: httpx2.Response, answer: Answer) -> Refusal:
         status = response.status_code

@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from clawkit.assistant.models.arguments import read_arguments
+from clawkit.assistant.models.ending import ending
 from clawkit.assistant.models.failures import broke_off, from_status
-from clawkit.assistant.models.fields import Json, fields, number, objects
+from clawkit.assistant.models.fields import Json, fields, number, objects, text
 from clawkit.assistant.models.http import Answer, Door, Refusal
 from clawkit.assistant.models.names import Names
 from clawkit.assistant.models.openai_request import Manners, build
@@ -99,8 +100,8 @@ class OpenAi:
                 if error := _error(chunk):
                     said = read_error(error)
                     raise from_status(self._door.party, said.status, said)
-                if text := reading.take(chunk):
-                    yield TextDelta(text)
+                if delta := reading.take(chunk):
+                    yield TextDelta(delta)
         except ModelError:
             # With the reason for its end the answer is complete, whatever comes after it.
             if not reading.stop:
@@ -153,10 +154,10 @@ class _Reading:
 
     def take(self, chunk: Json) -> str:
         """One chunk; gives what it adds to the text."""
-        self._model = str(chunk.get("model") or self._model)
+        self._model = text(chunk.get("model")) or self._model
         self._count(chunk.get("usage"))
         choice = _first(chunk.get("choices"))
-        self.stop = str(choice.get("finish_reason") or self.stop)
+        self.stop = text(choice.get("finish_reason")) or self.stop
         delta = fields(choice.get("delta") or choice.get("message"))
         for call in objects(delta.get("tool_calls")):
             self._grow(call)
@@ -169,25 +170,21 @@ class _Reading:
         ]
 
     def finished(self, settings: ModelSettings) -> Finished:
-        reason: StopReason = _REASONS.get(self.stop, "end")
-        # Some servers end an answer with calls like any other, and a call that reached the
-        # limit of the answer is told to the model as one that failed.
-        if self._calls and reason != "refusal":
-            reason = "tools"
-        elif reason == "tools":
-            reason = "end"
+        reason = ending(_REASONS.get(self.stop, "end"), calls=bool(self._calls))
         # llama.cpp tells the path of a file.
         used = self._model.rpartition("/")[2] if self._model[:1] == "/" else self._model
         return Finished(reason, self._usage, f"{settings.provider}/{used or settings.model}")
 
     def _grow(self, delta: Json) -> None:
-        call = self._find(delta.get("index"), str(delta.get("id") or ""))
+        call = self._find(delta.get("index"), text(delta.get("id")))
         function = fields(delta.get("function"))
-        call.name = call.name or str(function.get("name") or "")
+        call.name = call.name or text(function.get("name"))
         arguments = function.get("arguments")
-        if isinstance(arguments, dict):  # Not as text, as it should be, but as what it says.
+        if isinstance(
+            arguments, (dict, list)
+        ):  # Not as text, as it should be, but as what it says.
             arguments = json.dumps(arguments)
-        call.pieces.append(str(arguments or ""))
+        call.pieces.append(text(arguments))
 
     def _find(self, index: Any, id: str) -> _Called:
         """The call that a delta belongs to: not every server numbers them."""
@@ -220,4 +217,4 @@ def _first(choices: Any) -> Json:
 def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "".join(str(part.get("text") or "") for part in objects(content))
+    return "".join(text(part.get("text")) for part in objects(content))

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clawkit.assistant.models.fields import Json, fields
+from clawkit.assistant.models.fields import Json, decoded, fields
 
 _TITLE = re.compile(r"<title[^>]*>(.{0,200}?)</title", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]{0,500}>")
@@ -70,8 +70,8 @@ def read_body(body: bytes, kind: str) -> Said:
     """What the body of an error says, be it JSON, a web page, or just words."""
     words = body.decode("utf-8", "replace")
     try:
-        value: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        value = decoded(body)
+    except ValueError:
         return Said(_plain(words, kind), words[:_LONGEST])
     return read_error(value)
 

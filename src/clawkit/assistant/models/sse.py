@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-import msgspec
-
+from clawkit.assistant.models.fields import decoded, fields
 from clawkit.errors import ClawError
 from clawkit.guard.http.sse import Events
 
@@ -45,9 +44,9 @@ def _object(data: bytes | None) -> dict[str, Any]:
     if data.strip() == b"[DONE]":
         return DONE
     try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise MalformedEventError("an event that is not JSON") from None
+        value = decoded(data)
+    except ValueError as error:
+        raise MalformedEventError(f"an event that is not JSON to be read ({error})") from None
     if not isinstance(value, dict):
         raise MalformedEventError("an event that is not a JSON object")
-    return value  # pyright: ignore[reportUnknownVariableType] - JSON objects have text for keys
+    return fields(value)

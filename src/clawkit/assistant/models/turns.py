@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from clawkit.assistant.models.protocol import (
     Image,
     Message,
@@ -13,6 +15,8 @@ from clawkit.assistant.models.protocol import (
     ToolOutcome,
 )
 
+_Waiting = tuple[str, str]
+"""A call without an outcome yet: its id as it was, and as it is sent."""
 _NOT_RUN = "This call was interrupted; whether it had any effect is not known."
 _BEGINNING = Message("user", (Text("(The beginning of the conversation is left out.)"),))
 _NOTHING = (Text("(An empty message.)"),)
@@ -23,10 +27,12 @@ def tidy(messages: Sequence[Message]) -> list[Message]:
     """The messages without what makes providers refuse all of them.
 
     A turn that was broken off may leave calls without outcomes, and a history that was cut may
-    begin with the assistant, or with outcomes of calls that are gone.
+    begin with the assistant, or with outcomes of calls that are gone. Ids are given anew where
+    another call has the same one: some models number them from the start in every turn.
     """
     found: list[Message] = []
-    waiting: dict[str, None] = {}
+    used: set[str] = set()
+    waiting: list[_Waiting] = []
     for message in messages:
         if not waiting and plain_text(message):
             found.append(message)
@@ -35,8 +41,7 @@ def tidy(messages: Sequence[Message]) -> list[Message]:
             found.append(_answering(message, waiting))
             continue
         found += _interrupted(waiting)
-        waiting = {part.id: None for part in message.parts if isinstance(part, ToolCall)}
-        parts = tuple(part for part in message.parts if not _is_empty(part))
+        parts = tuple(_renamed(p, used, waiting) for p in message.parts if not _is_empty(p))
         if parts or message.role == "user":
             found.append(Message(message.role, parts or _NOTHING))
     found += _interrupted(waiting)
@@ -57,24 +62,37 @@ def describe(image: Image) -> str:
     return f"[picture {image.name} ({image.mime_type}), which this model cannot see]"
 
 
-def _answering(message: Message, waiting: dict[str, None]) -> Message:
+def _renamed(part: Part, used: set[str], waiting: list[_Waiting]) -> Part:
+    """A part as it is, or a call under an id that is its own; what calls wait for is noted."""
+    if not isinstance(part, ToolCall):
+        return part
+    id, number = part.id, len(used)
+    while id in used or not id:
+        number += 1
+        id = f"call_{number}"
+    used.add(id)
+    waiting.append((part.id, id))
+    return part if id == part.id else replace(part, id=id)
+
+
+def _answering(message: Message, waiting: list[_Waiting]) -> Message:
     """Outcomes of calls that wait for one; any other becomes words of the same turn."""
     kept: list[Part] = []
     loose: list[Part] = []
     for part in message.parts:
         if not isinstance(part, ToolOutcome):
             loose += () if _is_empty(part) else (part,)
-        elif part.call_id in waiting:
-            del waiting[part.call_id]
-            kept.append(part)
+        elif call := next((each for each in waiting if each[0] == part.call_id), None):
+            waiting.remove(call)
+            kept.append(replace(part, call_id=call[1]))
         else:
             loose += [Text("Outcome of an earlier call:"), *part.parts]
     return Message("tool" if kept else "user", (*kept, *loose) or _NOTHING)
 
 
-def _interrupted(waiting: dict[str, None]) -> Iterator[Message]:
+def _interrupted(waiting: list[_Waiting]) -> Iterator[Message]:
     if waiting:
-        outcomes = tuple(ToolOutcome(id, (Text(_NOT_RUN),), is_error=True) for id in waiting)
+        outcomes = tuple(ToolOutcome(id, (Text(_NOT_RUN),), is_error=True) for _, id in waiting)
         waiting.clear()
         yield Message("tool", outcomes)
 

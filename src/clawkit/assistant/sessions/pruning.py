@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterator
+from functools import partial
 
 from clawkit.assistant.sessions.conversation import forget
 from clawkit.assistant.sessions.database import Database
@@ -11,36 +13,48 @@ from clawkit.assistant.sessions.tickets import clear_all_dead
 
 DAYS = 30
 _DAY = 86_400.0
-_PAGES = 1000
+_PAGES = 200
+_AT_ONCE = 20
 _NOTE = "pruned"
 
 
-def prune_if_due(database: Database, now: float | None = None) -> int:
-    """Prune, unless any process has done so within a day."""
+def pruning_if_due(database: Database, now: float | None = None) -> Iterator[int]:
+    """Prune in small steps, unless any process has done so within a day.
+
+    It is noted at the end: what a process that ended too soon has left, the next one goes on with.
+    """
     now = time.time() if now is None else now
-    if not database.read(lambda connection: _is_due(connection, now)):
-        return 0
-    if not database.write(lambda connection: _claim(connection, now)):
-        return 0
-    return prune(database, DAYS, now)
+    if database.read(lambda connection: _is_due(connection, now)):
+        yield from pruning(database, DAYS, now)
+        database.write(lambda connection: _note(connection, now))
 
 
 def prune(database: Database, days: float = DAYS, now: float | None = None) -> int:
-    """Delete what is idle for so many days, one session at a time; gives how many went."""
-    now = time.time() if now is None else now
+    """Delete what is idle for so many days; gives how many sessions went."""
+    return sum(pruning(database, days, time.time() if now is None else now))
+
+
+def pruning(database: Database, days: float, now: float) -> Iterator[int]:
+    """The same a few sessions at a time, so that everyone else gets the store in between."""
     clear_all_dead(database)
     database.write(
         lambda connection: connection.execute("DELETE FROM tasks WHERE expires < ?", (now,))
     )
-    gone = 0
-    while database.write(lambda connection: _delete_idle(connection, now - days * _DAY)):
-        gone += 1
-    give_back_space(database)
-    return gone
+    some = partial(_delete_idle, before=now - days * _DAY)
+    while gone := database.write(some):
+        yield gone
+    for _ in _returned_pages(database):
+        yield 0
 
 
 def give_back_space(database: Database) -> None:
-    """Return the pages of what was deleted to the disk, a few at a time."""
+    """Return the pages of what was deleted to the disk."""
+    for _ in _returned_pages(database):
+        pass
+
+
+def _returned_pages(database: Database) -> Iterator[int]:
+    """How many are left, a few fewer each time."""
 
     def work(connection: sqlite3.Connection) -> int:
         connection.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()
@@ -48,6 +62,7 @@ def give_back_space(database: Database) -> None:
 
     before, left = -1, database.plainly(work)
     while left and left != before:
+        yield left
         before, left = left, database.plainly(work)
 
 
@@ -56,20 +71,16 @@ def _is_due(connection: sqlite3.Connection, now: float) -> bool:
     return row is None or not 0 <= now - row[0] < _DAY
 
 
-def _claim(connection: sqlite3.Connection, now: float) -> bool:
-    if not _is_due(connection, now):
-        return False
+def _note(connection: sqlite3.Connection, now: float) -> None:
     connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (_NOTE, now))
-    return True
 
 
-def _delete_idle(connection: sqlite3.Connection, before: float) -> bool:
-    row = connection.execute(
+def _delete_idle(connection: sqlite3.Connection, before: float) -> int:
+    rows = connection.execute(
         "SELECT id FROM sessions WHERE NOT named AND updated < ? AND NOT EXISTS"
-        " (SELECT 1 FROM turns WHERE session = sessions.id AND owner IS NOT NULL) LIMIT 1",
-        (before,),
-    ).fetchone()
-    if row is None:
-        return False
-    forget(connection, row[0])
-    return True
+        " (SELECT 1 FROM turns WHERE session = sessions.id AND owner IS NOT NULL) LIMIT ?",
+        (before, _AT_ONCE),
+    ).fetchall()
+    for (id_,) in rows:
+        forget(connection, id_)
+    return len(rows)

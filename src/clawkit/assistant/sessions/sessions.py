@@ -16,9 +16,9 @@ from clawkit.assistant.models.protocol import Message, Usage
 from clawkit.assistant.sessions import conversation, overview, owners, tickets
 from clawkit.assistant.sessions.coding import encode
 from clawkit.assistant.sessions.database import PATIENCE, Database
-from clawkit.assistant.sessions.pruning import prune_if_due
+from clawkit.assistant.sessions.pruning import pruning_if_due
 from clawkit.assistant.sessions.queueing import OnWait, Queueing
-from clawkit.assistant.sessions.records import History, Saved, SessionInfo, check_key
+from clawkit.assistant.sessions.records import History, Saved, SessionInfo, Stretch, check_key
 from clawkit.assistant.sessions.tickets import Ticket
 from clawkit.assistant.sessions.worker import Worker
 
@@ -31,7 +31,6 @@ class Sessions:
 
     def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
         self.file = file
-        self.known: conversation.Known = {}
         self._worker = Worker(Database(file, patience=patience))
         self._queueing = Queueing(file, self._worker)
         self._pruned = -_PRUNE_EVERY
@@ -53,11 +52,11 @@ class Sessions:
         await self._worker.close()
 
     def prune_some_time(self) -> None:
-        """See, in the background and not too often, whether something can go."""
+        """See, when there is nothing else to do and not too often, whether something can go."""
         now = time.monotonic()
         if now - self._pruned >= _PRUNE_EVERY:
             self._pruned = now
-            self._worker.post(prune_if_due)
+            self._worker.do_at_leisure(pruning_if_due)
 
 
 class Turn:
@@ -82,8 +81,24 @@ class Turn:
         return self._ticket.model
 
     async def history(self, tokens: int) -> History:
-        """The newest messages that fit into so many tokens, oldest first."""
-        return await self._read(conversation.history, tokens, self._sessions.known)
+        """The newest messages that fit into so many tokens, oldest first; giants in short."""
+
+        def job(database: Database) -> History:
+            def work(connection: sqlite3.Connection) -> History:
+                session = tickets.session_of(connection, self._ticket)
+                return conversation.history(connection, session, tokens, database.known)
+
+            return database.read(work)
+
+        return await self._worker.do(job)
+
+    async def stretches(self, up_to: int, size: int) -> tuple[Stretch, ...]:
+        """What no summary covers up to a message, in pieces of about so many tokens."""
+        return await self._read(conversation.stretches, up_to, size)
+
+    async def read(self, stretch: Stretch) -> tuple[Saved, ...]:
+        """The messages of a stretch, as they were said."""
+        return await self._read(conversation.read, stretch)
 
     async def search(
         self, text: str, limit: int = 5, *, outside: int | None = None
@@ -122,7 +137,6 @@ class Turn:
             ticket.saved = True
 
         await self._worker.do(job)
-        self._sessions.prune_some_time()
 
     async def compact(self, summary: str, up_to: int) -> None:
         """Let a summary stand in history for the messages up to and with `up_to`."""
@@ -139,7 +153,11 @@ class Turn:
 
     async def _read(self, work: Callable[..., T], *values: object) -> T:
         def job(database: Database) -> T:
-            return database.read(lambda connection: work(connection, self._ticket.session, *values))
+            return database.read(
+                lambda connection: work(
+                    connection, tickets.session_of(connection, self._ticket), *values
+                )
+            )
 
         return await self._worker.do(job)
 
@@ -186,6 +204,7 @@ class _Entrance(AbstractAsyncContextManager[Turn]):
         traceback: TracebackType | None,
     ) -> None:
         await self._queueing.leave(self._ticket, _reason(error))
+        self._sessions.prune_some_time()
 
 
 def _reason(error: BaseException | None) -> str:

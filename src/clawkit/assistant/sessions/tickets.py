@@ -94,8 +94,11 @@ def renew(database: Database, connection: sqlite3.Connection, ticket: Ticket) ->
     """Get the ticket back if the session was deleted in the middle of its turn, or the file."""
     owner = _owner(database.file)
     mine = (ticket.id, owner, ticket.key)
-    if connection.execute(f"SELECT 1 FROM turns WHERE {_MINE}", mine).fetchone() is None:
+    found = connection.execute(f"SELECT session FROM turns WHERE {_MINE}", mine).fetchone()
+    if found is None:
         enter(connection, ticket, owner)
+    else:
+        ticket.session = found[0]
 
 
 def session_of(connection: sqlite3.Connection, ticket: Ticket) -> int:
@@ -158,15 +161,15 @@ def clear_all_dead(database: Database) -> None:
 
 def _open_until(connection: sqlite3.Connection, ticket: Ticket) -> list[tuple[int, str]]:
     return connection.execute(
-        "SELECT id, owner FROM turns WHERE session = ? AND owner IS NOT NULL AND id <= ?"
-        " ORDER BY id",
-        (ticket.session, ticket.id),
+        "SELECT id, owner FROM turns WHERE session = (SELECT id FROM sessions WHERE key = ?)"
+        " AND owner IS NOT NULL AND id <= ? ORDER BY id",
+        (ticket.key, ticket.id),
     ).fetchall()
 
 
 def _standing(connection: sqlite3.Connection, ticket: Ticket, owner: str) -> Standing:
     rows = _open_until(connection, ticket)
-    if not rows or rows[-1][0] != ticket.id:
+    if not rows or rows[-1] != (ticket.id, owner):
         return Standing(0, others=False, missing=True)
     return Standing(len(rows) - 1, any(name != owner for _, name in rows[:-1]))
 

@@ -10,9 +10,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 from clawkit.assistant.sessions.database import Database
@@ -20,8 +20,14 @@ from clawkit.errors import StoreError
 
 T = TypeVar("T")
 Job = Callable[[Database], T]
+Chore = Callable[[Database], Iterator[object]]
+"""Work of no hurry, in small steps."""
 
 _AGAIN = 1.0
+_LEISURE = 0.03
+"""Between two steps of a chore, so that other processes get the store, too."""
+_LAST_STEPS = 5
+"""Of a chore, when the thread ends: programs that live for one turn do their part."""
 
 log = logging.getLogger("clawkit.assistant")
 
@@ -34,6 +40,7 @@ class Worker:
         self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._owed: list[Job[object]] = []
         self._tried = 0.0
+        self._chores: list[Iterator[object]] = []
         self._thread: threading.Thread | None = None
         self._closed = False
         self._starting = threading.Lock()
@@ -56,9 +63,10 @@ class Worker:
         self._put(run)
         return await outcome
 
-    def post(self, job: Job[object]) -> None:
-        """Do a job some time; if it fails, the log says so."""
-        self._put(partial(self._attempt, job))
+    def do_at_leisure(self, chore: Chore) -> None:
+        """Do a chore step by step, whenever nobody waits for anything; if it fails, it ends."""
+        with suppress(StoreError):  # the store may be closed by now
+            self._put(lambda: self._chores.append(chore(self._database)))
 
     def owe(self, job: Job[object], done: Callable[[], None] | None = None) -> None:
         """Do a job that must be done: while the store cannot be written it is tried again."""
@@ -66,6 +74,7 @@ class Worker:
         def run() -> None:
             if not self._attempt(job):
                 self._owed.append(job)
+                self._tried = time.monotonic()
             if done is not None:
                 done()
 
@@ -112,23 +121,39 @@ class Worker:
         try:
             while True:
                 try:
-                    run = self._jobs.get(timeout=_AGAIN if self._owed else None)
+                    run = self._jobs.get(timeout=self._pause())
                     if run is None:
                         break
                     run()
                 except queue.Empty:
-                    pass
+                    self._step()
                 if self._owed and time.monotonic() - self._tried >= _AGAIN:
                     self._pay()
             self._pay()
+            for _ in range(_LAST_STEPS):
+                self._step()
         finally:
             self._database.close()
 
+    def _pause(self) -> float | None:
+        """How long to wait for a job before there is something else to do."""
+        if self._chores:
+            return _LEISURE
+        return _AGAIN if self._owed else None
+
+    def _step(self) -> None:
+        """Go on with the first chore; one that has come to its end, or failed, is done with."""
+        if self._chores:
+            chore, done = self._chores[0], list[object]()
+            self._attempt(lambda _: done.extend(islice(chore, 1)))
+            if not done:
+                del self._chores[0]
+
     def _pay(self) -> None:
+        self._tried = time.monotonic()
         self._owed = [job for job in self._owed if not self._attempt(job)]
 
     def _attempt(self, job: Job[object]) -> bool:
-        self._tried = time.monotonic()
         try:
             job(self._database)
         except StoreError as error:

@@ -35,7 +35,16 @@ _DRAIN = 0.25
 _REAPED = 5.0
 LONGEST_LINE = 100_000_000
 _KEPT_LINES = 8
-_WATCH = 'read -r _; sleep 1; kill -s TERM -- "-$1"; sleep 1; kill -s KILL -- "-$1"'
+# What the server has started is looked for before anything ends, since it then has no parent.
+_WATCH = """
+started() {
+    for each in $(cat /proc/"$1"/task/*/children); do echo "$each"; started "$each"; done
+}
+read -r _
+all=$(started "$1")
+sleep 1; kill -s TERM -- "-$1" $all
+sleep 1; kill -s KILL -- "-$1" $all
+"""
 
 # What a program needs to find its way. Everything else stays here: a person's shell is full of keys
 # (for models, repositories, clouds), and a server is somebody else's code. One that needs a key is
@@ -222,7 +231,7 @@ class Child(asyncio.SubprocessProtocol):
     def kill(self) -> None:
         """End all of it at once."""
         _living.discard(self)
-        _signal_group(self.pid, _KILL)
+        _kill_all(self.pid)
         if self._watch is not None:
             self._watch.kill()
             self._watch.communicate()
@@ -269,6 +278,15 @@ def _signal_group(pid: int, number: int) -> bool:
     return True
 
 
+def _kill_all(pid: int) -> None:
+    """End the process and what it started, wherever that has gone."""
+    started = descendants(pid)
+    _signal_group(pid, _KILL)
+    for each in started:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(each, _KILL)
+
+
 def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -280,7 +298,7 @@ def _exists(pid: int) -> bool:
 
 
 def _watch_over(pid: int) -> subprocess.Popen[bytes] | None:
-    """A shell that ends the process's group when we are gone: then its input ends.
+    """A shell that ends the process and what it started when we are gone: then its input ends.
 
     Servers should end by themselves when their own input does, and many do not.
     """
@@ -310,4 +328,4 @@ async def _happens(event: asyncio.Event, patience: float) -> bool:
 def _end_the_living() -> None:
     """The interpreter ends, and somebody did not call `stop`."""
     for child in list(_living):
-        _signal_group(child.pid, _KILL)
+        _kill_all(child.pid)

@@ -25,6 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from clawkit import __version__
 from clawkit.assistant.config import McpServer
+from clawkit.assistant.models.addresses import check_address
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.toolbox import troubles
 from clawkit.assistant.toolbox.attempts import Attempt, attempts, is_worth_another
@@ -310,24 +311,27 @@ class Connection:
 
     @asynccontextmanager
     async def _over_http(self) -> AsyncGenerator[TransportStreams]:
-        address = self._keys.expand(self._server.url)
         async with (
             self._http_client(self._headers()) as http,
             streamable_http_client(
-                address, http_client=http, max_sse_event_size=LONGEST_LINE
+                self._address(), http_client=http, max_sse_event_size=LONGEST_LINE
             ) as both,
         ):
             yield both
 
     @asynccontextmanager
     async def _over_sse(self) -> AsyncGenerator[TransportStreams]:
-        address = self._keys.expand(self._server.url)
         making = self._http_client
-        async with sse_client(address, self._headers(), httpx_client_factory=making) as (
+        async with sse_client(self._address(), self._headers(), httpx_client_factory=making) as (
             read,
             write,
         ):
             yield _Watched(read, self._over.set), write
+
+    def _address(self) -> str:
+        address = self._keys.expand(self._server.url)
+        has_key = bool(self._server.headers) or address != self._server.url
+        return check_address("url", address, secret=has_key, query=True)
 
     def _headers(self) -> dict[str, str]:
         return {name: self._keys.expand(value) for name, value in self._server.headers.items()}

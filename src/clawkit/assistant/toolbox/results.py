@@ -15,12 +15,12 @@ from msgspec import Struct
 from clawkit.assistant.media import sniffing
 from clawkit.assistant.media.outbound import Outgoing
 from clawkit.assistant.models.protocol import Image, Text
+from clawkit.assistant.toolbox.source import whole
 from clawkit.wire.jsonrpc import as_object
 
 LONGEST_TEXT = 100_000
 MOST_IMAGES = 10
 _SEEN_BY_MODELS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_HALVES = re.compile("[\ud800-\udfff]")
 _NAME_REFUSED = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
@@ -67,7 +67,7 @@ class _Reading:
     def add(self, block: dict[str, Any]) -> None:
         kind = block.get("type")
         if kind == "text":
-            self.say(_whole(block.get("text", "")))
+            self.say(whole(block.get("text", "")))
         elif kind in ("image", "audio"):
             self._add_bytes(block, block.get("data"), "", _audience(block))
         elif kind == "resource":
@@ -75,7 +75,7 @@ class _Reading:
         elif kind == "resource_link":
             self._note(_link(block))
         else:
-            self._note(f"a block of the unknown type {_whole(kind)!r}")
+            self._note(f"a block of the unknown type {whole(kind)!r}")
 
     def say(self, text: str) -> None:
         self.has_text = True
@@ -90,20 +90,20 @@ class _Reading:
 
     def _add_resource(self, block: dict[str, Any]) -> None:
         resource = as_object(block.get("resource")) or {}
-        uri, text = _whole(resource.get("uri", "")), resource.get("text")
+        uri, text = whole(resource.get("uri", "")), resource.get("text")
         if not isinstance(text, str):
             self._add_bytes(resource, resource.get("blob"), _name_in(uri), _audience(block))
             return
         self._note(f"resource {uri}")
-        text = _whole(text)
+        text = whole(text)
         self.say(text)
         # Most documents in a result are for the model to read; a server marks those that are not.
         if "user" in _audience(block, default=("assistant",)):
-            kind = _whole(resource.get("mimeType") or "text/plain")
+            kind = whole(resource.get("mimeType") or "text/plain")
             self._media.append(Outgoing(_name_in(uri) or "document.txt", kind, text.encode()))
 
     def _add_bytes(self, block: dict[str, Any], data: Any, name: str, readers: Any) -> None:
-        kind = _whole(block.get("mimeType") or "application/octet-stream")
+        kind = whole(block.get("mimeType") or "application/octet-stream")
         name = name or f"{self._tool}-{len(self._media) + 1}{mimetypes.guess_extension(kind) or ''}"
         try:
             content = base64.b64decode(data, validate=True)
@@ -155,16 +155,11 @@ def _picture(kind: str, content: bytes) -> str:
     return next((name for name in found if name in _SEEN_BY_MODELS), "")
 
 
-def _whole(value: Any) -> str:
-    """A value as text; a half of a character, which no JSON takes, is replaced."""
-    return _HALVES.sub("\ufffd", str(value))
-
-
 def _written(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return _whole(json.dumps(value, ensure_ascii=False))
+        return whole(json.dumps(value, ensure_ascii=False))
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
@@ -184,7 +179,7 @@ def _audience(
 def _link(block: dict[str, Any]) -> str:
     about = " – ".join(str(block[key]) for key in ("title", "description") if block.get(key))
     link = f"link to {block.get('name', '')}: {block.get('uri', '')}{about and f' ({about})'}"
-    return _whole(link)
+    return whole(link)
 
 
 def _name_in(uri: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from msgspec import Struct
+
+_HALVES = re.compile("[\ud800-\udfff]")
 
 Tell = Callable[[str], None]
 """Hears how far a call is, in words."""
@@ -30,5 +33,10 @@ class Source(Protocol):
 def in_words(progress: float, total: float | None, message: str | None) -> str:
     """A progress notification as a person reads it."""
     if message:
-        return message
+        return whole(message)
     return f"{progress:g} of {total:g}" if total is not None else f"{progress:g}"
+
+
+def whole(value: Any) -> str:
+    """A value as text; a half of a character, which no JSON takes, is replaced."""
+    return _HALVES.sub("\ufffd", str(value))
