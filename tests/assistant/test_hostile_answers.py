@@ -67,7 +67,7 @@ def test_two_new_files_of_one_name_are_both_sent(tmp_path: Path) -> None:
 
 
 async def test_an_answer_that_is_cut_short_says_so(tmp_path: Path) -> None:
-    with scripted(tmp_path, [Reply(Say("half"), stop="length")]) as (_, config):
+    with scripted(tmp_path, [Reply(Say("half"), stop="max_tokens")]) as (_, config):
         reply = await get_reply(config, MessageContext("go", "k"), Heard())
     assert reply.text == "half"
     assert "max_tokens" in reply.omissions[0]
