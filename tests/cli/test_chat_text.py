@@ -104,6 +104,8 @@ def test_what_hangs_together_is_indented_together() -> None:
     assert quoted[0].startswith("│ one")
     assert quoted[1:] == ["│ eight nine ten", "│ ", "after"]
     assert dressed("3.14 > 3", []) == "3.14 > 3"
+    exact = dressed(f"- {'x' * 38} next", [])
+    assert exact == f"• {'x' * 38}\n  next", "a word may end where the line does"
 
 
 def test_wide_letters_can_be_bold() -> None:

@@ -100,6 +100,8 @@ class Markdown:
         self._at = 0
         """How far `waiting` was read."""
         self._out: list[str] = []
+        self._gap = ""
+        """The spaces before the word; none where a line is broken."""
         self._word = ""
         self._word_width = 0
         self._last = " "
@@ -194,31 +196,29 @@ class Markdown:
         self._last = character
         width = _width(character)
         if self._fence or self._line == DIM:
+            self._end_word()
             self._out.append(character)
         elif character in " \t":
             self._end_word()
-            self._out.append(character)
-            self._column += max(1, width)
-        elif width == 2:
-            self._end_word()
-            self._word, self._word_width = character, 2
-            self._end_word()
+            self._gap += character if len(self._gap) < self._width else ""
         else:
+            if width == 2:
+                self._end_word()
             self._word += character
             self._word_width += width
-            if self._word_width >= self._width:
+            if width == 2 or self._word_width >= self._width:
                 self._end_word()
 
     def _end_word(self) -> None:
         if not self._word:
             return
-        indent = len(self._hang)
-        if self._column + self._word_width > self._width and self._column > indent:
-            self._out.append(f"\n{self._hang}")
-            self._column = indent
-        self._out.append(self._word)
-        self._column = (self._column + self._word_width) % self._width
-        self._word, self._word_width = "", 0
+        indent, wide = len(self._hang), len(self._gap) + self._word_width
+        if self._column + wide > self._width and self._column > indent:
+            self._gap, self._column, wide = f"\n{self._hang}", indent, self._word_width
+        self._out += (self._gap, self._word)
+        # A word that is wider than the terminal goes on where the next line begins.
+        self._column = indent if self._word_width >= self._width else self._column + wide
+        self._gap, self._word, self._word_width = "", "", 0
 
     def _end_line(self) -> None:
         self._at += 1
@@ -227,17 +227,11 @@ class Markdown:
             self._out.append(PLAIN)
         self._line, self._code, self._bold = "", False, False
         self._out.append("\n")
-        self._column, self._hang, self._last = 0, "", " "
+        self._column, self._hang, self._gap, self._last = 0, "", "", " "
         self._starts = True
 
     def _style(self, line: str | None = None) -> None:
+        """From here on; inside of a word it belongs to the word, and takes no room."""
         self._line = self._line if line is None else line
         styles = (self._line, BOLD if self._bold else "", CODE if self._code else "")
-        self._mark(PLAIN + "".join(styles))
-
-    def _mark(self, code: str) -> None:
-        """Inside of a word it belongs to the word, and takes no room."""
-        if self._word:
-            self._word += code
-        else:
-            self._out.append(code)
+        self._word += PLAIN + "".join(styles)

@@ -82,17 +82,21 @@ def table(sessions: Sequence[SessionInfo], now: float, width: int | None) -> Ite
 
 
 def _fitted(widths: dict[str, int], width: int) -> dict[str, int]:
-    """The columns that have room beside a bit of the key and of what was said."""
-    key = min(widths["session"], _LONGEST_KEY)
-    least = {**widths, "session": min(key, _SHORTEST_KEY), "begins with": _SHORTEST_TITLE}
+    """The columns that have room beside the key, which one may want to copy, and the title."""
+    key = whole = widths["session"]
+    if key + widths["last used"] + _SHORTEST_TITLE + 4 > width:
+        key = min(key, _SHORTEST_KEY)
+    fitted = {**widths, "session": key, "begins with": _SHORTEST_TITLE}
     for name in _DISPENSABLE:
-        if sum(least.values()) + 2 * (len(least) - 1) > width:
-            del least[name]
-    spare = max(0, width - sum(least.values()) - 2 * (len(least) - 1))
-    least["session"] = min(key, least["session"] + spare)
-    rest = sum(wide for name, wide in least.items() if name != "begins with")
-    least["begins with"] = max(1, width - rest - 2 * (len(least) - 1))
-    return least
+        if _spare(fitted, width) < 0:
+            del fitted[name]
+    fitted["session"] = min(whole, max(key, _LONGEST_KEY), key + max(0, _spare(fitted, width)))
+    fitted["begins with"] = max(1, _SHORTEST_TITLE + _spare(fitted, width))
+    return fitted
+
+
+def _spare(widths: dict[str, int], width: int) -> int:
+    return width - sum(widths.values()) - 2 * (len(widths) - 1)
 
 
 def transcript(found: Transcript, now: float) -> Iterator[str]:
