@@ -73,7 +73,8 @@ def program(folder: Path, name: str, text: str = "#!/bin/sh\necho other\n") -> P
 def test_a_new_installation_has_no_problem_and_is_told_how_to_get_a_model(home: Path) -> None:
     found = examined()
     assert one(found, "python")["state"] == "ok"
-    assert {one(found, name)["state"] for name in ("claw", "openclaw", "clawai")} == {"ok"}
+    names = ("claw", "openclaw", "clawdbot", "clawai")
+    assert {one(found, name)["state"] for name in names} == {"ok"}
     assert "not there yet" in one(found, "data directory")["detail"]
     assert one(found, "store")["state"] == "ok"
     assert one(found, "model")["state"] == "warning"

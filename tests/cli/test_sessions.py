@@ -148,7 +148,7 @@ def test_after_deleting_a_chat_it_is_said_where_what_was_typed_is(store: Path) -
     history = store.with_name("chat_history.jsonl")
     history.write_text('"Hello"\n')
     assert str(history) not in run("delete", "question", "--yes").stdout
-    assert f"{history} keeps it" in run("delete", "talk", "--yes").stdout
+    assert f"`claw chat` is still in {history}" in run("delete", "talk", "--yes").stdout
 
 
 def test_only_sessions_that_were_used_lately_are_listed(store: Path) -> None:

@@ -173,7 +173,7 @@ def _message(question: Question) -> tuple[str, bytes]:
         message, piped = _read_text(), b""
     else:
         piped = sys.stdin.buffer.read(_most() + 1) if _is_piped() and _begins() else b""
-    if not (message or "").strip() and (message is not None or not attached):
+    if not (message or "").strip() and not attached:
         raise SettingsError('there is no message: claw ask "…", or a text on standard input')
     return message or "", piped
 

@@ -244,9 +244,11 @@ class _Chat:
         from clawkit.cli.chat_screen import error_lines
 
         names = ", ".join(file.name for file in (*self._images, *self._files))
-        if names:
-            text = f"still attached to what you say next: {names}"
-            self._tell(text) if self._terminal else error_lines("chat", text)
+        text = f"still attached to what you say next: {names}"
+        if names and self._terminal:
+            self._tell(text)
+        elif names:
+            error_lines("chat", text)
 
     def _attachments(self) -> tuple[Attachment, ...]:
         from clawkit.assistant.media.inbound import attachments_from_files

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import textwrap
@@ -86,9 +85,10 @@ def _print_checks(checks: list[Check]) -> None:
 
 
 def _lines(check: Check) -> Iterator[str]:
+    from clawkit.cli.chat_screen import can_style
     from clawkit.guard.scan import visible
 
-    coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    coloured = can_style(sys.stdout)
     word = f"{check.state:<7}"
     start = f"\x1b[{_COLOURS[check.state]}m{word}\x1b[0m" if coloured else word
     first, *rest = _wrapped(visible(f"{check.name}: {check.detail}"))

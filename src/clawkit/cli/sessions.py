@@ -173,7 +173,7 @@ def delete(
     print(f"Deleted {plural(deleted, 'session')}.")
     history = file.with_name(HISTORY)
     if history.exists() and any(one.origin == "chat" for one in wanted):
-        print(f"What was typed in `claw chat` can be had again there: {history} keeps it.")
+        print(f"What was typed in `claw chat` is still in {history}, for the arrow keys.")
 
 
 def _ask(wanted: Sequence[SessionInfo]) -> None:

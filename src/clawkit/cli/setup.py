@@ -189,8 +189,8 @@ def _answers(options: Options, config: Config, *, asking: bool) -> Answers:
     name = options.provider or _ask_provider(present)
     if name == _OFFLINE:
         return Answers(_OFFLINE)
-    ours = present if present not in dict(_MENU) else ""
-    name = name or ask("A name for it", ours or "custom", valid_name)
+    own = present if present not in dict(_MENU) else "custom"
+    name = name or ask("A name for it", own, valid_name)
     valid_name(name)
     provider = _provider(name, config)
     url = options.base_url
@@ -205,7 +205,7 @@ def _answers(options: Options, config: Config, *, asking: bool) -> Answers:
         valid_variable(variable)
     if url:
         url = check_base_url(name, url, secret=bool(variable))
-    default = (present_model if name == present else "") or _default_model(name)
+    default = (present_model if asking and name == present else "") or _default_model(name)
     model = options.model or (default if not asking else "") or ask("Model", default, something)
     if name != "openrouter":  # there, the names of models have other providers' names before them
         model = model.removeprefix(f"{name}/")
@@ -356,6 +356,6 @@ def _ask_provider(present: str) -> str:
             raise SettingsError(f"give a number from 1 to {len(_MENU)}")
         return answer
 
-    place = next((number for number, name in numbers.items() if name == present), "")
-    usual = place or (next(number for number, name in numbers.items() if not name))
-    return {**names, **numbers}[ask("Number", usual if present else "1", known).casefold()]
+    places = {name: number for number, name in numbers.items()}
+    usual = places.get(present, places[""]) if present else "1"
+    return {**names, **numbers}[ask("Number", usual, known).casefold()]
