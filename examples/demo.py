@@ -25,7 +25,7 @@ from rich.text import Text
 
 HERE = Path(__file__).parent
 GREENHOUSE = HERE / "greenhouse.py"
-WIDTH = min(100, shutil.get_terminal_size((100, 24)).columns)
+WIDTH = min(100, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 100
 console = Console(highlight=False, width=WIDTH)
 
 

@@ -78,7 +78,8 @@ async def _status(assistant: Assistant, turn: Turn) -> str:
     lines = [f"model: {chosen.name} ({chosen.why})"]
     if chosen.name == "offline":
         lines.append("This is not a language model; `claw setup` chooses one.")
-    lines.append(f"conversation: {info.messages} messages in {info.turns} turns")
+    turns = "1 turn" if info.turns == 1 else f"{info.turns} turns"
+    lines.append(f"conversation: {info.messages} messages in {turns}")
     return "\n".join(lines)
 
 

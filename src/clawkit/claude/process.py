@@ -23,6 +23,8 @@ _KEPT_LINES = 20
 _LONGEST_KEPT = 500
 _GOODBYE = 5.0
 _MOMENT = 2.0
+_KILLED = 10.0
+"""The system ends it at once; a busy event loop may hear of it later."""
 _PATIENCE = 0.2
 _GLANCE = 0.01
 _MARK = "CLAW_CLI_RUN"
@@ -132,8 +134,9 @@ class CliProcess:
         finally:  # also if whoever waits for this is cancelled
             # Kills it if need be, and lets go of pipes that its children may hold.
             cast("asyncio.BaseTransport", getattr(self._process, "_transport")).close()  # noqa: B009 - it has no public name
-            end_all([*left, *marked(self._mark)], _PATIENCE)
-        await self._gone_within(_MOMENT)
+            ours = self._process.pid  # asyncio waits for this one
+            end_all([pid for pid in (*left, *marked(self._mark)) if pid != ours], _PATIENCE)
+        await self._gone_within(_KILLED)
         self._errors.cancel()
         await asyncio.wait([self._errors])
 

@@ -135,7 +135,8 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
 
 
 def _set_up(connection: sqlite3.Connection, file: Path) -> None:
-    version = schema.look(connection, file)
+    with _transaction(connection, "BEGIN"):  # another process may be making it right now
+        version = schema.look(connection, file)
     keep_private(file, *companions(file))  # now that it is known to be ours
     if version == 0:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
