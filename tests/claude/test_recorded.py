@@ -64,7 +64,7 @@ replay({str(RECORDED / f"{name}.jsonl")!r}, {str(verdict)!r})
     async with client:
         async with asyncio.timeout(30):
             await scene.act(client)
-        await eventually(verdict.exists)
+        await eventually(lambda: verdict.exists() and verdict.read_text())
         assert json.loads(verdict.read_text()) == [], "said, and not in the recording"
 
 

@@ -265,7 +265,7 @@ def test_commands_work_and_quit_leaves() -> None:
     with chatting() as chat:
         chat.prompted()
         chat.say("My name is Ada.")
-        assert "2 messages in 1 turns" in chat.say("/status")
+        assert "2 messages in 1 turn" in chat.say("/status")
         shown = chat.say("/help")
         assert "/compact " in shown
         assert "/image PATH" in shown

@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import signal
+import subprocess
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -131,14 +132,21 @@ class CliProcess:
                 with contextlib.suppress(ProcessLookupError):
                     self._process.terminate()
             await self._gone_within(_GOODBYE)
-        finally:  # also if whoever waits for this is cancelled
-            # Kills it if need be, and lets go of pipes that its children may hold.
-            cast("asyncio.BaseTransport", getattr(self._process, "_transport")).close()  # noqa: B009 - it has no public name
-            ours = self._process.pid  # asyncio waits for this one
-            end_all([pid for pid in (*left, *marked(self._mark)) if pid != ours], _PATIENCE)
+        except asyncio.CancelledError:  # by a loop that ends, which will not hear of the end
+            self._end(left).wait(_KILLED)
+            raise
+        self._end(left)
         await self._gone_within(_KILLED)
         self._errors.cancel()
         await asyncio.wait([self._errors])
+
+    def _end(self, left: list[int]) -> subprocess.Popen[bytes]:
+        """Kill it if need be, with what it left, and let go of pipes that its children may hold."""
+        transport = cast("asyncio.SubprocessTransport", getattr(self._process, "_transport"))  # noqa: B009 - it has no public name
+        transport.close()
+        ours = self._process.pid  # somebody waits for this one
+        end_all([pid for pid in (*left, *marked(self._mark)) if pid != ours], _PATIENCE)
+        return transport.get_extra_info("subprocess")
 
     async def _gone_within(self, seconds: float) -> None:
         """Wait for its end, but not, as `Process.wait` may, for that of whoever holds its pipes."""
