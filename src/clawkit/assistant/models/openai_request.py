@@ -7,7 +7,6 @@ import logging
 import re
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any
 
 from clawkit.assistant.models.fields import Json
 from clawkit.assistant.models.names import Names
@@ -22,7 +21,7 @@ from clawkit.assistant.models.protocol import (
     ToolSpec,
 )
 from clawkit.assistant.models.said import Said
-from clawkit.assistant.models.turns import SEEN_TYPES, describe, plain_text, tidy
+from clawkit.assistant.models.turns import SEEN_TYPES, describe, tidy
 
 _log = logging.getLogger(__name__)
 _NO_TOOLS = re.compile(
@@ -114,26 +113,29 @@ class _Turns:
                     self._add_assistant(message)
         self._add_user(self._pictures)
         for message in self._found:
-            if message["role"] == "user":
+            if message["role"] == "user" and not isinstance(message["content"], str):
                 message["content"] = _simplest(message["content"])
         system = {"role": "system", "content": prompt.system}
         return [system, *self._found] if prompt.system.strip() else self._found
 
     def _add_plain(self, message: Message) -> bool:
         """The short way for words between turns of the other side: a long talk is made of them."""
-        last = self._found[-1]["role"] if self._found else ""
-        text = plain_text(message)
-        if not text or self._pictures or last == message.role:
+        parts, role, found = message.parts, message.role, self._found
+        if len(parts) != 1 or type(parts[0]) is not Text or role == "tool" or self._pictures:
             return False
-        content: Any = [{"type": "text", "text": text}] if message.role == "user" else text
-        self._found.append({"role": message.role, "content": content})
+        if found and found[-1]["role"] == role:
+            return False
+        found.append({"role": role, "content": parts[0].text})
         return True
 
     def _add_user(self, content: list[Json]) -> None:
         if not content:
             return
-        if self._found and self._found[-1]["role"] == "user":
-            self._found[-1]["content"] += content
+        last = self._found[-1] if self._found else {}
+        if last.get("role") == "user":
+            said = last["content"]
+            before = [{"type": "text", "text": said}] if isinstance(said, str) else said
+            last["content"] = before + content
         else:
             self._found.append({"role": "user", "content": list(content)})
 
@@ -186,8 +188,6 @@ class _Turns:
 
 def _simplest(content: list[Json]) -> str | list[Json]:
     """Some servers take words only as a plain text."""
-    if len(content) == 1 and content[0]["type"] == "text":
-        return content[0]["text"]
     if all(part["type"] == "text" for part in content):
         return "\n\n".join(part["text"] for part in content)
     return content

@@ -15,7 +15,7 @@ from collections import Counter
 from clawkit.assistant.sessions.words import asked
 
 _CONSIDERED = 200
-_WEIGHED = 20
+_WEIGHED = 12
 _READ = 20_000
 _LAST = 1 << 62
 _SATURATION = 1.2
