@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.sessions.sessions import Turn
     from clawkit.assistant.toolbox.toolbox import CallResult
 
-WINDOW = 16_000
+WINDOW = 12_000
 """Tokens of a prompt, where the config does not say how many: what is older is summarised."""
 _ATTEMPTS = 3
 
