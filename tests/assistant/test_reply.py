@@ -21,27 +21,11 @@ from clawkit.errors import (
     RefusedKeyError,
     ToolTimeoutError,
 )
-from tests.assistant.media.samples import png
+from tests.assistant.gardening import PNG, TOOLS
 from tests.assistant.providers.steps import Call, Cut, Hang, Request, Say, Status, Step
 from tests.assistant.replying import Heard, config_of, provider_config, say, scripted, until
 
-PNG = png()
 PNG_64 = b64encode(PNG).decode()
-TOOLS = """
-from clawkit import claw_tool, Media
-
-@claw_tool
-async def moisture(bed: str) -> str:
-    "How wet a bed is."
-    if bed == "moon":
-        raise ValueError("no such bed")
-    return f"{bed}: 12 %"
-
-@claw_tool
-async def chart(bed: str) -> Media:
-    "A picture of it."
-    return Media(bytes.fromhex("PNG"), "image/png", "chart.png")
-""".replace("PNG", PNG.hex())
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -26,6 +27,21 @@ class Source(msgspec.Struct, frozen=True):
             line = self.data.count(b"\n", 0, error.start) + 1
             reason = "is not UTF-8 here. The file was left as it is"
             raise HostError(f"{self.path}:{line}: {reason}") from None
+
+
+Records = TypeVar("Records")
+
+
+def read_records(path: Path, kind: type[Records], advice: str) -> Records | tuple[()]:
+    """What we wrote down ourselves; nothing where there is no file."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise HostError(f"{path}: cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise HostError(f"{path}: is damaged ({error}). {advice}") from None
 
 
 class Changed(Exception):

@@ -9,7 +9,7 @@ import msgspec
 
 from clawkit.errors import HostError
 from clawkit.hosts.documents.adding import Piece
-from clawkit.hosts.files import write_whole
+from clawkit.hosts.files import read_records, write_whole
 from clawkit.settings import settings
 
 
@@ -39,17 +39,8 @@ def installed_file() -> Path:
 
 
 def records() -> tuple[Installed, ...]:
-    path = installed_file()
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Installed, ...])
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise HostError(f"{path}: cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
-        raise HostError(
-            f"{path}: is damaged ({error}). Move it away: entries can be removed without it"
-        ) from None
+    advice = "Move it away: entries can be removed without it"
+    return read_records(installed_file(), tuple[Installed, ...], advice)
 
 
 def remember(new: Installed) -> None:

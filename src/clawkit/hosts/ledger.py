@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.files import write_whole
+from clawkit.hosts.files import read_records, write_whole
 from clawkit.hosts.locks import lock
 from clawkit.settings import settings
 
@@ -77,18 +77,11 @@ def backups_directory() -> Path:
 
 def items() -> tuple[Item, ...]:
     """Everything that is wrapped, as far as we know."""
-    path = ledger_file()
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Item, ...])
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise HostError(f"{path}: cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
-        raise HostError(
-            f"{path}: is damaged ({error}). Move it away to start a new one; "
-            "local servers can be unwrapped without it, remote ones need their entry written again"
-        ) from None
+    advice = (
+        "Move it away to start a new one; "
+        "local servers can be unwrapped without it, remote ones need their entry written again"
+    )
+    return read_records(ledger_file(), tuple[Item, ...], advice)
 
 
 def servers_for(argv: Sequence[str]) -> tuple[str, ...]:

@@ -11,26 +11,13 @@ from clawkit.assistant.exchange import Reply
 from clawkit.assistant.models.claude_cli import ClaudeCli
 from clawkit.assistant.models.protocol import Event, Prompt
 from clawkit.assistant.reply import Assistant
-from tests.assistant.media.samples import png
+from tests.assistant.gardening import TOOLS as GARDEN
 from tests.assistant.providers.steps import Call, Request, Say, Script, Step
 from tests.assistant.replying import Heard, config_of, say
 
 CONFIG = '[model]\nprovider = "claude-cli"\nretries = 0\n'
-TOOLS = """
+TOOLS = f"""{GARDEN}
 import asyncio
-from clawkit import claw_tool, Media
-
-@claw_tool
-async def moisture(bed: str) -> str:
-    "How wet a bed is."
-    if bed == "moon":
-        raise ValueError("no such bed")
-    return f"{bed}: 12 %"
-
-@claw_tool
-async def chart(bed: str) -> Media:
-    "A picture of it."
-    return Media(bytes.fromhex("PNG"), "image/png", "chart.png")
 
 arrived = []
 
@@ -45,13 +32,13 @@ async def meet(guests: int) -> str:
 @claw_tool
 async def listing(lines: int) -> str:
     "Many lines."
-    return "\\n".join(f"line {n}" for n in range(lines))
+    return "\\n".join(f"line {{n}}" for n in range(lines))
 
 @claw_tool
 async def forever() -> str:
     "Never comes back."
     await asyncio.sleep(600)
-""".replace("PNG", png().hex())
+"""
 
 
 def running() -> list[psutil.Process]:

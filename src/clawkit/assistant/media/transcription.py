@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -60,7 +61,7 @@ class _Audio(Struct, frozen=True):
     data: bytes
 
 
-class _Service:
+class _Service(ABC):
     """What the services have in common: one request, its limits and its errors."""
 
     name = ""
@@ -119,11 +120,13 @@ class _Service:
             problem = f"the answer of {self.name} is not what its interface promises"
             raise MediaError(item, problem) from None
 
+    @abstractmethod
     def _request(self, client: httpx2.AsyncClient, audio: _Audio, key: str) -> httpx2.Request:
-        raise NotImplementedError
+        """How this service is asked."""
 
+    @abstractmethod
     def _text_in(self, answer: httpx2.Response) -> str:
-        raise NotImplementedError
+        """What was said, in its answer."""
 
 
 class OpenAi(_Service):
