@@ -187,5 +187,5 @@ def test_a_server_killed_with_an_external_server_leaves_no_orphan(tmp_path: Path
             children = psutil.Process(server.process.pid).children(recursive=True)
             server.process.kill()
             server.process.wait(20)
-    _, left = psutil.wait_procs(children, timeout=10)
+    _, left = psutil.wait_procs(children, timeout=60)
     assert not left

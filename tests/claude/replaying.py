@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.claude.record import Scrubber
 
-_PATIENCE = 10
+_PATIENCE = 30
 
 
 def replay(recording: str, verdict: str) -> None:

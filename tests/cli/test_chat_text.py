@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-import time
 from itertools import pairwise
+from typing import SupportsIndex
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clawkit.cli.chat_text import BOLD, CODE, DIM, PLAIN, Markdown, Stream, harmless
+from tests.counting import calls
 
 STYLE = re.compile(r"\x1b\[[0-9]+m")
 WORDS = st.lists(
@@ -112,8 +114,29 @@ def test_wide_letters_can_be_bold() -> None:
     assert dressed("**日本** 語", []) == f"{PLAIN}{BOLD}日本{PLAIN} 語"
 
 
-def test_a_large_piece_takes_time_in_proportion_to_its_size() -> None:
-    text = "some **words** and `code`\n" * 12_000
-    began = time.process_time()
-    dressed(streamed(text, []), [])
-    assert time.process_time() - began < 3
+class Copied(str):
+    """A text that counts the characters that are copied out of it."""
+
+    __slots__ = ()
+    characters = 0
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Copied:
+        part = Copied(super().__getitem__(key))
+        Copied.characters += len(part)
+        return part
+
+    def __radd__(self, before: str) -> Copied:
+        return Copied(str(before) + str(self))
+
+
+def test_a_large_piece_costs_in_proportion_to_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "some **words** and `code`\n" * 2000
+
+    def cost(size: int) -> int:
+        return calls(lambda: dressed(streamed(text[:size], []), []))
+
+    cost(len(text))  # the widths of its letters are remembered
+    assert cost(len(text)) < 2.2 * cost(len(text) // 2)
+    monkeypatch.setattr(Copied, "characters", 0)
+    dressed(Copied(text), [])
+    assert len(text) <= Copied.characters < 10 * len(text)

@@ -99,13 +99,14 @@ def test_the_list_shows_each_session_the_last_used_first(store: Path) -> None:
 
 
 def test_the_list_as_json_has_everything(store: Path) -> None:
+    before = time.time()
     said(store, "mine", from_user("Hello"), answer("Hello yourself"))
     (found,) = json.loads(run("--json").stdout)
     assert found["key"] == "mine"
     assert found["messages"] == 2
     assert found["title"] == "Hello"
     assert found["running"] is False
-    assert time.time() - found["updated"] < 60
+    assert before <= found["updated"] <= time.time()
 
 
 def test_the_list_has_a_name_of_its_own_and_options_may_stand_before_a_verb(store: Path) -> None:

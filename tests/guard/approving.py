@@ -12,7 +12,7 @@ from typing import Any
 from clawkit.guard.approvals import Ask, ask_view, call_digest
 from clawkit.guard.approvals_view import View
 
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 def until(condition: Callable[[], object], patience: float = PATIENCE) -> None:

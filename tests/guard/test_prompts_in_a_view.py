@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +12,7 @@ from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import View, rule_of, write_rule
 from clawkit.guard.places import approvals_socket
 from clawkit.settings import settings
+from tests.guard.approving import until
 from tests.guard.guarding import Guarded, guarded
 from tests.guard.test_prompt_rules import POLICY, deletions
 
@@ -39,11 +39,8 @@ def send(guard: Guarded, number: int, path: str = "/work/a") -> None:
 
 
 def asked(view: View) -> Ask:
-    deadline = time.monotonic() + 10
-    while not (asks := view.asks()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return asks[0]
+    until(view.asks)
+    return view.asks()[0]
 
 
 @pytest.mark.parametrize(("said", "passes"), [("once", True), ("session", True), ("deny", False)])

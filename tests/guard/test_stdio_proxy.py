@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.guard.guarding import ALLOW_ALL, claw, guarded, records
-from tests.processes import StdioServer
+from tests.processes import PATIENCE, StdioServer
 
 
 def test_what_is_allowed_reaches_the_server_byte_for_byte(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_end_of_input_ends_the_server_and_every_answer_still_arrives(tmp_path: P
         guard.close_input()
         answers = [guard.receive()["id"] for _ in range(50)]
         assert answers == list(range(50))
-        assert guard.process.wait(10) == 0
+        assert guard.process.wait(PATIENCE) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["term", "int"])
@@ -113,7 +113,7 @@ def test_a_signal_to_the_guard_ends_the_server_too(tmp_path: Path, number: signa
         guard.initialize()
         server = psutil.Process(guard.process.pid).children()[0]
         guard.process.send_signal(number)
-        assert guard.process.wait(10) in (128 + number, 1)
+        assert guard.process.wait(PATIENCE) in (128 + number, 1)
         assert not server.is_running()
 
 
@@ -122,7 +122,7 @@ def test_a_killed_guard_leaves_no_server_behind(tmp_path: Path) -> None:
         guard.initialize()
         server = psutil.Process(guard.process.pid).children()[0]
         guard.process.kill()
-        server.wait(10)
+        server.wait(PATIENCE)
 
 
 def test_a_server_that_dies_answers_every_call_in_flight_with_an_error(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_server_that_dies_answers_every_call_in_flight_with_an_error(tmp_path:
         replies = [guard.receive() for _ in range(3)]
         assert {reply["id"] for reply in replies} == {1, 2, 3}
         assert all("status 5" in reply["error"]["message"] for reply in replies)
-        assert guard.process.wait(10) == 5
+        assert guard.process.wait(PATIENCE) == 5
 
 
 def test_a_wrapped_server_in_a_shell_is_ended_with_all_that_it_started() -> None:
@@ -146,13 +146,13 @@ def test_a_wrapped_server_in_a_shell_is_ended_with_all_that_it_started() -> None
     )
     guard = StdioServer(*claw("proxy", "--", *command))
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while len(started := psutil.Process(guard.process.pid).children(recursive=True)) < 3:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         guard.process.terminate()
-        guard.process.wait(15)
-        assert psutil.wait_procs(started, timeout=5)[1] == []
+        guard.process.wait(PATIENCE)
+        assert psutil.wait_procs(started, timeout=PATIENCE)[1] == []
     finally:
         guard.stop()
 
@@ -181,7 +181,7 @@ def test_records_link_a_call_its_answer_its_list_and_its_client(tmp_path: Path, 
         guard.call("tools/list", {}, 2)
         guard.tool("echo", id=3, text="hello", password="hunter2")
         guard.close_input()
-        guard.process.wait(10)
+        guard.process.wait(PATIENCE)
     found = records(home)
     call = next(r for r in found if r["kind"] == "call" and r.get("tool") == "echo")
     answer = next(r for r in found if r.get("of") == call["id"])
@@ -211,7 +211,7 @@ def test_a_server_that_ends_is_over_even_if_something_it_started_keeps_its_outpu
     try:
         reply = guard.call("initialize", {"capabilities": {}})
         assert "status 3" in reply["error"]["message"]
-        assert guard.process.wait(10) == 3
+        assert guard.process.wait(PATIENCE) == 3
     finally:
         guard.stop()
 
@@ -227,7 +227,7 @@ def test_a_client_that_leaves_a_server_that_does_not_read_takes_it_along(tmp_pat
         started = psutil.Process(guard.process.pid).children()
         guard.close_input()
         assert guard.process.wait(25) == 128 + signal.SIGTERM
-        assert psutil.wait_procs(started, timeout=5)[1] == []
+        assert psutil.wait_procs(started, timeout=PATIENCE)[1] == []
     finally:
         guard.stop()
 

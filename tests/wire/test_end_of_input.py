@@ -1,5 +1,5 @@
-"""The end of a stdio server: what is in flight gets five seconds, the rest is cancelled, and within
-another second the process is gone with everything it started.
+"""The end of a stdio server: what is in flight gets a grace, the rest is cancelled, and then the
+process is gone with everything it started.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,13 +21,28 @@ from typing import Any
 import psutil
 import pytest
 
-from clawkit.wire.stdio_loop import GRACE_SECONDS
 from tests.processes import PATIENCE, StdioServer, serving, stdio_server
 from tests.wire.samples.messages import SAMPLES, Message, call, line, modern, request, text, until
 
-GONE = GRACE_SECONDS + 1
-SLACK = 3.0
-"""For a machine that is busy with other tests; what is stuck here stays so for two minutes."""
+GONE = 60.0
+"""What is stuck here stays so for two minutes."""
+PATIENT = """
+from clawkit.cli import main
+from clawkit.wire import stdio_loop
+stdio_loop.GRACE_SECONDS = 600.0
+main()
+"""
+
+
+def serving_patiently(file: Path) -> tuple[str, ...]:
+    """A server with a grace of ten minutes: if it ends, it did not wait for the end of that."""
+    return (sys.executable, "-c", PATIENT, "serve", str(file))
+
+
+@pytest.fixture
+def patient() -> Iterator[StdioServer]:
+    with stdio_server(*serving_patiently(SAMPLES / "stubborn.py")) as child:
+        yield child
 
 
 @pytest.fixture
@@ -35,10 +51,10 @@ def server() -> Iterator[StdioServer]:
         yield child
 
 
-def gone(server: StdioServer, within: float) -> None:
-    """Close the input and see the process end in time."""
+def gone(server: StdioServer) -> None:
+    """Close the input and see the process end."""
     server.close_input()
-    assert server.process.wait(within + SLACK) == 0
+    assert server.process.wait(GONE) == 0
 
 
 def left(server: StdioServer) -> list[Any]:
@@ -66,34 +82,34 @@ def is_gone(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-def test_a_server_that_was_asked_nothing_ends_at_once(server: StdioServer) -> None:
-    gone(server, 1)
-    assert left(server) == []
+def test_a_server_that_was_asked_nothing_ends_at_once(patient: StdioServer) -> None:
+    gone(patient)
+    assert left(patient) == []
 
 
-def test_a_server_that_has_answered_everything_ends_at_once(server: StdioServer) -> None:
-    assert text(server.ask(call(1, "wait", seconds=0))) == "waited"
-    gone(server, 1)
-    assert left(server) == []
-    assert server.stderr == ""
+def test_a_server_that_has_answered_everything_ends_at_once(patient: StdioServer) -> None:
+    assert text(patient.ask(call(1, "wait", seconds=0))) == "waited"
+    gone(patient)
+    assert left(patient) == []
+    assert patient.stderr == ""
 
 
-def test_a_last_line_without_a_newline_is_answered(server: StdioServer) -> None:
-    server.write(line(request(1, "ping")).strip())
-    gone(server, 1)
-    assert [reply["id"] for reply in left(server)] == [1]
+def test_a_last_line_without_a_newline_is_answered(patient: StdioServer) -> None:
+    patient.write(line(request(1, "ping")).strip())
+    gone(patient)
+    assert [reply["id"] for reply in left(patient)] == [1]
 
 
-def test_a_last_call_without_a_newline_is_answered(server: StdioServer) -> None:
-    server.write(line(request(1, "ping")) + line(call(2, "wait", seconds=0.2)).strip())
-    gone(server, 1)
-    assert [reply["id"] for reply in left(server)] == [1, 2]
+def test_a_last_call_without_a_newline_is_answered(patient: StdioServer) -> None:
+    patient.write(line(request(1, "ping")) + line(call(2, "wait", seconds=0.2)).strip())
+    gone(patient)
+    assert [reply["id"] for reply in left(patient)] == [1, 2]
 
 
-def test_half_a_message_at_the_end_is_a_parse_error(server: StdioServer) -> None:
-    server.write(line(call(1, "wait", seconds=0)) + line(request(2, "ping"))[:20])
-    gone(server, 1)
-    codes = {reply["id"]: reply.get("error", {}).get("code") for reply in left(server)}
+def test_half_a_message_at_the_end_is_a_parse_error(patient: StdioServer) -> None:
+    patient.write(line(call(1, "wait", seconds=0)) + line(request(2, "ping"))[:20])
+    gone(patient)
+    codes = {reply["id"]: reply.get("error", {}).get("code") for reply in left(patient)}
     assert codes == {1: None, None: -32700}
 
 
@@ -101,7 +117,7 @@ def test_calls_that_end_within_the_grace_are_answered(server: StdioServer) -> No
     for id in range(200):
         server.send(call(id, "wait", seconds=1 + id % 3))
     server.send(call("thread", "block", seconds=2))
-    gone(server, GRACE_SECONDS)
+    gone(server)
     replies = left(server)
     assert {reply["id"] for reply in replies} == {*range(200), "thread"}
     assert len(replies) == 201
@@ -111,20 +127,20 @@ def test_calls_that_take_longer_are_given_up(server: StdioServer) -> None:
     server.send(call("stuck", "wait", seconds=120))
     server.send(call("stuck in a thread", "block", seconds=120))
     server.send(call("quick", "block", seconds=0.2))
-    gone(server, GONE)
+    gone(server)
     assert [reply["id"] for reply in left(server)] == ["quick"]
 
 
 def test_a_tool_that_swallows_its_cancellation_is_left_behind(server: StdioServer) -> None:
     server.send(call(1, "swallow"))
     assert server.receive()["params"]["data"] == "swallowing"
-    gone(server, GONE)
+    gone(server)
 
 
 def test_a_tool_that_blocks_the_event_loop_does_not_hold_the_process(server: StdioServer) -> None:
     server.send(call(1, "block-everything"))
     assert server.receive()["params"]["data"] == "blocking"
-    gone(server, GONE)
+    gone(server)
 
 
 def test_ctrl_c_ends_the_server_even_in_the_middle_of_a_tool(server: StdioServer) -> None:
@@ -135,28 +151,28 @@ def test_ctrl_c_ends_the_server_even_in_the_middle_of_a_tool(server: StdioServer
     assert server.process.wait(PATIENCE) == 130
 
 
-def test_a_thread_that_a_tool_left_does_not_hold_the_process(server: StdioServer) -> None:
-    assert text(server.ask(call(1, "leave-thread"))) == "left"
-    gone(server, 1)
+def test_a_thread_that_a_tool_left_does_not_hold_the_process(patient: StdioServer) -> None:
+    assert text(patient.ask(call(1, "leave-thread"))) == "left"
+    gone(patient)
 
 
 @pytest.mark.parametrize("how", ["willing", "stubborn"])
 @pytest.mark.parametrize("in_shell", [False, True])
-def test_what_a_tool_started_is_gone_too(server: StdioServer, how: str, in_shell: bool) -> None:
-    pid = int(text(server.ask(call(1, "leave-child", how=how, in_shell=in_shell))))
+def test_what_a_tool_started_is_gone_too(patient: StdioServer, how: str, in_shell: bool) -> None:
+    pid = int(text(patient.ask(call(1, "leave-child", how=how, in_shell=in_shell))))
     with ended_at_last(pid) as child:
-        gone(server, 1)
-        until(lambda: is_gone(child), SLACK)
+        gone(patient)
+        until(lambda: is_gone(child))
 
 
 def test_what_the_file_started_before_any_call_is_gone_too(tmp_path: Path) -> None:
     noted = tmp_path / "child"
     env = {"RESTLESS_CHILD": str(noted)}
-    with stdio_server(*serving(SAMPLES / "restless.py"), env=env) as server:
+    with stdio_server(*serving_patiently(SAMPLES / "restless.py"), env=env) as server:
         server.call("ping")
         with ended_at_last(int(noted.read_text())) as child:
-            gone(server, 1)
-            until(lambda: is_gone(child), SLACK)
+            gone(server)
+            until(lambda: is_gone(child))
 
 
 def listen(id: str) -> Message:
@@ -164,35 +180,33 @@ def listen(id: str) -> Message:
     return modern(request(id, "subscriptions/listen", wanted))
 
 
-def test_an_open_subscription_gets_its_result_at_once(server: StdioServer) -> None:
-    server.send(listen("listening"))
-    assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
-    gone(server, 1)
-    (result,) = left(server)
+def test_an_open_subscription_gets_its_result_at_once(patient: StdioServer) -> None:
+    patient.send(listen("listening"))
+    assert patient.receive()["method"] == "notifications/subscriptions/acknowledged"
+    gone(patient)
+    (result,) = left(patient)
     assert result["id"] == "listening"
     assert result["result"]["resultType"] == "complete"
 
 
-def test_a_subscription_that_is_the_last_line_gets_its_result_at_once(server: StdioServer) -> None:
-    server.write(line(listen("listening")).strip())
-    gone(server, 1)
-    assert left(server)[-1]["id"] == "listening"
+def test_a_subscription_that_is_the_last_line_gets_its_result_at_once(patient: StdioServer) -> None:
+    patient.write(line(listen("listening")).strip())
+    gone(patient)
+    assert left(patient)[-1]["id"] == "listening"
 
 
-def test_a_subscription_does_not_outlast_the_calls_beside_it(server: StdioServer) -> None:
-    server.send(listen("listening"))
-    server.send(call(1, "wait", seconds=1))
-    gone(server, GRACE_SECONDS - SLACK)
-    assert [message.get("id") for message in left(server)] == [None, "listening", 1]
+def test_a_subscription_does_not_outlast_the_calls_beside_it(patient: StdioServer) -> None:
+    patient.send(listen("listening"))
+    patient.send(call(1, "wait", seconds=1))
+    gone(patient)
+    assert [message.get("id") for message in left(patient)] == [None, "listening", 1]
 
 
 class Unread:
     """A server whose answers nobody reads, until somebody does."""
 
-    def __init__(self, file: str) -> None:
-        self.process = subprocess.Popen(
-            serving(SAMPLES / file), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
@@ -227,8 +241,8 @@ class Unread:
 
 
 @contextmanager
-def unread_server() -> Iterator[Unread]:
-    found = Unread("workshop.py")
+def unread_server(command: tuple[str, ...]) -> Iterator[Unread]:
+    found = Unread(command)
     try:
         yield found
     finally:
@@ -241,7 +255,7 @@ def unread_server() -> Iterator[Unread]:
 
 @pytest.fixture
 def unread() -> Iterator[Unread]:
-    with unread_server() as found:
+    with unread_server(serving_patiently(SAMPLES / "workshop.py")) as found:
         yield found
 
 
@@ -254,11 +268,11 @@ CALLS = {
 
 def test_a_client_that_never_reads_costs_little_memory_and_ends_it_by_closing() -> None:
     def ignore(calls: bytes) -> tuple[bool, int, int]:
-        with unread_server() as server:
+        with unread_server(serving(SAMPLES / "workshop.py")) as server:
             server.flood(calls)
             alive = server.process.poll() is None
             server.stdin.close()
-            return alive, server.process.wait(GONE + SLACK), server.rss
+            return alive, server.process.wait(GONE), server.rss
 
     with ThreadPoolExecutor() as pool:
         for alive, code, rss in pool.map(ignore, CALLS.values()):
@@ -288,7 +302,7 @@ def test_a_client_that_reads_after_closing_gets_every_answer_and_then_the_end(
     found = [unread.stdout.readline() for _ in range(11)]
     assert all(len(reply) > 10_000_000 and reply.endswith(b"}\n") for reply in found[:10])
     assert json.loads(found[10])["id"] == "last"
-    assert unread.process.wait(1 + SLACK) == 0
+    assert unread.process.wait(GONE) == 0
     assert unread.stdout.read() == b""
 
 
@@ -297,14 +311,16 @@ def test_sockets_serve_as_well_as_pipes() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, ours.makefile("rb") as replies:
         process = subprocess.Popen(
-            serving(SAMPLES / "stubborn.py"), stdin=theirs.fileno(), stdout=theirs.fileno()
+            serving_patiently(SAMPLES / "stubborn.py"),
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
         )
         theirs.close()
         ours.sendall(line(request(1, "ping")) + line(call(2, "wait", seconds=0.5)))
         assert json.loads(replies.readline())["id"] == 1
         ours.shutdown(socket.SHUT_WR)
         assert json.loads(replies.readline())["id"] == 2
-        assert process.wait(1 + SLACK) == 0
+        assert process.wait(GONE) == 0
         assert replies.read() == b""
 
 
@@ -320,7 +336,7 @@ def test_a_client_that_never_reads_its_socket_ends_it_by_closing() -> None:
             with pytest.raises(TimeoutError):
                 ours.sendall(CALLS["answers"] * 100)
             ours.shutdown(socket.SHUT_WR)
-            assert process.wait(GONE + SLACK) == 0
+            assert process.wait(GONE) == 0
         finally:
             process.kill()
             process.wait(PATIENCE)
@@ -332,10 +348,10 @@ def test_a_client_that_closed_its_end_of_stdout_ends_the_server(
 ) -> None:
     unread.stdout.close()
     unread.write(asked)
-    assert unread.process.wait(1 + SLACK) == 0
+    assert unread.process.wait(GONE) == 0
 
 
 def test_a_client_that_is_gone_ends_a_server_that_was_writing(unread: Unread) -> None:
     unread.flood(CALLS["answers"])
     unread.stdout.close()
-    assert unread.process.wait(1 + SLACK) == 0
+    assert unread.process.wait(GONE) == 0

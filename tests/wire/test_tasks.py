@@ -213,7 +213,7 @@ async def test_a_task_that_the_end_of_its_server_cuts_off_has_failed(
 
     created = await client.call("forever")
     await asyncio.sleep(0.01)
-    await asyncio.wait(server.end_tasks(), timeout=5)
+    await asyncio.wait(server.end_tasks(), timeout=30)
     assert cleaned_up.is_set()
     ended = await until(client, created["taskId"], "failed")
     assert "stopped before this was done" in ended["error"]["message"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -224,14 +223,13 @@ async def test_a_quote_is_short_and_never_has_a_secret_in_it(wire: str) -> None:
     assert len(str(error)) < 500
 
 
-def test_a_flood_of_words_is_quoted_at_once_and_without_its_secret() -> None:
+def test_a_flood_of_words_is_quoted_without_its_secret() -> None:
     party = Party("vllm", "m", "http://127.0.0.1", secrets=(KEY,))
-    began = time.process_time()
-    for flood in ("x" * 10**6, "*" * 10**6, "<title" * 10**5, f"{KEY} " * 10**4):
+    # What took the square of their length would not end within a test's two minutes.
+    for flood in ("x" * 10**6, "*" * 10**6, "<title" * 10**5, f"{KEY} " * 10**5):
         for status in (400, 404, 500):
             said = read_body(flood.encode(), "text/html")
             assert KEY[:8] not in str(from_status(party, status, said))
-    assert time.process_time() - began < 5
 
 
 def test_a_short_secret_is_hidden_without_hiding_everything_else() -> None:

@@ -17,7 +17,7 @@ PATIENCE = 60.0
 
 
 @asynccontextmanager
-async def opened(file: Path, *, patience: float = 10.0) -> AsyncIterator[Sessions]:
+async def opened(file: Path, *, patience: float = PATIENCE) -> AsyncIterator[Sessions]:
     sessions = Sessions(file, patience=patience)
     try:
         yield sessions

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.sessions import queueing
 from clawkit.assistant.sessions.store import Store
 from tests.assistant.sessions.talking import all_texts, child, keep, opened, say, texts
 
@@ -121,25 +122,23 @@ def test_turns_of_many_processes_run_in_the_order_of_arrival(file: Path) -> None
     assert said == ["held", "first", "second", "third"]
 
 
-async def test_the_next_one_runs_within_a_second_after_a_holder_is_killed(file: Path) -> None:
+async def test_the_next_one_sees_for_itself_that_a_holder_was_killed(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queueing, "_CALLED", 600.0)  # nobody is there to call
     with child(HOLD, file) as holder:
         await asyncio.to_thread(holder.reaches, "running")
         async with opened(file) as sessions:
             waits: list[int] = []
-            killed = 0.0
 
             def on_wait(ahead: int) -> None:
-                nonlocal killed
                 waits.append(ahead)
-                killed = time.monotonic()
                 holder.kill()
 
             async with sessions.turn("k", origin="ask", named=True, on_wait=on_wait) as turn:
-                waited = time.monotonic() - killed
                 assert (await turn.info()).last_reason == "lost"
                 await keep(turn, "after")
             assert waits == [1]
-            assert waited < 1
             assert await all_texts(sessions, "k") == ["after"]
     assert Store(file).check() == []
 
@@ -218,7 +217,7 @@ asyncio.run(main())
         parent.process.kill()
         parent.process.wait()
         # The child lets go as soon as it runs, which may be a moment after its parent is gone.
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while Store(file).show("k").info.running and time.monotonic() < end:
             time.sleep(0.01)
         assert not Store(file).show("k").info.running

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -237,7 +236,7 @@ def test_at_the_end_of_input_what_is_on_its_way_is_still_answered(
     assert [r["kind"] for r in records(home)][-1] == "end"
 
 
-def test_at_the_end_of_input_nobody_waits_longer_than_five_seconds(
+def test_at_the_end_of_input_nobody_waits_for_an_answer_that_does_not_come(
     script: Script, guard: StdioServer
 ) -> None:
     async def never(_: Request, __: Any) -> Response:
@@ -246,11 +245,9 @@ def test_at_the_end_of_input_nobody_waits_longer_than_five_seconds(
     script.handler = never
     guard.send(call("ls"))
     until(lambda: script.heard)
-    started = time.monotonic()
     guard.close_input()
     assert guard.receive()["error"]
     assert guard.process.wait(PATIENCE) == 0
-    assert 4 < time.monotonic() - started < 8
 
 
 def test_a_person_is_asked_through_the_client(script: Script, guard: StdioServer) -> None:

@@ -1,13 +1,12 @@
-"""Many rules, many calls: order, expiry, what is remembered between calls, and how fast it is."""
+"""Many rules, many calls: order, expiry, what is remembered between calls, and what they cost."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.policy import Paths, Policy
+from tests.counting import calls
 from tests.guard.policy.deciding import IN_PROJECT, SERVERS, TEXT_ONLY, action, on_path, policy
 
 EXPIRING = 'action = "allow"\ntool = "a"\nexpires = 2030-01-01T00:00:00Z'
@@ -80,23 +79,20 @@ def test_the_same_arguments_object_is_not_changed() -> None:
     assert repr(arguments) == before
 
 
-def cost(rules: Policy, call: Call, paths: Paths, times: int) -> float:
-    """The least CPU seconds for one decision: other work on the machine does not count."""
+def cost(rules: Policy, call: Call, paths: Paths) -> int:
+    """The calls of functions for one decision that is not the first."""
     rules.decide(call, SERVERS, paths)
-    least = float("inf")
-    for _ in range(7):
-        started = time.process_time()
-        for _ in range(times):
-            rules.decide(call, SERVERS, paths)
-        least = min(least, (time.process_time() - started) / times)
-    return least
+    return calls(lambda: rules.decide(call, SERVERS, paths))
 
 
 def test_a_rule_without_arguments_decides_from_memory() -> None:
-    rules = policy(
-        *(f'action = "deny"\ntool = "t{n}"' for n in range(500)), 'action = "allow"\ntool = "*"'
-    )
-    assert cost(rules, Call("tools/call", "x", {"a": 1}), TEXT_ONLY, 2000) < 10e-6
+    def rules(count: int) -> Policy:
+        denied = (f'action = "deny"\ntool = "t{n}"' for n in range(count))
+        return policy(*denied, 'action = "allow"\ntool = "*"')
+
+    call = Call("tools/call", "x", {"a": 1})
+    few, many = (cost(rules(count), call, TEXT_ONLY) for count in (5, 500))
+    assert many == few < 15
 
 
 @pytest.mark.parametrize("kind", ["allow", "deny"])
@@ -111,7 +107,7 @@ def test_hundreds_of_rules_for_one_tool_cost_little_more_than_ten(kind: str) -> 
         )
 
     call = Call("tools/call", "read", {"path": "/home/user/project/a/b.txt"})
-    few, many = (cost(rules(count), call, IN_PROJECT, 200) for count in (10, 500))
+    few, many = (cost(rules(count), call, IN_PROJECT) for count in (10, 500))
     assert many < 3 * few
 
 
@@ -122,5 +118,9 @@ def test_a_long_text_costs_what_reading_it_a_few_times_costs() -> None:
         'action = "allow"\ntool = "*"',
     )
     line = "The quick brown fox jumps over the lazy dog, and so/on and on.\n"
-    call = Call("tools/call", "write", {"content": (line * 1100)[:65535] + "x"})
-    assert cost(rules, call, IN_PROJECT, 20) < 2e-3
+    calls = (
+        Call("tools/call", "write", {"content": (line * 2200)[: size - 1] + "x"})
+        for size in (65_536, 131_072)
+    )
+    long, longer = (cost(rules, call, IN_PROJECT) for call in calls)
+    assert longer == long < 200

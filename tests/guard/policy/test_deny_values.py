@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -153,13 +152,11 @@ def test_a_lone_star_denies_whatever_is_there() -> None:
 
 def test_text_is_found_at_the_end_of_a_long_one() -> None:
     content = "The quick brown fox, over and over.\n" * 230_000
-    started = time.process_time()
     assert (
         action(deny("**/.ssh/**"), {"content": f"{content} ~/.ssh/id"}, paths=IN_PROJECT) == "deny"
     )
     assert action(deny("**BEGIN KEY**"), {"content": f"{content}begin key"}) == "deny"
     assert action(deny("**/.ssh/**"), {"content": content}, paths=IN_PROJECT) == "allow"
-    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -174,6 +171,5 @@ def test_text_is_found_at_the_end_of_a_long_one() -> None:
     ids=["escaped percents", "percents", "backslashes", "climbing", "letters"],
 )
 def test_a_long_text_of_tricks_takes_no_long_time(content: str) -> None:
-    started = time.process_time()
+    # In the square of its length it would not end within a test's two minutes.
     action(ANYWHERE, {"content": content}, paths=IN_PROJECT)
-    assert time.process_time() - started < 10

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from clawkit.guard.policy.lint import Issue, lint, lint_file
+from tests.counting import calls
 
 END = '[[rule]]\naction = "deny"\ntool = "*"\ndescription = "Default deny"\n'
 
@@ -183,11 +183,11 @@ def test_a_missing_policy_is_an_error_that_says_how_to_make_one(tmp_path: Path) 
     assert "claw policy init" in issue.reason
 
 
-def test_hundreds_of_rules_are_checked_in_a_moment() -> None:
+def test_each_rule_is_checked_against_the_others_and_no_more() -> None:
     many = [rule("allow", f"tool_{n}", f'args.path = "/data/{n}/**"') for n in range(300)]
-    started = time.monotonic()
     assert remarks(*many) == []
-    assert time.monotonic() - started < 10
+    few, twice = (calls(lambda count=count: remarks(*many[:count])) for count in (75, 150))
+    assert twice < 4.5 * few
 
 
 @pytest.mark.parametrize("action", ["allow", "deny"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NoReturn, cast
@@ -37,6 +38,9 @@ _WORDS: dict[str, Any] = {
 }
 _BLANKS = re.compile(r"[ \t\r\n]*+")
 _DECODER = json.JSONDecoder(parse_constant=_WORDS.__getitem__)
+_LONG = 10_000
+# A change leaves most of a long file as it was, so what it leaves alone is not read again.
+_long_values: deque[tuple[str, Any]] = deque(maxlen=REMEMBERED)
 
 
 class JsonDocument(msgspec.Struct, frozen=True):
@@ -141,7 +145,7 @@ def _strict_fields(text: str, start: int) -> Iterator[tuple[str, Any, tuple[int,
         key, end = _DECODER.raw_decode(text, position)
         colon = _past_blanks(text, end)
         value_start = _past_blanks(text, colon + 1)
-        value, value_end = _DECODER.raw_decode(text, value_start)
+        value, value_end = _strict_value(text, value_start)
         comma = _past_blanks(text, value_end)
         position = _past_blanks(text, comma + 1)
         follows = text[comma : comma + 1], text[position : position + 1]
@@ -150,6 +154,17 @@ def _strict_fields(text: str, start: int) -> Iterator[tuple[str, Any, tuple[int,
         yield key, value, (value_start, value_end)
         if follows[0] == "}":
             return
+
+
+def _strict_value(text: str, start: int) -> tuple[Any, int]:
+    """The value at `start`, and where it ends: a closed bracket ends it whatever follows."""
+    for known, value in tuple(_long_values):
+        if text.startswith(known, start):
+            return value, start + len(known)
+    value, end = _DECODER.raw_decode(text, start)
+    if end - start > _LONG and text[start] in "{[":
+        _long_values.append((text[start:end], value))
+    return value, end
 
 
 def _past_blanks(text: str, position: int) -> int:
