@@ -105,6 +105,23 @@ async def test_the_best_comes_first_and_no_more_than_wanted(file: Path) -> None:
         assert await turn.search("dog", 0) == ()
 
 
+async def test_words_of_every_message_do_not_hide_what_was_said_long_ago(file: Path) -> None:
+    async with opened(file) as sessions, sessions.turn("k", origin="ask", named=True) as turn:
+        await keep(turn, "the heron nests by the lake")
+        await keep(turn, *(f"it is what it is, and that is the news {n}" for n in range(400)))
+        hits = await turn.search("and what is it that the heron is at", 3)
+        assert texts(hits)[0] == "the heron nests by the lake"
+        newest = [f"it is what it is, and that is the news {n}" for n in (399, 398, 397)]
+        assert texts(await turn.search("what is the news", 3)) == newest
+
+
+async def test_a_name_that_came_up_again_and_again_is_found_where_it_was_first(file: Path) -> None:
+    async with opened(file) as sessions, sessions.turn("k", origin="ask", named=True) as turn:
+        await keep(turn, "Anna: my sister")
+        await keep(turn, *(f"we met Anna on day {n}" for n in range(98)))
+        assert "Anna: my sister" in texts(await turn.search("Anna", 100))
+
+
 async def test_only_what_lies_before_a_message_is_found_if_that_is_wanted(file: Path) -> None:
     async with opened(file) as sessions, sessions.turn("k", origin="ask", named=True) as turn:
         await keep(turn, *(f"apple {number}" for number in range(6)))

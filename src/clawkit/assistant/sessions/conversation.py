@@ -151,9 +151,12 @@ def _read(
     connection: sqlite3.Connection, session: int, newest_first: list[_Found], known: Known
 ) -> tuple[Saved, ...]:
     """The messages, of which those that were read before are known already."""
-    places = [(id_, created) for id_, created, _ in newest_first]
-    there = {place: one for place in places if (one := known.get(place)) is not None}
-    missing = [id_ for id_, created in places if (id_, created) not in there]
+    there = {
+        id_: one
+        for id_, created, _ in newest_first
+        if (one := known.get((id_, created))) is not None
+    }
+    missing = [id_ for id_, _, _ in newest_first if id_ not in there]
     if missing:
         pictures = _Pictures(connection)
         rows = connection.execute(
@@ -163,10 +166,10 @@ def _read(
         )
         for row in rows:
             one = saved(row, pictures.show)
-            there[one.id, one.created] = one
+            there[one.id] = one
             if not _has_images(one.message):
                 known.add(one)
-    return tuple(there[place] for place in reversed(places))
+    return tuple([there[id_] for id_, _, _ in reversed(newest_first)])
 
 
 def _has_images(message: Message) -> bool:

@@ -2,8 +2,8 @@
 
 Every word in the index begins with the conversation it was said in, so no other is ever looked at,
 slows the search down, or crowds anything out. For each word no more than a few hundred messages
-are considered, the newest: a word that is in more of them says little about any. Whatever holds a
-rare word is found however long ago it was said.
+are considered, the newest: a word that is in more of them says little about any, and fewer are for
+one that is everywhere. Whatever holds a rare word is found however long ago it was said.
 """
 
 from __future__ import annotations
@@ -12,16 +12,31 @@ import math
 import sqlite3
 from collections import Counter
 
+from msgspec import Struct
+
 from clawkit.assistant.sessions.words import asked
 
 _CONSIDERED = 200
+_COMMON = 10
+"""A word in every tenth message or more, as `the` and `is` are, says next to nothing of any."""
+_OF_COMMON = 100
+"""Messages that are considered for such a word, and how often it must have been said to be one:
+a name that comes up again and again for a while is none yet."""
 _WEIGHED = 12
 _READ = 20_000
 _LAST = 1 << 62
 _SATURATION = 1.2
 _LENGTH = 0.5
 
-Matches = dict[str, set[int]]
+
+class _Match(Struct, frozen=True):
+    """Messages that have a word, and how much it says about them."""
+
+    messages: set[int]
+    weight: float
+
+
+Matches = dict[str, _Match]
 
 
 def place(session: int, epoch: int) -> str:
@@ -45,27 +60,38 @@ def best(
     """The messages that have most to do with a text, the best first."""
     if limit < 1:
         return []
-    words = [where + word for word in asked(text)]
-    matches = {word: _having(connection, word, outside) for word in words}
+    matches = _matches(connection, [where + word for word in asked(text)], outside)
     rough: dict[int, float] = {}
-    for found in matches.values():
-        for message in found:
-            rough[message] = rough.get(message, 0) + _weight(found)
+    for match in matches.values():
+        weight = match.weight
+        for message in match.messages:
+            rough[message] = rough.get(message, 0) + weight
     first = sorted(rough, key=lambda message: (rough[message], message), reverse=True)
     return _weighed(connection, matches, first[: max(limit, _WEIGHED)])[:limit]
 
 
-def _having(connection: sqlite3.Connection, word: str, outside: int | None) -> set[int]:
+def _matches(connection: sqlite3.Connection, words: list[str], outside: int | None) -> Matches:
+    """The words that are in any message."""
+    every = {word: _match(connection, word, outside) for word in words}
+    return {word: match for word, match in every.items() if match.messages}
+
+
+def _match(connection: sqlite3.Connection, word: str, outside: int | None) -> _Match:
     rows = connection.execute(
         "SELECT rowid FROM said WHERE said MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
         (f'"{word}"', _LAST if outside is None else outside, _CONSIDERED),
     )
-    return {message for (message,) in rows}
+    newest: list[int] = [message for (message,) in rows.fetchmany(_OF_COMMON)]
+    if len(newest) == _OF_COMMON and newest[0] - newest[-1] < _COMMON * _OF_COMMON:
+        rows.close()
+        return _Match(set(newest), _weight(_CONSIDERED))
+    newest += [message for (message,) in rows]
+    return _Match(set(newest), _weight(len(newest)))
 
 
-def _weight(found: set[int]) -> float:
-    """What a word says: the rarer, the more."""
-    return math.log(1 + _CONSIDERED / len(found))
+def _weight(count: int) -> float:
+    """What a word says that so many messages have: the rarer, the more."""
+    return math.log(1 + _CONSIDERED / max(1, count))
 
 
 def _weighed(connection: sqlite3.Connection, matches: Matches, messages: list[int]) -> list[int]:
@@ -81,11 +107,11 @@ def _weighed(connection: sqlite3.Connection, matches: Matches, messages: list[in
         count = counts[message]
         damping = _SATURATION * (1 - _LENGTH + _LENGTH * count.total() / usual)
         total = 0.0
-        for word, found in matches.items():
+        for word, match in matches.items():
             # Another form of the word counts once.
-            times = count[word] or (message in found)
+            times = count[word] or (message in match.messages)
             if times:
-                total += _weight(found) * times / (times + damping)
+                total += match.weight * times / (times + damping)
         return total
 
     return sorted(counts, key=lambda message: (score(message), message), reverse=True)
