@@ -12,8 +12,9 @@ ClawError
 ├── PinError                      the guard's record of tool definitions cannot be used
 ├── HostError                     a client's config file, or what was done to it, is not as expected
 ├── MediaError                    an attachment or a file to send cannot be used; names the item
-├── StoreError                    sessions cannot be read or written; names the file
+├── StoreError                    sessions or memories cannot be read or written; says where
 ├── SessionError                  no such session, or a session key that cannot be used
+├── BeingError                    a Being, memory, token or bundle that is not there or not usable
 ├── ModelError                    a model gave no answer; carries the provider
 │   ├── MissingKeyError           no key is set for the provider
 │   ├── RefusedKeyError           the provider does not accept the key
@@ -116,11 +117,15 @@ class MediaError(ClawError):
 
 
 class StoreError(ClawError):
-    """The store of sessions cannot be read or written."""
+    """A store of sessions or memories cannot be read or written."""
 
 
 class SessionError(ClawError):
     """There is no such session, or its key cannot be used."""
+
+
+class BeingError(ClawError):
+    """A Being, one of its memories or tokens, or a file of memories cannot be used as asked."""
 
 
 class ModelError(ClawError):

@@ -85,7 +85,7 @@ def set_level(_server: Server, request: Request) -> dict[str, Any]:
 
 
 def list_tools(server: Server, request: Request) -> dict[str, Any]:
-    return _listed(server, request, "tools", server.tools)
+    return _listed(server, request, "tools", server.tools_for(request.principal))
 
 
 def list_resources(server: Server, request: Request) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def unsubscribe(_server: Server, request: Request) -> dict[str, Any]:
 
 async def call_tool(server: Server, request: Request, running: Running) -> dict[str, Any]:
     name = _string(request.params, "name")
-    tool = server.tools.get(name)
+    tool = server.tools_for(request.principal).get(name)
     if tool is None:
         raise InvalidParamsError(f"Unknown tool: {name[:100]}")
     arguments = _object(request.params, "arguments")

@@ -121,6 +121,10 @@ class Server:
             self.tools = _without(self.tools, name)
             self.hub.list_changed("tools")
 
+    def tools_for(self, principal: Principal | None) -> dict[str, Tool]:  # noqa: ARG002 - for those who override it
+        """What this caller can list and call; a server may offer some callers more."""
+        return self.tools
+
     def add_resource(self, resource: Resource) -> None:
         self.resources = {**self.resources, resource.uri: resource}
         self._offer("resources")

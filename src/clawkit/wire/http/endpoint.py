@@ -82,18 +82,23 @@ def http_app(
         server.hub.close()
 
     app = Starlette(routes=[Route(path, endpoint)], lifespan=lifespan)
-    if origins:
-        from starlette.middleware.cors import CORSMiddleware
-
-        exposed = ["mcp-session-id", "www-authenticate"]
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(origins),
-            allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["*"],
-            expose_headers=exposed,
-        )
+    allow_origins(app, origins)
     return app
+
+
+def allow_origins(app: Starlette, origins: Collection[str]) -> None:
+    """Let web pages from elsewhere read the answers of an app."""
+    if not origins:
+        return
+    from starlette.middleware.cors import CORSMiddleware
+
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=["mcp-session-id", "retry-after", "www-authenticate", "x-request-id"],
+    )
 
 
 class Endpoint:
