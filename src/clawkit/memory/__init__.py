@@ -1,0 +1,1 @@
+"""A Being: an agent's long-term memory, and the MCP server in front of it."""

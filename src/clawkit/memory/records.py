@@ -1,0 +1,161 @@
+"""What a Being remembers, as frozen data; the same in every store and on every door."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+Status = Literal["active", "dying", "dead"]
+Scope = Literal["full", "read-only"]
+ENDINGS = ("superseded", "merged", "retracted")
+
+
+class Source(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a memory came from: who said it, through which token, in which conversation."""
+
+    speaker: str = ""
+    token: str = ""
+    conversation: str = ""
+
+
+class Scene(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that happened, as a client records it."""
+
+    action: str
+    actors: tuple[str, ...] = ()
+    when: tuple[str, ...] = ()
+    setting: str = ""
+    feeling: str = ""
+    themes: tuple[str, ...] = ()
+    importance: float = 0.5
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A scene that is remembered. `seq` counts within its Being and never changes.
+
+    What was said never changes either: an edit ends a node (`ended`, `ending`, `successor`) and
+    begins another, so that it can be undone and asked about as of an earlier day.
+    """
+
+    seq: int
+    id: str
+    scene: Scene
+    created: float
+    source: Source = Source()
+    cluster: int = 0
+    status: Status = "active"
+    fresh: bool = True
+    pinned: bool = False
+    session_count: int = 0
+    reactivation_count: int = 0
+    last_activated: float = 0.0
+    ended: float | None = None
+    ending: str = ""
+    successor: int | None = None
+
+    def known_at(self, moment: float) -> bool:
+        """Whether this was part of what was known then."""
+        return self.created <= moment and (self.ended is None or self.ended > moment)
+
+    @property
+    def text(self) -> str:
+        """`YYYY-MM-DD — setting — action — (feeling)`, with what there is of it."""
+        scene = self.scene
+        feeling = f"({scene.feeling})" if scene.feeling else ""
+        when = ", ".join(scene.when)
+        return " — ".join(part for part in (when, scene.setting, scene.action, feeling) if part)
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    """Memories that belong together; a root (Business, Private) has no parent and never splits."""
+
+    n: int
+    id: str
+    name: str
+    parent: int | None = None
+    digest: str = ""
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What waits for the next patrol (`scene`), or stays as it is (`note`)."""
+
+    id: str
+    created: float
+    scene: Scene | None = None
+    text: str = ""
+    source: Source = Source()
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One message of a past conversation."""
+
+    id: str
+    at: float
+    role: str
+    text: str
+    conversation: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One entry of structured memory: a preference, a rule, a relationship, a day of the diary."""
+
+    id: str
+    target: str
+    key: str
+    content: str
+    at: float
+    data: dict[str, Any] = {}
+
+
+class Being(msgspec.Struct, frozen=True):
+    """One memory with its own walls: `n` is its number in this store, `id` what others know."""
+
+    n: int
+    id: str
+    name: str
+    created: float
+
+
+class Token(msgspec.Struct, frozen=True):
+    """What is known of a token; the token itself is kept nowhere."""
+
+    id: str
+    being: int
+    kind: Literal["brt", "bto"]
+    scope: Scope
+    label: str
+    created: float
+    expires: float | None = None
+    revoked: float | None = None
+    used: float | None = None
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One row before and after; None where it was or is not there."""
+
+    table: str
+    key: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class LedgerEntry(msgspec.Struct, frozen=True):
+    """Something that was done to what is remembered, with all it takes to undo it."""
+
+    n: int
+    at: float
+    kind: str
+    why: str
+    token: str
+    changes: tuple[Change, ...]
+    undone_by: int | None = None
+
+
+def moment(text: str) -> float:
+    """Seconds since 1970 of an ISO date or time; a date means the end of that day, UTC."""
+    if len(text) == len("2026-01-01"):
+        text += "T23:59:59.999999"
+    found = datetime.fromisoformat(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

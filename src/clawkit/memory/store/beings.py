@@ -1,0 +1,48 @@
+"""The list of Beings in a store."""
+
+from __future__ import annotations
+
+from clawkit.memory.records import Being
+from clawkit.memory.store.database import Connection
+
+_SELECT = "SELECT n, id, name, created FROM beings"
+
+
+def create(connection: Connection, being_id: str, name: str, now: float) -> Being:
+    connection.run("INSERT INTO beings (id, name, created) VALUES (?, ?, ?)", (being_id, name, now))
+    found = by_id(connection, being_id)
+    assert found is not None
+    return found
+
+
+def by_id(connection: Connection, being_id: str) -> Being | None:
+    rows = connection.rows(f"{_SELECT} WHERE id = ?", (being_id,))
+    return Being(*rows[0]) if rows else None
+
+
+def by_number(connection: Connection, n: int) -> Being | None:
+    rows = connection.rows(f"{_SELECT} WHERE n = ?", (n,))
+    return Being(*rows[0]) if rows else None
+
+
+def every(connection: Connection) -> list[Being]:
+    return [Being(*row) for row in connection.rows(f"{_SELECT} ORDER BY n")]
+
+
+def rename(connection: Connection, n: int, name: str) -> None:
+    connection.run("UPDATE beings SET name = ? WHERE n = ?", (name, n))
+
+
+def delete(connection: Connection, n: int) -> None:
+    """A Being and everything that belongs to it."""
+    connection.run("DELETE FROM beings WHERE n = ?", (n,))
+
+
+def set_key(connection: Connection, n: int, sealed: bytes | None) -> None:
+    """Keep the Being's own model key; it comes here encrypted."""
+    connection.run("UPDATE beings SET llm_key = ? WHERE n = ?", (sealed, n))
+
+
+def key(connection: Connection, n: int) -> bytes | None:
+    rows = connection.rows("SELECT llm_key FROM beings WHERE n = ?", (n,))
+    return bytes(rows[0][0]) if rows and rows[0][0] is not None else None

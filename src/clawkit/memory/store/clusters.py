@@ -1,0 +1,83 @@
+"""The clusters of one Being, and the vectors in their middle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clawkit.memory.records import Cluster
+from clawkit.memory.store.database import Row, Unit
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats
+
+ROOTS = ("Business", "Private")
+
+
+def every(unit: Unit) -> list[Cluster]:
+    """Those that are there now, roots first."""
+    rows = unit.rows(
+        "SELECT n, id, name, parent, digest FROM clusters "
+        "WHERE being = $being AND gone IS NULL ORDER BY n"
+    )
+    return [_cluster(row) for row in rows]
+
+
+def by_id(unit: Unit, cluster_id: str) -> Cluster | None:
+    row = unit.row(
+        "SELECT n, id, name, parent, digest FROM clusters "
+        "WHERE being = $being AND gone IS NULL AND id = ?",
+        cluster_id,
+    )
+    return _cluster(row) if row else None
+
+
+def next_number(unit: Unit) -> int:
+    row = unit.row("SELECT max(n) FROM clusters WHERE being = $being")
+    return (row[0] or 0) + 1 if row else 1
+
+
+def add(unit: Unit, cluster: Cluster) -> None:
+    unit.insert(
+        "clusters",
+        {
+            "n": cluster.n,
+            "id": cluster.id,
+            "name": cluster.name,
+            "parent": cluster.parent,
+            "digest": cluster.digest,
+        },
+    )
+
+
+def describe(unit: Unit, n: int, name: str, digest: str) -> None:
+    unit.run(
+        "UPDATE clusters SET name = ?, digest = ? WHERE being = $being AND n = ?", name, digest, n
+    )
+
+
+def set_gone(unit: Unit, n: int, gone: float | None) -> None:
+    unit.run("UPDATE clusters SET gone = ? WHERE being = $being AND n = ?", gone, n)
+
+
+def place(unit: Unit, n: int, model: str, vector: Floats | None) -> None:
+    """Say where the middle of a cluster is, in a model's space."""
+    data = None if vector is None else vector.astype("<f4").tobytes()
+    unit.run(
+        "UPDATE clusters SET model = ?, vector = ? WHERE being = $being AND n = ?", model, data, n
+    )
+
+
+def middles(unit: Unit, model: str) -> dict[int, Floats]:
+    """Where the clusters are in this model's space; those of another model are left out."""
+    rows = unit.rows(
+        "SELECT n, vector FROM clusters "
+        "WHERE being = $being AND gone IS NULL AND model = ? AND vector IS NOT NULL",
+        model,
+    )
+    return {n: np.frombuffer(data, dtype="<f4") for n, data in rows}
+
+
+def _cluster(row: Row) -> Cluster:
+    return Cluster(*row)

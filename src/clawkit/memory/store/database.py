@@ -1,0 +1,193 @@
+"""What a driver must do, and the `Unit`: one transaction that can reach one Being only.
+
+SQL is written once, in what SQLite and PostgreSQL have in common, with `?` for a value and
+`$being` for the Being. The Unit puts the Being's number there itself and refuses a statement
+without it: no function can forget it, or name another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from clawkit.errors import BeingError, StoreError
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats
+
+Row = tuple[Any, ...]
+
+_MARK = re.compile(r"\?|\$being")
+
+
+class Connection(Protocol):
+    """Runs SQL within a transaction."""
+
+    @property
+    def unclaimed(self) -> str:
+        """What ends a SELECT that takes rows for itself and passes over those that others took."""
+        ...
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """What the statement gives: all of it."""
+        ...
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """How many rows the statement changed."""
+        ...
+
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """The statement, once for each row of values."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Vectors of one Being, each of which belongs to a model; models are never mixed."""
+
+    def put(self, model: str, seqs: Sequence[int], vectors: Floats) -> None: ...
+
+    def nearest(
+        self, model: str, vector: Floats, k: int, exclude: Collection[int] = ()
+    ) -> tuple[list[int], list[float]]:
+        """The `k` nodes nearest to a vector, with their cosines, the nearest first."""
+        ...
+
+    def cosines(self, model: str, vector: Floats, seqs: Sequence[int]) -> dict[int, float]:
+        """The cosines of these nodes, where they have a vector."""
+        ...
+
+    def fetch(self, model: str, seqs: Sequence[int]) -> dict[int, Floats]: ...
+
+    def missing(self, model: str, limit: int) -> list[int]:
+        """Nodes that have no vector of this model yet, the newest first."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """How many vectors there are of each model."""
+        ...
+
+    def drop(self, model: str) -> None: ...
+
+
+class Database(Protocol):
+    """A store of Beings. Safe to use from any thread."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, without what is secret."""
+        ...
+
+    def registry(self, *, write: bool = False) -> AbstractContextManager[Connection]:
+        """A transaction over what belongs to no single Being: the list of them, tokens, jobs."""
+        ...
+
+    def read(self, being: int) -> AbstractContextManager[Unit]:
+        """A transaction that sees one Being at one moment."""
+        ...
+
+    def write(self, being: int) -> AbstractContextManager[Unit]:
+        """A transaction that changes one Being, all or nothing, and excludes its other writers."""
+        ...
+
+    def grow(self) -> None:
+        """Build what keeps large Beings fast; takes its time, so no request calls it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Unit:
+    """One transaction on one Being."""
+
+    def __init__(self, connection: Connection, being: int, vectors: VectorIndex | None) -> None:
+        self._connection = connection
+        self._vectors = vectors
+        self.being = being
+
+    @property
+    def vectors(self) -> VectorIndex:
+        assert self._vectors is not None
+        return self._vectors
+
+    @vectors.setter
+    def vectors(self, index: VectorIndex) -> None:
+        self._vectors = index
+
+    def rows(self, sql: str, *values: Any) -> list[Row]:
+        text, places = _read(sql)
+        return self._connection.rows(text, self._placed(values, places))
+
+    def row(self, sql: str, *values: Any) -> Row | None:
+        """The first row, if there is one."""
+        found = self.rows(sql, *values)
+        return found[0] if found else None
+
+    def run(self, sql: str, *values: Any) -> int:
+        text, places = _read(sql)
+        return self._connection.run(text, self._placed(values, places))
+
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        text, places = _read(sql)
+        self._connection.many(text, (self._placed(row, places) for row in rows))
+
+    def among(self, sql: str, values: Sequence[Any], *before: Any) -> list[Row]:
+        """A statement with `(??)` for a list of values, however long that is.
+
+        `VALUES (??)` is a table of them, in `column1`. `before` has the values of earlier marks.
+        """
+        found: list[Row] = []
+        for start in range(0, len(values), _TOGETHER):
+            part = values[start : start + _TOGETHER]
+            text = sql.replace("VALUES (??)", f"VALUES {', '.join(['(?)'] * len(part))}")
+            text = text.replace("(??)", f"({', '.join('?' * len(part))})")
+            found += self.rows(text, *before, *part)
+        return found
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> None:
+        """A new row of this Being."""
+        columns, marks = ", ".join(row), ", ".join("?" * len(row))
+        sql = f"INSERT INTO {table} (being, {columns}) VALUES ($being, {marks})"
+        self.run(sql, *row.values())
+
+    def insert_all(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """New rows of this Being, all with the same columns."""
+        if rows:
+            columns, marks = ", ".join(rows[0]), ", ".join("?" * len(rows[0]))
+            sql = f"INSERT INTO {table} (being, {columns}) VALUES ($being, {marks})"
+            self.many(sql, [list(row.values()) for row in rows])
+
+    def _placed(self, values: Sequence[Any], places: tuple[int, ...]) -> Sequence[Any]:
+        """The values, with the Being's number where the statement wants it."""
+        filled = list(values)
+        for place in places:
+            filled.insert(place, self.being)
+        return filled
+
+
+_TOGETHER = 500
+
+
+def no_being(being: int) -> BeingError:
+    """What a writer is told when its Being is not there, or not any more."""
+    return BeingError(f"there is no Being number {being} in this store: it may have been deleted")
+
+
+def other_size(model: str, given: int, kept: int) -> StoreError:
+    """What is said of a vector that does not fit the others of its model."""
+    return StoreError(
+        f"vectors of {model!r} have {kept} dimensions here, not {given}: "
+        "name the embedding model that made them, or another name for the new one"
+    )
+
+
+@lru_cache(maxsize=512)
+def _read(sql: str) -> tuple[str, tuple[int, ...]]:
+    """A statement with `?` marks only, and which of them stand for the Being."""
+    marks = _MARK.findall(sql)
+    places = tuple(at for at, mark in enumerate(marks) if mark == "$being")
+    if not places:
+        raise AssertionError(f"a statement that names no Being: {sql}")
+    return sql.replace("$being", "?"), places

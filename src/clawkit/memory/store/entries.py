@@ -1,0 +1,71 @@
+"""The structured memory of one Being: entries under a target, each with a key of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from clawkit.memory.records import Entry
+from clawkit.memory.store.database import Row, Unit
+from clawkit.memory.store.texts import written
+
+_SELECT = "SELECT id, target, name, content, at, data FROM entries WHERE being = $being"
+
+
+def add(unit: Unit, entry: Entry, token: str) -> None:
+    unit.insert(
+        "entries",
+        {
+            "id": entry.id,
+            "target": entry.target,
+            "name": entry.key,
+            "content": entry.content,
+            "at": entry.at,
+            "token": token,
+            "data": written(entry.data),
+        },
+    )
+
+
+def found(unit: Unit, target: str, key: str | None = None, limit: int = 1000) -> list[Entry]:
+    """The entries of a target, the newest last; with a key, those of that key or id."""
+    if key is None:
+        rows = unit.rows(f"{_SELECT} AND target = ? ORDER BY at DESC, id LIMIT ?", target, limit)
+    else:
+        rows = unit.rows(
+            f"{_SELECT} AND target = ? AND (name = ? OR id = ?) ORDER BY at DESC, id LIMIT ?",
+            target,
+            key,
+            key,
+            limit,
+        )
+    return [_entry(row) for row in reversed(rows)]
+
+
+def since(unit: Unit, target: str, moment: float) -> list[Entry]:
+    rows = unit.rows(f"{_SELECT} AND target = ? AND at >= ? ORDER BY at, id", target, moment)
+    return [_entry(row) for row in rows]
+
+
+def replace(unit: Unit, entry: Entry, token: str) -> None:
+    """Put another content, and all else that may change, into an entry that is there."""
+    unit.run(
+        "UPDATE entries SET name = ?, content = ?, at = ?, token = ?, data = ? "
+        "WHERE being = $being AND id = ?",
+        entry.key,
+        entry.content,
+        entry.at,
+        token,
+        written(entry.data),
+        entry.id,
+    )
+
+
+def remove(unit: Unit, entry_id: str) -> None:
+    unit.run("DELETE FROM entries WHERE being = $being AND id = ?", entry_id)
+
+
+def _entry(row: Row) -> Entry:
+    data = msgspec.json.decode(row[5], type=dict[str, Any])
+    return Entry(row[0], row[1], row[2], row[3], row[4], data)

@@ -1,0 +1,40 @@
+"""Small facts about one Being by name: who is known, where the last patrol ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from clawkit.memory.store.database import Unit
+from clawkit.memory.store.texts import written
+
+_MOST_NAMES = 2000
+
+
+def get(unit: Unit, name: str) -> str | None:
+    row = unit.row("SELECT value FROM marks WHERE being = $being AND name = ?", name)
+    return row[0] if row else None
+
+
+def put(unit: Unit, name: str, value: str) -> None:
+    unit.run(
+        "INSERT INTO marks (being, name, value) VALUES ($being, ?, ?) "
+        "ON CONFLICT (being, name) DO UPDATE SET value = excluded.value",
+        name,
+        value,
+    )
+
+
+def names(unit: Unit) -> frozenset[str]:
+    """Everybody who takes part in what this Being remembers."""
+    found = get(unit, "names")
+    return frozenset(msgspec.json.decode(found, type=list[str])) if found else frozenset()
+
+
+def meet(unit: Unit, people: Collection[str]) -> None:
+    """Remember that these take part."""
+    known = names(unit)
+    new = {name for name in people if name} - known
+    if new and len(known) < _MOST_NAMES:
+        put(unit, "names", written(sorted(known | new)[:_MOST_NAMES]))

@@ -1,0 +1,55 @@
+"""Past conversations of one Being, message by message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clawkit.memory.records import Said
+from clawkit.memory.store.database import Unit
+from clawkit.memory.store.texts import contains, key
+
+_SELECT = "SELECT id, at, role, content, conversation FROM messages WHERE being = $being"
+
+
+def add(unit: Unit, messages: Sequence[Said], token: str) -> int:
+    """Keep messages; one that is there already stays as it is. Gives how many were new."""
+    new = 0
+    for said in messages:
+        new += unit.run(
+            "INSERT INTO messages (being, id, at, role, content, conversation, token) "
+            "VALUES ($being, ?, ?, ?, ?, ?, ?) ON CONFLICT (being, id) DO NOTHING",
+            key(said.id),
+            said.at,
+            said.role,
+            said.text,
+            said.conversation,
+            token,
+        )
+    return new
+
+
+def search(
+    unit: Unit,
+    text: str = "",
+    *,
+    since: float | None = None,
+    until: float | None = None,
+    conversation: str | None = None,
+    limit: int = 10,
+) -> list[Said]:
+    """Messages that contain a text, in a stretch of time, the newest first."""
+    sql, values = _SELECT, list[object]()
+    if text:
+        sql += f" AND {contains('content', text)}"
+        values.append(text.lower())
+    if since is not None:
+        sql += " AND at >= ?"
+        values.append(since)
+    if until is not None:
+        sql += " AND at < ?"
+        values.append(until)
+    if conversation is not None:
+        sql += " AND conversation = ?"
+        values.append(conversation)
+    rows = unit.rows(f"{sql} ORDER BY at DESC, id DESC LIMIT ?", *values, limit)
+    return [Said(*row) for row in rows]

@@ -1,0 +1,204 @@
+"""The nodes of one Being: added with their words, found, and changed only in what may change."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from clawkit.memory.records import Node, Scene, Source, Status
+from clawkit.memory.store import marks, texts
+from clawkit.memory.store.database import Row, Unit
+from clawkit.memory.store.texts import written
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Seqs
+
+_COLUMNS = (
+    "seq, id, scene, created, speaker, token, conversation, cluster, status, fresh, pinned, "
+    "importance, session_count, reactivation_count, last_activated, ended, ending, successor"
+)
+_SELECT = f"SELECT {_COLUMNS} FROM nodes WHERE being = $being"
+CHANGEABLE = frozenset(
+    (
+        *("cluster", "status", "fresh", "pinned", "importance", "session_count"),
+        *("reactivation_count", "last_activated", "ended", "ending", "successor"),
+    )
+)
+
+
+def add(unit: Unit, nodes: Sequence[Node]) -> None:
+    """Keep new nodes; their numbers must be the next ones, from `reserve`."""
+    marks.meet(unit, {name for node in nodes for name in (*node.scene.actors, node.source.speaker)})
+    unit.insert_all("nodes", [_row(node) for node in nodes])
+
+
+def reserve(unit: Unit, count: int) -> int:
+    """The first of the next `count` numbers."""
+    unit.run("UPDATE beings SET top = top + ? WHERE n = $being", count)
+    return top(unit) - count + 1
+
+
+def top(unit: Unit) -> int:
+    """The highest number that a node has."""
+    row = unit.row("SELECT top FROM beings WHERE n = $being")
+    return row[0] if row else 0
+
+
+def fetch(unit: Unit, seqs: Iterable[int]) -> dict[int, Node]:
+    found = unit.among(f"{_SELECT} AND seq IN (??)", [int(seq) for seq in seqs])
+    return {row[0]: _node(row) for row in found}
+
+
+def by_ids(unit: Unit, ids: Sequence[str]) -> dict[str, Node]:
+    found = unit.among(f"{_SELECT} AND id IN (??)", list(ids))
+    return {row[1]: _node(row) for row in found}
+
+
+def same_words(unit: Unit, scenes: Iterable[Scene]) -> dict[str, Node]:
+    """The current nodes that say what these scenes say, by fingerprint."""
+    sql = (
+        f"SELECT said, {_COLUMNS} FROM nodes "
+        "WHERE being = $being AND ended IS NULL AND said IN (??)"
+    )
+    prints = list({fingerprint(scene) for scene in scenes})
+    return {row[0]: _node(row[1:]) for row in unit.among(sql, prints)}
+
+
+def page(
+    unit: Unit,
+    *,
+    cluster: int | None = None,
+    statuses: Sequence[Status] = (),
+    fresh: bool | None = None,
+    contains: str = "",
+    ended: bool = False,
+    order: str = "importance DESC, seq DESC",
+    limit: int = 1000,
+    after: int = 0,
+) -> list[Node]:
+    """Nodes that fit, `limit` at most; `order` is one of ours, never a caller's."""
+    sql, values = f"{_SELECT} AND seq > ?", [after]
+    if not ended:
+        sql += " AND ended IS NULL"
+    if cluster is not None:
+        sql += " AND cluster = ?"
+        values.append(cluster)
+    if fresh is not None:
+        sql += " AND fresh = ?"
+        values.append(int(fresh))
+    if contains:
+        sql += f" AND {texts.contains('action', contains)}"
+        values.append(contains.lower())  # pyright: ignore[reportArgumentType]
+    if statuses:
+        sql += f" AND status IN ({', '.join('?' * len(statuses))})"
+        values.extend(statuses)  # pyright: ignore[reportArgumentType]
+    rows = unit.rows(f"{sql} ORDER BY {order} LIMIT ?", *values, limit)
+    return [_node(row) for row in rows]
+
+
+def counts(unit: Unit) -> dict[tuple[int, str], int]:
+    """How many current nodes there are, by cluster and status."""
+    rows = unit.rows(
+        "SELECT cluster, status, count(*) FROM nodes "
+        "WHERE being = $being AND ended IS NULL GROUP BY cluster, status"
+    )
+    return {(cluster, status): number for cluster, status, number in rows}
+
+
+def hidden(unit: Unit, as_of: float | None = None) -> Seqs:
+    """The nodes that are not part of what is known: now, or at an earlier moment."""
+    if as_of is None:
+        rows = unit.rows(
+            "SELECT seq FROM nodes WHERE being = $being AND ended IS NOT NULL ORDER BY seq"
+        )
+    else:
+        rows = unit.rows(
+            "SELECT seq FROM nodes WHERE being = $being "
+            "AND (created > ? OR (ended IS NOT NULL AND ended <= ?)) ORDER BY seq",
+            as_of,
+            as_of,
+        )
+    return np.fromiter((seq for (seq,) in rows), dtype=np.int64, count=len(rows))
+
+
+def places(unit: Unit, seqs: Iterable[int]) -> dict[int, tuple[str, str]]:
+    """The conversation and the speaker of each node: enough to tell who are neighbours."""
+    sql = "SELECT seq, conversation, speaker FROM nodes WHERE being = $being AND seq IN (??)"
+    found = unit.among(sql, [int(seq) for seq in seqs])
+    return {seq: (conversation, speaker) for seq, conversation, speaker in found}
+
+
+def change(unit: Unit, seq: int, values: Mapping[str, Any]) -> None:
+    """Change what may change of a node: never its words."""
+    assert values.keys() <= CHANGEABLE, values.keys() - CHANGEABLE
+    settings = ", ".join(f"{column} = ?" for column in values)
+    unit.run(f"UPDATE nodes SET {settings} WHERE being = $being AND seq = ?", *values.values(), seq)
+
+
+def touch(unit: Unit, seqs: Mapping[int, int], now: float) -> None:
+    """Count that nodes were recalled, each so many times."""
+    unit.many(
+        "UPDATE nodes SET reactivation_count = reactivation_count + ?, session_count = 0, "
+        "last_activated = ? WHERE being = $being AND seq = ?",
+        [(times, now, seq) for seq, times in sorted(seqs.items())],
+    )
+
+
+def fingerprint(scene: Scene) -> str:
+    """The same for two scenes that say the same about the same days."""
+    words = f"{'|'.join(scene.when)}|{scene.setting}|{scene.action}"
+    folded = " ".join(unicodedata.normalize("NFKC", words).casefold().split())
+    return hashlib.blake2b(folded.encode(errors="surrogatepass"), digest_size=12).hexdigest()
+
+
+def _row(node: Node) -> dict[str, Any]:
+    return {
+        "seq": node.seq,
+        "id": node.id,
+        "scene": written(node.scene),
+        "action": node.scene.action,
+        "created": node.created,
+        "speaker": node.source.speaker,
+        "token": node.source.token,
+        "conversation": node.source.conversation,
+        "cluster": node.cluster,
+        "status": node.status,
+        "fresh": node.fresh,
+        "pinned": node.pinned,
+        "importance": node.scene.importance,
+        "session_count": node.session_count,
+        "reactivation_count": node.reactivation_count,
+        "last_activated": node.last_activated,
+        "ended": node.ended,
+        "ending": node.ending,
+        "successor": node.successor,
+        "said": fingerprint(node.scene),
+    }
+
+
+def _node(row: Row) -> Node:
+    scene = msgspec.json.decode(row[2], type=Scene)
+    if scene.importance != row[11]:
+        scene = msgspec.structs.replace(scene, importance=row[11])
+    return Node(
+        seq=row[0],
+        id=row[1],
+        scene=scene,
+        created=row[3],
+        source=Source(row[4], row[5], row[6]),
+        cluster=row[7],
+        status=row[8],
+        fresh=bool(row[9]),
+        pinned=bool(row[10]),
+        session_count=row[12],
+        reactivation_count=row[13],
+        last_activated=row[14],
+        ended=row[15],
+        ending=row[16],
+        successor=row[17],
+    )

@@ -1,0 +1,82 @@
+"""Notes of one Being: scenes that wait for the next patrol, and memos that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from clawkit.memory.records import Note, Scene, Source
+from clawkit.memory.store.database import Row, Unit
+from clawkit.memory.store.texts import written
+
+Kind = Literal["scene", "note"]
+_SELECT = (
+    "SELECT id, created, kind, body, speaker, token, conversation FROM notes WHERE being = $being"
+)
+
+
+def add(unit: Unit, notes: Sequence[Note]) -> None:
+    unit.many(
+        "INSERT INTO notes (being, id, created, kind, body, speaker, token, conversation) "
+        "VALUES ($being, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                note.id,
+                note.created,
+                "scene" if note.scene else "note",
+                written(note.scene) if note.scene else note.text,
+                note.source.speaker,
+                note.source.token,
+                note.source.conversation,
+            )
+            for note in notes
+        ],
+    )
+
+
+def waiting(unit: Unit, kind: Kind, limit: int = 10_000) -> list[Note]:
+    """What no patrol has taken yet, the oldest first."""
+    rows = unit.rows(
+        f"{_SELECT} AND kind = ? AND taken IS NULL ORDER BY created, id LIMIT ?", kind, limit
+    )
+    return [_note(row) for row in rows]
+
+
+def count(unit: Unit, kind: Kind) -> int:
+    sql = "SELECT count(*) FROM notes WHERE being = $being AND kind = ? AND taken IS NULL"
+    row = unit.row(sql, kind)
+    return row[0] if row else 0
+
+
+def by_ids(unit: Unit, ids: Sequence[str]) -> list[Note]:
+    """Those of these that still wait."""
+    return [_note(row) for row in unit.among(f"{_SELECT} AND taken IS NULL AND id IN (??)", ids)]
+
+
+def take(unit: Unit, taken: Sequence[tuple[str, int]]) -> None:
+    """Scenes have become nodes: each note with its node's number, 0 if it became none."""
+    unit.many(
+        "UPDATE notes SET taken = ? WHERE being = $being AND id = ?",
+        [(seq, note) for note, seq in taken],
+    )
+
+
+def nodes_of(unit: Unit, ids: Sequence[str]) -> dict[str, int]:
+    """The numbers of the nodes that these notes have become."""
+    sql = "SELECT id, taken FROM notes WHERE being = $being AND taken > 0 AND id IN (??)"
+    return dict(unit.among(sql, ids))
+
+
+def remove(unit: Unit, ids: Sequence[str]) -> int:
+    """Delete what still waits."""
+    unit.many(
+        "DELETE FROM notes WHERE being = $being AND taken IS NULL AND id = ?", [(i,) for i in ids]
+    )
+    return len(ids)
+
+
+def _note(row: Row) -> Note:
+    scene = msgspec.json.decode(row[3], type=Scene) if row[2] == "scene" else None
+    return Note(row[0], row[1], scene, "" if scene else row[3], Source(row[4], row[5], row[6]))

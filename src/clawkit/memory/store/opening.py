@@ -1,0 +1,44 @@
+"""A store by its address: `sqlite:PATH` or `postgresql://…`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clawkit.errors import SettingsError
+from clawkit.settings import settings
+
+if TYPE_CHECKING:
+    from clawkit.memory.store.database import Database
+
+
+def default_address() -> str:
+    """The embedded store of this person."""
+    return f"sqlite:{settings().data / 'beings.db'}"
+
+
+def open_store(address: str | None = None) -> Database:
+    """The store at an address; its tables are made or brought up to date."""
+    address = address or default_address()
+    scheme, _, rest = address.partition(":")
+    if scheme == "sqlite" and rest:
+        from clawkit.memory.store.sqlite import SqliteDatabase
+
+        return SqliteDatabase(Path(rest.removeprefix("//")).expanduser())
+    if scheme in ("postgresql", "postgres"):
+        from clawkit.memory.store.postgres import PostgresDatabase
+
+        return PostgresDatabase(address)
+    raise SettingsError(
+        f"{shown(address)}: a store is sqlite:PATH or postgresql://USER@HOST/DATABASE"
+    )
+
+
+def shown(address: str) -> str:
+    """The address without what is secret in it."""
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        return address
+    before, _, options = rest.partition("?")
+    # A `?` or `@` that should have been escaped: what is what cannot be told.
+    return f"{scheme}://{'…' if '@' in options else before.rpartition('@')[2]}"

@@ -1,0 +1,214 @@
+"""The embedded driver: one SQLite file, many threads and processes.
+
+Readers see a moment of the write-ahead log and wait for nobody. Writers queue in this process and
+then for the file. A transaction is on the disk when it has ended: a killed process loses nothing
+that was answered, and nothing is ever half there.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from clawkit.errors import StoreError
+from clawkit.memory.store.database import Row, Unit, no_being
+from clawkit.memory.store.failures import explained, explained_os, foreign, is_busy, too_new
+from clawkit.memory.store.folders import keep_private, make_private
+from clawkit.memory.store.schema import SQLITE_STEPS
+from clawkit.memory.store.sqlite_vectors import SqliteVectors
+from clawkit.memory.store.texts import storable
+
+THING = "the store of memories"
+PATIENCE = 20.0
+"""For how many seconds another process may hold the store before that is an error."""
+
+_APPLICATION = int.from_bytes(b"Bein", "big")
+_AGAIN = 0.005
+_SPARE = 8
+_CACHE_KIB = 64 * 1024
+
+
+class SqliteConnection:
+    """A connection as `Unit` wants it."""
+
+    unclaimed = ""  # a writer is alone in here
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self.raw = raw
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        return self.raw.execute(sql, storable(values)).fetchall()
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
+        return self.raw.execute(sql, storable(values)).rowcount
+
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        self.raw.executemany(sql, map(storable, rows))
+
+
+class SqliteDatabase:
+    """All Beings in one file."""
+
+    def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
+        self.file = file
+        self._patience = patience
+        self._spare: list[SqliteConnection] = []
+        self._guard = threading.Lock()
+        self._writing = threading.Lock()
+        self._closed = False
+        with self._connected():
+            pass
+
+    @property
+    def address(self) -> str:
+        return f"sqlite:{self.file}"
+
+    @contextmanager
+    def registry(self, *, write: bool = False) -> Generator[SqliteConnection]:
+        with self._transaction(write) as connection:
+            yield connection
+
+    @contextmanager
+    def read(self, being: int) -> Generator[Unit]:
+        with self._transaction(write=False) as connection:
+            yield self._unit(connection, being)
+
+    @contextmanager
+    def write(self, being: int) -> Generator[Unit]:
+        with self._transaction(write=True) as connection:
+            if not connection.rows("SELECT n FROM beings WHERE n = ?", (being,)):
+                raise no_being(being)
+            yield self._unit(connection, being)
+
+    def grow(self) -> None:
+        """A file needs nothing built."""
+
+    def close(self) -> None:
+        with self._guard:
+            self._closed = True
+            spare, self._spare = self._spare, []
+        for connection in spare:
+            connection.raw.close()
+
+    def _unit(self, connection: SqliteConnection, being: int) -> Unit:
+        unit = Unit(connection, being, None)
+        unit.vectors = SqliteVectors(unit)
+        return unit
+
+    @contextmanager
+    def _transaction(self, write: bool) -> Generator[SqliteConnection]:
+        if not write:
+            with self._connected() as connection, self._begun(connection, "BEGIN"):
+                yield connection
+            return
+        if not self._writing.acquire(timeout=self._patience):
+            raise StoreError(f"{self.file}: {THING} was busy for {self._patience:g} s: try again")
+        try:
+            with self._connected() as connection, self._begun(connection, "BEGIN IMMEDIATE"):
+                yield connection
+        finally:
+            self._writing.release()
+
+    @contextmanager
+    def _begun(self, connection: SqliteConnection, begin: str) -> Generator[None]:
+        """One transaction; only its beginning waits for others, so nothing is ever done twice."""
+        raw = connection.raw
+        raw.execute(f"PRAGMA query_only = {begin == 'BEGIN'}")
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                raw.execute(begin)
+                break
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() >= until:
+                    raise
+                time.sleep(_AGAIN)
+        try:
+            yield
+            raw.execute("COMMIT")
+        finally:
+            if raw.in_transaction:
+                with suppress(sqlite3.Error):  # what went wrong first is what is told
+                    raw.execute("ROLLBACK")
+
+    @contextmanager
+    def _connected(self) -> Generator[SqliteConnection]:
+        """A connection that nobody else uses; one that failed is not used again."""
+        connection: SqliteConnection | None = None
+        try:
+            with self._guard:
+                connection = self._spare.pop() if self._spare else None
+            if connection is None:
+                connection = self._open()
+            yield connection
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.raw.close()
+                connection = None
+            raise explained(self.file, error, self._patience, THING) from error
+        except OSError as error:
+            raise explained_os(self.file, error, THING) from error
+        finally:
+            if connection is not None:
+                self._give_back(connection)
+
+    def _give_back(self, connection: SqliteConnection) -> None:
+        with self._guard:
+            if not self._closed and len(self._spare) < _SPARE:
+                self._spare.append(connection)
+                return
+        connection.raw.close()
+
+    def _open(self) -> SqliteConnection:
+        make_private(self.file.parent)
+        with suppress(FileExistsError):
+            os.close(os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        raw = sqlite3.connect(
+            self.file, timeout=self._patience, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._set_up(raw)
+        except BaseException:
+            raw.close()
+            raise
+        return SqliteConnection(raw)
+
+    def _set_up(self, raw: sqlite3.Connection) -> None:
+        (application,) = raw.execute("PRAGMA application_id").fetchone()
+        (version,) = raw.execute("PRAGMA user_version").fetchone()
+        (tables,) = raw.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and application != _APPLICATION:
+            raise foreign(self.file, "a store of memories")
+        if version > len(SQLITE_STEPS):
+            raise too_new(self.file, version, len(SQLITE_STEPS), THING)
+        keep_private(self.file)
+        raw.execute("PRAGMA journal_mode = WAL")
+        raw.execute("PRAGMA synchronous = FULL")
+        raw.execute("PRAGMA foreign_keys = ON")
+        raw.create_function("folded", 1, str.lower, deterministic=True)
+        raw.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        if version < len(SQLITE_STEPS):
+            _climb(raw)
+
+
+def _climb(raw: sqlite3.Connection) -> None:
+    """Bring the tables up to date, once, whoever comes first."""
+    raw.execute("BEGIN IMMEDIATE")
+    try:
+        (version,) = raw.execute("PRAGMA user_version").fetchone()
+        for step in SQLITE_STEPS[version:]:
+            for statement in step.split(";"):
+                if statement.strip():
+                    raw.execute(statement)
+        raw.execute(f"PRAGMA application_id = {_APPLICATION}")
+        raw.execute(f"PRAGMA user_version = {len(SQLITE_STEPS)}")
+        raw.execute("COMMIT")
+    finally:
+        if raw.in_transaction:
+            raw.execute("ROLLBACK")

@@ -1,0 +1,162 @@
+"""Vectors in SQLite: a sketch of one bit a dimension finds, half-precision numbers decide.
+
+Sketches lie in blocks of a thousand nodes, all their first words first, so that a search reads a
+few large values and compares with a few machine instructions a node. SQLite extensions
+are not needed; many Pythons cannot load any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clawkit.memory.store.database import Unit, other_size
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats, Seqs
+
+_BLOCK = 1024
+_NOBODY = 65535  # further away than any vector
+_FEWEST = 200
+_OVERSAMPLING = 4
+
+
+class SqliteVectors:
+    """The vectors of one Being, within a transaction."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+
+    def put(self, model: str, seqs: Sequence[int], vectors: Floats) -> None:
+        if not len(seqs):
+            return
+        self._check(model, vectors.shape[1])
+        self._unit.many(
+            "INSERT INTO vectors (being, model, seq, data) VALUES ($being, ?, ?, ?) "
+            "ON CONFLICT (being, model, seq) DO UPDATE SET data = excluded.data",
+            (
+                (model, seq, row.astype("<f2").tobytes())
+                for seq, row in zip(seqs, vectors, strict=True)
+            ),
+        )
+        for block in sorted({seq // _BLOCK for seq in seqs}):
+            self._sketch(model, block, seqs, vectors)
+
+    def nearest(
+        self, model: str, vector: Floats, k: int, exclude: Collection[int] = ()
+    ) -> tuple[list[int], list[float]]:
+        wanted = max(_FEWEST, k * _OVERSAMPLING)
+        cosines = self.cosines(model, vector, self._alike(model, vector, wanted, exclude))
+        best = sorted(cosines, key=lambda seq: (-cosines[seq], seq))[:k]
+        return best, [cosines[seq] for seq in best]
+
+    def cosines(self, model: str, vector: Floats, seqs: Sequence[int]) -> dict[int, float]:
+        self._check(model, len(vector))
+        rows = self._rows(model, seqs)
+        if not rows:
+            return {}
+        matrix = np.frombuffer(b"".join(data for _, data in rows), dtype="<f2")
+        found = matrix.reshape(len(rows), -1).astype(np.float32) @ vector
+        return {seq: float(cosine) for (seq, _), cosine in zip(rows, found, strict=True)}
+
+    def fetch(self, model: str, seqs: Sequence[int]) -> dict[int, Floats]:
+        return {
+            seq: np.frombuffer(data, dtype="<f2").astype(np.float32)
+            for seq, data in self._rows(model, seqs)
+        }
+
+    def missing(self, model: str, limit: int) -> list[int]:
+        rows = self._unit.rows(
+            "SELECT seq FROM nodes WHERE being = $being AND NOT EXISTS (SELECT 1 FROM vectors v "
+            "WHERE v.being = nodes.being AND v.model = ? AND v.seq = nodes.seq) "
+            "ORDER BY seq DESC LIMIT ?",
+            model,
+            limit,
+        )
+        return [seq for (seq,) in rows]
+
+    def counts(self) -> dict[str, int]:
+        rows = self._unit.rows(
+            "SELECT model, sum(size) FROM sketches WHERE being = $being GROUP BY model"
+        )
+        return {model: int(size) for model, size in rows}
+
+    def drop(self, model: str) -> None:
+        self._unit.run("DELETE FROM vectors WHERE being = $being AND model = ?", model)
+        self._unit.run("DELETE FROM sketches WHERE being = $being AND model = ?", model)
+
+    def _check(self, model: str, dimensions: int) -> None:
+        row = self._unit.row(
+            "SELECT length(data) FROM vectors WHERE being = $being AND model = ? LIMIT 1", model
+        )
+        if row is not None and row[0] != 2 * dimensions:
+            raise other_size(model, dimensions, row[0] // 2)
+
+    def _rows(self, model: str, seqs: Sequence[int]) -> list[tuple[int, bytes]]:
+        sql = "SELECT seq, data FROM vectors WHERE being = $being AND model = ? AND seq IN (??)"
+        return [(seq, data) for seq, data in self._unit.among(sql, seqs, model)]
+
+    def _alike(self, model: str, vector: Floats, count: int, exclude: Collection[int]) -> list[int]:
+        """The nodes whose sketches differ least from the vector's."""
+        rows = self._unit.rows(
+            "SELECT block, size, data FROM sketches WHERE being = $being AND model = ? "
+            "ORDER BY block",
+            model,
+        )
+        if not rows:
+            return []
+        wanted = _bits(vector[None, :])[0]
+        blocks = np.array([block for block, _, _ in rows])
+        apart = np.empty((len(rows), _BLOCK), dtype=np.uint16)
+        for at, (_, size, data) in enumerate(rows):
+            words = np.frombuffer(data, dtype="<u8").reshape(-1, _BLOCK)
+            np.bitwise_count(words ^ wanted[:, None]).sum(axis=0, out=apart[at])
+            if size < _BLOCK:
+                apart[at, ~words.any(axis=0)] = _NOBODY
+        if exclude:
+            seqs = np.fromiter(exclude, dtype=np.int64, count=len(exclude))
+            seqs = seqs[np.isin(seqs // _BLOCK, blocks)]
+            apart[np.searchsorted(blocks, seqs // _BLOCK), seqs % _BLOCK] = _NOBODY
+        first = _least(apart.ravel(), count)
+        return (blocks[first // _BLOCK] * _BLOCK + first % _BLOCK).tolist()
+
+    def _sketch(self, model: str, block: int, seqs: Sequence[int], vectors: Floats) -> None:
+        """Write the bits of those vectors that belong to this block."""
+        mine = [at for at, seq in enumerate(seqs) if seq // _BLOCK == block]
+        bits = _bits(vectors[mine])
+        row = self._unit.row(
+            "SELECT data FROM sketches WHERE being = $being AND model = ? AND block = ?",
+            model,
+            block,
+        )
+        if row is None:
+            words = np.zeros((bits.shape[1], _BLOCK), dtype="<u8")
+        else:
+            words = np.frombuffer(row[0], dtype="<u8").reshape(-1, _BLOCK).copy()
+        words[:, [seqs[at] % _BLOCK for at in mine]] = bits.T
+        self._unit.run(
+            "INSERT INTO sketches (being, model, block, size, data) VALUES ($being, ?, ?, ?, ?) "
+            "ON CONFLICT (being, model, block) "
+            "DO UPDATE SET size = excluded.size, data = excluded.data",
+            model,
+            block,
+            int(words.any(axis=0).sum()),
+            words.tobytes(),
+        )
+
+
+def _least(apart: np.ndarray[tuple[int], np.dtype[np.uint16]], count: int) -> Seqs:
+    """Where the `count` least of these numbers are; more where the last ones are equal."""
+    there = np.cumsum(np.bincount(apart, minlength=_NOBODY + 1)[:_NOBODY])
+    limit = int(np.searchsorted(there, count))
+    return np.flatnonzero(apart <= min(limit, _NOBODY - 1))
+
+
+def _bits(vectors: Floats) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
+    """One bit a dimension: whether it is above zero; padded to whole machine words."""
+    packed = np.packbits(vectors > 0, axis=1)
+    packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+    packed[~packed.any(axis=1), 0] = 1  # without any bit, nobody would be there
+    return packed.view("<u8")

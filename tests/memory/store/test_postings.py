@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from clawkit.memory.store import nodes, postings
+from clawkit.memory.store.database import Database
+from tests.memory.store.making import being, remember
+
+ACTIONS = ["red boat", "red red house", "blue boat on blue water", "nothing else"]
+
+
+def _bm25(actions: list[str], words: dict[str, float]) -> list[float]:
+    """The formula, node by node."""
+    counts = [Counter(action.split()) for action in actions]
+    usual = sum(map(Counter.total, counts)) / len(counts)
+    scores = [0.0]
+    for mine in counts:
+        score = 0.0
+        for word, weight in words.items():
+            having = sum(word in other for other in counts)
+            if having:
+                rarity = math.log(1 + (len(counts) - having + 0.5) / (having + 0.5))
+                damping = 1.2 * (0.25 + 0.75 * mine.total() / usual)
+                score += weight * rarity * mine[word] * 2.2 / (mine[word] + damping)
+        scores.append(score)
+    return scores
+
+
+def test_scores_are_bm25_of_this_being(database: Database) -> None:
+    ada = being(database)
+    words = {"red": 1.0, "boat": 0.5, "blue": 2.0, "unknown": 1.0}
+    with database.write(ada.n) as unit:
+        remember(unit, ACTIONS[:2])
+        remember(unit, ACTIONS[2:])
+    with database.read(ada.n) as unit:
+        assert postings.scores(unit, words) == pytest.approx(_bm25(ACTIONS, words), rel=1e-5)
+        assert postings.scores(unit, {}).tolist() == [0.0] * 5
+
+
+def test_all_words_means_every_one_of_them(database: Database) -> None:
+    ada = being(database)
+    with database.write(ada.n) as unit:
+        remember(unit, ACTIONS)
+        assert postings.having_all(unit, ["boat"]).tolist() == [1, 3]
+        assert postings.having_all(unit, ["boat", "red"]).tolist() == [1]
+        assert postings.having_all(unit, ["boat", "unknown"]).tolist() == []
+        assert postings.having_all(unit, []).tolist() == []
+        assert postings.frequencies(unit, ["boat", "red", "unknown"]) == {"boat": 2, "red": 2}
+
+
+def test_blocks_that_are_full_go_on_in_the_next(database: Database) -> None:
+    ada = being(database)
+    with database.write(ada.n) as unit:
+        for start in range(0, 1600, 400):
+            remember(unit, [f"common only{start + at}" for at in range(400)])
+    with database.read(ada.n) as unit:
+        assert postings.having_all(unit, ["common"]).tolist() == list(range(1, 1601))
+        assert postings.frequencies(unit, ["common", "only1599"]) == {"common": 1600, "only1599": 1}
+        assert np.argmax(postings.scores(unit, {"common": 1.0, "only777": 1.0})) == 778
+
+
+def test_a_store_without_nodes_has_no_scores(database: Database) -> None:
+    ada = being(database)
+    with database.read(ada.n) as unit:
+        assert nodes.top(unit) == 0
+        assert postings.scores(unit, {"word": 1.0}).tolist() == [0.0]
