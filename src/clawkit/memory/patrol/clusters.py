@@ -1,0 +1,113 @@
+"""Where a memory belongs: two roots, topics under them, and the middle of each.
+
+The middle is the mean of a cluster's active nodes; of a very large cluster, of its newest ones,
+so that what a patrol costs does not grow with all that was ever remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from clawkit.memory.patrol.weighing import is_business
+from clawkit.memory.records import Change, Cluster, Scene
+from clawkit.memory.store import clusters
+from clawkit.memory.store.database import Unit
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats
+
+NEAR = 0.45
+"""The cosine at which a memory joins a cluster, or a small cluster its neighbour."""
+
+BUSINESS, PRIVATE = clusters.ROOTS
+_MOST_IN_A_MEAN = 4096
+_ROUNDING = 1e-4  # vectors are kept in half precision
+
+
+def add(unit: Unit, name: str, parent: int | None, digest: str = "") -> tuple[Cluster, Change]:
+    """A new cluster, and what the ledger says of it."""
+    cluster = Cluster(clusters.next_number(unit), str(uuid4()), name, parent, digest)
+    clusters.add(unit, cluster)
+    row = {"id": cluster.id, "name": name, "parent": parent, "digest": digest, "gone": None}
+    return cluster, Change("clusters", str(cluster.n), None, row)
+
+
+def root(unit: Unit, name: str) -> tuple[int, list[Change]]:
+    """The root of that name, made when it is first needed."""
+    for cluster in clusters.every(unit):
+        if cluster.parent is None and cluster.name == name:
+            return cluster.n, []
+    cluster, change = add(unit, name, None)
+    return cluster.n, [change]
+
+
+def root_for(scene: Scene) -> str:
+    """Which root a scene belongs to when it is near to nothing."""
+    words = " ".join((scene.action, scene.setting, *scene.themes))
+    return BUSINESS if is_business(words) else PRIVATE
+
+
+def nearest(unit: Unit, model: str, vectors: Floats) -> list[int | None]:
+    """For each vector the nearest cluster, None where none is near."""
+    import numpy as np
+
+    middles = clusters.middles(unit, model)
+    if not middles or not len(vectors):
+        return [None] * len(vectors)
+    numbers = sorted(middles)
+    cosines = vectors @ unit_length(np.stack([middles[n] for n in numbers])).T
+    best = cosines.argmax(axis=1)
+    return [
+        numbers[at] if cosines[row, at] >= NEAR - _ROUNDING else None
+        for row, at in enumerate(best.tolist())
+    ]
+
+
+def recompute(unit: Unit, cluster: int, model: str) -> None:
+    """Put the middle of a cluster where its active nodes are."""
+    if not model:
+        return
+    rows = unit.rows(
+        "SELECT seq FROM nodes WHERE being = $being AND cluster = ? AND status = 'active' "
+        "AND ended IS NULL ORDER BY seq DESC LIMIT ?",
+        cluster,
+        _MOST_IN_A_MEAN,
+    )
+    found = unit.vectors.fetch(model, [seq for (seq,) in rows])
+    clusters.place(unit, cluster, model, _mean(found))
+
+
+def recompute_all(unit: Unit, numbers: Iterable[int], model: str) -> None:
+    for n in sorted(set(numbers)):
+        recompute(unit, n, model)
+
+
+def recompute_around(unit: Unit, seqs: Sequence[int]) -> None:
+    """The same for the clusters of these nodes, after some of them woke or fell asleep."""
+    sql = "SELECT DISTINCT cluster FROM nodes WHERE being = $being AND seq IN (??)"
+    recompute_as_they_are(unit, {cluster for (cluster,) in unit.among(sql, seqs)})
+
+
+def recompute_as_they_are(unit: Unit, numbers: Iterable[int]) -> None:
+    """The same, each in the space where its middle was."""
+    there = dict(unit.rows("SELECT n, model FROM clusters WHERE being = $being"))
+    for n in sorted(set(numbers)):
+        recompute(unit, n, there.get(n, ""))
+
+
+def unit_length(rows: Floats) -> Floats:
+    """Rows of length one; what has no direction stays zero."""
+    import numpy as np
+
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.maximum(lengths, 1e-9)).astype(np.float32)
+
+
+def _mean(vectors: dict[int, Floats]) -> Floats | None:
+    import numpy as np
+
+    if not vectors:
+        return None
+    return np.stack([vectors[seq] for seq in sorted(vectors)]).mean(axis=0, dtype=np.float32)

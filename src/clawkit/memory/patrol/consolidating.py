@@ -1,0 +1,153 @@
+"""❹ A model finds which fresh and dying memories say the same; they are merged into one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawkit.memory.patrol.answers import DATA_ONLY, decoded, listed
+from clawkit.memory.patrol.changes import set_nodes
+from clawkit.memory.patrol.dying import check_cap
+from clawkit.memory.patrol.embedding import ahead
+from clawkit.memory.patrol.merging import merge, merged_scene
+from clawkit.memory.records import Node
+from clawkit.memory.store import ledger, nodes
+from clawkit.memory.store.database import Database, Unit
+
+if TYPE_CHECKING:
+    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.model import Llm
+    from clawkit.memory.patrol.embedding import Embed
+
+_MOST = 200
+_TOGETHER = 40
+_LONGEST_SUMMARY = 2_000
+_ANSWER_TOKENS = 4_000
+_ASKED = (
+    "You keep a memory in order. You get memories of one topic, numbered. Find those that tell of "
+    "the same thing: repetitions, or steps of one event. Leave apart what differs in a fact, a "
+    "person, a number or a decision; when in doubt, merge nothing. Write each summary so that no "
+    "fact of the merged memories is lost, in the language they are written in. "
+    'Answer as {"merges": [{"nodes": [1, 4], "summary": "...", "feeling": "..."}]}; '
+    '{"merges": []} if there is nothing to merge. ' + DATA_ONLY
+)
+
+
+class Merge(msgspec.Struct, frozen=True):
+    """What a model proposes to merge."""
+
+    nodes: list[int]
+    summary: str
+    feeling: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    merges: list[Merge]
+
+
+def consolidate(
+    database: Database,
+    being: int,
+    *,
+    llm: Llm,
+    embedder: Embedder | None,
+    cap: int | None,
+    gone: int,
+    now: float,
+    token: str,
+) -> int:
+    """Merge what a model finds to be the same; gives how many memories were merged into others.
+
+    `gone` is how many have died in this patrol already: the cap is one for both.
+    """
+    with database.read(being) as unit:
+        groups = _groups(unit)
+    wanted: list[tuple[list[Node], Merge]] = []
+    for group in groups:
+        wanted += _asked(llm, group)
+    scenes = [merged_scene(group, one.summary, one.feeling) for group, one in wanted]
+    embed = ahead(database, being, embedder, scenes)
+    with database.write(being) as unit:
+        current = [(g, one) for g, one in wanted if _still_there(unit, g)]
+        absorbed = sum(len(group) - 1 for group, _ in current)
+        check_cap(unit, cap, gone + absorbed, "die or be merged into others")
+        model = embedder.name if embedder else ""
+        for group, one in current:
+            _merge(unit, group, one, now, token, embed, model)
+        _settle(unit, [node for group in groups for node in group], now, token)
+    return absorbed
+
+
+def _groups(unit: Unit) -> list[list[Node]]:
+    """Fresh and dying memories by cluster; alone, none can be merged."""
+    order = "seq DESC"
+    found = nodes.page(unit, fresh=True, statuses=("active",), order=order, limit=_MOST)
+    found += nodes.page(unit, statuses=("dying",), order=order, limit=_MOST)
+    by_cluster: dict[int, list[Node]] = defaultdict(list)
+    for node in sorted({node.seq: node for node in found}.values(), key=lambda node: node.seq):
+        by_cluster[node.cluster].append(node)
+    return [
+        members[start : start + _TOGETHER]
+        for _, members in sorted(by_cluster.items())
+        for start in range(0, len(members), _TOGETHER)
+    ]
+
+
+def _asked(llm: Llm, group: list[Node]) -> list[tuple[list[Node], Merge]]:
+    if len(group) < 2:
+        return []
+    said = llm.complete(_ASKED, listed([node.text for node in group]), _ANSWER_TOKENS)
+    answer = decoded(said, _Answer)
+    found: list[tuple[list[Node], Merge]] = []
+    used: set[int] = set()
+    for one in answer.merges if answer else ():
+        numbers = sorted(set(one.nodes))
+        usable = len(numbers) > 1 and numbers[0] >= 1 and numbers[-1] <= len(group)
+        if not usable or used & set(numbers) or not one.summary.strip():
+            continue
+        used.update(numbers)
+        short = Merge(numbers, one.summary[:_LONGEST_SUMMARY], one.feeling[:_LONGEST_SUMMARY])
+        found.append(([group[n - 1] for n in numbers], short))
+    return found
+
+
+def _still_there(unit: Unit, group: Sequence[Node]) -> bool:
+    """Whether nobody has ended one of them while the model was thinking."""
+    found = nodes.fetch(unit, [node.seq for node in group])
+    return len(found) == len(group) and all(node.ended is None for node in found.values())
+
+
+def _merge(
+    unit: Unit,
+    group: list[Node],
+    one: Merge,
+    now: float,
+    token: str,
+    embed: Embed | None,
+    model: str,
+) -> None:
+    why = f"a patrol merged {len(group)} memories that say the same"
+    merge(
+        unit,
+        group,
+        one.summary,
+        one.feeling,
+        now=now,
+        token=token,
+        embed=embed,
+        model=model,
+        why=why,
+    )
+
+
+def _settle(unit: Unit, looked_at: list[Node], now: float, token: str) -> None:
+    """What was looked at is fresh no more."""
+    found = nodes.fetch(unit, [node.seq for node in looked_at])
+    fresh = [seq for seq, node in found.items() if node.fresh and node.ended is None]
+    if fresh:
+        change = set_nodes(unit, fresh, {"fresh": 1}, {"fresh": 0})
+        why = f"{len(fresh)} memories were looked at"
+        ledger.add(unit, now, "settled", why, token, [change])

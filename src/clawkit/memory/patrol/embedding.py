@@ -1,0 +1,130 @@
+"""Vectors for memories: made before a transaction needs them, and made up for where they lack.
+
+A model that cannot be reached costs nothing but vectors: what is remembered meanwhile is found by
+its words, and `catch_up` gives it vectors later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from clawkit.errors import ModelError
+from clawkit.memory.patrol import clusters
+from clawkit.memory.recall.texts import text_to_embed
+from clawkit.memory.records import Scene
+from clawkit.memory.store import clusters as stored_clusters
+from clawkit.memory.store import marks, nodes
+from clawkit.memory.store.database import Database, Unit
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats
+    from clawkit.memory.embed.protocol import Embedder
+
+    Embed = Callable[[list[str]], Floats]
+
+_AT_ONCE = 64
+_LOOKED_UP = 4096
+_log = logging.getLogger("clawkit.memory")
+
+
+class Ahead:
+    """Vectors that were made already; of other texts they are made when asked for."""
+
+    def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
+        self._embedder = embedder
+        self._made: dict[str, Floats] = {}
+        self._make(texts)
+
+    def __call__(self, texts: list[str]) -> Floats:
+        import numpy as np
+
+        self._make(texts)
+        return np.stack([self._made[text] for text in texts])
+
+    def _make(self, texts: Sequence[str]) -> None:
+        missing = [text for text in dict.fromkeys(texts) if text not in self._made]
+        for start in range(0, len(missing), _AT_ONCE):
+            part = missing[start : start + _AT_ONCE]
+            self._made.update(zip(part, self._embedder.embed(part), strict=True))
+
+
+def ahead(
+    database: Database,
+    being: int,
+    embedder: Embedder | None,
+    scenes: Sequence[Scene],
+    speakers: Sequence[str] = (),
+) -> Embed | None:
+    """An `embed` for a transaction, with the vectors of these scenes made before it begins."""
+    if embedder is None or not scenes:
+        return None
+    with database.read(being) as unit:
+        texts = texts_of(unit, scenes, speakers)
+    try:
+        return Ahead(embedder, texts)
+    except ModelError as error:
+        _log.warning("no vectors for now: %s", error)
+        return None
+
+
+def texts_of(unit: Unit, scenes: Sequence[Scene], speakers: Sequence[str] = ()) -> list[str]:
+    """What is embedded of each scene; the people of all of them are known in each."""
+    people = marks.names(unit).union(speakers, *(scene.actors for scene in scenes)) - {""}
+    return [text_to_embed(scene, people) for scene in scenes]
+
+
+def vectors_of(embed: Embed | None, texts: list[str]) -> Floats | None:
+    """The vectors, or None where there is no way to make them now."""
+    if embed is None or not texts:
+        return None
+    try:
+        return embed(texts)
+    except ModelError as error:
+        _log.warning("no vectors for now: %s", error)
+        return None
+
+
+def catch_up(database: Database, being: int, embedder: Embedder, batch: int = _AT_ONCE) -> int:
+    """Give each memory a vector of this model; gives how many were made.
+
+    Only when all have one are the vectors of other models dropped: a change of the model that is
+    given up half-way has cost nothing.
+    """
+    made = 0
+    while True:
+        with database.read(being) as unit:
+            missing = unit.vectors.missing(embedder.name, _LOOKED_UP)
+        if not missing:
+            break
+        for start in range(0, len(missing), batch):
+            made += _embed(database, being, embedder, missing[start : start + batch])
+    _settle(database, being, embedder.name, moved=made > 0)
+    return made
+
+
+def _embed(database: Database, being: int, embedder: Embedder, seqs: list[int]) -> int:
+    with database.read(being) as unit:
+        found = nodes.fetch(unit, seqs)
+        people = marks.names(unit)
+    there = sorted(found)
+    vectors = embedder.embed([text_to_embed(found[seq].scene, people) for seq in there])
+    with database.write(being) as unit:
+        unit.vectors.put(embedder.name, there, vectors)
+    return len(there)
+
+
+def _settle(database: Database, being: int, model: str, *, moved: bool) -> None:
+    """Move the clusters into the space of this model, and let go of the others."""
+    with database.read(being) as unit:
+        others = [name for name in unit.vectors.counts() if name != model]
+        placed = stored_clusters.middles(unit, model)
+        if not (moved or others or len(placed) < len(stored_clusters.every(unit))):
+            return
+    with database.write(being) as unit:
+        if unit.vectors.missing(model, 1):
+            return
+        for other in others:
+            unit.vectors.drop(other)
+        clusters.recompute_all(unit, (c.n for c in stored_clusters.every(unit)), model)

@@ -1,0 +1,180 @@
+"""Memories that become one, are replaced, or are taken back. All stay in the store, ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from clawkit.errors import BeingError
+from clawkit.memory.patrol import clusters
+from clawkit.memory.patrol.changes import set_nodes
+from clawkit.memory.patrol.keeping import keep
+from clawkit.memory.patrol.remembering import cleaned
+from clawkit.memory.records import Node, Scene, Source
+from clawkit.memory.store import ledger, nodes
+from clawkit.memory.store.database import Unit
+
+if TYPE_CHECKING:
+    from clawkit.memory.patrol.embedding import Embed
+
+GAIN = 0.05
+"""What a memory gains in importance when others are merged into it."""
+
+_CURRENT = {"ended": None, "ending": "", "successor": None}
+
+
+def merge(
+    unit: Unit,
+    merged: Sequence[Node],
+    summary: str,
+    feeling: str = "",
+    *,
+    now: float,
+    token: str,
+    embed: Embed | None = None,
+    model: str = "",
+    why: str = "",
+) -> Node:
+    """One memory in the place of several; they end, and it is their successor."""
+    olds = _current(unit, merged)
+    if len(olds) < 2:
+        raise BeingError("to merge takes at least two different memories")
+    scene = merged_scene(olds, summary, feeling)
+    if not scene.action:
+        raise BeingError("the summary of a merge is empty: say what the merged memory is")
+    draft = Node(
+        seq=0,
+        id=str(uuid4()),
+        scene=scene,
+        created=_moment(olds, now),
+        source=_common_source(olds, token),
+        cluster=_home(olds),
+        fresh=False,
+        pinned=any(node.pinned for node in olds),
+        reactivation_count=max(node.reactivation_count for node in olds),
+        last_activated=_moment(olds, now),
+    )
+    reason = why or f"{len(olds)} memories merged into one"
+    return _replace(unit, olds, draft, "merged", reason, now, token, embed, model)
+
+
+def merged_scene(merged: Sequence[Node], summary: str, feeling: str = "") -> Scene:
+    """What the merged memory will be; its days, people and themes are those of all."""
+    by_weight = sorted(merged, key=lambda node: (-node.scene.importance, node.seq))
+    in_order = sorted(merged, key=lambda node: node.seq)
+    return cleaned(
+        Scene(
+            action=summary,
+            actors=_union(node.scene.actors for node in in_order),
+            when=tuple(sorted(_union(node.scene.when for node in in_order))),
+            setting=next((node.scene.setting for node in by_weight if node.scene.setting), ""),
+            feeling=feeling
+            or next((node.scene.feeling for node in by_weight if node.scene.feeling), ""),
+            themes=_union(node.scene.themes for node in in_order),
+            importance=min(1.0, by_weight[0].scene.importance + GAIN),
+        )
+    )
+
+
+def supersede(
+    unit: Unit,
+    old: Node,
+    scene: Scene,
+    *,
+    now: float,
+    token: str,
+    embed: Embed | None = None,
+    model: str = "",
+    source: Source | None = None,
+    why: str = "",
+) -> Node:
+    """Another memory in the place of one that is no longer so."""
+    olds = _current(unit, [old])
+    scene = cleaned(scene)
+    if not scene.action:
+        raise BeingError("what a memory is replaced with is empty: say what is so now")
+    (old,) = olds
+    draft = Node(
+        seq=0,
+        id=str(uuid4()),
+        scene=scene,
+        created=_moment(olds, now),
+        source=source or Source(old.source.speaker, token, old.source.conversation),
+        cluster=old.cluster,
+        pinned=old.pinned,
+        last_activated=_moment(olds, now),
+    )
+    reason = why or "replaced by what is so now"
+    return _replace(unit, olds, draft, "superseded", reason, now, token, embed, model)
+
+
+def retract(
+    unit: Unit, retracted: Sequence[Node], *, now: float, token: str, why: str = ""
+) -> list[Node]:
+    """Take memories back: nobody recalls them any more."""
+    olds = _current(unit, retracted)
+    if not olds:
+        return []
+    moment = _moment(olds, now)
+    after = {"ended": moment, "ending": "retracted"}
+    before = {name: _CURRENT[name] for name in after}
+    change = set_nodes(unit, [node.seq for node in olds], before, after)
+    ledger.add(unit, now, "retracted", why or "taken back", token, [change])
+    clusters.recompute_as_they_are(unit, {node.cluster for node in olds})
+    return olds
+
+
+def _replace(
+    unit: Unit,
+    olds: list[Node],
+    draft: Node,
+    ending: str,
+    why: str,
+    now: float,
+    token: str,
+    embed: Embed | None,
+    model: str,
+) -> Node:
+    (new,), changes = keep(unit, [draft], embed, model)
+    after = {"ended": draft.created, "ending": ending, "successor": new.seq}
+    ended = set_nodes(unit, [node.seq for node in olds], _CURRENT, after)
+    ledger.add(unit, now, ending, why, token, [*changes, ended])
+    clusters.recompute_as_they_are(unit, {new.cluster, *(node.cluster for node in olds)})
+    return new
+
+
+def _current(unit: Unit, given: Sequence[Node]) -> list[Node]:
+    """The memories as they are now; one that has ended cannot be changed any more."""
+    found = nodes.fetch(unit, {node.seq for node in given})
+    for node in given:
+        now = found.get(node.seq)
+        if now is None:
+            raise BeingError(f"there is no memory {node.id}")
+        if now.ended is not None:
+            raise BeingError(f"the memory {node.id} is {now.ending} already")
+    return [found[seq] for seq in sorted(found)]
+
+
+def _moment(olds: Sequence[Node], now: float) -> float:
+    # A clock that went back must not end a memory before it began.
+    return max(now, *(node.created for node in olds))
+
+
+def _home(olds: Sequence[Node]) -> int:
+    return Counter(node.cluster for node in olds).most_common(1)[0][0]
+
+
+def _common_source(olds: Sequence[Node], token: str) -> Source:
+    speakers = {node.source.speaker for node in olds}
+    conversations = {node.source.conversation for node in olds}
+    return Source(
+        speaker=speakers.pop() if len(speakers) == 1 else "",
+        token=token,
+        conversation=conversations.pop() if len(conversations) == 1 else "",
+    )
+
+
+def _union(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for group in groups for name in group))

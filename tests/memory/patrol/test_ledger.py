@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import pytest
+
+from clawkit.errors import BeingError
+from clawkit.memory import ledger
+from clawkit.memory.patrol.changes import key_of, stretches_of
+from clawkit.memory.patrol.merging import merge, retract
+from clawkit.memory.records import Change, Entry
+from clawkit.memory.store import entries, nodes
+from clawkit.memory.store import ledger as stored
+from tests.memory.patrol.minds import NOW, Mind
+
+
+def _undo(mind: Mind, n: int, **options: bool) -> list[Change]:
+    with mind.database.write(mind.being) as unit:
+        return ledger.undo(unit, n, NOW + 100, "token-3", **options)
+
+
+def _last(mind: Mind, kind: str) -> int:
+    return [entry.n for entry in mind.history() if entry.kind == kind][-1]
+
+
+def test_many_nodes_are_one_short_key() -> None:
+    key = key_of([5, 3, 4, 9, 1, 10])
+    assert key == "1,3-5,9-10"
+    assert stretches_of(key) == [(1, 1), (3, 5), (9, 10)]
+    assert len(key_of(range(1, 100_001))) < 20
+
+
+def test_every_step_that_changed_something_is_one_entry(mind: Mind) -> None:
+    mind.remember("apples", "pears")
+    assert [entry.kind for entry in mind.history()] == ["remembered", "aged", "described"]
+    mind.patrol()
+    assert [entry.kind for entry in mind.history()][3:] == ["aged"]
+    assert [entry.n for entry in mind.history()] == [1, 2, 3, 4]
+    assert all(entry.token == "token-1" and entry.at == NOW for entry in mind.history())
+
+
+def test_undoing_a_patrol_from_its_end_gives_back_every_byte(mind: Mind) -> None:
+    made = mind.remember(*(f"fruit number {n}" for n in range(40)))
+    topic = [node.seq for node in made[:2]]
+    mind.topic("Small", "Private", topic)
+    for node in made[5:9]:
+        mind.change(node.seq, status="dying", session_count=90)
+    mind.change(made[10].seq, status="dead", session_count=70, reactivation_count=2)
+    mind.change(made[11].seq, status="dying", session_count=70, reactivation_count=9)
+    for node in made[12:20]:
+        mind.change(node.seq, session_count=80)
+    mind.settle()
+    before, done = mind.rows(), mind.history()[-1].n
+    outcome = mind.patrol(now=NOW + 50)
+    assert all(outcome.steps[name] for name in ("aged", "dying", "dead", "spared", "revived"))
+    assert outcome.steps["joined"] == 1
+    assert mind.rows() != before
+    for n in range(mind.history()[-1].n, done, -1):
+        _undo(mind, n)
+    assert mind.rows() == before
+
+
+def test_undoing_a_merge_gives_back_the_merged_and_ends_the_one_they_became(mind: Mind) -> None:
+    one, two, three = mind.remember("red apples", "green apples", "pears")
+    before = mind.rows()
+    with mind.database.write(mind.being) as unit:
+        new = merge(unit, [one, two], "apples of both colours", now=NOW + 5, token="t")
+    _undo(mind, _last(mind, "merged"))
+    after = mind.rows()
+    assert after["nodes"][:3] == before["nodes"]
+    assert after["clusters"] == before["clusters"]
+    ended = mind.node(new.seq)
+    assert (ended.ended, ended.ending) == (NOW + 100, "retracted")
+    assert [node.seq for node in mind.nodes()] == [one.seq, two.seq, three.seq]
+
+
+def test_an_undo_can_be_undone(mind: Mind) -> None:
+    one, two = mind.remember("red apples", "green apples")
+    with mind.database.write(mind.being) as unit:
+        new = merge(unit, [one, two], "apples of both colours", now=NOW + 5, token="t")
+    merged, entry = mind.rows(), _last(mind, "merged")
+    _undo(mind, entry)
+    _undo(mind, _last(mind, "undo"))
+    assert mind.rows() == merged
+    assert mind.node(new.seq).ended is None
+    found = {one.n: one.undone_by for one in mind.history()}
+    assert found[entry] is None
+    _undo(mind, entry)
+    assert mind.node(one.seq).ended is None
+
+
+def test_undoing_what_was_remembered_lets_the_notes_wait_again(mind: Mind) -> None:
+    mind.note("apples", "pears")
+    before = mind.rows()
+    mind.patrol()
+    for entry in reversed(mind.history()):
+        _undo(mind, entry.n)
+    assert mind.rows()["notes"] == before["notes"]
+    assert mind.nodes() == []
+    assert mind.clusters() == {}
+    assert mind.patrol().nodes_created == 2
+
+
+def test_a_dry_run_of_an_undo_says_what_it_would_change_and_changes_nothing(mind: Mind) -> None:
+    (one,) = mind.remember("apples")
+    with mind.database.write(mind.being) as unit:
+        retract(unit, [one], now=NOW + 5, token="t")
+    before, entries_before = mind.rows(), mind.history()
+    changes = _undo(mind, _last(mind, "retracted"), dry_run=True)
+    ended = {"ended": NOW + 5, "ending": "retracted"}
+    assert changes == [Change("nodes", "1", ended, {"ended": None, "ending": ""})]
+    assert (mind.rows(), mind.history()) == (before, entries_before)
+
+
+def test_an_entry_whose_memory_was_changed_since_is_refused_with_what_to_undo_first(
+    mind: Mind,
+) -> None:
+    one, two, three = mind.remember("red apples", "green apples", "pears")
+    with mind.database.write(mind.being) as unit:
+        new = merge(unit, [one, two], "apples of both colours", now=NOW + 5, token="t")
+        merge(unit, [new, three], "fruit", now=NOW + 6, token="t")
+    first, second = [entry.n for entry in mind.history() if entry.kind == "merged"]
+    before = mind.rows()
+    refusal = rf"entry {first} cannot be undone: entry {second} \(merged\) .*undo entry {second}"
+    with pytest.raises(BeingError, match=refusal):
+        _undo(mind, first)
+    assert mind.rows() == before
+    _undo(mind, second)
+    _undo(mind, first)
+    assert [node.seq for node in mind.nodes()] == [one.seq, two.seq, three.seq]
+
+
+def test_a_cluster_that_has_memories_of_others_by_now_is_not_undone(mind: Mind) -> None:
+    mind.remember("apples")
+    mind.remember("pears")
+    with pytest.raises(BeingError, match="entry 1 cannot be undone"):
+        _undo(mind, 1)
+
+
+def test_what_is_undone_already_or_never_was_is_refused(mind: Mind) -> None:
+    mind.remember("apples")
+    _undo(mind, 2)
+    with pytest.raises(BeingError, match="entry 2 is undone already, by entry 4"):
+        _undo(mind, 2)
+    with pytest.raises(BeingError, match="no entry 99"):
+        _undo(mind, 99)
+
+
+def test_counters_that_reading_moved_since_stay_where_they_are(mind: Mind) -> None:
+    (one,) = mind.remember("apples")
+    mind.change(one.seq, status="dead", session_count=70, reactivation_count=2)
+    mind.patrol()
+    with mind.database.write(mind.being) as unit:
+        nodes.touch(unit, {one.seq: 1}, NOW + 9)
+    _undo(mind, _last(mind, "revived"))
+    node = mind.node(one.seq)
+    assert (node.status, node.session_count, node.reactivation_count) == ("dead", 0, 1)
+
+
+def test_edits_of_structured_memory_are_undone_too(mind: Mind) -> None:
+    entry = Entry("e1", "preferences", "tea", "likes green tea", NOW)
+    with mind.database.write(mind.being) as unit:
+        entries.add(unit, entry, "t")
+        made = ledger.row(unit, "entries", "e1")
+        first = stored.add(unit, NOW, "edited", "", "t", [Change("entries", "e1", None, made)])
+        entries.remove(unit, "e1")
+        second = stored.add(unit, NOW, "edited", "", "t", [Change("entries", "e1", made, None)])
+    _undo(mind, second)
+    with mind.database.read(mind.being) as unit:
+        assert entries.found(unit, "preferences") == [entry]
+    _undo(mind, first)
+    with mind.database.read(mind.being) as unit:
+        assert entries.found(unit, "preferences") == []
+
+
+def test_the_history_is_shown_newest_first(mind: Mind) -> None:
+    mind.remember("apples")
+    with mind.database.read(mind.being) as unit:
+        assert [entry.n for entry in ledger.show(unit, 2)] == [3, 2]
+        assert [entry.n for entry in ledger.show(unit, 2, before=2)] == [1]
