@@ -1,0 +1,258 @@
+"""The bundle: a Being's memory as one text file, one JSON object a line, and how one is read.
+
+{"kind":"bundle","format":"clawkit-memory","version":1}
+{"kind":"cluster",…}  {"kind":"node",…}  {"kind":"note",…}  {"kind":"entry",…}
+{"kind":"message",…}  {"kind":"change",…}  {"kind":"mark",…}
+{"kind":"end","lines":123,"sha256":"…"}
+
+The same memory gives the same bytes. What belongs to the place where a Being lives is not in it:
+its name and id, tokens, keys, counters of readers. Nor are vectors, which are made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from clawkit.errors import BeingError
+from clawkit.memory.records import Cluster, Entry, LedgerEntry, Node, Note, Said
+
+FORMAT = "clawkit-memory"
+VERSION = 1
+
+
+class Line(Struct, frozen=True, tag_field="kind", omit_defaults=True):
+    """One line of a bundle."""
+
+
+class HeaderLine(Line, frozen=True, tag="bundle"):
+    """The first line."""
+
+    format: str
+    version: int
+
+
+class ClusterLine(Line, frozen=True, tag="cluster"):
+    """A cluster; `gone` is since when it is no more."""
+
+    cluster: Cluster
+    gone: float | None = None
+
+
+class NodeLine(Line, frozen=True, tag="node"):
+    """A node, also one that has ended."""
+
+    node: Node
+
+
+class NoteLine(Line, frozen=True, tag="note"):
+    """A note; `taken` is the node that it has become, 0 if none."""
+
+    note: Note
+    taken: int | None = None
+
+
+class EntryLine(Line, frozen=True, tag="entry"):
+    """An entry of structured memory, and the token that wrote it."""
+
+    entry: Entry
+    token: str = ""
+
+
+class MessageLine(Line, frozen=True, tag="message"):
+    """A message, and the token that brought it."""
+
+    message: Said
+    token: str = ""
+
+
+class ChangeLine(Line, frozen=True, tag="change"):
+    """An entry of the ledger."""
+
+    change: LedgerEntry
+
+
+class MarkLine(Line, frozen=True, tag="mark"):
+    """A small fact by name."""
+
+    name: str
+    value: str
+
+
+class EndLine(Line, frozen=True, tag="end"):
+    """The last line: how many came before it, and the sum of their bytes."""
+
+    lines: int
+    sha256: str
+
+
+Record = ClusterLine | NodeLine | NoteLine | EntryLine | MessageLine | ChangeLine | MarkLine
+_ORDER = (ClusterLine, NodeLine, NoteLine, EntryLine, MessageLine, ChangeLine, MarkLine)
+_decode = msgspec.json.Decoder(HeaderLine | Record | EndLine).decode
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Contents(Struct, frozen=True):
+    """What is in a bundle that was found to be whole."""
+
+    nodes: int = 0
+    notes: int = 0
+    entries: int = 0
+    messages: int = 0
+    changes: int = 0
+    clusters: int = 0
+    marks: int = 0
+
+    @property
+    def lines(self) -> int:
+        return sum(msgspec.structs.astuple(self))
+
+
+def written(records: Iterable[Record]) -> Iterator[bytes]:
+    """The lines of a bundle."""
+    digest, lines = hashlib.sha256(), 0
+    for line in chain((HeaderLine(FORMAT, VERSION),), records):
+        data = _encode(line) + b"\n"
+        digest.update(data)
+        lines += 1
+        yield data
+    yield _encode(EndLine(lines, digest.hexdigest())) + b"\n"
+
+
+def check(file: BinaryIO, name: str) -> Contents:
+    """Read a bundle to its end and raise what is wrong with it, with the number of the line."""
+    checking = _Checking(name)
+    digest = hashlib.sha256()
+    end: EndLine | None = None
+    number = 0
+    for number, data in enumerate(file, 1):
+        if end is not None:
+            raise checking.wrong(number, "there is something behind the end")
+        line = checking.line(number, data)
+        if isinstance(line, EndLine):
+            _check_end(checking, number, line, digest.hexdigest())
+            end = line
+            continue
+        digest.update(data)
+        checking.see(number, line)
+    if number == 0:
+        raise BeingError(f"{name}: the file is empty")
+    if end is None:
+        raise checking.wrong(number, "the bundle ends here, without its last line: it was cut off")
+    checking.refer()
+    return checking.contents
+
+
+def _check_end(checking: _Checking, number: int, end: EndLine, digest: str) -> None:
+    if end.lines != number - 1:
+        count = f"{end.lines} lines should stand before this one, and there are {number - 1}"
+        raise checking.wrong(number, count)
+    if end.sha256 != digest:
+        raise checking.wrong(number, "the checksum is another: a line above was changed")
+
+
+def records(file: BinaryIO) -> Iterator[Record]:
+    """The records of a bundle that was checked."""
+    for data in file:
+        line = _decode(data)
+        if not isinstance(line, HeaderLine | EndLine):
+            yield line
+
+
+class _Checking:
+    """What was seen so far of a bundle."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._at = 0
+        self._ids: set[tuple[int, str | int]] = set()
+        self._references: dict[int, tuple[int, int | None]] = {}
+        self._clusters: set[int] = {0}
+        self._top = 0
+        self._last_change = 0
+        self._counts = [0] * len(_ORDER)
+
+    @property
+    def contents(self) -> Contents:
+        clusters, nodes, notes, entries, messages, changes, marks = self._counts
+        return Contents(nodes, notes, entries, messages, changes, clusters, marks)
+
+    def wrong(self, number: int, what: str) -> BeingError:
+        return BeingError(f"{self._name}, line {number}: {what}; nothing was imported")
+
+    def line(self, number: int, data: bytes) -> HeaderLine | Record | EndLine:
+        if number == 1:
+            return self._header(data)
+        try:
+            found = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self.wrong(number, f"this is no line of a bundle: {error}") from None
+        if isinstance(found, HeaderLine):
+            raise self.wrong(number, "a second bundle begins here: give one file for each")
+        return found
+
+    def _header(self, data: bytes) -> HeaderLine:
+        """The first line; the version is looked at before anything that depends on it."""
+        try:
+            header = msgspec.json.decode(data, type=HeaderLine)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self.wrong(1, "a bundle begins otherwise: this is none") from None
+        if header.format != FORMAT:
+            raise self.wrong(1, f"this is not a bundle of memories but {header.format!r}")
+        if header.version > VERSION:
+            known = f"this program knows version {VERSION}: install a newer clawkit"
+            raise self.wrong(1, f"the bundle has version {header.version}, and {known}")
+        return header
+
+    def see(self, number: int, line: HeaderLine | Record) -> None:
+        if isinstance(line, HeaderLine):
+            return
+        at = _ORDER.index(type(line))
+        if at < self._at:
+            raise self.wrong(number, "the lines are not in their order")
+        self._at = at
+        self._counts[at] += 1
+        match line:
+            case ClusterLine(cluster=cluster):
+                self._once(number, cluster.n)
+                self._clusters.add(cluster.n)
+            case NodeLine(node=node):
+                self._node(number, node)
+            case NoteLine(note=note):
+                self._once(number, note.id)
+            case EntryLine(entry=entry):
+                self._once(number, entry.id)
+            case MessageLine(message=said):
+                self._once(number, said.id)
+            case ChangeLine(change=change):
+                if change.n <= self._last_change:
+                    raise self.wrong(number, "the entries of the ledger are not in their order")
+                self._last_change = change.n
+            case MarkLine(name=name):
+                self._once(number, name)
+
+    def _node(self, number: int, node: Node) -> None:
+        self._once(number, node.id)
+        if node.seq != self._top + 1:
+            raise self.wrong(number, f"memory {self._top + 1} is missing before {node.seq}")
+        self._top = node.seq
+        if node.cluster not in self._clusters:
+            raise self.wrong(number, f"there is no cluster {node.cluster}")
+        if node.successor is not None:
+            self._references[node.seq] = number, node.successor
+
+    def _once(self, number: int, key: str | int) -> None:
+        if (self._at, key) in self._ids:
+            raise self.wrong(number, f"{key} is there twice")
+        self._ids.add((self._at, key))
+
+    def refer(self) -> None:
+        """Whatever a node has become must be there."""
+        for number, successor in self._references.values():
+            if successor is not None and not 0 < successor <= self._top:
+                raise self.wrong(number, f"there is no memory {successor}")

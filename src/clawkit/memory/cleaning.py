@@ -1,0 +1,39 @@
+"""Text on its way out of memory, so that no reader is fooled by it.
+
+What is remembered may have been written by anybody. On its way out it is one line, without
+characters that hide or reorder text, and nothing in it reads as a tag.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clawkit.memory.store.texts import cleaned
+
+LONGEST_SHOWN = 1_000
+"""Characters of one memory in an answer; the rest can be asked for by its id."""
+
+_HIDING = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_INSTEAD = "\u2039"
+_TAG = re.compile(r"<(?=\s*(?:[/!?|]|[^\W\d]))")
+_RECALL_TAG = re.compile(r"<(?=\s*/?\s*memory-recall)", re.IGNORECASE)
+
+
+def keepable(text: str) -> str:
+    """The text as every database takes it."""
+    return cleaned(text)
+
+
+def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """One line that is only text, cut where it is too long."""
+    line = " ".join(_TAG.sub(_INSTEAD, _HIDING.sub(" ", cleaned(text))).split())
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+def shown_as_written(text: str) -> str:
+    """Text that the owner wrote as instructions: its lines and tags stay."""
+    lines = [_HIDING.sub("", line).rstrip() for line in cleaned(text).splitlines()]
+    return _RECALL_TAG.sub(_INSTEAD, "\n".join(lines)).strip()

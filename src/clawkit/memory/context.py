@@ -1,0 +1,155 @@
+"""What a Being is and knows at the start of a session: its prompt and its snapshot.
+
+The prompt is what its owner made it: soul, rules, preferences, relationships, tools, map. It is
+stable, so that a provider can cache it. The snapshot changes from day to day. Both have a limit
+for each part; what does not fit is named, and can be asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from clawkit.memory.cleaning import shown, shown_as_written
+from clawkit.memory.patrol.diary import REFLECTIONS
+from clawkit.memory.records import Being, Entry
+from clawkit.memory.store import entries, nodes, notes
+from clawkit.memory.store.database import Unit
+from clawkit.memory.structured import iso
+
+MODEL = "claude-sonnet-4-6"
+RECENT = 5
+_DIARY_DAYS = 7 * 86_400
+_MOST = 50
+_MOST_REFLECTIONS = 6
+_LONGEST_SOUL = 20_000
+
+
+def context(
+    unit: Unit,
+    being: Being,
+    now: float,
+    capabilities: Sequence[dict[str, Any]] = (),
+    senses: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Everything that `get_context` answers."""
+    soul = next(iter(reversed(entries.found(unit, "souls"))), None)
+    tools = [
+        {"name": one["name"], "description": shown(str(one.get("description", "")))}
+        for one in capabilities
+    ]
+    return {
+        "system_prompt": system_prompt(unit, being, soul),
+        "snapshot": snapshot(unit, now, senses),
+        "metadata": {
+            "being_id": being.id,
+            "soul_name": _soul_name(being, soul),
+            "model_recommendation": MODEL,
+            "cache_guidance": (
+                "system_prompt is stable: put it first and cache it. snapshot is semi-stable: put "
+                "it behind, in a cache block of its own. recent_nodes change all the time: do not "
+                "cache them."
+            ),
+        },
+        "capability_tools": tools,
+        "recent_nodes": recent(unit),
+    }
+
+
+def system_prompt(unit: Unit, being: Being, soul: Entry | None) -> str:
+    """What the Being is, part by part."""
+    name = _soul_name(being, soul)
+    written = shown_as_written(soul.content)[:_LONGEST_SOUL] if soul else f"You are {name}."
+    parts = [
+        f"# {name}\n{written}",
+        _lines("Reflections", _reflections(unit), ""),
+        _part(unit, "partner_rules", "Rules", _rule),
+        _part(unit, "preferences", "Preferences", _keyed),
+        _part(unit, "relationship", "Relationships", _relation),
+        _part(unit, "partner_tools", "Tools", _keyed),
+        _part(unit, "partner_map", "Map", _keyed),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def snapshot(unit: Unit, now: float, senses: Sequence[dict[str, Any]] = ()) -> str:
+    """What the Being has on its mind, part by part."""
+    memos = notes.waiting(unit, "note")
+    diary = entries.since(unit, "diary", now - _DIARY_DAYS)
+    inbox = [entry for entry in entries.found(unit, "party_message") if "from" in entry.data]
+    parts = [
+        _lines("Notes", [f"{shown(note.text)} (id: {note.id})" for note in memos], "notes"),
+        _lines("Messages", [_message(entry) for entry in inbox], "party_message"),
+        _part(unit, "knowledge", "Knowledge", _keyed),
+        _lines("Diary of the last seven days", [_dated(entry) for entry in diary], "diary"),
+        _lines("Senses", [_sense(one) for one in senses], ""),
+    ]
+    return "\n\n".join(part for part in parts if part) or "Nothing is noted yet."
+
+
+def recent(unit: Unit) -> list[str]:
+    """The memories that were active last, as plain text."""
+    found = nodes.page(
+        unit, statuses=("active", "dying"), order="last_activated DESC, seq DESC", limit=RECENT
+    )
+    return [shown(node.text) for node in found]
+
+
+def _reflections(unit: Unit) -> list[str]:
+    """What the last patrols have left for the next session."""
+    found = entries.found(unit, REFLECTIONS, limit=_MOST_REFLECTIONS)
+    return [shown(entry.content) for entry in found]
+
+
+def _soul_name(being: Being, soul: Entry | None) -> str:
+    return shown((soul.key if soul else "") or being.name, 200)
+
+
+def _part(unit: Unit, target: str, title: str, written: Callable[[Entry], str]) -> str:
+    found = entries.found(unit, target)
+    return _lines(title, [text for text in map(written, found) if text], target)
+
+
+def _lines(title: str, texts: Sequence[str], target: str) -> str:
+    if not texts:
+        return ""
+    lines = [f"## {title}", *(f"- {text}" for text in texts[-_MOST:])]
+    if len(texts) > _MOST:
+        more = f"{len(texts) - _MOST} earlier ones"
+        lines.append(f"- ({more}: update_memory, target {target}, action get)")
+    return "\n".join(lines)
+
+
+def _plain(entry: Entry) -> str:
+    return shown(entry.content)
+
+
+def _keyed(entry: Entry) -> str:
+    return f"{shown(entry.key, 200)}: {shown(entry.content)}" if entry.key else _plain(entry)
+
+
+def _rule(entry: Entry) -> str:
+    return _keyed(entry) if entry.data.get("enabled", True) else ""
+
+
+def _relation(entry: Entry) -> str:
+    kind = entry.data.get("type")
+    named = f"{entry.key} ({kind})" if kind else entry.key
+    return f"{shown(named, 400)}: {shown(entry.content)}" if entry.key else _plain(entry)
+
+
+def _message(entry: Entry) -> str:
+    return f"from {shown(str(entry.data['from']), 200)}, {iso(entry.at)}: {shown(entry.content)}"
+
+
+def _dated(entry: Entry) -> str:
+    return f"{iso(entry.at)[:10]}: {shown(entry.content)}"
+
+
+def _sense(one: dict[str, Any]) -> str:
+    value = msgspec.json.encode(one.get("value")).decode()
+    away = "" if one.get("connected", True) else ", not connected now"
+    at = shown(str(one.get("at", "")), 40)
+    return f"{shown(str(one.get('name', '')), 200)}: {shown(value)} ({at}{away})"

@@ -1,0 +1,1 @@
+"""Beings over HTTP: the documented routes, tokens, limits, logs and figures."""

@@ -1,0 +1,135 @@
+"""The ASGI app that serves the Beings of a store.
+
+`/mcp`, `/mcp/{being_id}`: MCP over Streamable HTTP, stateless in both eras; `/bridge/{being_id}`:
+the WebSocket of bridges; `/healthz` and `/metrics` for whoever runs the server. Health and figures
+are open: they name no Being and no token, and are logged only when they fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Collection
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.routing import Route, WebSocketRoute
+
+from clawkit.errors import ClawError, StoreError
+from clawkit.memory.bridges import Bridges
+from clawkit.memory.http.authentication import Gate
+from clawkit.memory.http.bridging import RECHECK_EVERY, BridgeDoor
+from clawkit.memory.http.door import Door
+from clawkit.memory.http.exchange import Record
+from clawkit.memory.http.figures import counted, reach
+from clawkit.memory.http.limits import Callers, Limits
+from clawkit.memory.http.logs import Log
+from clawkit.memory.http.metrics import CONTENT_TYPE, Metrics
+from clawkit.memory.server import being_server
+from clawkit.wire.http.endpoint import allow_origins
+from clawkit.wire.http.rules import LOOPBACK, Origins
+
+if TYPE_CHECKING:
+    from clawkit.memory.keeper import Keeper
+    from clawkit.wire.server import Server
+
+MCP_PATHS = ("/mcp", "/mcp/", "/mcp/{being_id}", "/mcp/{being_id}/")
+HEALTH_SECONDS = 5.0
+
+_log = logging.getLogger("clawkit.memory")
+
+
+class BeingApp:
+    """The parts of one server, put together; `asgi` is the app."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        *,
+        hosts: Collection[str] | None = LOOPBACK,
+        origins: Collection[str] = (),
+        limits: Limits | None = None,
+        log: Log | None = None,
+        per_being: bool = False,
+        recheck_every: float = RECHECK_EVERY,
+    ) -> None:
+        """`hosts` and `origins` are the core's; `per_being` names Beings in the figures."""
+        limits = limits or Limits()
+        allowed = Origins(hosts, origins)
+        self._keeper = keeper
+        self._metrics = Metrics(per_being=per_being)
+        self._gate = Gate(keeper, Callers(limits))
+        self.bridges = Bridges(keeper.clock)
+        self.server: Server = being_server(
+            keeper,
+            capabilities=self.bridges.capabilities,
+            senses=self.bridges.senses,
+            act=self.bridges.act,
+        )
+        record = Record(self._metrics, log)
+        self._door = Door(self.server, self._gate, origins=allowed, limits=limits, record=record)
+        bridge = BridgeDoor(
+            self._gate, self.bridges, origins=allowed, record=record, recheck_every=recheck_every
+        )
+        self.asgi = Starlette(
+            routes=[
+                *(Route(path, self._door) for path in MCP_PATHS),
+                WebSocketRoute("/bridge/{being_id}", bridge),
+                Route("/healthz", self._health),
+                Route("/metrics", self._figures),
+            ],
+            lifespan=self._lifespan,
+        )
+        self.asgi.router.redirect_slashes = False
+        allow_origins(self.asgi, origins)
+
+    def stop(self) -> None:
+        """End what would wait for ever; the requests at hand are still answered."""
+        self.server.hub.close()
+        self._door.stop()
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
+        self._keeper.worker.start()
+        threading.Thread(target=self._warm_up, name="being-warm-up", daemon=True).start()
+        yield
+        self.stop()
+        await asyncio.to_thread(self._keeper.worker.stop)
+
+    def _warm_up(self) -> None:
+        """Load what the first recall needs while nobody waits for it."""
+        try:
+            import_module("clawkit.memory.memory")  # with numpy, and what stands on it
+            embedder = self._keeper.embedder
+            if embedder is not None:
+                embedder.embed(["Good morning."])
+        except ClawError as error:
+            _log.warning("only keywords are searched: %s", error)
+        except Exception:  # noqa: BLE001 - a server without it still answers
+            _log.exception("the embedder cannot be loaded")
+
+    async def _health(self, _: Request) -> JSONResponse:
+        try:
+            async with asyncio.timeout(HEALTH_SECONDS):
+                await self._gate.away(reach, keeper=self._keeper)
+        except (StoreError, TimeoutError) as error:
+            _log.error("the store cannot be reached: %s", error or "it takes too long")
+            body = {"status": "unavailable", "store": "not reachable"}
+            return JSONResponse(body, 503, {"retry-after": "5"})
+        return JSONResponse({"status": "ok", "store": "reachable"})
+
+    async def _figures(self, _: Request) -> PlainTextResponse:
+        gauges = {
+            "bridges": ("Bridges that are connected.", {(): float(self.bridges.connected)}),
+        }
+        try:
+            async with asyncio.timeout(HEALTH_SECONDS):
+                gauges |= await self._gate.away(counted, keeper=self._keeper)
+        except (StoreError, TimeoutError) as error:
+            _log.error("the store cannot be counted: %s", error or "it takes too long")
+        return PlainTextResponse(self._metrics.text(gauges), media_type=CONTENT_TYPE)

@@ -1,0 +1,129 @@
+"""Who may come in: the bearer token of a request, checked in the store every time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from clawkit.errors import AccessError, ClawError, StoreError
+from clawkit.memory import tokens
+from clawkit.memory.access import Access
+from clawkit.memory.http.limits import Callers
+from clawkit.wire.http.endpoint import Refusal
+from clawkit.wire.http.rules import Headers
+from clawkit.wire.threads import Workers
+
+if TYPE_CHECKING:
+    from clawkit.memory.keeper import Keeper
+
+LLM_KEY = "x-llm-api-key"
+NOTE_EVERY = 60.0
+"""How many seconds pass at least between two notes that a token was used."""
+
+_LONGEST_LLM_KEY = 1000
+_THREADS = 16
+_IN_QUERY = frozenset({"access_token", "token", "api_key", "authorization"})
+_log = logging.getLogger("clawkit.memory")
+
+
+class Gate:
+    """Lets the holders of good tokens in, each to its own Being."""
+
+    def __init__(self, keeper: Keeper, callers: Callers) -> None:
+        self._keeper = keeper
+        self._callers = callers
+        # Their own threads: tools at work must not keep anybody waiting at the door.
+        self._threads = Workers(_THREADS)
+        self._noted: dict[str, float] = {}
+
+    async def admit(self, scope: Any, headers: Headers) -> Access:
+        """The access that a request has; raises Refusal or AccessError if it has none."""
+        being_id = _being_id(scope)
+        secret = _bearer(headers)
+        address = str((scope.get("client") or ("",))[0])
+        digest = tokens.digest(secret)
+        self._callers.check_attempt(address, digest)
+        try:
+            access = await self.recheck(secret, being_id)
+        except AccessError as error:
+            if error.status != 400:
+                self._callers.failed(address, digest)
+            raise
+        self._callers.succeeded(digest)
+        self._callers.count(access.caller.token)
+        self._note(access.caller.token)
+        key = _llm_key(headers)
+        if not key:
+            return access
+        return Access(access.being, msgspec.structs.replace(access.caller, llm_key=key))
+
+    async def recheck(self, secret: str, being_id: str) -> Access:
+        """Whether a token is good at this moment."""
+        try:
+            return await self.away(
+                tokens.check, keeper=self._keeper, secret=secret, being_id=being_id
+            )
+        except StoreError as error:
+            _log.error("tokens cannot be checked: %s", error)
+            raise Refusal(
+                503, "The store of memories is not available now", (b"retry-after", b"5")
+            ) from None
+
+    async def away(self, function: Callable[..., Any], **arguments: Any) -> Any:
+        """Call what asks the store, in a thread of the gate's own."""
+        return await self._threads.start(function, arguments).outcome
+
+    def _note(self, token: str) -> None:
+        now = time.monotonic()
+        if now - self._noted.get(token, -NOTE_EVERY) < NOTE_EVERY:
+            return
+        self._noted = {t: at for t, at in self._noted.items() if now - at < NOTE_EVERY}
+        self._noted[token] = now
+        # Nobody waits for it: reading must go on where nothing can be written.
+        job = self._threads.start(tokens.note_use, {"keeper": self._keeper, "token_id": token})
+        job.outcome.add_done_callback(_report)
+
+
+def _report(outcome: asyncio.Future[None]) -> None:
+    error = None if outcome.cancelled() else outcome.exception()
+    if isinstance(error, ClawError):
+        _log.warning("the use of a token cannot be noted: %s", error)
+    elif error is not None:
+        _log.error("the use of a token cannot be noted", exc_info=error)
+
+
+def _bearer(headers: Headers) -> str:
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise tokens.missing()
+    return secret.strip()
+
+
+def _being_id(scope: Any) -> str:
+    """The Being that the address names. A token there is refused: addresses end up in logs."""
+    try:
+        query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), max_num_fields=100)
+    except ValueError:
+        raise Refusal(400, "The address has too many parameters") from None
+    if any(name.lower() in _IN_QUERY or tokens.looks_right(value) for name, value in query):
+        raise Refusal(400, "A token may not stand in the address: use the Authorization header")
+    named = {value for name, value in query if name == "being_id" and value}
+    in_path = scope.get("path_params", {}).get("being_id")
+    if in_path:
+        named.add(in_path)
+    if len(named) > 1:
+        raise Refusal(400, "The address names two Beings")
+    return named.pop() if named else ""
+
+
+def _llm_key(headers: Headers) -> str:
+    key = headers.get(LLM_KEY, "")
+    if len(key) > _LONGEST_LLM_KEY or not key.isascii() or not key.isprintable():
+        raise Refusal(400, "X-LLM-API-Key is not a key")
+    return key

@@ -1,0 +1,127 @@
+"""The MCP door of the Beings: the core's HTTP endpoint behind tokens, limits and the log.
+
+Tokens are checked before a body is read. What a read-only token may not call is refused as soon as
+the message is known, with the status 403.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from typing import Any
+
+from starlette.requests import Request as HttpRequest
+
+from clawkit.errors import AccessError, InternalError, InvalidRequestError, ProtocolError
+from clawkit.memory import tokens
+from clawkit.memory.http.authentication import Gate
+from clawkit.memory.http.exchange import KEY, Exchange, Record
+from clawkit.memory.http.limits import Limits, in_time
+from clawkit.memory.tools.names import ACT, WRITE_TOOLS
+from clawkit.wire import jsonrpc
+from clawkit.wire.http.answer import Asgi, HeaderList, Receive, SendAsgi, respond
+from clawkit.wire.http.endpoint import Endpoint, Refusal
+from clawkit.wire.http.rules import Origins, read_headers
+from clawkit.wire.jsonrpc import Message
+from clawkit.wire.server import Server
+from clawkit.wire.session import Principal
+
+CHANGING = WRITE_TOOLS | {ACT}
+"""The tools that a read-only token may not call."""
+
+_log = logging.getLogger("clawkit.memory")
+
+
+class Door:
+    """`/mcp`: takes a request in, sees to it that it is allowed, and writes down how it went."""
+
+    def __init__(
+        self,
+        server: Server,
+        gate: Gate,
+        *,
+        origins: Origins,
+        limits: Limits,
+        record: Record,
+    ) -> None:
+        self._server = server
+        self._gate = gate
+        self._limits = limits
+        self._record = record
+        self._stopping: asyncio.Future[None] | None = None
+        self._endpoint = Endpoint(server, origins, False, limits.body, self._principal)
+
+    async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
+        exchange = scope[KEY] = Exchange(scope)
+        send = exchange.watching(send)
+        try:
+            exchange.access = await self._gate.admit(scope, read_headers(scope["headers"]))
+            if scope["method"] == "GET":
+                receive = self._until_stopped(receive)
+            else:
+                receive = in_time(receive, self._limits.body_seconds)
+            await self._endpoint(scope, receive, send)
+        except (Refusal, AccessError, ProtocolError) as problem:
+            await refuse(send, problem)
+        except Exception:  # noqa: BLE001 - every request gets an answer
+            _log.exception("a request failed")
+            if not exchange.status:
+                error = jsonrpc.failure(None, InternalError("Internal error"))
+                await respond(send, 500, jsonrpc.encode(error))
+        finally:
+            exchange.end(self._record)
+
+    def stop(self) -> None:
+        """End the streams that wait for notices: the server is about to go."""
+        if self._stopping is not None and not self._stopping.done():
+            self._stopping.set_result(None)
+
+    def _until_stopped(self, receive: Receive) -> Receive:
+        loop = asyncio.get_running_loop()
+        if self._stopping is None:
+            self._stopping = loop.create_future()
+        stopping = self._stopping
+
+        async def received() -> Asgi:
+            event = loop.create_task(_as_coroutine(receive))
+            try:
+                await asyncio.wait((event, stopping), return_when=asyncio.FIRST_COMPLETED)
+                return event.result() if event.done() else {"type": "http.disconnect"}
+            finally:
+                event.cancel()
+
+        return received
+
+    def _principal(self, request: HttpRequest, message: Message | None) -> Principal:
+        exchange: Exchange = request.scope[KEY]
+        access = exchange.access
+        assert access is not None
+        tool = exchange.asks(message, self._known())
+        if tool in CHANGING and not access.caller.may_write:
+            raise tokens.forbidden(f"A read-only token may not call {tool}", "full")
+        return Principal(access.caller.token, frozenset({access.caller.scope}), access)
+
+    def _known(self) -> Collection[str]:
+        return {*self._server.tools, ACT}
+
+
+async def _as_coroutine(receive: Receive) -> Asgi:
+    return await receive()
+
+
+async def refuse(send: SendAsgi, problem: Refusal | AccessError | ProtocolError) -> None:
+    """Answer a request that came no further than the gate."""
+    status, headers = refusal_of(problem)
+    error = jsonrpc.failure(None, InvalidRequestError(str(problem)))
+    await respond(send, status, jsonrpc.encode(error), headers)
+
+
+def refusal_of(problem: Refusal | AccessError | ProtocolError) -> tuple[int, HeaderList]:
+    """The status and the headers that say no."""
+    if isinstance(problem, Refusal):
+        return problem.status, problem.headers
+    if isinstance(problem, AccessError):
+        challenge = problem.challenge.encode("latin-1", "replace")
+        return problem.status, [(b"www-authenticate", challenge)] if challenge else []
+    return 400, []

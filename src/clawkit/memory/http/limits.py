@@ -1,0 +1,100 @@
+"""How much one caller may ask for: requests, failed attempts, bytes and patience.
+
+Each process counts for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+import msgspec
+
+from clawkit.errors import SettingsError
+from clawkit.memory.pace import Paces
+from clawkit.wire.http.answer import Receive
+from clawkit.wire.http.endpoint import Refusal
+
+_MOST_KNOWN = 10_000
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a server takes from one caller; a rate of 0 sets no limit.
+
+    `rate` and `burst` are requests a second for each token. An address may fail to authenticate
+    `failures` times at once and `failures_a_minute` times in the long run. A message may have
+    `body` bytes and take `body_seconds` to arrive.
+    """
+
+    rate: float = 100.0
+    burst: int = 1000
+    failures: int = 20
+    failures_a_minute: float = 20.0
+    body: int = 4 * 1024 * 1024
+    body_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.rate < 0 or self.failures_a_minute < 0 or self.burst < 1 or self.failures < 1:
+            raise SettingsError(f"{self}: rates are at least 0 and bursts at least 1")
+        if self.body < 1 or self.body_seconds <= 0:
+            raise SettingsError(f"{self}: body and body_seconds must be more than 0")
+
+
+class Callers:
+    """Counts what tokens ask for and how often addresses fail."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._requests = Paces(limits.rate, limits.burst)
+        self._failures = Paces(limits.failures_a_minute / 60, limits.failures)
+        self._known: dict[str, None] = {}
+
+    def check_attempt(self, address: str, digest: str) -> None:
+        """Refuse to look at a token of an address that has failed too often.
+
+        A token that was good before is looked at all the same: others behind the same address
+        must not be locked out by the one that guesses.
+        """
+        seconds = self._failures.wait(address)
+        if seconds and digest not in self._known:
+            raise too_many("Too many failed attempts from this address", seconds)
+
+    def failed(self, address: str, digest: str) -> None:
+        self._known.pop(digest, None)
+        self._failures.take(address)
+
+    def succeeded(self, digest: str) -> None:
+        if digest not in self._known and len(self._known) >= _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[digest] = None
+
+    def count(self, token: str) -> None:
+        """One more request of a token."""
+        seconds = self._requests.take(token)
+        if seconds:
+            raise too_many("Too many requests with this token", seconds)
+
+
+def too_many(what: str, seconds: float) -> Refusal:
+    wait = math.ceil(seconds)
+    return Refusal(429, f"{what}: try again in {wait} s", (b"retry-after", str(wait).encode()))
+
+
+def in_time(receive: Receive, seconds: float) -> Receive:
+    """Receives a request's body, unless it takes longer than this to arrive."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    whole = False
+
+    async def limited() -> Any:
+        nonlocal whole
+        if whole:
+            return await receive()
+        try:
+            async with asyncio.timeout_at(deadline):
+                event = await receive()
+        except TimeoutError:
+            raise Refusal(408, f"The request took longer than {seconds:g} s to arrive") from None
+        whole = not event.get("more_body")
+        return event
+
+    return limited

@@ -1,0 +1,132 @@
+"""Running the server of Beings: uvicorn on a socket of ours, until it is told to end.
+
+On SIGTERM or Ctrl-C no new connection is taken, requests at hand are answered, bridges and streams
+are closed, and the background worker finishes its job.
+
+Behind a proxy on this machine the caller's address is what the proxy says in `X-Forwarded-For`;
+for a proxy elsewhere, name it in `FORWARDED_ALLOW_IPS`.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from clawkit.errors import SettingsError
+from clawkit.memory.bridges.frames import LONGEST_FRAME
+from clawkit.memory.http.app import BeingApp
+from clawkit.memory.http.connections import Connection
+from clawkit.memory.http.limits import Limits
+from clawkit.memory.http.logs import Log, LogHandler
+from clawkit.wire.http.rules import LOOPBACK
+from clawkit.wire.http.serving import is_loopback, listen
+
+if TYPE_CHECKING:
+    from clawkit.memory.keeper import Keeper
+
+DRAIN_SECONDS = 10
+
+_LOGGERS = ("clawkit", "uvicorn")
+
+
+class _Uvicorn(uvicorn.Server):
+    """Ends what would wait for ever before it waits for connections to close."""
+
+    def __init__(self, config: uvicorn.Config, app: BeingApp, log: Log) -> None:
+        super().__init__(config)
+        self._app = app
+        self._log = log
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.stop()
+        await super().shutdown(sockets)
+        # uvicorn sends itself the signal again, which ends the process without more ado.
+        self._log.close()
+
+
+def serve(
+    keeper: Keeper,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    on_ready: Callable[[str], None] | None = None,
+    limits: Limits | None = None,
+    hosts: Collection[str] | None = None,
+    origins: Collection[str] = (),
+    log_requests: bool = True,
+    per_being: bool = False,
+) -> None:
+    """Serve the Beings of a store at `http://host:port/mcp` until interrupted.
+
+    `on_ready` gets that address. `hosts` are the names the server may be reached by: by default
+    those of this machine where only it can connect, and any elsewhere.
+    """
+    _need_websockets()
+    listening = listen(host, port)
+    address = listening.getsockname()
+    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+    if hosts is None and is_loopback(address[0]):
+        hosts = (*LOOPBACK, shown)
+    with _logging() as log:
+        app = BeingApp(
+            keeper,
+            hosts=hosts,
+            origins=origins,
+            limits=limits,
+            log=log if log_requests else None,
+            per_being=per_being,
+        )
+        if on_ready is not None:
+            on_ready(f"http://{shown}:{address[1]}/mcp")
+        uvicorn_for(app, log).run(sockets=[listening])
+
+
+def uvicorn_for(app: BeingApp, log: Log) -> uvicorn.Server:
+    """The HTTP server of an app, about to run."""
+    config = uvicorn.Config(
+        app.asgi,
+        http=Connection,
+        ws="websockets-sansio",
+        ws_max_size=LONGEST_FRAME,
+        ws_per_message_deflate=False,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    return _Uvicorn(config, app, log)
+
+
+@contextmanager
+def _logging() -> Generator[Log]:
+    """Every line of the log is JSON while the server runs."""
+    log = Log()
+    handler = LogHandler(log)
+    before = [(logger.handlers, logger.propagate, logger.level) for logger in _loggers()]
+    for logger in _loggers():
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.WARNING)
+    try:
+        yield log
+    finally:
+        for logger, (handlers, propagate, level) in zip(_loggers(), before, strict=True):
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)
+        log.close()
+
+
+def _loggers() -> list[logging.Logger]:
+    return [logging.getLogger(name) for name in _LOGGERS]
+
+
+def _need_websockets() -> None:
+    """Without it uvicorn would start and refuse every bridge."""
+    if find_spec("websockets") is None:
+        raise SettingsError("bridges need the package websockets: pip install 'clawkit[being]'")

@@ -1,0 +1,155 @@
+"""Who is looked at: the best by words, the nearest by meaning, and their neighbours."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+
+from clawkit.memory.recall import times
+from clawkit.memory.recall.names import names_of
+from clawkit.memory.recall.signals import Pool, Question
+from clawkit.memory.recall.words import asked, content
+from clawkit.memory.store import marks, nodes, postings
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats
+    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.store.database import Unit
+
+Kind = Literal["vector", "keyword", "hybrid"]
+Mode = Literal["or", "and"]
+
+BY_WORDS = 64
+BY_MEANING = 64
+WITH_NEIGHBOURS = 20
+_STEPS = (-2, -1, 1, 2)
+_COMPLETE = 0.95
+"""A few vectors that are still to come do not take meaning out of a search."""
+
+_IS_QUESTION = re.compile(
+    r"[?\uff1f]|^\s*(?:what|which|who|whom|whose|when|where|why|how|did|does|do|is|are|was|were|can|"
+    r"could|would|should|has|have|had)\b|(?:ですか|ますか|の|かな|っけ|だった)[。\s]*$",
+    re.IGNORECASE,
+)
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """A question and its candidates."""
+
+    kind: Kind
+    question: Question
+    pool: Pool
+    rarities: dict[str, float]
+
+
+def gather(
+    unit: Unit,
+    query: str,
+    *,
+    embedder: Embedder | None,
+    mode: Mode = "or",
+    as_of: float | None = None,
+    exclude: Collection[int] = (),
+    now: float,
+) -> Gathered:
+    """Ask both indexes, and look up everybody who may be the answer."""
+    people = names_of(marks.names(unit))
+    question = Question(query, people.named(query), tuple(times.ranges(query, now)))
+    hidden = {*map(int, nodes.hidden(unit, as_of)), *exclude}
+    wanted = asked(query)
+    words = _by_words(unit, wanted, query, mode, hidden)
+    vector = _vector(unit, embedder, people.masked(query))
+    seqs = set(_best(words, BY_WORDS))
+    near: dict[int, float] = {}
+    if embedder is not None and vector is not None:
+        found, cosines = unit.vectors.nearest(embedder.name, vector, BY_MEANING, hidden)
+        near = dict(zip(found, cosines, strict=True))
+        seqs.update(found)
+    seqs |= _neighbours(seqs, words, near, hidden)
+    kind = _kind(words, near, embedder is not None and vector is not None)
+    if embedder is not None and vector is not None:
+        rest = sorted(seqs - near.keys())
+        near |= unit.vectors.cosines(embedder.name, vector, rest)
+    pool = _pool(unit, seqs, words, near)
+    return Gathered(kind, question, pool, _rarities(unit, wanted))
+
+
+def is_question(text: str) -> bool:
+    return bool(_IS_QUESTION.search(text))
+
+
+def _by_words(
+    unit: Unit, wanted: dict[str, float], query: str, mode: Mode, hidden: set[int]
+) -> Floats:
+    words = postings.scores(unit, wanted)
+    if mode == "and":
+        every = [term for word in content(query) for term in word]
+        kept = np.zeros(len(words), bool)
+        kept[postings.having_all(unit, every)] = True
+        words = np.where(kept, words, np.float32(0.0))
+    if hidden:
+        known = [seq for seq in hidden if seq < len(words)]
+        words[known] = 0.0
+    return words
+
+
+def _vector(unit: Unit, embedder: Embedder | None, text: str) -> Floats | None:
+    """The question's vector; None where only words can be compared."""
+    if embedder is None:
+        return None
+    there = unit.vectors.counts().get(embedder.name, 0)
+    if there == 0 or there < _COMPLETE * nodes.top(unit):
+        return None
+    make = getattr(embedder, "ask", embedder.embed) if is_question(text) else embedder.embed
+    vector = make([text])[0]
+    return vector if vector.any() else None
+
+
+def _best(words: Floats, count: int) -> list[int]:
+    there = np.flatnonzero(words)
+    if len(there) > count:
+        there = there[np.argpartition(-words[there], count)[:count]]
+    return [int(seq) for seq in there]
+
+
+def _neighbours(
+    seqs: set[int], words: Floats, near: dict[int, float], hidden: set[int]
+) -> set[int]:
+    """Those who stand around the best; whether in the same conversation is seen later."""
+    by_words = sorted(seqs, key=lambda seq: -words[seq])[:WITH_NEIGHBOURS]
+    by_meaning = sorted(near, key=lambda seq: -near[seq])[:WITH_NEIGHBOURS]
+    around = {seq + step for seq in (*by_words, *by_meaning) for step in _STEPS}
+    return {seq for seq in around if 0 < seq < len(words)} - hidden
+
+
+def _kind(words: Floats, near: dict[int, float], by_meaning: bool) -> Kind:
+    if not by_meaning or not near:
+        return "keyword"
+    return "hybrid" if words.any() else "vector"
+
+
+def _pool(unit: Unit, seqs: set[int], words: Floats, near: dict[int, float]) -> Pool:
+    found = nodes.fetch(unit, sorted(seqs))
+    ordered = sorted(found)
+    return Pool(
+        nodes=tuple(found[seq] for seq in ordered),
+        words=words[ordered].astype(np.float32),
+        meaning=np.array([near.get(seq, 0.0) for seq in ordered], np.float32),
+        best_words=float(words.max(initial=0.0)),
+    )
+
+
+def _rarities(unit: Unit, wanted: dict[str, float]) -> dict[str, float]:
+    """How much each word that was asked for says, whether or not it is known."""
+    top = nodes.top(unit)
+    there = postings.frequencies(unit, list(wanted))
+    return {word: weight * _rarity(top, there.get(word, 0)) for word, weight in wanted.items()}
+
+
+def _rarity(top: int, there: int) -> float:
+    return math.log(1 + (top - there + 0.5) / (there + 0.5))

@@ -1,0 +1,84 @@
+"""Whether anything that was found is worth telling: a gate before noise.
+
+Ranking always has a first; the gate looks at what speaks for it in absolute terms: how much of
+what was asked for is there, and whether it is about the one who was named. It is a logistic over
+a few features, fitted where the weights are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clawkit.memory.recall import weights
+from clawkit.memory.recall.signals import SIGNALS
+from clawkit.memory.recall.texts import words_of_node
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats
+    from clawkit.memory.recall.candidates import Gathered
+
+THRESHOLD = weights.THRESHOLD
+_LOOKED_AT = 3
+_WEIGHED = 60
+_TEMPERATURE = 1.5
+_DOUBT = 2.0
+"""How many times a remark has to say "I" before it is rather about its speaker."""
+
+_SPEAKER, _OTHER = SIGNALS.index("speaker"), SIGNALS.index("other_speaker")
+_FIRST = re.compile(r"\b(?:i|i['’](?:m|ve|d|ll)|my|me|mine|myself|we|our|us)\b", re.IGNORECASE)
+_SECOND = re.compile(r"\b(?:you|your|yours|you['’](?:re|ve|d|ll)|yourself)\b", re.IGNORECASE)
+
+
+def confidence(gathered: Gathered, matrix: Floats, scores: Floats) -> float:
+    """How sure it is, from 0 to 1, that an answer is among the best."""
+    found = features(gathered, matrix, scores, speaker_weights())
+    total = weights.GATE.get("bias", 0.0)
+    total += sum(weights.GATE.get(name, 0.0) * value for name, value in found.items())
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def speaker_weights() -> tuple[float, float]:
+    """What a score owes to who is speaking."""
+    return weights.WEIGHTS.get("speaker", 0.0), weights.WEIGHTS.get("other_speaker", 0.0)
+
+
+def features(
+    gathered: Gathered, matrix: Floats, scores: Floats, by_speaker: tuple[float, float]
+) -> dict[str, float]:
+    """What tells an answer from the best of what is no answer."""
+    best = np.argsort(-scores, kind="stable")[:_LOOKED_AT]
+    covered = float(np.mean([_coverage(gathered, int(at)) for at in best]))
+    nearest = float(gathered.pool.meaning.max(initial=0.0))
+    if gathered.question.named:
+        content = scores - by_speaker[0] * matrix[:, _SPEAKER] - by_speaker[1] * matrix[:, _OTHER]
+        about = _about(gathered, matrix, content)
+        return {"named": 1.0, "about": about, "covered": covered}
+    return {"covered": covered, "unnamed_covered": covered, "unnamed_meaning": nearest}
+
+
+def _about(gathered: Gathered, matrix: Floats, content: Floats) -> float:
+    """The odds, as a logarithm, that what fits is about the one who was named.
+
+    A remark is about its speaker where it says "I", and about the other where it says "you".
+    """
+    best = np.argsort(-content, kind="stable")[:_WEIGHED]
+    texts = [gathered.pool.nodes[at].scene.action for at in best]
+    first = np.array([len(_FIRST.findall(text)) for text in texts]) + _DOUBT
+    second = np.array([len(_SECOND.findall(text)) for text in texts])
+    own = first / (first + second)
+    mine = np.where(matrix[best, _SPEAKER] > 0, own, 1 - own)
+    mass = np.exp((content[best] - content[best[0]]) / _TEMPERATURE)
+    return math.log(float(mass @ mine) + 1e-3) - math.log(float(mass @ (1 - mine)) + 1e-3)
+
+
+def _coverage(gathered: Gathered, at: int) -> float:
+    """The share of what was asked for, by how much each word says, that stands in this one."""
+    total = sum(gathered.rarities.values())
+    if total <= 0:
+        return 0.0
+    there = words_of_node(gathered.pool.nodes[at])
+    return sum(value for word, value in gathered.rarities.items() if word in there) / total

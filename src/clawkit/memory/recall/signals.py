@@ -1,0 +1,186 @@
+"""What speaks for a memory: one row of numbers for each candidate, one column for each signal.
+
+A remark in a conversation often answers the one before it, so the words and the meaning of its
+neighbours count, too. Everything is computed over the candidates at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from clawkit.memory.recall import times
+from clawkit.memory.recall.names import is_same
+from clawkit.memory.records import Node
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats
+
+SIGNALS = (
+    *("words", "words_before", "words_after", "words_around"),
+    *("meaning", "meaning_top", "meaning_before", "meaning_after", "meaning_around"),
+    *("rank_words", "rank_meaning", "both"),
+    *("speaker", "other_speaker"),
+    *("session_words", "session_meaning", "session_spread"),
+    *("time", "length", "asks", "answers_words", "answers_meaning"),
+    *("tells_when", "tells_number", "importance"),
+)
+
+_ASKS = re.compile(r"[?\uff1f]\s*(?:\[[^\]]*\]\s*)?$")
+_WHEN = re.compile(
+    r"\bwhen\b|what (?:date|day|year|month)|how long ago|いつ|何月|何日", re.IGNORECASE
+)
+_NUMBER = re.compile(
+    r"\bhow (?:many|much|often|long|old)\b|いくつ|何人|何回|いくら|何歳", re.IGNORECASE
+)
+_TELLS_WHEN = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|this (?:week|month|morning)|since|"
+    r"weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|april|"
+    r"june|july|august|september|october|november|december|\d{4}|just)\b|"
+    r"昨日|今日|明日|先週|先月|去年|来週|来月|週末|\d月|\d日",
+    re.IGNORECASE,
+)
+_TELLS_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|once|twice|few|couple|"
+    r"hundred|thousand|years?|months?|weeks?|hours?|days?)\b|[一二三四五六七八九十百千]",
+    re.IGNORECASE,
+)
+_TYPICAL_LENGTH = 4.0
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is asked, as far as signals need it."""
+
+    text: str
+    named: frozenset[str] = frozenset()
+    times: tuple[times.Range, ...] = ()
+
+
+class Pool(msgspec.Struct, frozen=True):
+    """Candidates in the order of their numbers, with what the indexes say of them."""
+
+    nodes: tuple[Node, ...]
+    words: Floats
+    meaning: Floats
+    best_words: float
+
+
+def matrix(question: Question, pool: Pool) -> Floats:
+    """All signals: a row for each candidate, a column for each of `SIGNALS`."""
+    words: Floats = pool.words / np.float32(max(pool.best_words, 1e-6))
+    meaning: Floats = np.maximum(pool.meaning, np.float32(0.0))
+    near = _Neighbours(pool.nodes)
+    above: Floats = meaning / np.float32(max(float(meaning.max(initial=0.0)), 1e-6))
+    asks = np.array([bool(_ASKS.search(node.scene.action)) for node in pool.nodes], np.float32)
+    sessions = near.conversations
+    spoken = _spoken_by(pool.nodes, question.named)
+    columns: Mapping[str, Floats] = {
+        "words": words,
+        "words_before": near.at(words, -1),
+        "words_after": near.at(words, 1),
+        "words_around": np.maximum(near.at(words, -2), near.at(words, 2)),
+        "meaning": meaning,
+        "meaning_top": above,
+        "meaning_before": near.at(above, -1),
+        "meaning_after": near.at(above, 1),
+        "meaning_around": np.maximum(near.at(above, -2), near.at(above, 2)),
+        "rank_words": _by_rank(words),
+        "rank_meaning": _by_rank(meaning),
+        "both": words * above,
+        "speaker": spoken,
+        "other_speaker": 1 - spoken if question.named else spoken,
+        "session_words": _best_of(words, sessions),
+        "session_meaning": _best_of(above, sessions),
+        "session_spread": _mean_of_best(words + above, sessions),
+        "time": _in_time(pool.nodes, question.times),
+        "length": _lengths(pool.nodes),
+        "asks": asks,
+        "answers_words": near.at(asks, -1) * near.at(words, -1),
+        "answers_meaning": near.at(asks, -1) * near.at(above, -1),
+        "tells_when": _tells(pool.nodes, question.text, _WHEN, _TELLS_WHEN),
+        "tells_number": _tells(pool.nodes, question.text, _NUMBER, _TELLS_NUMBER),
+        "importance": np.array([node.scene.importance - 0.5 for node in pool.nodes], np.float32),
+    }
+    return np.stack([columns[name] for name in SIGNALS], axis=1).astype(np.float32)
+
+
+class _Neighbours:
+    """Who stands next to whom in the same conversation."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        place = {node.seq: at for at, node in enumerate(nodes)}
+        numbers: dict[str, int] = {}
+        self._places = {step: np.full(len(nodes), -1) for step in (-2, -1, 1, 2)}
+        own = np.zeros(len(nodes), np.int64)
+        for at, node in enumerate(nodes):
+            name = node.source.conversation
+            # What was said in no conversation stands alone.
+            own[at] = numbers.setdefault(name or f"\x00{at}", len(numbers))
+            for step, places in self._places.items():
+                other = place.get(node.seq + step)
+                if name and other is not None and nodes[other].source.conversation == name:
+                    places[at] = other
+        self.conversations = own
+
+    def at(self, values: Floats, step: int) -> Floats:
+        """The value of the one so many steps away, 0 where nobody is."""
+        places = self._places[step]
+        return np.where(places >= 0, values[places], np.float32(0.0))
+
+
+def _by_rank(values: Floats) -> Floats:
+    """1 for the best, a half for the sixth, a third for the eleventh; 0 for a zero."""
+    ranks = np.empty(len(values), np.float32)
+    ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
+    return np.where(values > 0, 5.0 / (5.0 + ranks), 0.0).astype(np.float32)
+
+
+def _best_of(values: Floats, groups: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+    best = np.zeros(int(groups.max(initial=-1)) + 1, np.float32)
+    np.maximum.at(best, groups, values)
+    return best[groups]
+
+
+def _mean_of_best(values: Floats, groups: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+    """The mean of the three best of each conversation: one that speaks of it at length."""
+    best = np.zeros(int(groups.max(initial=-1)) + 1, np.float32)
+    taken = np.zeros_like(best, np.int64)
+    for at in np.argsort(-values, kind="stable"):
+        group = groups[at]
+        if taken[group] < 3:
+            taken[group] += 1
+            best[group] += values[at] / 3
+    return best[groups]
+
+
+def _spoken_by(nodes: Sequence[Node], named: Collection[str]) -> Floats:
+    """Whether a memory is of somebody who was named: the one who told it, else all in it."""
+    if not named:
+        return np.zeros(len(nodes), np.float32)
+    people = [(n.source.speaker,) if n.source.speaker else n.scene.actors for n in nodes]
+    known = {person: is_same(named, person) for each in people for person in each}
+    return np.array([any(known[person] for person in each) for each in people], np.float32)
+
+
+def _in_time(nodes: Sequence[Node], asked: Sequence[times.Range]) -> Floats:
+    if not asked:
+        return np.zeros(len(nodes), np.float32)
+    return np.array([times.fit(node.scene.when, asked) for node in nodes], np.float32)
+
+
+def _lengths(nodes: Sequence[Node]) -> Floats:
+    """0 for a remark of usual length, below for a short one."""
+    sizes = np.array([len(node.scene.action) for node in nodes], np.float32)
+    return np.clip(np.log1p(sizes) - _TYPICAL_LENGTH, -3.0, 1.5).astype(np.float32)
+
+
+def _tells(
+    nodes: Sequence[Node], text: str, asked: re.Pattern[str], told: re.Pattern[str]
+) -> Floats:
+    if not asked.search(text):
+        return np.zeros(len(nodes), np.float32)
+    return np.array([bool(told.search(node.scene.action)) for node in nodes], np.float32)

@@ -1,0 +1,96 @@
+"""Relationships of a Being, and the messages that Beings of one party send each other.
+
+A message goes into the sender's own memory first. It is delivered as well if the recipient is a
+Being of this store and both have named each other by id: the sender's relationship of that name
+holds the recipient's Being id, and one of the recipient's relationships holds the sender's. Names
+anybody can take, so a name alone never opens another's memory; and a sender cannot tell a Being
+that does not know it from one that does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
+
+from clawkit.errors import InvalidArgumentsError
+from clawkit.memory import checking
+from clawkit.memory.caller import Caller
+from clawkit.memory.records import Being, Entry
+from clawkit.memory.store import entries
+from clawkit.memory.structured import drop, put, shown
+
+if TYPE_CHECKING:
+    from clawkit.memory.keeper import Keeper
+    from clawkit.memory.store.database import Unit
+
+RELATIONSHIP = "relationship"
+MESSAGE = "party_message"
+_MOST_WAITING = 500
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+Action = Literal["upsert", "delete"]
+
+
+def relate(
+    unit: Unit,
+    name: str,
+    kind: str,
+    content: str | None,
+    action: Action,
+    caller: Caller,
+    now: float,
+) -> dict[str, Any]:
+    """Keep or remove what an entity is to this Being; name and kind together say which it is."""
+    checking.said("entity_name", name, checking.LONGEST_NAME)
+    checking.said("relation_type", kind, checking.LONGEST_NAME)
+    old = [e for e in entries.found(unit, RELATIONSHIP, name) if e.data.get("type") == kind][::-1]
+    if action == "delete":
+        if not old:
+            return _result(action, "not_found", name, kind)
+        drop(unit, old, caller.token, now)
+        return _result(action, "ok", name, kind)
+    if content is None:
+        raise InvalidArgumentsError("content", "is needed to upsert: what the relationship is")
+    checking.said("content", content)
+    entry_id = old[0].id if old else str(uuid4())
+    entry = Entry(entry_id, RELATIONSHIP, name, content, now, {"type": kind})
+    put(unit, entry, caller.token, old)
+    return {**_result(action, "ok", name, kind), "created": not old, "relation": shown(entry)}
+
+
+def deliver(keeper: Keeper, sender: Being, to: str, content: str, caller: Caller) -> bool:
+    """Bring a message to a Being that has agreed to it; False where it stays with the sender."""
+    recipient = _recipient(keeper, sender, to)
+    if recipient is None or recipient.n == sender.n:
+        return False
+    with keeper.database.write(recipient.n) as unit:
+        if sender.id not in _beings_known(unit):
+            return False
+        waiting = [e for e in entries.found(unit, MESSAGE) if e.data.get("from_id") == sender.id]
+        if len(waiting) >= _MOST_WAITING:
+            return False
+        data = {"from": sender.name, "from_id": sender.id}
+        entry = Entry(str(uuid4()), MESSAGE, "", content, keeper.clock(), data)
+        entries.add(unit, entry, caller.token)
+    return True
+
+
+def _recipient(keeper: Keeper, sender: Being, to: str) -> Being | None:
+    with keeper.database.read(sender.n) as unit:
+        ids = [i for entry in entries.found(unit, RELATIONSHIP, to) for i in _ids(entry)]
+    found = [keeper.by_id(being_id) for being_id in dict.fromkeys(ids)]
+    known = [being for being in found if being is not None]
+    return known[0] if len(known) == 1 else None
+
+
+def _beings_known(unit: Unit) -> set[str]:
+    return {i for entry in entries.found(unit, RELATIONSHIP) for i in _ids(entry)}
+
+
+def _ids(entry: Entry) -> list[str]:
+    return [found.lower() for found in _UUID.findall(f"{entry.key} {entry.content}")]
+
+
+def _result(action: Action, status: str, name: str, kind: str) -> dict[str, Any]:
+    return {"status": status, "action": action, "entity_name": name, "relation_type": kind}

@@ -1,0 +1,89 @@
+"""A Being elsewhere, by its URL and token: the tools of its MCP server, called one by one.
+
+Nothing is opened and nothing is kept: a Being's server is stateless, so each call is one request.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import httpx2
+import msgspec
+
+from clawkit.errors import BeingError
+from clawkit.memory.caller import META_CONVERSATION
+from clawkit.wire.revisions import NEWEST_LEGACY
+
+_CONNECT = 5.0
+_ANSWER = 30.0
+_EVENT = "data:"
+
+
+class RemoteBeing:
+    """A Being that another process or machine serves. Safe to use from any thread."""
+
+    def __init__(self, url: str, token: str, *, timeout: float = _ANSWER) -> None:
+        self.url = url
+        self._ids = itertools.count(1)
+        self._client = httpx2.Client(
+            timeout=httpx2.Timeout(timeout, connect=_CONNECT),
+            headers={
+                "Authorization": f"Bearer {token}",
+                "Accept": "application/json, text/event-stream",
+                "Content-Type": "application/json",
+                "MCP-Protocol-Version": NEWEST_LEGACY,
+            },
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def call(self, tool: str, arguments: dict[str, Any], conversation: str = "") -> str:
+        """The text that a tool answers with; raises BeingError with what went wrong."""
+        params: dict[str, Any] = {"name": tool, "arguments": arguments}
+        if conversation:
+            params["_meta"] = {META_CONVERSATION: conversation}
+        result = self._ask("tools/call", params)
+        content: list[dict[str, Any]] = result.get("content") or []
+        text = "\n".join(str(block.get("text", "")) for block in content)
+        if result.get("isError"):
+            raise BeingError(f"{self.url}: {tool}: {text}")
+        return text
+
+    def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        try:
+            response = self._client.post(self.url, content=msgspec.json.encode(message))
+        except httpx2.HTTPError as error:
+            raise BeingError(
+                f"{self.url}: the Being is not reachable ({type(error).__name__}): "
+                "check `url` under [memory], and that it is served there"
+            ) from None
+        except httpx2.InvalidURL:
+            raise BeingError(f"{self.url}: this is no URL: check `url` under [memory]") from None
+        answer = _read(response)
+        result = answer.get("result")
+        if isinstance(result, dict):
+            return msgspec.convert(result, dict[str, Any])
+        raise BeingError(f"{self.url}: {_reason(response, answer)}")
+
+
+def _read(response: httpx2.Response) -> dict[str, Any]:
+    """The message in a response, which may be an event stream with one event."""
+    text = response.text
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        lines = [line for line in text.splitlines() if line.startswith(_EVENT)]
+        text = lines[-1].removeprefix(_EVENT) if lines else ""
+    try:
+        return msgspec.json.decode(text.encode(), type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}
+
+
+def _reason(response: httpx2.Response, answer: dict[str, Any]) -> str:
+    error = answer.get("error")
+    said = str(msgspec.convert(error, dict[str, Any]).get("message", "")) if error else ""
+    if response.status_code in (401, 403):
+        return f"the Being refuses this token ({response.status_code}): {said or 'no reason given'}"
+    return f"the Being answered {response.status_code}: {said or 'nothing that is an MCP answer'}"

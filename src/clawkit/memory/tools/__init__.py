@@ -1,0 +1,1 @@
+"""The eleven tools of a Being, and `act`."""

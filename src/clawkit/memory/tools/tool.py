@@ -1,0 +1,105 @@
+"""One tool of a Being: its definition, its arguments, and the function that does its work."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from clawkit.errors import StoreError, ToolExecutionError
+from clawkit.memory.caller import Caller
+from clawkit.memory.store.texts import written
+from clawkit.memory.tools.names import READ_TOOLS
+from clawkit.tools.results import ToolResult
+from clawkit.tools.schema.converter import converter_for
+from clawkit.tools.tool import SdkMcpTool, ToolOptions
+
+if TYPE_CHECKING:
+    from clawkit.memory.memory import Memory
+    from clawkit.wire.context import Context
+
+Schema = dict[str, Any]
+_NOT_NOW = "this memory cannot be reached right now: nothing was changed; try again in a moment"
+_log = logging.getLogger("clawkit.memory")
+
+
+class Door(Protocol):
+    """Finds out whom a call is for."""
+
+    def opened(self, context: Context) -> tuple[Memory, Caller]:
+        """The memory that this call may use, and who asks."""
+        ...
+
+
+class Work(msgspec.Struct, frozen=True):
+    """A tool before it stands in a server.
+
+    `arguments` is the type of what `run` gets; what `run` gives is sent as it is if it is a text,
+    and as JSON otherwise.
+    """
+
+    name: str
+    description: str
+    properties: dict[str, Schema]
+    required: tuple[str, ...]
+    arguments: type[Any]
+    run: Callable[[Memory, Caller, Any], Any]
+
+    @property
+    def schema(self) -> Schema:
+        shape: Schema = {"type": "object", "properties": self.properties}
+        return {**shape, "required": list(self.required)} if self.required else shape
+
+
+def tool(work: Work, door: Door) -> SdkMcpTool:
+    """The tool of a server whose calls come through this door."""
+    convert = converter_for(work.arguments, where=work.name).convert
+
+    def run(arguments: dict[str, Any], context: Context) -> str:
+        memory, caller = door.opened(context)
+        check_scope(work.name, caller)
+        try:
+            answer = work.run(memory, caller, convert(arguments))
+        except StoreError as error:
+            if context.principal is None:
+                raise
+            # Where the store is, and what is wrong with it, is for those who run it.
+            _log.error("%s: %s", work.name, error)
+            raise ToolExecutionError(_NOT_NOW) from None
+        return answer if isinstance(answer, str) else written(answer)
+
+    async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
+        values = {"arguments": arguments, "context": context}
+        return ToolResult.text(await context.run_in_thread(run, values))
+
+    reads = work.name in READ_TOOLS
+    options = ToolOptions(read_only=reads, destructive=None if reads else False, open_world=False)
+    return SdkMcpTool(work.name, work.description, work.schema, call, options=options)
+
+
+def check_scope(name: str, caller: Caller) -> None:
+    """The doors refuse this earlier, with what their protocol has for it."""
+    if not caller.may_write and name not in READ_TOOLS:
+        raise ToolExecutionError(f"{name} changes memory, and this token is read-only")
+
+
+def text(description: str, **more: Any) -> Schema:
+    return {"type": "string", "description": description, **more}
+
+
+def number(description: str, **more: Any) -> Schema:
+    return {"type": "number", "description": description, **more}
+
+
+def flag(description: str) -> Schema:
+    return {"type": "boolean", "description": description}
+
+
+def texts(description: str) -> Schema:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def choice(values: tuple[str, ...], description: str) -> Schema:
+    return {"type": "string", "enum": list(values), "description": description}

@@ -1,0 +1,78 @@
+"""The embedder that is there without key or network."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from clawkit.errors import SettingsError
+from clawkit.memory.embed.builtin import BuiltinEmbedder, shared
+from clawkit.memory.embed.choosing import embedder
+
+
+def test_the_default_is_the_one_of_this_process():
+    assert embedder() is shared
+    assert embedder("use-multilingual-v3") is shared
+
+
+def test_none_means_keywords_only():
+    assert embedder("none") is None
+
+
+@pytest.mark.parametrize("name", ["word2vec", "openai:ftp://x#m", "openai:http://x/v1", ""])
+def test_an_unknown_name_is_refused_with_those_that_exist(name: str):
+    with pytest.raises(SettingsError, match="use-multilingual-v3"):
+        embedder(name)
+
+
+def test_vectors_have_length_one_and_the_dimensions_that_were_said():
+    vectors = shared.embed(["The cat sleeps.", "猫が寝ている。", "x" * 50_000])
+    assert vectors.shape == (3, shared.dimensions)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-4)
+
+
+def test_empty_and_broken_texts_have_vectors_without_nan():
+    vectors = shared.embed(["", "   ", "\x00\x00", "\ud800", "🙂", "\u200b"])
+    assert vectors.shape == (6, shared.dimensions)
+    assert np.isfinite(vectors).all()
+    assert not vectors[:3].any()
+
+
+def test_nothing_to_embed_is_no_rows():
+    assert shared.embed([]).shape == (0, shared.dimensions)
+
+
+def test_a_text_is_cut_behind_two_thousand_characters():
+    text = "word " * 400
+    assert np.array_equal(shared.embed([text]), shared.embed([text + "something else entirely"]))
+
+
+def test_a_question_is_nearer_to_its_answer_than_to_another_question():
+    (question,) = shared.ask(["What animal did I adopt?"])
+    answer, other = shared.embed(["We brought home a kitten.", "Which film did we watch?"])
+    assert question @ answer > question @ other
+
+
+def test_a_question_finds_its_answer_in_another_language():
+    (question,) = shared.ask(["What pet do I have?"])
+    near, far = shared.embed(["猫を飼い始めた。", "電気代が高かった。"])
+    assert question @ near > question @ far
+
+
+def test_many_threads_load_it_once_and_get_the_same():
+    fresh = BuiltinEmbedder()
+    found: list[bytes] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(fresh.embed(["hello"]).tobytes()))
+        for _ in range(4)
+    ]
+    fresh.warm().join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert len(set(found)) == 1

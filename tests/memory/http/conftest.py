@@ -1,0 +1,17 @@
+"""A server of Beings for each test that asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.memory.http.being_store import keeper_at
+from tests.memory.http.serving import Served, served
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    with served(keeper_at(tmp_path)) as found:
+        yield found

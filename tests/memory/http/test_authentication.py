@@ -1,0 +1,173 @@
+"""Who gets in over HTTP, and what those are told who do not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from clawkit.memory.records import Token
+from clawkit.memory.store import tokens as stored
+from clawkit.memory.tokens import digest
+from tests.memory.http.serving import Served
+
+PLAIN = 'Bearer realm="clawkit"'
+UNKNOWN = f'{PLAIN}, error="invalid_token", error_description="The token is not known"'
+Request = Callable[[str, dict[str, str]], httpx2.Response]
+
+
+def requests(server: Served) -> list[Request]:
+    """POST, GET and DELETE of an address."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    return [
+        lambda path, headers: server.http.post(path, json=message, headers=headers),
+        lambda path, headers: server.http.get(path, headers=headers),
+        lambda path, headers: server.http.delete(path, headers=headers),
+    ]
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def revoke(server: Served, token: str) -> None:
+    with server.keeper.database.registry(write=True) as connection:
+        found = stored.by_hash(connection, digest(token))
+        assert found is not None
+        assert stored.revoke(connection, found[1].id, time.time())
+
+
+def only_token(server: Served) -> Token:
+    with server.keeper.database.registry() as connection:
+        (known,) = stored.of_being(connection, server.being.n)
+    return known
+
+
+def test_without_a_token_one_is_asked_for(server: Served) -> None:
+    for request in requests(server):
+        for headers in ({}, {"authorization": "Basic YTpi"}, {"authorization": "Bearer"}):
+            response = request(server.path, headers)
+            assert response.status_code == 401
+            assert response.headers["www-authenticate"] == PLAIN
+            assert response.json()["error"]["message"] == "A bearer token is needed"
+
+
+def test_a_wrong_token_is_invalid(server: Served) -> None:
+    for request in requests(server):
+        response = request(server.path, bearer("brt_" + "x" * 43))
+        assert (response.status_code, response.headers["www-authenticate"]) == (401, UNKNOWN)
+
+
+def test_a_revoked_token_and_an_expired_one_are_invalid_at_once(server: Served) -> None:
+    token, brief = server.token(), server.token(expires=time.time() + 3600)
+    assert server.ask(token, "tools/list").status_code == 200
+    assert server.ask(brief, "tools/list").status_code == 200
+    revoke(server, token)
+    server.keeper.clock = lambda: time.time() + 3601
+    for wrong, why in ((token, "was revoked"), (brief, "has expired")):
+        for request in requests(server):
+            response = request(server.path, bearer(wrong))
+            assert response.status_code == 401
+            assert f'error_description="The token {why}"' in response.headers["www-authenticate"]
+
+
+def test_an_api_token_without_its_being_is_a_bad_request(server: Served) -> None:
+    token = server.token()
+    for request in requests(server):
+        for path in ("/mcp", "/mcp/", "/mcp?being_id="):
+            response = request(path, bearer(token))
+            assert response.status_code == 400
+            assert "www-authenticate" not in response.headers
+            assert "being_id" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("oauth", [False, True])
+def test_a_strangers_being_is_closed_and_looks_like_none(server: Served, oauth: bool) -> None:
+    token, stranger = server.token(oauth=oauth), server.keeper.create("Bob")
+    nobody = "00000000-0000-4000-8000-000000000000"
+    for request in requests(server):
+        seen: set[tuple[int, str, str]] = set()
+        for wanted in (stranger.id, nobody, stranger.name, "%2e%2e", "' OR 1=1 --"):
+            response = request(f"/mcp/{wanted}", bearer(token))
+            seen.add((response.status_code, response.headers["www-authenticate"], response.text))
+        ((status, challenge, _),) = seen
+        assert status == 403
+        assert 'error="insufficient_scope"' in challenge
+
+
+def test_an_address_that_names_two_beings_is_refused(server: Served) -> None:
+    other = server.keeper.create("Bob").id
+    path = f"{server.path}?being_id={other}"
+    assert server.ask(server.token(), "tools/list", path=path).status_code == 400
+    same = f"{server.path}?being_id={server.being.id}"
+    assert server.ask(server.token(), "tools/list", path=same).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["access_token", "token", "key"])
+def test_a_token_in_the_address_is_refused_and_not_logged(server: Served, name: str) -> None:
+    token = server.token(oauth=True)
+    for headers in ({}, bearer(token)):
+        for request in requests(server):
+            response = request(f"/mcp?{name}={token}", headers)
+            assert response.status_code == 400
+            assert "Authorization header" in response.text
+            assert token not in response.text
+    assert token not in server.raw_log
+
+
+def test_two_authorizations_and_endless_parameters_are_refused(server: Served) -> None:
+    twice = [("authorization", f"Bearer {server.token()}"), ("authorization", "Bearer x")]
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    assert server.http.post(server.path, json=message, headers=twice).status_code == 400
+    path = f"{server.path}?{'a=b&' * 200}"
+    assert server.ask(server.token(), "tools/list", path=path).status_code == 400
+
+
+def test_the_scheme_is_written_in_any_case(server: Served) -> None:
+    headers = {"authorization": f"bEARER  {server.token()}"}
+    assert server.http.delete(server.path, headers=headers).status_code == 204
+
+
+def test_a_use_is_noted_once_a_minute(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clawkit.memory import tokens
+
+    noted: list[str] = []
+    real = tokens.note_use
+    monkeypatch.setattr(
+        tokens,
+        "note_use",
+        lambda keeper, token_id: noted.append(token_id) or real(keeper, token_id),
+    )
+    token = server.token()
+    for _ in range(5):
+        assert server.ask(token, "tools/list").status_code == 200
+    while (known := only_token(server)).used is None:
+        time.sleep(0.01)
+    assert noted == [known.id]
+
+
+def test_a_model_key_reaches_the_caller_and_nothing_else(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clawkit.memory.memory import Memory
+
+    seen: list[Any] = []
+
+    def patrol(_: Memory, caller: Any, *__: Any, **___: Any) -> Any:
+        seen.append(caller)
+        raise ValueError(f"a tool that fails and shows {caller!r}")
+
+    monkeypatch.setattr(Memory, "patrol", patrol)
+    key = "sk-ant-made-up-key-0123456789"
+    response = server.call(
+        server.token(), "trigger_patrol", {"messages": []}, headers={"x-llm-api-key": key}
+    )
+    assert [caller.llm_key for caller in seen] == [key]
+    assert key not in response.text
+    assert key not in server.raw_log
+    insane = {"x-llm-api-key": "x" * 1001}
+    refused = server.ask(server.token(), "tools/list", headers=insane)
+    assert (refused.status_code, "xxx" in refused.text) == (400, False)

@@ -1,0 +1,196 @@
+"""What one caller may not do to the others: too much, too often, too large, too slowly."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from clawkit.errors import SettingsError
+from clawkit.memory.http import connections
+from clawkit.memory.http.limits import Limits
+from clawkit.memory.store import notes
+from tests.memory.http.being_store import keeper_at
+from tests.memory.http.serving import Served, served
+from tests.processes import PATIENCE
+
+NEVER = 1e-6
+"""A rate at which nothing comes back within a test."""
+WRONG = "brt_" + "x" * 43
+
+
+def test_a_token_that_asks_too_much_waits_and_others_do_not(tmp_path: Path) -> None:
+    with served(keeper_at(tmp_path), Limits(rate=0.01, burst=3)) as server:
+        greedy, other = server.token(), server.token()
+        assert [server.ask(greedy, "tools/list").status_code for _ in range(3)] == [200] * 3
+        refused = server.ask(greedy, "tools/list")
+        assert refused.status_code == 429
+        assert 90 <= int(refused.headers["retry-after"]) <= 100
+        assert "Too many requests" in refused.json()["error"]["message"]
+        assert server.ask(other, "tools/list").status_code == 200
+        assert "clawkit_being_rate_limited_total 1" in server.http.get("/metrics").text
+
+
+def test_an_address_that_guesses_is_not_listened_to(tmp_path: Path) -> None:
+    limits = Limits(failures=3, failures_a_minute=NEVER)
+    with served(keeper_at(tmp_path), limits) as server:
+        known, fresh = server.token(), server.token()
+        assert server.ask(known, "tools/list").status_code == 200
+        guesses = [server.ask(f"{WRONG}{n}", "tools/list").status_code for n in range(5)]
+        assert guesses == [401, 401, 401, 429, 429]
+        # What was good before the guessing began still is; a new right guess is no help.
+        assert server.ask(known, "tools/list").status_code == 200
+        refused = server.ask(fresh, "tools/list")
+        assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
+
+
+def test_asking_without_a_token_is_no_guess(tmp_path: Path) -> None:
+    with served(keeper_at(tmp_path), Limits(failures=1, failures_a_minute=NEVER)) as server:
+        for _ in range(5):
+            assert server.http.post(server.path).status_code == 401
+        assert server.ask(server.token(), "tools/list").status_code == 200
+
+
+def test_a_message_of_four_megabytes_is_taken_and_a_larger_one_is_not(server: Served) -> None:
+    token = server.token()
+    room = Limits().body - 200
+    assert server.call(token, "recall", {"user_message": "x" * room}).status_code == 200
+    refused = server.call(token, "recall", {"user_message": "x" * (room + 500)})
+    assert refused.status_code == 413
+    assert "at most 4194304 bytes" in refused.json()["error"]["message"]
+
+
+def test_a_body_of_unknown_length_has_the_same_limit(server: Served) -> None:
+    headers = {
+        "authorization": f"Bearer {server.token()}",
+        "content-type": "application/json",
+    }
+    parts = (b" " * 65536 for _ in range(100))
+    response = server.http.post(server.path, content=parts, headers=headers)
+    assert response.status_code == 413
+
+
+def test_without_a_token_no_body_is_read(server: Served) -> None:
+    with connected(server) as raw:
+        raw.sendall(head(server, WRONG, "content-length: 4000000"))
+        assert raw.recv(100).startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    with served(keeper_at(tmp_path), Limits(body_seconds=0.2)) as server:
+        with connected(server) as raw:
+            raw.sendall(head(server, server.token(), "content-length: 100") + b'{"json')
+            answer = received(raw)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"took longer than 0.2 s" in answer
+
+
+def test_a_head_that_does_not_end_is_not_waited_for(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    with connected(server) as raw:
+        raw.sendall(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\n")
+        assert raw.recv(100) == b""
+    with connected(server) as silent:
+        assert silent.recv(100) == b""
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [b"x-long: " + b"a" * 1_000_000],
+        [b"x-%d: %s" % (n, b"a" * 1000) for n in range(200)],
+    ],
+    ids=["one", "many"],
+)
+def test_a_huge_head_is_refused(server: Served, headers: list[bytes]) -> None:
+    sent = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n" + b"\r\n".join(headers) + b"\r\n\r\n"
+    with connected(server) as raw:
+        # It may be refused, and the connection closed, before all of it is sent.
+        sending = threading.Thread(target=send_what_goes, args=(raw, sent))
+        sending.start()
+        answer = b""
+        with suppress(ConnectionResetError):
+            answer = raw.recv(100)
+        sending.join(PATIENCE)
+    assert answer[:12] in (b"", b"HTTP/1.1 431", b"HTTP/1.1 400")
+    assert server.http.get("/healthz").status_code == 200
+
+
+def test_a_long_address_is_refused(server: Served) -> None:
+    with connected(server) as raw:
+        raw.sendall(b"GET /mcp/" + b"a" * 100_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert raw.recv(12) in (b"HTTP/1.1 431", b"HTTP/1.1 400")
+
+
+def test_two_hundred_at_once_are_all_answered(server: Served) -> None:
+    tokens = [server.token(label=str(n)) for n in range(10)]
+
+    def write(n: int) -> int:
+        note = {"notes": [f"note {n}"]}
+        return server.call(tokens[n % 10], "update_notes", note).status_code
+
+    with ThreadPoolExecutor(200) as pool:
+        assert list(pool.map(write, range(400))) == [200] * 400
+    with server.keeper.database.read(server.being.n) as unit:
+        kept = {note.text for note in notes.waiting(unit, "note")}
+    assert kept == {f"note {n}" for n in range(400)}
+
+
+def test_a_client_that_does_not_read_keeps_nobody_waiting(server: Served) -> None:
+    token = server.token()
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    ask = head(server, token, f"content-length: {len(body)}") + body
+    with connected(server) as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.setblocking(False)
+        for _ in range(200):
+            try:
+                raw.send(ask)
+            except BlockingIOError:
+                break
+        assert server.ask(token, "tools/list").status_code == 200
+
+
+def test_limits_that_make_no_sense_are_refused() -> None:
+    for wrong in ({"rate": -1}, {"burst": 0}, {"body": 0}, {"body_seconds": 0}, {"failures": 0}):
+        with pytest.raises(SettingsError):
+            Limits(**wrong)
+
+
+def connected(server: Served) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), PATIENCE)
+
+
+def head(server: Served, token: str, more: str) -> bytes:
+    lines = (
+        f"POST {server.path} HTTP/1.1",
+        "host: localhost",
+        "content-type: application/json",
+        f"authorization: Bearer {token}",
+        more,
+    )
+    return "\r\n".join((*lines, "", "")).encode()
+
+
+def received(raw: socket.socket) -> bytes:
+    """A whole answer: head and body."""
+    found = b""
+    while b"}}" not in found:
+        part = raw.recv(65536)
+        if not part:
+            break
+        found += part
+    return found
+
+
+def send_what_goes(raw: socket.socket, data: bytes) -> None:
+    try:
+        raw.sendall(data)
+    except OSError:
+        return

@@ -1,0 +1,250 @@
+"""A Being's memory as one file: the same bytes for the same memory, all of it or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawkit.errors import BeingError
+from clawkit.memory import bundling
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.recall.texts import words_of_node
+from clawkit.memory.records import (
+    Being,
+    Change,
+    Cluster,
+    Entry,
+    Node,
+    Note,
+    Said,
+    Scene,
+    Source,
+)
+from clawkit.memory.store import (
+    beings,
+    clusters,
+    entries,
+    ledger,
+    marks,
+    messages,
+    nodes,
+    notes,
+    postings,
+)
+from clawkit.memory.store.database import Database
+from clawkit.memory.store.opening import open_store
+
+HOSTILE = '\'; DROP TABLE nodes; -- \u2028 "quoted" \\ 東京 🦀 \x7f'
+
+
+@pytest.fixture
+def keeper(database: Database) -> Keeper:
+    return Keeper(database, "none")
+
+
+def node(seq: int, action: str, **more: Any) -> Node:
+    scene = Scene(action, ("Anna", "Ben"), ("2026-01-02",), "home", "glad", ("tea",), 0.7)
+    usual: dict[str, Any] = {"scene": scene, "created": 1000.1 + seq, "cluster": 1}
+    return Node(seq=seq, id=f"00000000-0000-4000-8000-{seq:012}", **{**usual, **more})
+
+
+def filled(keeper: Keeper, name: str = "anna", count: int = 3) -> Being:
+    """A Being with something of everything."""
+    being = keeper.create(name)
+    with keeper.database.write(being.n) as unit:
+        clusters.add(unit, Cluster(1, "c1", "Private", None, "all there is"))
+        clusters.add(unit, Cluster(2, "c2", "Tea", 1))
+        clusters.set_gone(unit, 2, 1234.5)
+        some = [node(seq, f"drank tea number {seq}") for seq in range(1, count + 1)]
+        source = Source("Anna", "token-id", "a conversation")
+        some += [
+            node(count + 1, HOSTILE, source=source, status="dead", pinned=True, fresh=False),
+            node(count + 2, "old", ended=2000.25, ending="superseded", successor=1),
+        ]
+        nodes.reserve(unit, len(some))
+        nodes.add(unit, some)
+        postings.add(unit, {one.seq: words_of_node(one) for one in some})
+        nodes.change(unit, 1, {"importance": 0.95})
+        notes.add(unit, [Note("n2", 5.0, text="buy milk"), Note("n1", 5.0, Scene("saw a fox"))])
+        notes.add(unit, [Note("n0", 9.0, Scene("became a node"))])
+        notes.take(unit, [("n0", 1)])
+        entries.add(unit, Entry("e1", "souls", "anna", HOSTILE, 7.0, {"enabled": True}), "token-id")
+        said = [Said(f"m{at}", 10.0 + at % 2, "user", f"hello {at}", "talk") for at in range(5)]
+        messages.add(unit, said, "token-id")
+        change = Change("nodes", "5", None, {"ended": 2000.25})
+        ledger.add(unit, 2000.25, "supersede", "it was wrong", "local", [change])
+        ledger.mark_undone(unit, ledger.add(unit, 2001.0, "undo", "", "local", []), None)
+        marks.put(unit, "marker", "m4")
+    return being
+
+
+def exported(keeper: Keeper, being: Being) -> bytes:
+    return b"".join(bundling.export(keeper.database, being))
+
+
+def load(keeper: Keeper, data: bytes, into: Being | str = "copy") -> Being:
+    return bundling.load(keeper, io.BytesIO(data), "b.jsonl", into=into)[0]
+
+
+def signed(lines: list[bytes]) -> bytes:
+    """Lines with an end that fits them."""
+    body = b"".join(line + b"\n" for line in lines)
+    end = {"kind": "end", "lines": len(lines), "sha256": hashlib.sha256(body).hexdigest()}
+    return body + json.dumps(end).encode() + b"\n"
+
+
+def test_the_same_memory_gives_the_same_bytes(keeper: Keeper) -> None:
+    being = filled(keeper)
+    assert exported(keeper, being) == exported(keeper, being)
+
+
+def test_an_imported_bundle_is_the_same_memory_and_exports_to_the_same_bytes(
+    keeper: Keeper, tmp_path: Path
+) -> None:
+    being = filled(keeper)
+    data = exported(keeper, being)
+    copy = load(keeper, data)
+    assert copy.name == "copy"
+    assert copy.id != being.id
+    assert exported(keeper, copy) == data
+    with keeper.database.read(being.n) as one, keeper.database.read(copy.n) as other:
+        assert nodes.page(one, ended=True) == nodes.page(other, ended=True)
+        assert notes.waiting(one, "scene") == notes.waiting(other, "scene")
+        words = {"tea": 1.0}
+        assert postings.scores(one, words).tolist() == postings.scores(other, words).tolist()
+        assert ledger.latest(one) == ledger.latest(other)
+    with keeper.database.write(copy.n) as unit:
+        assert nodes.reserve(unit, 1) == 6
+        assert ledger.add(unit, 1.0, "pin", "", "", []) == 3
+    elsewhere = Keeper(open_store(f"sqlite:{tmp_path / 'other.db'}"), "none")
+    assert exported(elsewhere, load(elsewhere, data)) == data
+    elsewhere.close()
+
+
+def test_a_bundle_has_no_tokens_no_keys_and_nothing_of_other_beings(keeper: Keeper) -> None:
+    from clawkit.memory.tokens import issue
+
+    being = filled(keeper)
+    data = exported(keeper, being)
+    other = filled(keeper, "secret-other")
+    secret, token = issue(keeper, being)
+    with keeper.database.registry(write=True) as connection:
+        beings.set_key(connection, being.n, b"sealed-key")
+    assert exported(keeper, being) == data
+    for hidden in (secret, token.id, "sealed-key", being.id, other.id, "secret-other"):
+        assert hidden.encode() not in data
+
+
+def test_a_bundle_of_a_being_that_remembers_nothing_can_be_imported(keeper: Keeper) -> None:
+    data = exported(keeper, keeper.create("nobody"))
+    assert len(data.splitlines()) == 2
+    assert exported(keeper, load(keeper, data)) == data
+
+
+def test_a_being_that_is_there_and_empty_takes_a_bundle(keeper: Keeper) -> None:
+    data = exported(keeper, filled(keeper))
+    empty = keeper.create("empty")
+    with keeper.database.write(empty.n) as unit:
+        clusters.add(unit, Cluster(1, "root", "Business"))
+    assert load(keeper, data, empty) == empty
+    assert exported(keeper, empty) == data
+
+
+def test_a_being_that_remembers_something_takes_no_bundle(keeper: Keeper) -> None:
+    data = exported(keeper, filled(keeper))
+    other = keeper.create("other")
+    with keeper.database.write(other.n) as unit:
+        notes.add(unit, [Note("n1", 1.0, text="mine")])
+    before = exported(keeper, other)
+    with pytest.raises(BeingError, match="other remembers something already"):
+        load(keeper, data, other)
+    assert exported(keeper, other) == before
+
+
+def test_many_memories_are_exported_in_their_order(keeper: Keeper) -> None:
+    being = filled(keeper, count=2500)
+    data = exported(keeper, being)
+    seqs = [json.loads(line)["node"]["seq"] for line in data.splitlines() if b'"node":{' in line]
+    assert seqs == list(range(1, 2503))
+    assert exported(keeper, load(keeper, data)) == data
+
+
+def damaged(lines: list[bytes], line: int, old: bytes, new: bytes) -> bytes:
+    """A bundle in which one line was changed, and whose end fits it."""
+    assert old in lines[line - 1]
+    return signed([*lines[: line - 1], lines[line - 1].replace(old, new), *lines[line:-1]])
+
+
+def test_a_damaged_bundle_is_refused_with_the_line_and_nothing_is_written(keeper: Keeper) -> None:
+    data = exported(keeper, filled(keeper))
+    lines = data.splitlines()
+    cases = {
+        "line 5: this is no line of a bundle": damaged(lines, 5, b"{", b""),
+        "line 4: this is no line of a bundle: .*seq": damaged(lines, 4, b'"seq":1', b'"seq":"1"'),
+        "line 5: memory 2 is missing": signed([*lines[:4], *lines[5:-1]]),
+        "line 5: .* is there twice": damaged(lines, 5, b"0002", b"0001"),
+        "line 4: there is no cluster 7": damaged(lines, 4, b'"cluster":1', b'"cluster":7'),
+        "line 8: there is no memory 99": damaged(lines, 8, b'"successor":1', b'"successor":99'),
+        "line 3: the lines are not in their order": signed([lines[0], lines[-2], *lines[1:-2]]),
+        "line 5: a second bundle begins here": signed([*lines[:4], *lines[:-1]]),
+        r"line 6: .*cut off": b"".join(line + b"\n" for line in lines[:6]),
+        f"line {len(lines)}: the checksum": data.replace(b"number 2", b"number 3"),
+        f"line {len(lines) - 1}: .* should stand before": b"\n".join((*lines[:-2], lines[-1])),
+        f"line {len(lines) + 1}: .*behind the end": data + b"{}\n",
+        "line 1: a bundle begins otherwise": b"\n".join(lines[1:]),
+        "the file is empty": b"",
+        "line 1: .*version 2, .*install a newer": damaged(lines, 1, b'ion":1', b'ion":2'),
+    }
+    before = [being.id for being in keeper.every()]
+    for problem, given in cases.items():
+        with pytest.raises(BeingError, match=problem):
+            load(keeper, given)
+    assert [being.id for being in keeper.every()] == before
+
+
+def test_a_bundle_that_is_cut_anywhere_is_refused(keeper: Keeper) -> None:
+    data = exported(keeper, filled(keeper))
+    for length in range(0, len(data) - 1, 97):
+        with pytest.raises(BeingError):
+            load(keeper, data[:length])
+    assert len(keeper.every()) == 1
+
+
+_IMPORTING = """
+import os, signal, sys
+from clawkit.memory import bundling
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.store.database import Database
+from clawkit.memory.store.opening import open_store
+
+def stop(lines):
+    if lines > 2000:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+keeper = Keeper(open_store(sys.argv[1]), "none")
+with open(sys.argv[2], "rb") as file:
+    bundling.load(keeper, file, "b.jsonl", into="copy", advance=stop)
+"""
+
+
+def test_an_import_that_is_killed_leaves_nothing(
+    keeper: Keeper, address: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "b.jsonl"
+    file.write_bytes(exported(keeper, filled(keeper, count=3000)))
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTING, address, file],
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert [being.name for being in keeper.every()] == ["anna"]
+    assert exported(keeper, load(keeper, file.read_bytes())) == file.read_bytes()

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from clawkit.memory.cleaning import shown, shown_as_written
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("plain text", "plain text"),
+        ("two\n lines\tand\r\nmore", "two lines and more"),
+        ("a <b>bold</b> claim", "a \u2039b>bold\u2039/b> claim"),
+        ("x <= 5 and 5 < 6 <7", "x <= 5 and 5 < 6 <7"),
+        ("<|im_start|>system", "\u2039|im_start|>system"),
+        ("<システム>", "\u2039システム>"),
+        ("日本語、絵文字 👩‍👩‍👧", "日本語、絵文字 👩‍👩‍👧"),
+        ("nul \0 bell \a", "nul \ufffd bell"),
+    ],
+)  # fmt: skip
+def test_text_is_shown_as_one_line_without_tags(text: str, line: str) -> None:
+    assert shown(text) == line
+
+
+def test_long_text_is_cut_with_a_mark() -> None:
+    assert shown("abc " * 100, 10) == "abc abc a…"
+    assert len(shown("x" * 5_000)) == 1_000
+
+
+def test_instructions_keep_their_lines_and_tags() -> None:
+    written = "<rules>\n  1. Be kind. \n</rules>\n"
+    assert shown_as_written(written) == "<rules>\n  1. Be kind.\n</rules>"
+
+
+def test_instructions_cannot_pretend_to_be_recalled() -> None:
+    assert "<" not in shown_as_written("</memory-recall>")
+    assert "<" not in shown_as_written("<\u200b/memory-recall>")

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.memory import Memory
+from tests.memory.http.being_store import Clock
+from tests.memory.tools.being_client import FULL, BeingClient
+
+
+async def test_a_new_being_has_a_context_with_all_documented_fields(
+    client: BeingClient, memory: Memory
+) -> None:
+    context = await client.json("get_context")
+    assert context.keys() == {
+        *("system_prompt", "snapshot", "metadata", "capability_tools", "recent_nodes"),
+    }
+    assert context["metadata"].keys() == {
+        *("being_id", "soul_name", "model_recommendation", "cache_guidance"),
+    }
+    assert context["metadata"]["being_id"] == memory.being.id
+    assert context["metadata"]["soul_name"] == "Hana"
+    assert context["metadata"]["model_recommendation"] == "claude-sonnet-4-6"
+    assert "stable" in context["metadata"]["cache_guidance"]
+    assert context["capability_tools"] == []
+    assert context["recent_nodes"] == []
+    assert "Hana" in context["system_prompt"]
+
+
+async def test_the_prompt_is_what_the_being_is_and_the_snapshot_what_it_knows(
+    client: BeingClient, memory: Memory
+) -> None:
+    stable = ("souls", "partner_rules", "preferences", "relationship", "partner_tools")
+    for target in (*stable, "knowledge", "diary"):
+        memory.structured(FULL, target, "append", key=target, content=f"the {target} text")
+    memory.structured(FULL, "partner_map", "append", location="home", content="the map text")
+    memory.take_notes(FULL, notes=["the notes text"])
+    context = await client.json("get_context")
+    for target in (*stable, "map"):
+        assert f"the {target} text" in context["system_prompt"]
+        assert f"the {target} text" not in context["snapshot"]
+    for target in ("knowledge", "diary", "notes"):
+        assert f"the {target} text" in context["snapshot"]
+        assert f"the {target} text" not in context["system_prompt"]
+
+
+async def test_the_diary_goes_back_seven_days(
+    client: BeingClient, memory: Memory, clock: Clock
+) -> None:
+    memory.structured(FULL, "diary", "append", content="a day long ago")
+    clock.now += 8 * 86_400
+    memory.structured(FULL, "diary", "append", content="a day this week")
+    snapshot = (await client.json("get_context"))["snapshot"]
+    assert "a day this week" in snapshot
+    assert "a day long ago" not in snapshot
+
+
+async def test_the_five_memories_that_were_active_last_come_along(
+    client: BeingClient, memory: Memory, clock: Clock
+) -> None:
+    for n in range(7):
+        clock.now += 1
+        memory.remember(f"Rika read chapter {n}", FULL, when=["2026-05-01"])
+    clock.now += 1
+    await client.call("recall", user_message="chapter 0 that Rika read")
+    recent = (await client.json("get_context"))["recent_nodes"]
+    assert len(recent) == 5
+    assert all(text.startswith("2026-05-01 — Rika read chapter") for text in recent)
+    assert any("chapter 0" in text for text in recent)
+
+
+async def test_reading_the_context_changes_nothing(
+    client: BeingClient, reader: BeingClient, memory: Memory
+) -> None:
+    memory.take_notes(FULL, notes=["buy milk"])
+    first = await client.json("get_context")
+    assert await reader.json("get_context") == first
+    assert await client.json("get_context") == first
+
+
+async def test_a_long_list_is_cut_and_says_so(client: BeingClient, memory: Memory) -> None:
+    for n in range(60):
+        memory.structured(FULL, "knowledge", "append", key=f"fact {n}", content="x" * 5_000)
+    snapshot = (await client.json("get_context"))["snapshot"]
+    assert "10 earlier ones: update_memory, target knowledge" in snapshot
+    assert len(snapshot) < 60_000
+
+
+async def test_another_being_sees_nothing_of_it(
+    client: BeingClient, memory: Memory, keeper: Keeper
+) -> None:
+    memory.structured(FULL, "souls", "append", key="Hana", content="a secret soul")
+    memory.take_notes(FULL, notes=["a secret note"])
+    stranger = BeingClient(client.server, keeper.create("Stranger"))
+    assert "secret" not in await stranger.call("get_context")

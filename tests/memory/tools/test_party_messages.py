@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.records import Being
+from clawkit.wire.server import Server
+from tests.memory.tools.being_client import BeingClient
+
+HELLO = {"target": "party_message", "action": "append", "content": "Hello from Hana", "to": "Sora"}
+
+
+@pytest.fixture
+def hana(server: Server, being: Being) -> BeingClient:
+    return BeingClient(server, being)
+
+
+@pytest.fixture
+def friend(keeper: Keeper) -> Being:
+    return keeper.create("Sora")
+
+
+@pytest.fixture
+def sora(server: Server, friend: Being) -> BeingClient:
+    return BeingClient(server, friend)
+
+
+async def know(client: BeingClient, name: str, content: str) -> None:
+    await client.call(
+        "update_relation", entity_name=name, relation_type="ai", content=content, action="upsert"
+    )
+
+
+async def messages(client: BeingClient) -> list[dict[str, Any]]:
+    answer = await client.json("update_memory", target="party_message", action="get")
+    return answer["entries"]
+
+
+async def test_a_message_needs_a_recipient(hana: BeingClient) -> None:
+    text = await hana.error(
+        "update_memory", target="party_message", action="append", content="Hello"
+    )
+    assert "to" in text
+
+
+async def test_beings_that_know_each_other_by_id_reach_each_other(
+    hana: BeingClient, sora: BeingClient, being: Being, friend: Being
+) -> None:
+    await know(hana, "Sora", f"my sister, {friend.id}")
+    await know(sora, "Hana", f"my sister, {being.id}")
+    answer = await hana.json("update_memory", **HELLO)
+    assert answer["delivered"] is True
+    (sent,) = await messages(hana)
+    assert sent["to"] == "Sora"
+    (got,) = await messages(sora)
+    assert (got["from"], got["from_id"], got["content"]) == ("Hana", being.id, "Hello from Hana")
+    assert "from Hana" in (await sora.json("get_context"))["snapshot"]
+    assert "Hello from Hana" not in (await hana.json("get_context"))["snapshot"]
+
+
+async def test_the_same_words_can_be_sent_twice(
+    hana: BeingClient, sora: BeingClient, being: Being, friend: Being
+) -> None:
+    await know(hana, "Sora", friend.id)
+    await know(sora, "Hana", being.id)
+    await hana.call("update_memory", **HELLO)
+    await hana.call("update_memory", **HELLO)
+    assert len(await messages(sora)) == 2
+
+
+async def test_nobody_writes_into_the_memory_of_a_stranger(
+    hana: BeingClient, sora: BeingClient, friend: Being
+) -> None:
+    await know(hana, "Sora", friend.id)
+    await know(sora, "Hana", "my sister, whose id I do not know")
+    assert (await hana.json("update_memory", **HELLO))["delivered"] is False
+    assert await messages(sora) == []
+    assert len(await messages(hana)) == 1
+
+
+async def test_a_being_of_the_same_name_is_a_stranger(
+    keeper: Keeper, server: Server, sora: BeingClient, being: Being, friend: Being
+) -> None:
+    await know(sora, "Hana", being.id)
+    impostor = BeingClient(server, keeper.create("Hana"))
+    await know(impostor, "Sora", friend.id)
+    assert (await impostor.json("update_memory", **HELLO))["delivered"] is False
+    assert await messages(sora) == []
+
+
+async def test_a_being_that_is_not_there_looks_like_one_that_does_not_listen(
+    hana: BeingClient, friend: Being
+) -> None:
+    await know(hana, "Sora", friend.id)
+    await know(hana, "Nobody", "00000000-0000-4000-8000-000000000000")
+    silent = await hana.json("update_memory", **HELLO)
+    missing = await hana.json("update_memory", **{**HELLO, "to": "Nobody"})
+    unknown = await hana.json("update_memory", **{**HELLO, "to": "Somebody"})
+    assert silent["delivered"] is missing["delivered"] is unknown["delivered"] is False
+    assert silent.keys() == missing.keys() == unknown.keys()

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.memory import Memory
+from clawkit.memory.records import Being, Scene
+from clawkit.memory.server import being_server
+from clawkit.memory.store import nodes
+from tests.memory.http.being_store import Clock
+from tests.memory.tools.being_client import FULL, READER, BeingClient, scene
+
+NOTHING = "No relevant memories found."
+BLOCK = re.compile(r"<memory-recall>\n(.+)\n</memory-recall>")
+
+
+def fragments(text: str) -> set[str]:
+    block = BLOCK.fullmatch(text)
+    assert block is not None, text
+    return set(block[1].split(" / "))
+
+
+def set_status(keeper: Keeper, being: Being, node_id: str, status: str) -> None:
+    with keeper.database.write(being.n) as unit:
+        nodes.change(unit, nodes.by_ids(unit, [node_id])[node_id].seq, {"status": status})
+
+
+def reactivations(keeper: Keeper, being: Being, node_id: str) -> int:
+    with keeper.database.read(being.n) as unit:
+        return nodes.by_ids(unit, [node_id])[node_id].reactivation_count
+
+
+async def test_actions_and_feelings_come_as_fragments(client: BeingClient, memory: Memory) -> None:
+    memory.remember("Rika adopted a grey kitten", FULL, feeling="warm and excited")
+    text = await client.call("recall", user_message="How is Rika's grey kitten?")
+    assert fragments(text) == {"Rika adopted a grey kitten", "warm and excited"}
+
+
+async def test_nothing_relevant_is_an_empty_message(client: BeingClient, memory: Memory) -> None:
+    assert await client.call("recall", user_message="hello") == NOTHING
+    memory.remember("Rika adopted a grey kitten", FULL)
+    assert await client.call("recall", user_message="the price of copper in Chile") == NOTHING
+
+
+async def test_at_most_three_memories_are_told(client: BeingClient, memory: Memory) -> None:
+    for colour in ("red", "green", "blue", "white", "black"):
+        memory.remember(f"Rika painted the garden fence {colour}", FULL)
+    text = await client.call(
+        "recall", user_message="Which colours did Rika paint the garden fence?"
+    )
+    assert len(fragments(text)) == 3
+
+
+async def test_the_order_is_shuffled_and_the_same_for_the_same_message(
+    client: BeingClient, memory: Memory
+) -> None:
+    for colour in ("red", "green", "blue"):
+        memory.remember(f"Rika painted the garden fence {colour}", FULL)
+    messages = [f"How did Rika paint the garden fence, try {n}?" for n in range(8)]
+    told = [await client.call("recall", user_message=message) for message in messages]
+    assert len(set(told)) > 1
+    assert await client.call("recall", user_message=messages[0]) == told[0]
+
+
+@pytest.mark.parametrize(("status", "times"), [("active", 1), ("dying", 1), ("dead", 2)])
+async def test_what_is_told_is_reactivated(
+    client: BeingClient, memory: Memory, keeper: Keeper, status: str, times: int
+) -> None:
+    node = memory.remember("Rika adopted a grey kitten", FULL)
+    set_status(keeper, memory.being, node.id, status)
+    await client.call("recall", user_message="Rika's grey kitten")
+    assert reactivations(keeper, memory.being, node.id) == times
+
+
+async def test_reads_of_a_read_only_token_are_counted_apart(
+    reader: BeingClient, memory: Memory, keeper: Keeper
+) -> None:
+    node = memory.remember("Rika adopted a grey kitten", FULL)
+    await reader.call("recall", user_message="Rika's grey kitten")
+    await reader.call("recall", user_message="Rika's grey kitten")
+    assert reactivations(keeper, memory.being, node.id) == 0
+    memory.patrol(FULL)
+    assert reactivations(keeper, memory.being, node.id) == 1
+
+
+async def test_a_conversation_is_told_a_memory_once(client: BeingClient, memory: Memory) -> None:
+    memory.remember("Rika adopted a grey kitten", FULL)
+    ask = {"user_message": "Rika's grey kitten"}
+    client.conversation = "monday"
+    assert fragments(await client.call("recall", **ask))
+    assert await client.call("recall", **ask) == NOTHING
+    client.conversation = "tuesday"
+    assert fragments(await client.call("recall", **ask))
+    client.conversation = ""
+    assert fragments(await client.call("recall", **ask))
+    assert fragments(await client.call("recall", **ask))
+
+
+async def test_what_a_read_only_caller_was_told_is_its_own_affair(
+    client: BeingClient, reader: BeingClient, memory: Memory
+) -> None:
+    memory.remember("Rika adopted a grey kitten", FULL)
+    ask = {"user_message": "Rika's grey kitten"}
+    client.conversation = reader.conversation = "monday"
+    assert fragments(await reader.call("recall", **ask))
+    assert await reader.call("recall", **ask) == NOTHING
+    assert fragments(await client.call("recall", **ask))
+
+
+async def test_explain_shows_the_signals(client: BeingClient, memory: Memory) -> None:
+    memory.remember("Rika adopted a grey kitten", FULL)
+    text = await client.call("recall", user_message="Rika's grey kitten", explain=True)
+    assert "keyword search, 1 told" in text
+    assert "score" in text
+    assert "words" in text
+
+
+async def test_as_of_answers_what_was_known_then(
+    client: BeingClient, memory: Memory, clock: Clock
+) -> None:
+    old = memory.remember("Rika lives in Kyoto near the river", FULL, when=["2026-01-01"])
+    clock.now += 86_400
+    memory.supersede(old.id, Scene("Rika lives in Osaka near the river"), FULL)
+    ask = {"user_message": "Where does Rika live, near the river?"}
+    assert fragments(await client.call("recall", **ask)) == {"Rika lives in Osaka near the river"}
+    then = await client.call("recall", **ask, as_of="2027-01-15T08:30:00Z")
+    assert fragments(then) == {"Rika lives in Kyoto near the river"}
+    assert await client.call("recall", **ask, as_of="2020-01-01") == NOTHING
+    assert "as_of" in await client.error("recall", **ask, as_of="yesterday")
+
+
+async def test_a_retracted_memory_is_not_told(client: BeingClient, memory: Memory) -> None:
+    node = memory.remember("Rika adopted a grey kitten", FULL)
+    memory.retract([node.id], FULL, "it was a joke")
+    assert await client.call("recall", user_message="Rika's grey kitten") == NOTHING
+
+
+async def test_a_scene_that_waits_for_patrol_is_told_too(client: BeingClient) -> None:
+    await client.call("update_notes", scenes=[scene("Rika adopted a grey kitten")])
+    client.conversation = "monday"
+    text = await client.call("recall", user_message="What about Rika's grey kitten?")
+    assert fragments(text) == {"Rika adopted a grey kitten"}
+    text = await client.call("recall", user_message="What about Rika's grey kitten?")
+    assert text == NOTHING
+
+
+async def test_a_full_memory_does_not_hide_what_waits(client: BeingClient, memory: Memory) -> None:
+    for n in range(40):
+        memory.remember(f"Rika took photograph {n} of the grey kitten", FULL)
+    await client.call("update_notes", scenes=[scene("Rika gave the grey kitten away")])
+    ask = "Did Rika give the grey kitten away?"
+    told = fragments(await client.call("recall", user_message=ask))
+    assert len(told) == 3
+    assert "Rika gave the grey kitten away" in told
+    found = await client.call("search_memory", query=ask)
+    assert found.count("(id:") == 10
+    assert "Rika gave the grey kitten away" in found
+
+
+async def test_a_message_in_japanese_finds_memories(client: BeingClient, memory: Memory) -> None:
+    memory.remember("里香は灰色の子猫を引き取った", FULL, feeling="うれしい")
+    text = await client.call("recall", user_message="里香の子猫は元気ですか")
+    assert "里香は灰色の子猫を引き取った" in fragments(text)
+
+
+async def test_another_being_is_told_nothing_of_it(
+    keeper: Keeper, memory: Memory, client: BeingClient
+) -> None:
+    memory.remember("Rika adopted a grey kitten", FULL)
+    stranger = BeingClient(client.server, keeper.create("Stranger"))
+    assert await stranger.call("recall", user_message="Rika's grey kitten") == NOTHING
+    assert "found: 0" in await stranger.call("search_memory", query="Rika's grey kitten")
+
+
+async def test_two_recalls_at_once_tell_one_conversation_once(
+    client: BeingClient, memory: Memory
+) -> None:
+    memory.remember("Rika adopted a grey kitten", FULL)
+    sessions = [
+        BeingClient(client.server, memory.being, READER if n % 2 else FULL, conversation="monday")
+        for n in range(8)
+    ]
+    told = await asyncio.gather(
+        *(one.call("recall", user_message="Rika's grey kitten") for one in sessions)
+    )
+    assert sum(text != NOTHING for text in told) == 2
+
+
+async def test_recall_searches_by_meaning_with_the_embedder(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    from clawkit.memory.store.opening import open_store
+
+    keeper = Keeper(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
+    memory = keeper.open(keeper.create("Hana"))
+    memory.remember("Rika adopted a grey kitten from the animal shelter", FULL)
+    memory.remember("The quarterly budget was approved by the board", FULL)
+    client = BeingClient(being_server(keeper), memory.being)
+    found = await client.call("search_memory", query="Does she have a cat as a pet?", limit=1)
+    assert "hybrid search" in found
+    assert "kitten" in found
+    keeper.close()
