@@ -342,6 +342,7 @@ def test_the_table_of_settings_has_every_one_with_its_default() -> None:
         "assistant": AssistantOptions,
         "mcp.servers.NAME": settings_of.McpServer,
         "transcription": settings_of.Transcription,
+        "memory": settings_of.MemoryOptions,
         "secrets": settings_of.Secrets,
     }
     wanted = [

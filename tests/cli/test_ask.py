@@ -58,6 +58,7 @@ def test_the_answer_alone_is_on_stdout(home: Path) -> None:
 
 
 def test_each_question_is_a_conversation_of_its_own_unless_it_goes_on(home: Path) -> None:
+    (config_directory(home) / "config.toml").write_text("[memory]\nenabled = false\n")
     claw("ask", "My favourite colour is blue.")
     assert "blue" not in claw("ask", "What is my favourite colour?").stdout
     claw("ask", "My favourite colour is green.")

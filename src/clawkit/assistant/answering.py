@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from clawkit.assistant.models.protocol import (
 )
 from clawkit.assistant.outbox import SEND_FILE, Outbox
 from clawkit.assistant.prompt import system_prompt
+from clawkit.assistant.remembering.protocol import SEARCH_HISTORY, Exchanged
 from clawkit.assistant.sessions.records import History
 from clawkit.assistant.summaries import compacted
 from clawkit.errors import ContextTooLongError, StoreError, ToolTimeoutError
@@ -51,6 +53,7 @@ class Answering:
         self._callbacks = callbacks
         wanted = context.model or turn.model
         self._models = assistant.models(wanted, callbacks, alone=bool(context.model))
+        self._remembers = assistant.remembers(context.origin)
 
     async def reply(self) -> Reply:
         async with CallFolder() as folder:
@@ -100,6 +103,13 @@ class Answering:
             await self._turn.save(messages, usage=exchange.usage, model=model, reason=reason)
         except StoreError as error:
             return f"this answer is not in the session: {error}"
+        if self._remembers and reason not in ("cancelled", "failed"):
+            said = (("user", self._context.text), ("assistant", exchange.text))
+            await self._assistant.long_term.keep(
+                tuple(Exchanged(role, text, time.time()) for role, text in said if text.strip()),
+                self._context.session_key,
+                self._callbacks.notice,
+            )
         return ""
 
     async def _in_time(self, exchange: Exchange, outbox: Outbox) -> None:
@@ -179,11 +189,17 @@ class Answering:
         if not history.whole:
             oldest = history.messages[0].id if history.messages else None
             recalled = await self._turn.search(self._context.text, outside=oldest)
+        remembered = ()
+        if self._remembers:
+            remembered = await self._assistant.long_term.recall(
+                self._context.text, self._context.session_key, self._callbacks.notice
+            )
         system = system_prompt(
             self._config.assistant.instructions,
             workspace=self._config.workspace if specs else None,
             summary=history.summary,
             recalled=recalled,
+            remembered=remembered,
             asked=self._context.text,
         )
         return Prompt(system, messages, specs, self._config.model.max_tokens)
@@ -196,11 +212,13 @@ class Answering:
         specs = await toolbox.specs()
         for problem in toolbox.problems:
             self._callbacks.notice(problem)
-        return (SEND_FILE, *specs)
+        return (SEND_FILE, *([SEARCH_HISTORY] if self._remembers else ()), *specs)
 
     async def _run(self, outbox: Outbox, call: ToolCall) -> CallResult:
         if call.name == SEND_FILE.name:
             return outbox.send_file(call)
+        if call.name == SEARCH_HISTORY.name and self._remembers:
+            return await self._assistant.long_term.search_history(call)
         told = partial(self._told, call.name)
         result = await self._assistant.toolbox.call(call, progress=told)
         outbox.offer(result.media)

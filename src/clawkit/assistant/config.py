@@ -127,6 +127,22 @@ class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
     keyring: bool = False
 
 
+class MemoryOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the assistant's long-term memory is, and who shares it.
+
+    Without `url` it is a Being in this process, in `store`. An order over MCP remembers nothing of
+    other sessions unless `share` says so; `claw ask` and `claw chat` share one memory.
+    """
+
+    enabled: bool = True
+    share: bool = False
+    store: str = ""
+    being: str = ""
+    embedder: str = ""
+    url: str = ""
+    token_env: str = "CLAW_BEING_TOKEN"
+
+
 class Config(Struct, frozen=True):
     """Everything the assistant is told before it starts."""
 
@@ -135,6 +151,7 @@ class Config(Struct, frozen=True):
     assistant: AssistantOptions = AssistantOptions()
     mcp: McpServers = McpServers()
     transcription: Transcription = Transcription()
+    memory: MemoryOptions = MemoryOptions()
     secrets: Secrets = Secrets()
     places: Settings = field(default_factory=settings)
 
@@ -160,6 +177,7 @@ _SECTIONS: dict[str, type[Struct]] = {
     "assistant": AssistantOptions,
     "mcp": McpServers,
     "transcription": Transcription,
+    "memory": MemoryOptions,
     "secrets": Secrets,
 }
 

@@ -18,6 +18,7 @@ from clawkit.errors import ModelError
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.transcription import Transcriber
+    from clawkit.assistant.remembering.front import LongTerm
     from clawkit.assistant.toolbox.toolbox import Toolbox
 
 __all__ = ["Assistant", "Callbacks", "MessageContext", "Origin", "Reply", "get_reply"]
@@ -50,6 +51,8 @@ class Assistant:
             await self.toolbox.close()
         for model in self._models.values():
             await model.close()
+        if "long_term" in self.__dict__:
+            await self.long_term.close()
         await self.sessions.close()
 
     @cached_property
@@ -57,6 +60,21 @@ class Assistant:
         from clawkit.assistant.toolbox.toolbox import Toolbox
 
         return Toolbox(self.config, self.keys)
+
+    @cached_property
+    def long_term(self) -> LongTerm:
+        """What it remembers beyond one session."""
+        from clawkit.assistant.remembering.front import LongTerm
+
+        return LongTerm(self.config, self.keys)
+
+    def remembers(self, origin: Origin) -> bool:
+        """Whether messages from there are remembered beyond their session, and recalled.
+
+        An order over MCP sees its own session and nothing else, unless the config shares memory.
+        """
+        options = self.config.memory
+        return options.enabled and (origin != "mcp" or options.share)
 
     @cached_property
     def transcriber(self) -> Transcriber | None:

@@ -1,99 +1,16 @@
-"""What went wrong with the store, in words: which file it is and what to do about it."""
+"""What went wrong with the store of sessions, in words."""
 
 from __future__ import annotations
 
-import errno
-import sqlite3
-from pathlib import Path
+from functools import partial
 
-from clawkit.errors import StoreError
+from clawkit.memory.store import failures
+from clawkit.memory.store.failures import is_busy as is_busy
+from clawkit.memory.store.failures import is_damage as is_damage
 
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
-_DAMAGED = "`claw doctor --fix` sets it aside, and a new one is begun"
-_NO_RIGHT = "give this user the right to read and write it and its directory"
-_NO_SPACE = "free space on its disk, then try again"
+_THING = "the store of sessions"
 
-_EXPLAINED = {
-    sqlite3.SQLITE_FULL: ("its disk is full", _NO_SPACE),
-    sqlite3.SQLITE_IOERR: (
-        "it could not be read or written to the end",
-        "free space on its disk, or raise the limit of a file's size; then try again",
-    ),
-    sqlite3.SQLITE_READONLY: ("it is read-only", _NO_RIGHT),
-    sqlite3.SQLITE_PERM: ("this user may not", _NO_RIGHT),
-    sqlite3.SQLITE_AUTH: ("this user may not", _NO_RIGHT),
-    sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", _NO_RIGHT),
-    sqlite3.SQLITE_NOTADB: ("it is not a database", _DAMAGED),
-    sqlite3.SQLITE_CORRUPT: ("it is damaged", _DAMAGED),
-    sqlite3.SQLITE_ERROR: ("its tables are not as they should be", _DAMAGED),
-    sqlite3.SQLITE_TOOBIG: ("one message is too large for it", "send less at once"),
-    sqlite3.SQLITE_NOMEM: ("there is not enough memory", "end other programs, then try again"),
-}
-
-_EXPLAINED_OS = {
-    errno.ENOSPC: _NO_SPACE,
-    errno.EDQUOT: _NO_SPACE,
-    errno.EFBIG: _NO_SPACE,
-    errno.ENOTDIR: "something that is no directory is in its way: move that",
-    errno.EISDIR: "a directory is in its place: move that",
-    errno.EMFILE: "too many files are open: raise the limit",
-    errno.ENFILE: "too many files are open: raise the limit",
-}
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another process had the store, so that the same may work in a moment."""
-    return _primary(error) in _BUSY
-
-
-def is_damage(error: StoreError) -> bool:
-    """Whether the file itself is at fault, so that setting it aside would help."""
-    cause = error.__cause__
-    return isinstance(cause, sqlite3.Error) and _primary(cause) in _DAMAGE and not _lacks(cause)
-
-
-def explained(file: Path, error: sqlite3.Error, patience: float) -> StoreError:
-    """The error for people. It repeats SQLite's words, which never contain what is stored."""
-    if is_busy(error):
-        return StoreError(
-            f"{file}: another process has kept the store of sessions locked for {patience:g} s: "
-            "end the program that uses it, or try again"
-        )
-    if _lacks(error):
-        return StoreError(
-            f"{file}: the SQLite of this Python cannot search ({error}): install another"
-        )
-    what, advice = _EXPLAINED.get(
-        _primary(error), ("the database failed", "try again; if it stays so, `claw doctor` looks")
-    )
-    return StoreError(f"{file}: the store of sessions: {what} ({error}): {advice}")
-
-
-def explained_os(file: Path, error: OSError) -> StoreError:
-    what = error.strerror or type(error).__name__
-    advice = _EXPLAINED_OS.get(error.errno or 0, _NO_RIGHT)
-    where = error.filename or file
-    return StoreError(f"{where}: the store of sessions cannot be used ({what}): {advice}")
-
-
-def foreign(file: Path) -> StoreError:
-    return StoreError(
-        f"{file}: this is a database, but not a store of sessions: move it, or name another file"
-    )
-
-
-def too_new(file: Path, version: int, known: int) -> StoreError:
-    return StoreError(
-        f"{file}: the store of sessions has version {version}, and this program knows only "
-        f"version {known}: install a newer clawkit; nothing was changed"
-    )
-
-
-def _lacks(error: sqlite3.Error) -> bool:
-    return "no such module" in str(error)
-
-
-def _primary(error: sqlite3.Error) -> int:
-    # Errors that the Python module raises by itself have no code; those are faults of ours.
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_INTERNAL) & 0xFF
+explained = partial(failures.explained, thing=_THING)
+explained_os = partial(failures.explained_os, thing=_THING)
+foreign = partial(failures.foreign, thing="a store of sessions")
+too_new = partial(failures.too_new, thing=_THING)

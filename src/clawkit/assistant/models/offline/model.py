@@ -21,9 +21,13 @@ from clawkit.assistant.models.protocol import Event, Finished, Prompt, TextDelta
 
 EARLIER = "Earlier in this conversation:"
 """The line of the system prompt under which stands what was said before the messages."""
+REMEMBERED = "What you remember from other conversations"
+"""How the line begins under which stands what was said elsewhere."""
 
 _FEW_WORDS = re.compile(r"(?:\S+\s*){1,3}|\s+")
 _LINE = re.compile(r"^- (User: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
+
+_UNDATED = re.compile(r"^[\d, -]+ — ")
 
 # These may speak of something that they do not name.
 _REFERRING = ("it's", "it’s", "it is", "i meant", "i mean ", "make it", "make that", "it should be")
@@ -74,11 +78,18 @@ def answer_to(prompt: Prompt) -> str:
 
 def _earlier_lines(system: str) -> list[str]:
     """What the person said before the messages; lines that say whose they are, are believed."""
-    _, found, section = system.rpartition(f"{EARLIER}\n")
-    matches = [_LINE.match(line) for line in section.splitlines()] if found else []
-    lines = [(match[1], match[2]) for match in matches if match]
+    before, _, section = system.rpartition(f"{EARLIER}\n")
+    lines = _lines(section) if before else []
     signed = any(who for who, _ in lines)
-    return [text for who, text in lines if who == ("User: " if signed else "")]
+    earlier = [text for who, text in lines if who == ("User: " if signed else "")]
+    _, _, elsewhere = (before or section).rpartition(f"\n{REMEMBERED}")
+    remembered = [_UNDATED.sub("", text) for who, text in _lines(elsewhere) if who == "User: "]
+    return [*remembered, *earlier]
+
+
+def _lines(section: str) -> list[tuple[str, str]]:
+    matches = (_LINE.match(line) for line in section.splitlines())
+    return [(match[1], match[2]) for match in matches if match]
 
 
 def _relevant(texts: Sequence[str], last: str) -> Iterator[str]:

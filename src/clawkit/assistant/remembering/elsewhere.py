@@ -1,0 +1,65 @@
+"""A Being that is served elsewhere: its tools, called with its token."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from clawkit.assistant.models.addresses import check_address
+from clawkit.assistant.remembering.protocol import Exchanged, Remembered
+from clawkit.errors import SettingsError
+from clawkit.memory.remote import RemoteBeing
+
+if TYPE_CHECKING:
+    from clawkit.assistant.config import MemoryOptions
+    from clawkit.assistant.secrets import Keys
+
+_BLOCK = re.compile(r"<memory-recall>\s*(.*?)\s*</memory-recall>", re.DOTALL)
+_MOST_AT_ONCE = 200
+
+
+class BeingElsewhere:
+    """A Being by its URL and token. What was said goes there when a session is over."""
+
+    def __init__(self, remote: RemoteBeing) -> None:
+        self._remote = remote
+        self._said: dict[str, list[dict[str, str]]] = {}
+
+    def recall(self, text: str, session: str) -> tuple[Remembered, ...]:  # noqa: ARG002 - the Being does not know our sessions
+        found = _BLOCK.search(self._remote.call("recall", {"user_message": text}))
+        return tuple(map(Remembered, found[1].split(" / "))) if found else ()
+
+    def keep(self, said: tuple[Exchanged, ...], session: str) -> None:
+        kept = self._said.setdefault(session, [])
+        kept += ({"role": one.role, "content": one.text} for one in said)
+        if len(kept) >= _MOST_AT_ONCE:
+            self._send()
+
+    def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
+        given = {"query": query, "date_from": date_from, "date_to": date_to}
+        arguments: dict[str, Any] = {name: value for name, value in given.items() if value}
+        return self._remote.call("search_history", {**arguments, "limit": limit})
+
+    def _send(self) -> None:
+        """Let the Being take in what was said."""
+        for session in list(self._said):
+            self._remote.call("trigger_patrol", {"messages": self._said[session]}, session)
+            del self._said[session]
+
+    def close(self) -> None:
+        try:
+            self._send()
+        finally:
+            self._remote.close()
+
+
+def open_remote(options: MemoryOptions, keys: Keys) -> BeingElsewhere:
+    """The Being that the config names."""
+    token = keys.find(options.token_env)
+    if token is None:
+        raise SettingsError(
+            f"[memory] url needs a token: set {options.token_env} in the environment or in "
+            f"{keys.file}; `claw being token create` makes one where the Being is served"
+        )
+    url = check_address("[memory] url", options.url, secret=True, query=True)
+    return BeingElsewhere(RemoteBeing(url, token.value))

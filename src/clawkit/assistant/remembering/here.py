@@ -1,0 +1,82 @@
+"""A Being in this process: the embedded default."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from clawkit.assistant.models.choosing import choose
+from clawkit.assistant.remembering.protocol import Exchanged, Remembered
+from clawkit.memory.caller import Caller
+from clawkit.memory.hearing import listen
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.store import jobs, open_store
+
+if TYPE_CHECKING:
+    from clawkit.assistant.config import Config
+    from clawkit.assistant.secrets import Keys
+    from clawkit.memory.memory import Memory
+
+_RECALLED = 5
+_PERSON = "user"
+_SETTLING = 10.0
+
+
+class BeingHere:
+    """The person's Being, opened by this process."""
+
+    def __init__(self, keeper: Keeper, memory: Memory) -> None:
+        self._keeper = keeper
+        self._memory = memory
+
+    def recall(self, text: str, session: str) -> tuple[Remembered, ...]:
+        found = self._memory.recall(text, Caller(), limit=_RECALLED)
+        return tuple(
+            Remembered(hit.node.text, own_words=hit.node.source.speaker == _PERSON)
+            for hit in found.hits
+            if hit.node.source.conversation != session
+        )
+
+    def keep(self, said: tuple[Exchanged, ...], session: str) -> None:
+        messages = [Message(one.role, one.text, one.at) for one in said]
+        if listen(self._keeper, self._memory.being, messages, Caller(conversation=session)):
+            self._keeper.worker.start()
+
+    def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
+        found = self._memory.history(query, date_from or None, date_to or None, limit)
+        lines = [f"[{_day(one.at)}] {one.role}: {one.text}" for one in found]
+        return "\n".join(lines) or "Nothing was found."
+
+    def close(self) -> None:
+        """Do what is due, such as a patrol; what takes long is left for the next time."""
+        with self._keeper.database.registry() as connection:
+            due = jobs.waiting(connection, self._memory.being.n)
+        if due:
+            working = threading.Thread(target=self._keeper.worker.work_off, daemon=True)
+            working.start()
+            working.join(_SETTLING)
+            if working.is_alive():
+                return  # the process is ending, and the claim ends by itself
+        self._keeper.close()
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def open_here(config: Config, keys: Keys) -> BeingHere:
+    options = config.memory
+    address = options.store or f"sqlite:{config.places.data / 'beings.db'}"
+    key = keys.find("OPENAI_API_KEY")
+    # Loading the embedder takes a second, and the embedded default answers in less.
+    offline = choose(config, keys)[0].name == "offline"
+    embedding = options.embedder or ("none" if offline else "")
+    keeper = Keeper(open_store(address), embedding, embedding_key=key.value if key else "")
+    try:
+        being = keeper.find(options.being) if options.being else keeper.default()
+        return BeingHere(keeper, keeper.open(being))
+    except BaseException:
+        keeper.close()
+        raise

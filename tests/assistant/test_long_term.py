@@ -1,0 +1,144 @@
+"""What the assistant remembers beyond one session, and what it keeps apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clawkit.assistant.reply import Assistant
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.store import open_store
+from tests.assistant.providers.scripted import Call, Say
+from tests.assistant.replying import Heard, config_of, say, scripted
+
+KEYWORDS = '[memory]\nembedder = "none"\n'
+SHARED = KEYWORDS + "share = true\n"
+
+
+def system_of(request: object) -> str:
+    return str(request.json["system"])  # pyright: ignore[reportAttributeAccessIssue]
+
+
+async def test_what_was_said_in_one_conversation_comes_to_mind_in_another(tmp_path: Path) -> None:
+    with scripted(tmp_path, [Say("Noted."), Say("Teal.")], more=KEYWORDS) as (server, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "My favourite colour is teal.", "one", origin="ask")
+        async with Assistant(config) as assistant:
+            await say(assistant, "What is my favourite colour?", "two", origin="chat")
+        assert "teal" not in system_of(server.requests[0])
+        assert "- User: " in system_of(server.requests[1])
+        assert "My favourite colour is teal" in system_of(server.requests[1])
+
+
+async def test_an_order_over_mcp_knows_its_own_session_only(tmp_path: Path) -> None:
+    with scripted(tmp_path, [Say("ok")] * 4, more=KEYWORDS) as (server, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "My favourite colour is teal.", "mine", origin="ask")
+            await say(assistant, "What is my favourite colour?", "order", origin="mcp")
+            await say(assistant, "My favourite tree is the larch.", "order", origin="mcp")
+            await say(assistant, "What is my favourite tree?", "other", origin="ask")
+        assert "teal" not in system_of(server.requests[1])
+        assert "larch" not in system_of(server.requests[3])
+
+
+async def test_orders_take_part_where_the_config_shares_memory(tmp_path: Path) -> None:
+    with scripted(tmp_path, [Say("ok")] * 2, more=SHARED) as (server, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "My favourite colour is teal.", "one", origin="mcp")
+            await say(assistant, "What is my favourite colour?", "two", origin="mcp")
+        assert "teal" in system_of(server.requests[1])
+
+
+async def test_a_session_is_not_reminded_of_its_own_words(tmp_path: Path) -> None:
+    with scripted(tmp_path, [Say("ok")] * 2, more=KEYWORDS) as (server, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "My favourite colour is teal.", "one", origin="chat")
+            await say(assistant, "What is my favourite colour?", "one", origin="chat")
+        assert "teal" not in system_of(server.requests[1])
+
+
+async def test_the_model_can_search_what_was_said(tmp_path: Path) -> None:
+    script = [
+        Say("ok"),
+        Call("search_history", {"query": "LARCH"}),
+        Say("Larch."),
+        Call("search_history", {"date_from": "yesterday"}),
+        Say("Well."),
+    ]
+    with scripted(tmp_path, script, more=KEYWORDS) as (server, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "We planted a larch.", "one", origin="ask")
+            await say(assistant, "Which tree?", "two", origin="ask")
+            await say(assistant, "And when?", "two", origin="ask")
+        names = [tool["name"] for tool in server.requests[1].json["tools"]]
+        assert "search_history" in names
+        assert "user: We planted a larch." in str(server.requests[2].json["messages"][-1])
+        refused = server.requests[4].json["messages"][-1]["content"][0]
+        assert refused["is_error"]
+        assert "date_from" in str(refused["content"])
+
+
+async def test_an_order_is_not_offered_the_history_of_others(tmp_path: Path) -> None:
+    with scripted(tmp_path, [Say("ok")], more=KEYWORDS) as (server, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "Hello.", "one", origin="mcp")
+        names = [tool["name"] for tool in server.requests[0].json["tools"]]
+        assert "search_history" not in names
+    assert not (tmp_path / "data" / "beings.db").exists()
+
+
+async def test_ten_facts_are_patrolled_when_the_session_is_over(tmp_path: Path) -> None:
+    things = ["piano", "dog", "boat", "lamp", "kettle", "tent", "violin", "cello", "oven", "car"]
+    with scripted(tmp_path, [Say("ok")] * 10, more=KEYWORDS) as (_, config):
+        async with Assistant(config) as assistant:
+            for n, thing in enumerate(things):
+                await say(assistant, f"My {thing} is {n + 2} years old.", "one", origin="chat")
+    keeper = Keeper(open_store(f"sqlite:{tmp_path / 'data' / 'beings.db'}"), "none")
+    try:
+        figures = keeper.open(keeper.default()).figures()
+        assert (figures["nodes"], figures["waiting_scenes"]) == (10, 0)
+    finally:
+        keeper.close()
+
+
+async def test_a_memory_that_is_out_of_order_does_not_cost_the_answer(tmp_path: Path) -> None:
+    (tmp_path / "data" / "beings.db").mkdir(parents=True)
+    with scripted(tmp_path, [Say("Here I am.")], more=KEYWORDS) as (_, config):
+        heard = Heard()
+        async with Assistant(config) as assistant:
+            reply = await say(assistant, "Hello?", "one", heard, origin="ask")
+    assert reply.text == "Here I am."
+    assert any("memory: " in text and "beings.db" in text for text in heard.of("notice"))
+
+
+async def test_memory_can_be_turned_off(tmp_path: Path) -> None:
+    with scripted(tmp_path, [Say("ok")], more="[memory]\nenabled = false\n") as (_, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "My favourite colour is teal.", "one", origin="ask")
+    assert not (tmp_path / "data" / "beings.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ('url = "http://127.0.0.1:9/mcp/x"', "CLAW_BEING_TOKEN"),
+        ('being = "nobody"', "no Being called 'nobody'"),
+        ('embedder = "none"\nstore = "mysql://x"', "sqlite:PATH or postgresql://"),
+    ],
+)
+async def test_what_is_wrong_with_the_config_of_memory_is_said(
+    tmp_path: Path, options: str, problem: str
+) -> None:
+    with scripted(tmp_path, [Say("ok")], more=f"[memory]\n{options}\n") as (_, config):
+        heard = Heard()
+        async with Assistant(config) as assistant:
+            await say(assistant, "Hello.", "one", heard, origin="ask")
+    assert any(problem in text for text in heard.of("notice"))
+
+
+async def test_the_embedded_default_answers_from_another_conversation(tmp_path: Path) -> None:
+    async with Assistant(config_of(tmp_path)) as assistant:
+        await say(assistant, "My favourite colour is teal.", "one", origin="ask")
+        reply = await say(assistant, "What is my favourite colour?", "two", origin="ask")
+    assert "teal" in reply.text
