@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 import clawkit
-from clawkit.cli import approvals, guard, log, pins, policy, sessions
+from clawkit.cli import approvals, being, guard, log, memory, pins, policy, sessions
 from clawkit.cli.ask import ask
 from clawkit.cli.chat import chat
 from clawkit.cli.doctor import doctor
 from clawkit.cli.install import install
+from clawkit.cli.remembering import recall, remember
 from clawkit.cli.setup import setup
 from clawkit.cli.status import status
 from clawkit.cli.wrap import unwrap, wrap
@@ -33,9 +34,11 @@ Target = Annotated[
 ]
 
 
-for command in (ask, chat, setup, install, status, doctor, wrap, unwrap):
+for command in (ask, chat, remember, recall, setup, install, status, doctor, wrap, unwrap):
     app.command()(command)
 app.add_typer(sessions.app, name="sessions")
+app.add_typer(memory.app, name="memory")
+app.add_typer(being.app, name="being")
 app.add_typer(policy.app, name="policy")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(log.app, name="log")

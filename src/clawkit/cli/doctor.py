@@ -54,7 +54,7 @@ def doctor(
 def examine(places: Settings, *, fix: bool) -> Iterator[Check]:
     """Every check, in the order in which one thing depends on another."""
     from clawkit.assistant.config import Config
-    from clawkit.cli import doctor_checks, doctor_places
+    from clawkit.cli import doctor_checks, doctor_places, status_memory
 
     yield from doctor_checks.check_program()
     yield from doctor_places.check_directories(places, fix=fix)
@@ -65,6 +65,7 @@ def examine(places: Settings, *, fix: bool) -> Iterator[Check]:
     yield doctor_places.check_workspace(assumed, fix=fix)
     yield doctor_places.check_store(assumed.store_file, fix=fix)
     yield doctor_places.check_leftovers(assumed.store_file, fix=fix)
+    yield from status_memory.check_memory(fix=fix)
     if config is not None:
         yield from doctor_checks.check_assistant(config)
     yield from doctor_checks.check_clients()

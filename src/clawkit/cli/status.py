@@ -31,13 +31,15 @@ def status(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Show the assistant and the guard: model, sessions, tools; servers, policy, approvals."""
+    """Show the assistant, memory and the guard: model, tools; Beings; servers, policy, pins."""
     from clawkit.cli.status_assistant import assistant_lines, assistant_state
+    from clawkit.cli.status_memory import memory_lines, memory_state
     from clawkit.guard.overview import overview
 
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
         assistant = assistant_state(settings(), deep=deep)
+        memory = memory_state()
         guard = overview(project)
     except ClawError as error:
         print(f"claw status: {error}", file=sys.stderr)
@@ -45,10 +47,11 @@ def status(
     if as_json:
         import msgspec
 
-        found = msgspec.json.encode({"assistant": assistant, "guard": guard})
+        found = msgspec.json.encode({"assistant": assistant, "memory": memory, "guard": guard})
         print(msgspec.json.format(found, indent=2).decode())
     else:
         _print_section("assistant", assistant_lines(assistant))
+        _print_section("memory", memory_lines(memory))
         _print_section("guard", _guard(guard))
     raise typer.Exit(0 if assistant.works else 1)
 

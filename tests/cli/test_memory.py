@@ -1,0 +1,218 @@
+"""`claw remember`, `claw recall` and `claw memory`, as a person types them."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.being_commands import CLAW, as_json, refused, run, said
+from tests.guard.terminal import terminal
+
+NUTS = "Anna is allergic to nuts"
+NOTHING = "No relevant memories found.\n"
+
+
+@pytest.fixture
+def store(home: Path) -> Path:
+    return home / "claw" / "data" / "claw" / "beings.db"
+
+
+def remember(text: str, *more: str) -> str:
+    return as_json("remember", text, *more)["id"]
+
+
+def texts(*arguments: str) -> list[str]:
+    return [hit["text"] for hit in as_json(*arguments)["hits"]]
+
+
+def test_nothing_is_remembered_at_first_and_no_store_is_made(store: Path) -> None:
+    assert "Nothing is remembered yet" in said("memory")
+    assert said("recall", "anything") == NOTHING
+    assert as_json("recall", "anything")["hits"] == []
+    assert not store.exists()
+
+
+def test_a_sentence_is_remembered_at_once_and_recalled() -> None:
+    shown = said("remember", NUTS, "--about", "Anna", "--when", "2026-01-02")
+    assert re.fullmatch(rf"Remembered: 2026-01-02 — {NUTS} \([0-9a-f]{{8}}\)\n", shown)
+    recalled = said("recall", "What is Anna allergic to?")
+    assert recalled.endswith(f"  2026-01-02 — {NUTS}\n")
+    assert said("recall", "Who won the football match in Lisbon?") == NOTHING
+
+
+def test_without_a_day_it_is_about_today() -> None:
+    node = as_json("remember", NUTS, "--importance", "0.9", "--theme", "food", "--where", "home")
+    assert node["scene"]["when"] == [time.strftime("%Y-%m-%d")]
+    assert (node["scene"]["importance"], node["scene"]["themes"]) == (0.9, ["food"])
+    assert node["source"]["token"] == "local"
+
+
+def test_what_is_said_twice_is_one_memory() -> None:
+    assert remember(NUTS) == remember(NUTS.upper())
+    assert as_json("memory")["memories"] == 1
+
+
+def test_wrong_orders_are_refused_in_words() -> None:
+    assert "2026-13-01" in refused("remember", "x", "--when", "2026-13-01")
+    assert "must not be empty" in refused("remember", "  ")
+    assert "equal to 1" in refused("remember", "x", "--importance", "2", code=2)
+    remember(NUTS)
+    assert "as_of" in refused("recall", "x", "--as-of", "soon")
+
+
+def test_recall_explains_and_answers_what_was_known_then() -> None:
+    remember(NUTS)
+    assert "score" in said("recall", "Anna allergic nuts", "--explain")
+    (hit,) = as_json("recall", "Anna allergic nuts", "--explain")["hits"]
+    assert hit["signals"]["words"] > 0
+    assert said("recall", "Anna allergic nuts", "--as-of", "2020-01-01") == NOTHING
+
+
+def test_text_comes_from_stdin_too() -> None:
+    run("remember", "-", stdin=f"{NUTS}\n")
+    assert texts("memory", "search", "nuts") == [f"{time.strftime('%Y-%m-%d')} — {NUTS}"]
+
+
+def test_a_memory_is_shown_by_the_beginning_of_its_id() -> None:
+    node = remember(NUTS, "--about", "Anna", "--feeling", "worried")
+    shown = said("memory", "show", node[:8])
+    assert shown.startswith(f"{node}\n  {NUTS}\n")
+    assert "  feeling      worried\n" in shown
+    assert as_json("memory", "show", node)["id"] == node
+    assert "there is no memory" in refused("memory", "show", "ffffffff-0000")
+    for odd in ("abc", "%%%%", "x' OR 1=1"):
+        assert "is no id of a memory" in refused("memory", "show", odd)
+
+
+def test_a_memory_is_taken_back_and_the_undo_brings_it_back() -> None:
+    node = remember(NUTS)
+    done = run("memory", "retract", node, "--why", "she is not")
+    assert f"Taken back: {time.strftime('%Y-%m-%d')} — {NUTS}" in done.stdout
+    number = re.search(r"claw memory undo (\d+)", done.stderr)
+    assert number
+    assert texts("memory", "search", "nuts") == []
+    would = said("memory", "undo", number[1], "--dry-run")
+    assert would.endswith(f"Would undo entry {number[1]}.\n")
+    assert texts("memory", "search", "nuts") == []
+    assert said("memory", "undo", number[1]).endswith(f"Undid entry {number[1]}.\n")
+    assert len(texts("memory", "search", "nuts")) == 1
+    assert "undone already" in refused("memory", "undo", number[1])
+    assert "no entry 99" in refused("memory", "undo", "99")
+
+
+def test_a_memory_is_replaced_by_what_is_so_now() -> None:
+    node = remember(NUTS, "--when", "2026-01-02")
+    assert "Now: " in said("memory", "replace", node, "Anna", "can", "eat", "nuts", "again")
+    (found,) = texts("memory", "search", "nuts")
+    assert found.endswith("Anna can eat nuts again")
+    assert "superseded" in said("memory", "show", node)
+
+
+def test_a_memory_is_pinned_until_it_is_not() -> None:
+    node = remember(NUTS)
+    assert said("memory", "pin", node).startswith("Pinned: ")
+    assert as_json("memory", "show", node)["pinned"] is True
+    assert "[pinned]" in said("memory")
+    run("memory", "pin", node, "--off")
+    assert as_json("memory", "show", node)["pinned"] is False
+
+
+def test_the_ledger_lists_what_was_done_the_newest_first() -> None:
+    assert "Nothing was done" in said("memory", "ledger")
+    run("memory", "pin", remember(NUTS))
+    head, newest, oldest = said("memory", "ledger").splitlines()
+    assert head.split() == ["n", "when", "what", "by", "why"]
+    assert newest.startswith("2  ")
+    assert "pinned" in newest
+    assert oldest.startswith("1  ")
+    assert [entry["n"] for entry in as_json("memory", "ledger", "-n", "1")] == [2]
+
+
+def test_a_patrol_says_what_it_did_and_a_dry_run_what_it_would_do() -> None:
+    remember(NUTS)
+    would = said("memory", "patrol", "--dry-run")
+    assert would.startswith("Would make 0 new memories.\n")
+    assert as_json("memory")["last_patrol"] is None
+    done = said("memory", "patrol")
+    assert done.startswith("Made 0 new memories.\n")
+    assert "  merged       skipped: no model\n" in done
+    assert as_json("memory")["last_patrol"] > 0
+    assert "last patrol just now" in said("memory")
+
+
+def test_options_may_stand_before_the_verb_or_behind_it() -> None:
+    run("being", "create", "ben")
+    run("remember", "Ben plays chess", "--being", "ben")
+    before = json.loads(said("memory", "--being", "ben", "--json", "search", "chess"))
+    assert before == as_json("memory", "search", "chess", "--being", "ben")
+    assert len(before["hits"]) == 1
+    assert texts("memory", "search", "chess") == []
+
+
+def test_the_view_shows_clusters_recent_memories_and_what_waits() -> None:
+    remember(NUTS, "--when", "2026-01-02")
+    remember("The meeting about the contract is in March", "--when", "2026-02-03")
+    shown = said("memory").splitlines()
+    assert shown[0] == "assistant  2 memories, no patrol yet"
+    assert any(re.fullmatch(r"Private  1 active", line) for line in shown)
+    assert any(re.fullmatch(r"Business  1 active", line) for line in shown)
+    recent = shown[shown.index("recent") + 1 :]
+    assert re.fullmatch(r"[0-9a-f]{8}  2026-02-03  The meeting about .* March", recent[0])
+    assert re.fullmatch(rf"[0-9a-f]{{8}}  2026-01-02  {NUTS}", recent[1])
+    assert not any(line.endswith(" ") for line in shown)
+    assert said("memory", "-n", "1").count("2026-") == 1
+
+
+def test_the_view_fits_into_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("PYTHONUTF8", "1")
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    remember("The quick brown fox jumped over the lazy dog again and again " * 3)
+    with terminal(*CLAW, "memory", width=50) as screen:
+        assert screen.ends() == 0
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", screen.output)
+    assert "assistant  1 memory, no patrol yet" in plain
+    assert "\x1b[" in screen.output
+    assert max(map(len, plain.split("\r\n"))) <= 50, plain
+    assert plain.count("lazy") == 3
+
+
+def test_what_is_remembered_cannot_play_tricks_with_the_terminal() -> None:
+    node = remember("clear \x1b[2J and \u202e reverse [bold]markup[/bold] :smile:")
+    commands = (("memory",), ("memory", "show", node), ("memory", "search", "reverse"))
+    for command in commands:
+        shown = said(*command)
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+        assert "[bold]markup[/bold] :smile:" in shown
+
+
+def test_memories_are_found_by_meaning_with_the_embedder_that_comes_with_it() -> None:
+    built_in = {"CLAW_EMBEDDER": "use-multilingual-v3"}
+    run("remember", NUTS, env=built_in)
+    run("remember", "The car needs new tyres", env=built_in)
+    assert "nuts" in said("recall", "Which foods must Anna avoid?", env=built_in)
+    assert as_json("memory", "search", "vehicle", env=built_in)["kind"] == "vector"
+
+
+def test_vectors_that_are_missing_are_named_and_made_by_a_patrol() -> None:
+    run("remember", NUTS)
+    built_in = {"CLAW_EMBEDDER": "use-multilingual-v3"}
+    done = run("recall", "Anna allergic nuts", env=built_in)
+    assert "`claw memory patrol` makes them" in done.stderr
+    run("memory", "patrol", env=built_in)
+    assert as_json("memory", "search", "nuts", env=built_in)["kind"] == "hybrid"
+
+
+def test_a_broken_config_is_an_error_in_words(home: Path) -> None:
+    config = home / "claw" / "config" / "claw" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[memory]\nsharing = true\n")
+    assert "there is no `sharing`" in refused("remember", "x")
+    config.write_text("[memory]\n")
+    assert "no embedder is called" in refused("remember", "x", env={"CLAW_EMBEDDER": "magic"})

@@ -1,0 +1,125 @@
+"""What `claw status` and `claw doctor` say about memory."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.store import jobs
+from clawkit.memory.store.opening import open_store
+from tests.cli.being_commands import as_json, run, said
+
+
+@pytest.fixture
+def store(home: Path) -> Path:
+    return home / "claw" / "data" / "claw" / "beings.db"
+
+
+@pytest.fixture
+def config(home: Path) -> Path:
+    file = home / "claw" / "config" / "claw" / "config.toml"
+    file.parent.mkdir(parents=True, mode=0o700)
+    return file
+
+
+def section(shown: str) -> list[str]:
+    """The lines about memory."""
+    return shown.partition("\nmemory\n")[2].partition("\nguard\n")[0].splitlines()
+
+
+def examined(*arguments: str, code: int = 0) -> dict[str, dict[str, Any]]:
+    done = run("doctor", "--json", *arguments, code=code)
+    return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+
+
+def test_status_makes_no_store_and_says_what_would(store: Path) -> None:
+    lines = section(said("status"))
+    assert lines[0] == f"  store      sqlite:{store}"
+    assert lines[1] == "  embedder   none"
+    assert "claw remember" in lines[2]
+    assert not store.exists()
+    assert as_json("status")["memory"]["begun"] is False
+
+
+def test_status_counts_beings_and_memories_and_says_when_the_last_patrol_was() -> None:
+    run("being", "create", "ben")
+    run("remember", "Anna is allergic to nuts")
+    run("remember", "Ben plays chess", "--being", "ben")
+    lines = section(said("status"))
+    assert "  beings     2 Beings, 2 memories; `claw being list` lists them" in lines
+    assert "  yours      assistant: 1 known, no patrol yet; `claw memory` shows it" in lines
+    run("memory", "patrol")
+    assert "last patrol just now" in said("status")
+    found = as_json("status")["memory"]["found"]
+    assert (found["beings"], found["own"]["memories"], found["jobs"]) == (2, 1, [])
+
+
+def test_status_names_jobs_that_failed(store: Path) -> None:
+    keeper = Keeper(open_store(f"sqlite:{store}"), "none")
+    being = keeper.create("ben")
+    with keeper.database.registry(write=True) as connection:
+        jobs.want(connection, being.n, "patrol", 1.0)
+        jobs.claim(connection, "somebody", 2.0, 3.0)
+        jobs.failed(connection, being.n, "patrol", "somebody", "ModelError: no answer", 4.0)
+    keeper.close()
+    shown = said("status")
+    assert "  job        patrol of ben failed 1 time: ModelError: no answer\n" in shown
+
+
+def test_a_damaged_store_is_a_problem_in_status_and_not_the_end(store: Path) -> None:
+    store.parent.mkdir(parents=True, mode=0o700)
+    store.write_bytes(b"this is not a database" * 100)
+    assert "it is not a database" in "".join(section(said("status")))
+
+
+def test_status_names_a_being_elsewhere(config: Path) -> None:
+    config.write_text('[memory]\nurl = "https://being.example/mcp/1"\n')
+    shown = section(said("status"))
+    assert "  remote     the assistant remembers at https://being.example/mcp/1" in shown
+
+
+def test_the_doctor_finds_a_sound_store_and_the_embedder(store: Path) -> None:
+    found = examined()
+    assert "is not there yet" in found["memory"]["detail"]
+    assert not store.exists()
+    run("remember", "Anna is allergic to nuts")
+    found = examined()
+    assert found["memory"]["state"] == "ok"
+    assert found["memory"]["detail"] == f"sqlite:{store}: 1 Being"
+    assert found["embedder"]["state"] == "ok"
+
+
+def test_the_doctor_sets_a_damaged_store_aside(store: Path) -> None:
+    store.parent.mkdir(parents=True, mode=0o700)
+    store.write_bytes(b"this is not a database" * 100)
+    found = examined(code=1)["memory"]
+    assert found["state"] == "problem"
+    assert "--fix" in found["hint"]
+    fixed = examined("--fix")["memory"]
+    assert "set the damaged store aside as" in fixed["fixed"]
+    (aside,) = store.parent.glob("beings.db.damaged-*")
+    assert aside.read_bytes().startswith(b"this is not")
+    run("remember", "Anna is allergic to nuts")
+
+
+def test_a_store_of_a_newer_version_is_left_as_it_is(store: Path) -> None:
+    run("remember", "Anna is allergic to nuts")
+    connection = sqlite3.connect(store)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    found = examined("--fix", code=1)["memory"]
+    assert "version 99" in found["detail"]
+    assert found["fixed"] == ""
+    assert not list(store.parent.glob("*.damaged-*"))
+
+
+def test_an_embedder_that_nobody_knows_is_a_problem(config: Path) -> None:
+    config.write_text('[memory]\nembedder = "magic"\n')
+    done = json.loads(run("doctor", "--json", code=1, env={"CLAW_EMBEDDER": ""}).stdout)
+    (found,) = [check for check in done["checks"] if check["name"] == "embedder"]
+    assert "no embedder is called 'magic'" in found["detail"]
