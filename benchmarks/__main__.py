@@ -21,8 +21,13 @@ from benchmarks import (
     guard_soak,
     http_throughput,
     in_process,
+    memory_clients,
+    memory_scale,
+    memory_speed,
     stdio_throughput,
 )
+from benchmarks.recall import peers as recall_peers
+from benchmarks.recall import quality as recall_quality
 from benchmarks.report import Report, table
 
 BENCHMARKS: dict[str, Callable[[bool], list[Report]]] = {
@@ -38,6 +43,11 @@ BENCHMARKS: dict[str, Callable[[bool], list[Report]]] = {
     "assistant_order": assistant_order.run,
     "assistant_sessions": assistant_sessions.run,
     "claude_sdk": claude_sdk.run,
+    "memory_speed": memory_speed.run,
+    "memory_scale": memory_scale.run,
+    "memory_clients": memory_clients.run,
+    "recall_quality": recall_quality.run,
+    "recall_peers": recall_peers.run,
 }
 PACKAGES = (
     *("clawkit", "mcp", "fastmcp", "mcp-firewall", "claude-agent-sdk"),

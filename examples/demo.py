@@ -1,4 +1,4 @@
-"""`make demo`: an assistant, Python functions behind all doors, and a guard, for a real client."""
+"""`make demo`: an assistant, a memory, Python functions behind all doors, a guard; real clients."""
 
 from __future__ import annotations
 
@@ -55,6 +55,20 @@ async def ordered(home: Path) -> None:
         ):
             result = await client.call_tool("order_openclaw", order)
             asked(order, getattr(result.content[0], "text", ""))
+
+
+async def remembered(home: Path) -> None:
+    """A memory for any agent: noted, put in order, recalled, and silent where nothing fits."""
+    sys.path.insert(0, str(HERE))
+    from demo_memory import remember_and_recall
+
+    heading("A memory over HTTP", "claw being serve")
+    await remember_and_recall(home, recalled)
+
+
+def recalled(message: str, answer: str) -> None:
+    console.print(f"   [cyan]→[/] {message}")
+    console.print(Padding(Text(answer), (0, 0, 0, 5)))
 
 
 def png(width: int, height: int) -> bytes:
@@ -184,9 +198,13 @@ def http_server() -> Iterator[str]:
 
 
 async def main() -> None:
-    console.print(Text("Clawkit: an assistant, its tools, and a guard, over MCP", style="bold"))
+    console.print(
+        Text("Clawkit: an assistant, its memory, its tools, and a guard, over MCP", style="bold")
+    )
     with TemporaryDirectory() as home:
         await ordered(Path(home))
+    with TemporaryDirectory() as home:
+        await remembered(Path(home))
     console.print()
     show_source()
     await in_process()

@@ -1,0 +1,1 @@
+"""How well recall finds: public and own sets of questions, and how its weights were made."""

@@ -1,0 +1,80 @@
+"""What the page about memory shows is run: its commands, its connections, its tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clawkit.memory.bridges.frames import Register
+from clawkit.memory.embed.choosing import KNOWN
+from clawkit.memory.http.limits import Limits
+from clawkit.memory.imports.formats import FORMATS
+from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
+from tests.cli.being_commands import CLAW, as_json
+from tests.cli.test_being_tokens import call
+from tests.processes import ROOT
+from tests.test_docs_assistant import blocks, run_page, table
+
+PAGE = ROOT / "docs" / "memory.md"
+NOTES = "# Kyoto\nWe stayed for three days.\n\n- Ben forgot his umbrella at the golden temple\n"
+
+
+@pytest.mark.timeout(400)
+def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "2026-01-05.md").write_text(NOTES)
+    (tmp_path / "notes" / "food.md").write_text("The ramen at the station was the best.\n")
+    run_page(PAGE, tmp_path)
+    assert (tmp_path / "mine.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_client_connects_with_the_config_that_the_page_shows() -> None:
+    (shown,) = (json.loads(one) for one in blocks(PAGE, "json") if "mcpServers" in one)
+    server = shown["mcpServers"]["team"]
+    assert server["headers"] == {"Authorization": "Bearer brt_…"}
+    being = as_json("being", "create", "team")["id"]
+    token = as_json("being", "token", "create", being)["token"]
+    command = (*CLAW, "being", "serve", "--port", "0", "--embedder", "none")
+    env = {**os.environ, "PYTHONUTF8": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=env, encoding="utf-8") as process:
+        assert process.stderr is not None
+        address = process.stderr.readline().split()[-1]
+        printed = "".join(iter(process.stderr.readline, "}\n"))
+        assert f"{address}/{being}" in printed
+        url = server["url"].replace("http://127.0.0.1:8765/mcp", address)
+        try:
+            status, result = call(url.replace("BEING_ID", being), token, "get_context")
+        finally:
+            process.terminate()
+            process.stderr.read()
+    assert status == 200
+    assert json.loads(result["content"][0]["text"])["metadata"]["being_id"] == being
+
+
+def test_the_page_names_every_tool_format_and_embedder() -> None:
+    text = PAGE.read_text()
+    for tool in READ_TOOLS | WRITE_TOOLS:
+        assert f"`{tool}`" in text
+    formats = [row[0] for row in table(PAGE, "| `--format` | what it is | what becomes of it |")]
+    assert sorted(formats) == sorted(f"`{name}`" for name in FORMATS)
+    rows = table(PAGE, "| `--embedder`, or `embedder` under `[memory]` | |")
+    assert [name for row in rows for name in re.findall("`([^`]+)`", row[0])] == list(KNOWN)
+
+
+def test_the_limits_of_the_page_are_those_of_the_server() -> None:
+    limits = Limits()
+    shown = f"{limits.rate:g} requests a second and {limits.burst:,} at once"
+    assert shown in " ".join(PAGE.read_text().split())
+
+
+def test_the_registration_of_a_bridge_is_one() -> None:
+    import msgspec
+
+    (shown,) = (one for one in blocks(PAGE, "json") if "register" in one)
+    found = msgspec.json.decode(shown.encode(), type=Register)
+    assert [one.kind for one in found.capabilities] == ["act", "sense"]
