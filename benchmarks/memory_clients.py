@@ -31,6 +31,7 @@ CLIENTS, SERVERS, BEINGS = 200, 2, 20
 MEMORIES = 1000
 EMPTY_BEINGS = 500
 _COLUMNS = ("calls", "calls/s", "p50 ms", "p95 ms")
+_PATROLS = 5
 _TABLES = ("nodes", "vectors", "postings")
 _DURABLE = ("fsync", "full_page_writes")
 """What tests turn off and whoever keeps memories does not."""
@@ -94,6 +95,8 @@ class Taken:
     server_cpu: float
     database_cpu: float
     patrol: float
+    patrol_log: float
+    """Bytes of the write-ahead log that a patrol leaves: what backups and replicas carry."""
 
 
 def kept_bytes(address: str, table: str = "") -> int:
@@ -108,6 +111,14 @@ def kept_bytes(address: str, table: str = "") -> int:
     return row[0]
 
 
+def logged_bytes(address: str) -> int:
+    """Where the write-ahead log has got to."""
+    with psycopg.connect(address, autocommit=True) as raw:
+        row = raw.execute("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def database_cpu(server: postgres.Server) -> float:
     """Seconds that PostgreSQL has used so far, in all its processes."""
     leader = int((server.folder / "data" / "postmaster.pid").read_text().split()[0])
@@ -117,10 +128,12 @@ def database_cpu(server: postgres.Server) -> float:
     return sum(each.user + each.system for each in times) + ended
 
 
-def patrols(served: Served, door: Door) -> float:
-    """The median of the seconds that a patrol takes when nobody else asks for anything."""
+def patrols(served: Served, door: Door, address: str) -> tuple[float, float]:
+    """The seconds and the logged bytes of a patrol when nobody else asks for anything."""
     client = served.client(door.being.id, door.token)
-    return median(client.timed("trigger_patrol", messages=[])[0] for _ in range(5))
+    before = logged_bytes(address)
+    seconds = [client.timed("trigger_patrol", messages=[])[0] for _ in range(_PATROLS)]
+    return median(seconds), (logged_bytes(address) - before) / _PATROLS
 
 
 def run(quick: bool) -> list[Report]:
@@ -139,7 +152,7 @@ def run(quick: bool) -> list[Report]:
             servers = [serving.enter_context(our_server(address)) for _ in range(SERVERS)]
             doors = [beings[number % BEINGS] for number in range(CLIENTS)]
             load(servers, doors[:BEINGS], 1)
-            patrol = patrols(servers[0], beings[0])
+            patrol = patrols(servers[0], beings[0], address)
             used = [served.child.cpu_seconds() for served in servers], database_cpu(server)
             seen = load(servers, doors, calls)
             spent = sum(served.child.cpu_seconds() for served in servers) - sum(used[0])
@@ -148,7 +161,7 @@ def run(quick: bool) -> list[Report]:
                 node_bytes,
                 spent / (CLIENTS * calls),
                 (database_cpu(server) - used[1]) / (CLIENTS * calls),
-                patrol,
+                *patrol,
             )
         missing = lost(address, beings, seen["noted"])
     return [_report(seen, calls, missing), _taken(taken)]
@@ -170,6 +183,7 @@ def _taken(taken: Taken) -> Report:
                 "CPU ms of PostgreSQL for the same, patrols included", (taken.database_cpu * 1000,)
             ),
             Row(f"ms of a patrol over {MEMORIES:,} memories", (taken.patrol * 1000,)),
+            Row("bytes of the log that such a patrol writes", (taken.patrol_log,)),
         ),
         bars=(),
     )

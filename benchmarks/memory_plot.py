@@ -41,7 +41,7 @@ class _Axes:
 
 
 def plot(title: str, x_name: str, y_name: str, curves: Sequence[Curve]) -> str:
-    """The picture of these curves."""
+    """The picture of these curves, each with its last value; `y_name` is their measure."""
     axes = _Axes(
         _powers([value for curve in curves for value in curve.x]),
         _powers([value for curve in curves for value in curve.y]),
@@ -54,8 +54,7 @@ def plot(title: str, x_name: str, y_name: str, curves: Sequence[Curve]) -> str:
         _text(_LEFT, 24, title, size=15),
         *_grid(axes),
         _text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 12, x_name, anchor="middle"),
-        _text(_LEFT - 10, _TOP - 6, y_name, anchor="end"),
-        *_lines(axes, curves),
+        *_lines(axes, curves, y_name),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -75,7 +74,7 @@ def _grid(axes: _Axes) -> list[str]:
     for power in range(axes.y[0], axes.y[1] + 1):
         at = axes.down(10.0**power)
         parts.append(_line(_LEFT, at, _WIDTH - _RIGHT, at))
-        parts.append(_text(_LEFT - 8, at + 4, _label(power), anchor="end"))
+        parts.append(_text(_LEFT - 8, at + 4, f"{10.0**power:,g}", anchor="end"))
     return parts
 
 
@@ -84,7 +83,7 @@ def _label(power: int) -> str:
     return f"{10.0 ** (power - step):g}{_LABELS.get(step, '')}"
 
 
-def _lines(axes: _Axes, curves: Sequence[Curve]) -> list[str]:
+def _lines(axes: _Axes, curves: Sequence[Curve], measure: str) -> list[str]:
     parts: list[str] = []
     places = _places([axes.down(curve.y[-1]) for curve in curves])
     for curve, colour, place in zip(curves, _COLOURS, places, strict=False):
@@ -92,9 +91,13 @@ def _lines(axes: _Axes, curves: Sequence[Curve]) -> list[str]:
         drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
-        text = f"{curve.name}: {curve.y[-1]:.3g}"
+        text = f"{curve.name}: {_shown(curve.y[-1])} {measure}"
         parts.append(_text(_WIDTH - _RIGHT + 12, place + 4, text, colour=colour))
     return parts
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _places(wanted: Sequence[float]) -> list[float]:

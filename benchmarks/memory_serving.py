@@ -27,6 +27,9 @@ PEER_SCRIPT = ROOT / "benchmarks" / "peers" / "memory_service.py"
 CLAW = ROOT / ".venv" / "bin" / "claw"
 
 _PATIENCE = 120.0
+_IDLE = 2.0
+"""Seconds after which a new connection is made: servers close one that nobody uses."""
+
 _PROTOCOL = "2025-06-18"
 _HERE = "127.0.0.1"
 
@@ -45,15 +48,20 @@ class Client:
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
         self._number = 0
+        self._used = time.monotonic()
 
     def call(self, tool: str, **arguments: Any) -> str:
         """The text that a tool answers with."""
         self._number += 1
+        if time.monotonic() - self._used > _IDLE:
+            self._connection.close()
         params = {"name": tool, "arguments": arguments}
         message = {"jsonrpc": "2.0", "id": self._number, "method": "tools/call", "params": params}
         self._connection.request("POST", self._path, json.dumps(message), self._headers)
         response = self._connection.getresponse()
-        return text_of(response.status, response.read())
+        body = response.read()
+        self._used = time.monotonic()
+        return text_of(response.status, body)
 
     def timed(self, tool: str, **arguments: Any) -> tuple[float, str]:
         """The seconds until the whole answer is there, and the answer."""

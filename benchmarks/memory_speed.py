@@ -6,7 +6,7 @@ import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -20,14 +20,14 @@ from benchmarks.rounds import Samples, interleaved
 
 SMALL, LARGE = 10_000, 100_000
 NOTED_AT_ONCE = 10
-TOLD = "<memory-recall>"
+TOLD, NOTHING = "<memory-recall>", "No relevant memories found."
 TIMES_FASTER, MOST_MS, TIMES_LARGE, MOST_NOTES_MS = 4, 30, 3, 50
 
 _OURS, _OURS_LARGE = f"recall, {SMALL:,} memories", f"recall, {LARGE:,} memories"
 _SEARCH = f"search_memory, {SMALL:,} memories"
 _PEERS = f"{PEER}, {SMALL:,} memories"
 _NOTES, _PEER_NOTES = "update_notes of 10 scenes", f"{PEER}, memory_store 10 times"
-_COLUMNS = ("p50 ms", "p95 ms", "CPU ms", "first ms", "resident MB")
+_COLUMNS = ("p50 ms", "p95 ms", "CPU ms", "first ms", "resident MB", "told %")
 _WARM_UP = 10
 
 
@@ -40,6 +40,8 @@ class Times:
     p95: float
     cpu: float
     resident_mb: float
+    told: float = 1.0
+    """The share of questions at which something came to mind."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Asker:
     """One server, and how it is asked."""
 
     name: str
-    ask: Callable[[str], float]
+    ask: Callable[[str], tuple[float, bool]]
     served: Served | None
 
     @property
@@ -73,10 +75,12 @@ class Asking:
         assert asker.served is not None
         some = next(self._left[asker.name])
         child = asker.served.child
-        measured = [asker.ask(question) for question in some[:_WARM_UP]]
+        answers = [asker.ask(question) for question in some[:_WARM_UP]]
         before = child.cpu_seconds()
-        measured += [asker.ask(question) for question in some[_WARM_UP:]]
-        return summed_up(measured, child.cpu_seconds() - before, child.resident_mb())
+        answers += [asker.ask(question) for question in some[_WARM_UP:]]
+        spent = child.cpu_seconds() - before
+        times = summed_up([seconds for seconds, _ in answers], spent, child.resident_mb())
+        return replace(times, told=sum(told for _, told in answers) / len(answers))
 
 
 def summed_up(
@@ -88,28 +92,28 @@ def summed_up(
     return Times(measured[0], median(warm), p95, cpu / len(warm), resident_mb)
 
 
-def recalled(client: Client, question: str) -> float:
-    """The seconds until it comes to mind; something must."""
+def recalled(client: Client, question: str) -> tuple[float, bool]:
+    """The seconds until the answer is there, and whether anything came to mind."""
     seconds, text = client.timed("recall", user_message=question)
-    if TOLD not in text:
-        raise WrongReply(f"nothing comes to mind at {question!r}: {text}")
-    return seconds
+    if TOLD not in text and text != NOTHING:
+        raise WrongReply(text)
+    return seconds, TOLD in text
 
 
-def searched(client: Client, question: str) -> float:
+def searched(client: Client, question: str) -> tuple[float, bool]:
     """The same without a trace."""
     seconds, text = client.timed("search_memory", query=question, limit=3)
     if "hybrid" not in text.split("\n", 1)[0]:
         raise WrongReply(f"this is no hybrid search: {text}")
-    return seconds
+    return seconds, True
 
 
-def peer_searched(client: Client, question: str) -> float:
+def peer_searched(client: Client, question: str) -> tuple[float, bool]:
     """The peer's search for as many memories as `recall` tells."""
     seconds, text = client.timed("memory_search", query=question, limit=3)
     if not text.startswith("Found 3"):
         raise WrongReply(text)
-    return seconds
+    return seconds, True
 
 
 def take_notes(served: Served, door: Door, calls: int) -> Times:
@@ -183,10 +187,10 @@ def _peer(stack: ExitStack) -> tuple[Served | None, tuple[str, ...]]:
 
 
 def _by(
-    served: Served | None, door: Door | None, ask: Callable[[Client, str], float]
-) -> Callable[[str], float]:
+    served: Served | None, door: Door | None, ask: Callable[[Client, str], tuple[float, bool]]
+) -> Callable[[str], tuple[float, bool]]:
     if served is None:
-        return lambda _: MISSING
+        return lambda _: (MISSING, False)
     client = served.client(door.being.id, door.token) if door else served.client()
     return lambda question: ask(client, question)
 
@@ -231,5 +235,6 @@ def _row(samples: Samples[Times], name: str) -> Row:
             figure(lambda run: run.cpu) * 1000,
             figure(lambda run: run.first) * 1000,
             figure(lambda run: run.resident_mb),
+            figure(lambda run: run.told) * 100,
         ),
     )

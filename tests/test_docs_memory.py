@@ -6,7 +6,10 @@ import json
 import os
 import re
 import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +19,7 @@ from clawkit.memory.http.limits import Limits
 from clawkit.memory.imports.formats import FORMATS
 from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
 from tests.cli.being_commands import CLAW, as_json
-from tests.cli.test_being_tokens import call
+from tests.cli.test_being_tokens import call, served
 from tests.processes import ROOT
 from tests.test_docs_assistant import blocks, run_page, table
 
@@ -54,6 +57,49 @@ def test_a_client_connects_with_the_config_that_the_page_shows() -> None:
             process.stderr.read()
     assert status == 200
     assert json.loads(result["content"][0]["text"])["metadata"]["being_id"] == being
+
+
+def test_each_client_of_the_page_is_given_the_same_address_and_header() -> None:
+    (shown,) = (json.loads(one) for one in blocks(PAGE, "json") if '"inputs"' in one)
+    server = shown["servers"]["team"]
+    asked = shown["inputs"][0]["id"]
+    assert server["type"] == "http"
+    assert server["headers"] == {"Authorization": f"Bearer ${{input:{asked}}}"}
+    commands = [one for one in blocks(PAGE, "sh") if "--header" in one]
+    assert len(commands) == 2
+    for command in commands:
+        assert server["url"] in command
+        assert '--header "Authorization: Bearer brt_…"' in command
+
+
+def test_the_bridge_of_the_page_senses_and_acts(tmp_path: Path) -> None:
+    (code,) = (one for one in blocks(PAGE, "python") if "lamp" in one)
+    (tmp_path / "lamp.py").write_text(code)
+    being = as_json("being", "create", "team")["id"]
+    token = as_json("being", "token", "create", being)["token"]
+    with served() as address:
+        bridge = address.replace("http:", "ws:").replace("/mcp", f"/bridge/{being}")
+        command = (sys.executable, tmp_path / "lamp.py", bridge)
+        with subprocess.Popen(command, env={**os.environ, "CLAW_BEING_TOKEN": token}) as process:
+            try:
+                context = until_sensed(f"{address}/{being}", token)
+                acted = call(f"{address}/{being}", token, "act", name="light_on", arguments={})
+            finally:
+                process.terminate()
+    assert "temperature: 21.5" in context["snapshot"]
+    assert acted[1]["content"][0]["text"] == "the light is on"
+
+
+def until_sensed(url: str, token: str) -> dict[str, Any]:
+    """The context, once the bridge has told something."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        _, result = call(url, token, "get_context")
+        context = json.loads(result["content"][0]["text"])
+        if "temperature" in context["snapshot"]:
+            return context
+        time.sleep(0.1)
+    raise AssertionError("the bridge told nothing")
 
 
 def test_the_page_names_every_tool_format_and_embedder() -> None:

@@ -63,7 +63,7 @@ def _number(text: str, question: Asked, texts: Sequence[str]) -> int:
 
 def run(quick: bool) -> list[Report]:
     """Both ways of storing, and ours on the same conversations and questions."""
-    title = "LoCoMo: share of the evidence found, over MCP"
+    title = "LoCoMo: share of the evidence found; ours in process, the peer over MCP"
     file = locomo.path()
     if file is None or not PEER_PYTHON.exists():
         note = f"this needs {locomo.VARIABLE} and `make build/memory-peer/.ready`"

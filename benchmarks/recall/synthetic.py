@@ -153,7 +153,7 @@ class _Conversation:
         self._chat(2)
         for dialogue, first in told:
             self._tell(dialogue, first)
-            self._chat(self._random.randrange(4))
+            self._chat(self._random.randrange(4, 14))
         self._chat(2)
 
     def _chat(self, count: int) -> None:

@@ -87,6 +87,13 @@ def test_the_table_of_tokens_says_how_each_stands() -> None:
     assert "bto_  full       good" in second
 
 
+def test_a_token_is_revoked_by_the_beginning_of_its_id() -> None:
+    being = create()
+    beginning = as_json("being", "token", "create", being)["info"]["id"][:8]
+    assert f"Revoked {beginning}" in said("being", "token", "revoke", beginning)
+    assert "there is no token" in refused("being", "token", "revoke", beginning)
+
+
 def test_wrong_orders_for_tokens_are_refused_in_words() -> None:
     being = create()
     assert "30d" in refused("being", "token", "create", being, "--expires", "soon")
@@ -134,4 +141,4 @@ def test_a_model_key_comes_from_stdin_and_is_stored_encrypted(home: Path) -> Non
     assert "Forgot" in said("being", "key", "delete", being)
     assert as_json("being", "show", being)["model_key"] is False
     assert "had none" in said("being", "key", "delete", being)
-    assert "one line" in refused("being", "key", "set", being, stdin="\n", env=MASTER)
+    assert "one word" in refused("being", "key", "set", being, stdin="\n", env=MASTER)

@@ -57,11 +57,11 @@ def test_what_is_said_twice_is_one_memory() -> None:
 
 
 def test_wrong_orders_are_refused_in_words() -> None:
-    assert "2026-13-01" in refused("remember", "x", "--when", "2026-13-01")
-    assert "must not be empty" in refused("remember", "  ")
+    assert "--when: must be a date" in refused("remember", "x", "--when", "2026-13-01")
+    assert "nothing to remember" in refused("remember", "  ", code=2)
     assert "equal to 1" in refused("remember", "x", "--importance", "2", code=2)
     remember(NUTS)
-    assert "as_of" in refused("recall", "x", "--as-of", "soon")
+    assert "--as-of: must be a date" in refused("recall", "x", "--as-of", "soon")
 
 
 def test_recall_explains_and_answers_what_was_known_then() -> None:
@@ -139,7 +139,9 @@ def test_a_patrol_says_what_it_did_and_a_dry_run_what_it_would_do() -> None:
     assert as_json("memory")["last_patrol"] is None
     done = said("memory", "patrol")
     assert done.startswith("Made 0 new memories.\n")
-    assert "  merged       skipped: no model\n" in done
+    assert "      1  grown older\n" in done
+    assert "Left out (no model): merged, split, diary.\n" in done
+    assert " 0  " not in done
     assert as_json("memory")["last_patrol"] > 0
     assert "last patrol just now" in said("memory")
 
@@ -172,14 +174,16 @@ def test_the_view_fits_into_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONUTF8", "1")
     monkeypatch.setenv("COLUMNS", "50")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    remember("The quick brown fox jumped over the lazy dog again and again " * 3)
-    with terminal(*CLAW, "memory", width=50) as screen:
+    remember("The first of two")
+    remember("The quick brown fox jumped over the lazy dog again and again " * 9)
+    with terminal(*CLAW, "memory", "-n", "1", width=50) as screen:
         assert screen.ends() == 0
         plain = re.sub(r"\x1b\[[0-9;]*m", "", screen.output)
-    assert "assistant  1 memory, no patrol yet" in plain
+    assert "assistant  2 memories, no patrol yet" in plain
+    assert "… and 1 before" in plain
     assert "\x1b[" in screen.output
     assert max(map(len, plain.split("\r\n"))) <= 50, plain
-    assert plain.count("lazy") == 3
+    assert plain.count("lazy") == 4
 
 
 def test_what_is_remembered_cannot_play_tricks_with_the_terminal() -> None:
@@ -200,13 +204,26 @@ def test_memories_are_found_by_meaning_with_the_embedder_that_comes_with_it() ->
     assert as_json("memory", "search", "vehicle", env=built_in)["kind"] == "vector"
 
 
-def test_vectors_that_are_missing_are_named_and_made_by_a_patrol() -> None:
+def test_a_few_missing_vectors_are_made_before_a_search() -> None:
     run("remember", NUTS)
     built_in = {"CLAW_EMBEDDER": "use-multilingual-v3"}
     done = run("recall", "Anna allergic nuts", env=built_in)
-    assert "`claw memory patrol` makes them" in done.stderr
-    run("memory", "patrol", env=built_in)
+    assert "vectors" not in done.stderr
+    run("remember", "The car needs new tyres")
     assert as_json("memory", "search", "nuts", env=built_in)["kind"] == "hybrid"
+
+
+def test_vectors_of_another_model_stay_until_a_patrol_makes_them_anew(tmp_path: Path) -> None:
+    words = tmp_path / "vocab.txt"
+    words.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nanna\nallergic\nnuts\n")
+    run("remember", NUTS, env={"CLAW_EMBEDDER": "use-multilingual-v3"})
+    other = {"CLAW_EMBEDDER": "minilm-int8", "CLAW_MINILM_VOCAB": str(words)}
+    done = run("recall", "Anna allergic nuts", env=other)
+    assert "`claw memory patrol` makes them" in done.stderr
+    assert list(as_json("being", "show", "assistant")["vectors"]) == ["use-multilingual-v3"]
+    run("memory", "patrol", env=other)
+    assert as_json("memory", "search", "nuts", env=other)["kind"] == "hybrid"
+    assert list(as_json("being", "show", "assistant")["vectors"]) == ["minilm-int8"]
 
 
 def test_a_broken_config_is_an_error_in_words(home: Path) -> None:

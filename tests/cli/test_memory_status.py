@@ -118,6 +118,15 @@ def test_a_store_of_a_newer_version_is_left_as_it_is(store: Path) -> None:
     assert not list(store.parent.glob("*.damaged-*"))
 
 
+def test_the_doctor_looks_for_all_that_the_english_model_needs(tmp_path: Path) -> None:
+    words = tmp_path / "vocab.txt"
+    words.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n")
+    english = {"CLAW_EMBEDDER": "minilm-int8", "CLAW_MINILM_VOCAB": str(words)}
+    done = json.loads(run("doctor", "--json", env=english).stdout)
+    (found,) = [check for check in done["checks"] if check["name"] == "embedder"]
+    assert (found["state"], found["detail"]) == ("ok", "minilm-int8")
+
+
 def test_an_embedder_that_nobody_knows_is_a_problem(config: Path) -> None:
     config.write_text('[memory]\nembedder = "magic"\n')
     done = json.loads(run("doctor", "--json", code=1, env={"CLAW_EMBEDDER": ""}).stdout)

@@ -81,7 +81,7 @@ def filled(keeper: Keeper, name: str = "anna", count: int = 3) -> Being:
         messages.add(unit, said, "token-id")
         change = Change("nodes", "5", None, {"ended": 2000.25})
         ledger.add(unit, 2000.25, "supersede", "it was wrong", "local", [change])
-        ledger.mark_undone(unit, ledger.add(unit, 2001.0, "undo", "", "local", []), None)
+        ledger.add(unit, 2001.0, "undo", "", "local", [])
         marks.put(unit, "marker", "m4")
     return being
 
@@ -202,6 +202,18 @@ def test_a_damaged_bundle_is_refused_with_the_line_and_nothing_is_written(keeper
         "line 1: a bundle begins otherwise": b"\n".join(lines[1:]),
         "the file is empty": b"",
         "line 1: .*version 2, .*install a newer": damaged(lines, 1, b'ion":1', b'ion":2'),
+        "line 1: there is no version 0": damaged(lines, 1, b'ion":1', b'ion":0'),
+        "line 3: there is no cluster 9": damaged(lines, 3, b'"parent":1', b'"parent":9'),
+        "line 3: a cluster cannot be 2, or in": damaged(lines, 3, b'"parent":1', b'"parent":2'),
+        "line 5: cluster 2 is gone": damaged(lines, 5, b'"cluster":1', b'"cluster":2'),
+        "line 4: `importance` is between": damaged(lines, 4, b"0.95", b"1e9"),
+        "line 4: .*2147483647": damaged(
+            lines, 4, b'"session_count":0', b'"session_count":%d' % 2**70
+        ),
+        "line 4: .*created": damaged(lines, 4, b'"created":', b'"created":1e300,"_":'),
+        "line .*: there is no memory 77": damaged(lines, 11, b'"taken":1', b'"taken":77'),
+        "line .*: such changes are not": data.replace(b'"table":"nodes"', b'"table":"tokens"'),
+        "line .*: .*recursion": damaged(lines, 5, b"{", b'{"_":' + b"[" * 100_000),
     }
     before = [being.id for being in keeper.every()]
     for problem, given in cases.items():

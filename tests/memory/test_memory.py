@@ -278,3 +278,12 @@ def test_a_long_list_shows_the_newest(memory: Memory, clock: Clock) -> None:
 
 def _no_opinion(_: Request) -> Say:
     return Say("{}")
+
+
+def test_undoing_what_was_remembered_at_once_forgets_it(memory: Memory) -> None:
+    memory.remember("The spare key hangs behind the fern", Caller())
+    memory.remember("Ken is allergic to hazelnuts", Caller())
+    memory.undo(memory.ledger()[0].n, Caller())
+    memory.patrol(Caller())
+    assert not memory.search("hazelnuts", Caller()).hits
+    assert memory.search("spare key", Caller()).hits

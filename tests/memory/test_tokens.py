@@ -135,7 +135,7 @@ def test_the_tokens_of_a_being_go_with_it(keeper: Keeper, being: Being) -> None:
 
 def test_its_last_use_is_kept(keeper: Keeper, being: Being, clock: Clock) -> None:
     _, token = tokens.issue(keeper, being)
-    tokens.note_use(keeper, token.id)
+    tokens.note_use(keeper, [token.id])
     with keeper.database.registry() as connection:
         (known,) = stored.of_being(connection, being.n)
     assert known.used == clock.now

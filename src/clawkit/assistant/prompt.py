@@ -58,9 +58,9 @@ def said(message: Message) -> str:
 
 
 def _memory(one: Remembered) -> str:
-    """A memory in one line; what the person said in these words is marked as theirs."""
+    """A memory in one line, with whose words it has: none can pass for the person's by itself."""
     text = " ".join(one.text.split())[:_LONGEST_PASSAGE]
-    return f"- User: {text}" if one.own_words else f"- {text}"
+    return f"- {'User' if one.own_words else 'Noted'}: {text}"
 
 
 def _passage(message: Message, asked: str) -> str:

@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -116,31 +117,41 @@ def _answer(config: Config, question: Question) -> int:
     streaming = sys.stdout.isatty() and not question.as_json
     screen = Screen(sys.stdout if streaming else None, _notes())
     screen.wait()
+
+    def show(reply: Reply) -> int:
+        screen.pause()
+        screen.finish(reply)
+        return _print(question, reply, screen, streamed=streaming)
+
     try:
-        reply = asyncio.run(_reply(config, context, screen))
+        return asyncio.run(_reply(config, context, screen, show))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         screen.pause()
-    screen.finish(reply)
-    return _print(question, reply, screen, streamed=streaming)
 
 
 def _notes() -> TextIO | None:
     return sys.stderr if sys.stderr.isatty() else None
 
 
-async def _reply(config: Config, context: MessageContext, screen: Screen) -> Reply:
-    """Ended by a signal as by Ctrl-C: the call is cancelled, and that is on record."""
+async def _reply(
+    config: Config, context: MessageContext, screen: Screen, show: Callable[[Reply], int]
+) -> int:
+    """Ask and show. Ended by a signal as by Ctrl-C: the call is cancelled, and that is on record.
+
+    What memory has to do is done after the answer is shown.
+    """
     import asyncio
 
-    from clawkit.assistant.reply import get_reply
+    from clawkit.assistant.reply import Assistant
 
     task = asyncio.current_task()
     if task is not None and sys.platform != "win32":
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    return await get_reply(config, context, screen)
+    async with Assistant(config) as assistant:
+        return show(await assistant.reply(context, screen))
 
 
 def _context(config: Config, question: Question) -> MessageContext:

@@ -57,6 +57,7 @@ def create(
         who = _soul(verb, soul, soul_file)
         known = _checked_id(verb, being_id)
     with opened(verb, Place(store, "none")) as keeper:
+        namesakes = sum(1 for other in keeper.every() if other.name == name)
         being = keeper.create(name, known)
         if who:
             from clawkit.memory.caller import Caller
@@ -67,6 +68,10 @@ def create(
             return
         print(f"Made {shown(being.name)}: {being.id}")
         print(f"`claw being token create {being.id}` lets a client in.", file=sys.stderr)
+        if namesakes:
+            print(
+                "Another Being has this name: commands know the two by their ids.", file=sys.stderr
+            )
 
 
 def _soul(verb: str, soul: str, file: Path | None) -> str:

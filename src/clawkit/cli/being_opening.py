@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -23,6 +24,17 @@ STORE = "CLAW_STORE"
 EMBEDDER = "CLAW_EMBEDDER"
 _EMBEDDING_KEY = "OPENAI_API_KEY"
 _INTERRUPTED = 130
+_OPTIONS = {
+    "as_of": "--as-of",
+    "query": "QUERY",
+    "scene.action": "TEXT",
+    "scene.actors": "--about",
+    "scene.feeling": "--feeling",
+    "scene.setting": "--where",
+    "scene.themes": "--theme",
+    "scene.when": "--when",
+    "user_message": "TEXT",
+}
 
 StoreOption = Annotated[
     str,
@@ -37,7 +49,9 @@ EmbedderOption = Annotated[
     typer.Option(
         "--embedder",
         metavar="NAME",
-        help="What makes vectors of texts; `none` for keywords only.",
+        help="What makes vectors of texts: use-multilingual-v3, the default, minilm-int8, "
+        f"text-embedding-3-small, openai:URL#MODEL; `none` for words only. {EMBEDDER} or the "
+        "config, without.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -118,7 +132,7 @@ def reported(verb: str) -> Generator[None]:
     except ClawError as error:
         from clawkit.cli.rows import shown
 
-        for line in str(error).split("\n"):
+        for line in _in_options(str(error)).split("\n"):
             print(f"claw {verb}: {shown(line)}", file=sys.stderr)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
@@ -128,6 +142,13 @@ def reported(verb: str) -> Generator[None]:
         # Whoever read it has seen enough; what is left in the buffer has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
+
+
+def _in_options(problem: str) -> str:
+    """What is wrong with an argument of a tool, said of the option that a person gave."""
+    field, colon, rest = problem.partition(": ")
+    option = _OPTIONS.get(re.sub(r"\[\d+\]", "", field))
+    return f"{option}{colon}{rest}" if colon and option else problem
 
 
 @contextmanager

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clawkit.memory.records import Being, Token
 
 _NEVER = "never"
+_SHORT = 8
 
 
 def day(seconds: float) -> str:
@@ -44,8 +45,10 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def token_row(token: Token, now: float) -> tuple[str, ...]:
+    """A line of the list; on a terminal the beginning of an id is enough to tell them apart."""
     used = ago(now - token.used) if token.used is not None else _NEVER
-    return token.id, f"{token.kind}_", token.scope, _token_state(token, now), used, token.label
+    called = token.id[:_SHORT] if sys.stdout.isatty() else token.id
+    return called, f"{token.kind}_", token.scope, _token_state(token, now), used, token.label
 
 
 def _token_state(token: Token, now: float) -> str:
@@ -73,6 +76,8 @@ def connecting(url: str, being: Being | None) -> Iterator[str]:
     snippet: dict[str, Any] = {"mcpServers": {"memory": {"url": place, "headers": headers}}}
     yield "Connect a client with:"
     yield from json.dumps(snippet, indent=2, ensure_ascii=False).splitlines()
+    yield "Claude Code adds it with:"
+    yield f'  claude mcp add --transport http memory {place} --header "Authorization: Bearer brt_…"'
     name = shown(being.name) if being is not None else "BEING"
     yield f"`claw being token create {name}` makes the token; `claw being list` shows the ids."
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from clawkit.cli.being_opening import AsJson, BeingArgument, Place, StoreOption, fail, opened
 from clawkit.cli.rows import print_json
+
+if TYPE_CHECKING:
+    from clawkit.memory.keeper import Keeper
+
+_SHORTEST_ID = 4
+_ID_LENGTH = 36
 
 tokens = typer.Typer(help="Tokens: who may reach a Being over HTTP.", no_args_is_help=True)
 keys = typer.Typer(
@@ -73,7 +79,9 @@ def list_tokens(being: BeingArgument, store: StoreOption = "", as_json: AsJson =
 
 @tokens.command("revoke")
 def revoke_token(
-    token: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
+    token: Annotated[
+        str, typer.Argument(metavar="ID", help="As `token list` shows it, or its beginning.")
+    ],
     store: StoreOption = "",
 ) -> None:
     """End a token, from the next request on."""
@@ -87,12 +95,25 @@ def revoke_token(
             with keeper.database.registry() as connection:
                 known = stored.by_hash(connection, tokens.digest(token))
             token = known[1].id if known else token[:4]
+        token = _whole_id(verb, keeper, token)
         with keeper.database.registry(write=True) as connection:
             ended = stored.revoke(connection, token, keeper.clock())
         if not ended:
             problem = f"there is no token {token!r} that still counts: `claw being token list` has"
             raise fail(verb, f"{problem} the ids")
         print(f"Revoked {token}.")
+
+
+def _whole_id(verb: str, keeper: Keeper, called: str) -> str:
+    """The id of the token that still counts and begins so; what was given, if none does."""
+    if len(called) < _SHORTEST_ID or len(called) >= _ID_LENGTH:
+        return called
+    sql = "SELECT id FROM tokens WHERE substr(id, 1, ?) = ? AND revoked IS NULL ORDER BY id LIMIT 2"
+    with keeper.database.registry() as connection:
+        found = [one for (one,) in connection.rows(sql, (len(called), called.lower()))]
+    if len(found) > 1:
+        raise fail(verb, f"several tokens have ids that begin with {called}: give more of it")
+    return found[0] if found else called
 
 
 @keys.command("set")

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from clawkit.memory.records import Being
 
 
+_FEW = 200
+
+
 class _Shown:
     """An embedder that says how far it is."""
 
@@ -58,6 +61,22 @@ def make_vectors(keeper: Keeper, being: Being) -> int:
     except ModelError as error:
         print(f"claw: no vectors for now: {shown(str(error))}", file=sys.stderr)
         return 0
+
+
+def make_few_vectors(keeper: Keeper, being: Being) -> None:
+    """Before a search: the vectors that a few memories lack, so that all are found by meaning.
+
+    One memory without a vector would let the whole search go by words. A Being whose vectors are
+    of another model is left alone: to change the model is a decision, not a side effect.
+    """
+    embedder = keeper.embedder
+    if embedder is None:
+        return
+    with keeper.database.read(being.n) as unit:
+        ours = unit.vectors.counts()
+        missing = len(unit.vectors.missing(embedder.name, _FEW + 1))
+    if 0 < missing <= _FEW and (embedder.name in ours or not ours):
+        make_vectors(keeper, being)
 
 
 def say_missing(keeper: Keeper, being: Being, kind: str) -> None:

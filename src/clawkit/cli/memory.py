@@ -21,7 +21,7 @@ from clawkit.cli.being_opening import (
     opened,
     reported,
 )
-from clawkit.cli.being_vectors import make_vectors, say_missing
+from clawkit.cli.being_vectors import make_few_vectors, make_vectors, say_missing
 from clawkit.cli.rows import print_json, shown
 
 if TYPE_CHECKING:
@@ -131,8 +131,12 @@ def _overview(given: Given, recent: int) -> None:
 @app.command()
 def search(
     context: typer.Context,
-    query: Annotated[list[str], typer.Argument(metavar="QUERY")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000)] = 10,
+    query: Annotated[
+        list[str], typer.Argument(metavar="QUERY", help="Words, a question, or anything.")
+    ],
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=1000, help="How many at most.")
+    ] = 10,
     mode: Annotated[
         Literal["or", "and"], typer.Option(help="Whether any word or every word must be there.")
     ] = "or",
@@ -148,9 +152,12 @@ def search(
     with _memory("search", given) as mine:
         from clawkit.cli.memory_view import hit_lines, hits_json
 
-        found = mine.memory.search(
-            " ".join(query), limit=limit, mode=mode, explain=explain, as_of=as_of or None
-        )
+        make_few_vectors(mine.keeper, mine.memory.being)
+        with Progress("Searching") as progress:
+            progress.begin()
+            found = mine.memory.search(
+                " ".join(query), limit=limit, mode=mode, explain=explain, as_of=as_of or None
+            )
         if given.as_json:
             print_json({"kind": found.kind, "hits": hits_json(found.hits)})
             return
@@ -272,7 +279,7 @@ def patrol(
 @app.command()
 def ledger(
     context: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1)] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many entries.")] = 20,
     being: BeingOption = "",
     store: StoreOption = "",
     as_json: AsJson = False,

@@ -23,9 +23,24 @@ if TYPE_CHECKING:
 
 _SHORT = 8
 _DIGEST = 160
+_LONGEST_RECENT = 280
 _NOT_A_TERMINAL = 10_000
 _WAITING = 5
 _MOST_ROWS = 12
+_LEFT_OUT = "skipped: "
+_STEPS = {
+    "read": "recalled by readers, counted now",
+    "aged": "grown older",
+    "dying": "begin to fade",
+    "dead": "faded",
+    "spared": "came back before they faded",
+    "merged": "merged, as they said the same",
+    "revived": "came back, as they were asked for",
+    "split": "topics split",
+    "joined": "topics joined",
+    "described": "topics described anew",
+    "diary": "written into the diary",
+}
 _TIMES = frozenset(("at", "created", "ended", "gone", "last_activated"))
 
 
@@ -42,6 +57,10 @@ def print_view(found: View) -> None:
         console.print()
         console.print("recent", style="bold")
         _print_timeline(console, found.recent)
+        more = found.memories - len(found.recent)
+        if console.is_terminal and more > 0:
+            advice = "`claw memory -n 100` shows more, `claw memory search …` finds"
+            console.print(f"… and {more:,} before; {advice}", style="dim")
     _print_waiting(console, found)
 
 
@@ -68,14 +87,16 @@ def _tree(branches: Sequence[Branch]) -> Tree:
 
 
 def _grow(above: Tree, branch: Branch) -> None:
+    from rich.console import Group
+    from rich.padding import Padding
     from rich.text import Text
 
     label = Text(shown(branch.cluster.name), style="cyan")
     counts = ", ".join(f"{number:,} {status}" for status, number in branch.counts.items())
     label.append(f"  {counts or 'empty'}", style="dim")
-    if branch.cluster.digest:
-        label.append(f"\n{_cut(shown(branch.cluster.digest), _DIGEST)}", style="default")
-    grown = above.add(label)
+    digest = Text(_cut_wide(shown(branch.cluster.digest), _DIGEST))
+    below_it = (Padding(digest, (0, 0, 0, 2), expand=False),) if digest else ()
+    grown = above.add(Group(label, *below_it))
     for below in branch.branches:
         _grow(grown, below)
 
@@ -92,7 +113,8 @@ def _print_timeline(console: Console, recent: Sequence[Node]) -> None:
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
     for node in recent:
-        table.add_row(Text(f"{node.id[:_SHORT]}  {_day(node)}"), Text(_marked(node)))
+        told = Text(_cut_wide(_marked(node), _LONGEST_RECENT))
+        table.add_row(Text(f"{node.id[:_SHORT]}  {_day(node)}"), told)
     console.print(table)
 
 
@@ -136,6 +158,13 @@ def _status(node: Node) -> str:
 
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def _cut_wide(text: str, widest: int) -> str:
+    """The same by the columns that a text takes: a Japanese letter takes two."""
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= widest else f"{set_cell_size(text, widest - 1).rstrip()}…"
 
 
 def hit_lines(hit: Hit) -> Iterator[str]:
@@ -195,10 +224,18 @@ def _recalled(node: Node) -> str:
 
 
 def outcome_lines(outcome: Outcome, *, dry_run: bool) -> Iterator[str]:
-    """What a patrol did, step by step."""
+    """What a patrol did: the steps that did something, and those that could not."""
     yield f"{'Would make' if dry_run else 'Made'} {_memories(outcome.nodes_created)}."
+    left_out: dict[str, list[str]] = {}
     for name, value in outcome.steps.items():
-        yield f"  {name:<12} {shown(str(value))}"
+        if isinstance(value, str):
+            reason = value.removeprefix(_LEFT_OUT)
+            if reason != value:
+                left_out.setdefault(reason, []).append(name)
+        elif value and name in _STEPS:
+            yield f"  {value:>5,}  {_STEPS[name]}"
+    for reason, names in left_out.items():
+        yield f"Left out ({shown(reason)}): {', '.join(names)}."
     if outcome.stopped:
         yield f"Stopped: {shown(outcome.stopped)}"
 

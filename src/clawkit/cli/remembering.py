@@ -12,12 +12,13 @@ from clawkit.cli.being_opening import (
     BeingOption,
     EmbedderOption,
     Place,
+    Progress,
     StoreOption,
     fail,
     opened,
     reported,
 )
-from clawkit.cli.being_vectors import say_missing
+from clawkit.cli.being_vectors import make_few_vectors, say_missing
 from clawkit.cli.rows import print_json, shown
 
 if TYPE_CHECKING:
@@ -47,7 +48,12 @@ def remember(
     theme: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="What it is about; can be repeated.")
     ] = None,
-    importance: Annotated[float, typer.Option(min=0, max=1, metavar="0…1")] = 0.5,
+    importance: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, metavar="0…1", help="How much it matters; what does fades late."
+        ),
+    ] = 0.5,
     being: BeingOption = "",
     store: StoreOption = "",
     embedder: EmbedderOption = "",
@@ -57,6 +63,8 @@ def remember(
     verb = "remember"
     place = Place(store, embedder)
     said = _given(text)
+    if not said.strip():
+        raise fail(verb, "there is nothing to remember: give it as TEXT, or - and it on stdin", 2)
     scene: dict[str, Any] = {
         "actors": about or [],
         "when": when or [],
@@ -73,7 +81,10 @@ def remember(
     with opened(verb, place) as keeper:
         from clawkit.memory.caller import Caller
 
-        node = keeper.open(place.own(keeper, being)).remember(said, Caller(), **scene)
+        memory = keeper.open(place.own(keeper, being))
+        with Progress("Remembering") as progress:
+            progress.begin()
+            node = memory.remember(said, Caller(), **scene)
         if as_json:
             print_json(node)
         else:
@@ -81,10 +92,14 @@ def remember(
 
 
 def recall(
-    text: Annotated[list[str], typer.Argument(metavar="TEXT", help="A question, or anything.")],
+    text: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help="A question, or anything; - for stdin.")
+    ],
     explain: Annotated[bool, typer.Option("--explain", help="Show why each was found.")] = False,
     as_of: Annotated[str, typer.Option(metavar="DATE", help="What was known then, not now.")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 3,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")
+    ] = 3,
     being: BeingOption = "",
     store: StoreOption = "",
     embedder: EmbedderOption = "",
@@ -109,7 +124,12 @@ def recall(
         from clawkit.memory.caller import Caller
 
         memory = keeper.open(place.own(keeper, being))
-        found = memory.recall(asked, Caller(), explain=explain, as_of=as_of or None, limit=limit)
+        make_few_vectors(keeper, memory.being)
+        with Progress("Recalling") as progress:
+            progress.begin()
+            found = memory.recall(
+                asked, Caller(), explain=explain, as_of=as_of or None, limit=limit
+            )
         if as_json:
             print_json({"kind": found.kind, "text": found.text, "hits": hits_json(found.hits)})
             return

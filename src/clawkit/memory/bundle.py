@@ -20,10 +20,14 @@ import msgspec
 from msgspec import Struct
 
 from clawkit.errors import BeingError
-from clawkit.memory.records import Cluster, Entry, LedgerEntry, Node, Note, Said
+from clawkit.memory.changeable import is_known
+from clawkit.memory.records import Cluster, Count, Entry, LedgerEntry, Moment, Node, Note, Said
+from clawkit.memory.store.marks import NAMES
 
 FORMAT = "clawkit-memory"
 VERSION = 1
+_LONGEST = 64 * 1024 * 1024
+"""Bytes of a line; what is longer is read no further."""
 
 
 class Line(Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -41,7 +45,7 @@ class ClusterLine(Line, frozen=True, tag="cluster"):
     """A cluster; `gone` is since when it is no more."""
 
     cluster: Cluster
-    gone: float | None = None
+    gone: Moment | None = None
 
 
 class NodeLine(Line, frozen=True, tag="node"):
@@ -54,7 +58,7 @@ class NoteLine(Line, frozen=True, tag="note"):
     """A note; `taken` is the node that it has become, 0 if none."""
 
     note: Note
-    taken: int | None = None
+    taken: Count | None = None
 
 
 class EntryLine(Line, frozen=True, tag="entry"):
@@ -130,7 +134,7 @@ def check(file: BinaryIO, name: str) -> Contents:
     digest = hashlib.sha256()
     end: EndLine | None = None
     number = 0
-    for number, data in enumerate(file, 1):
+    for number, data in enumerate(iter(lambda: file.readline(_LONGEST), b""), 1):
         if end is not None:
             raise checking.wrong(number, "there is something behind the end")
         line = checking.line(number, data)
@@ -139,7 +143,8 @@ def check(file: BinaryIO, name: str) -> Contents:
             end = line
             continue
         digest.update(data)
-        checking.see(number, line)
+        if not isinstance(line, HeaderLine):
+            checking.see(number, line)
     if number == 0:
         raise BeingError(f"{name}: the file is empty")
     if end is None:
@@ -171,8 +176,10 @@ class _Checking:
         self._name = name
         self._at = 0
         self._ids: set[tuple[int, str | int]] = set()
-        self._references: dict[int, tuple[int, int | None]] = {}
+        self._references: list[tuple[int, int]] = []
+        self._parents: list[tuple[int, int]] = []
         self._clusters: set[int] = {0}
+        self._gone: set[int] = set()
         self._top = 0
         self._last_change = 0
         self._counts = [0] * len(_ORDER)
@@ -186,11 +193,13 @@ class _Checking:
         return BeingError(f"{self._name}, line {number}: {what}; nothing was imported")
 
     def line(self, number: int, data: bytes) -> HeaderLine | Record | EndLine:
+        if len(data) == _LONGEST:
+            raise self.wrong(number, "this line is longer than any of a bundle")
         if number == 1:
             return self._header(data)
         try:
             found = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self.wrong(number, f"this is no line of a bundle: {error}") from None
         if isinstance(found, HeaderLine):
             raise self.wrong(number, "a second bundle begins here: give one file for each")
@@ -200,18 +209,18 @@ class _Checking:
         """The first line; the version is looked at before anything that depends on it."""
         try:
             header = msgspec.json.decode(data, type=HeaderLine)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self.wrong(1, "a bundle begins otherwise: this is none") from None
         if header.format != FORMAT:
             raise self.wrong(1, f"this is not a bundle of memories but {header.format!r}")
+        if header.version < 1:
+            raise self.wrong(1, f"there is no version {header.version} of bundles")
         if header.version > VERSION:
             known = f"this program knows version {VERSION}: install a newer clawkit"
             raise self.wrong(1, f"the bundle has version {header.version}, and {known}")
         return header
 
-    def see(self, number: int, line: HeaderLine | Record) -> None:
-        if isinstance(line, HeaderLine):
-            return
+    def see(self, number: int, line: Record) -> None:
         at = _ORDER.index(type(line))
         if at < self._at:
             raise self.wrong(number, "the lines are not in their order")
@@ -219,12 +228,13 @@ class _Checking:
         self._counts[at] += 1
         match line:
             case ClusterLine(cluster=cluster):
-                self._once(number, cluster.n)
-                self._clusters.add(cluster.n)
+                self._cluster(number, cluster, gone=line.gone is not None)
             case NodeLine(node=node):
                 self._node(number, node)
             case NoteLine(note=note):
                 self._once(number, note.id)
+                if line.taken:
+                    self._references.append((number, line.taken))
             case EntryLine(entry=entry):
                 self._once(number, entry.id)
             case MessageLine(message=said):
@@ -233,8 +243,21 @@ class _Checking:
                 if change.n <= self._last_change:
                     raise self.wrong(number, "the entries of the ledger are not in their order")
                 self._last_change = change.n
+                if not all(map(is_known, change.changes)):
+                    raise self.wrong(number, "such changes are not made here")
             case MarkLine(name=name):
                 self._once(number, name)
+                self._mark(number, line)
+
+    def _cluster(self, number: int, cluster: Cluster, *, gone: bool) -> None:
+        self._once(number, cluster.n)
+        self._clusters.add(cluster.n)
+        if gone:
+            self._gone.add(cluster.n)
+        if cluster.parent is not None:
+            self._parents.append((number, cluster.parent))
+        if cluster.n in (0, cluster.parent):
+            raise self.wrong(number, f"a cluster cannot be {cluster.n}, or in itself")
 
     def _node(self, number: int, node: Node) -> None:
         self._once(number, node.id)
@@ -243,8 +266,19 @@ class _Checking:
         self._top = node.seq
         if node.cluster not in self._clusters:
             raise self.wrong(number, f"there is no cluster {node.cluster}")
+        if node.cluster in self._gone and node.ended is None:
+            raise self.wrong(number, f"cluster {node.cluster} is gone, and this is in it")
+        if not 0 <= node.scene.importance <= 1:
+            raise self.wrong(number, "`importance` is between 0 and 1")
         if node.successor is not None:
-            self._references[node.seq] = number, node.successor
+            self._references.append((number, node.successor))
+
+    def _mark(self, number: int, line: MarkLine) -> None:
+        if line.name == NAMES:
+            try:
+                msgspec.json.decode(line.value, type=list[str])
+            except msgspec.DecodeError:
+                raise self.wrong(number, "the names of people are no list of texts") from None
 
     def _once(self, number: int, key: str | int) -> None:
         if (self._at, key) in self._ids:
@@ -252,7 +286,10 @@ class _Checking:
         self._ids.add((self._at, key))
 
     def refer(self) -> None:
-        """Whatever a node has become must be there."""
-        for number, successor in self._references.values():
-            if successor is not None and not 0 < successor <= self._top:
-                raise self.wrong(number, f"there is no memory {successor}")
+        """Whatever something has become, or is in, must be there."""
+        for number, seq in self._references:
+            if not 0 < seq <= self._top:
+                raise self.wrong(number, f"there is no memory {seq}")
+        for number, parent in self._parents:
+            if parent not in self._clusters:
+                raise self.wrong(number, f"there is no cluster {parent}")

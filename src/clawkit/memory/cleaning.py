@@ -17,9 +17,16 @@ _HIDING = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+# Nothing is seen of these, yet they are part of how some scripts and emoji are written.
+_UNSEEN = (
+    r"[\s\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0"
+    r"\U000e0100-\U000e01ef]*"
+)
 _INSTEAD = "\u2039"
-_TAG = re.compile(r"<(?=\s*(?:[/!?|]|[^\W\d]))")
-_RECALL_TAG = re.compile(r"<(?=\s*/?\s*memory-recall)", re.IGNORECASE)
+_TAG = re.compile(rf"<(?={_UNSEEN}(?:[/!?|\uff0f]|[^\W\d]))")
+_RECALL_TAG = re.compile(
+    rf"[<\uff1c\ufe64](?={_UNSEEN}[/\uff0f]?{_UNSEEN}memory.recall)", re.IGNORECASE
+)
 
 
 def keepable(text: str) -> str:
@@ -29,7 +36,8 @@ def keepable(text: str) -> str:
 
 def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
     """One line that is only text, cut where it is too long."""
-    line = " ".join(_TAG.sub(_INSTEAD, _HIDING.sub(" ", cleaned(text))).split())
+    plain = _RECALL_TAG.sub(_INSTEAD, _HIDING.sub(" ", cleaned(text)))
+    line = " ".join(_TAG.sub(_INSTEAD, plain).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 

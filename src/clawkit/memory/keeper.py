@@ -15,7 +15,7 @@ from clawkit.memory.store import beings, jobs
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.memory import Memory
-    from clawkit.memory.store.database import Database
+    from clawkit.memory.store.database import Connection, Database
     from clawkit.memory.worker import Worker
 
 DEFAULT_BEING = "assistant"
@@ -88,10 +88,14 @@ class Keeper:
 
     def default(self) -> Being:
         """The person's own Being, made when first needed."""
+        with self.database.registry() as connection:
+            found = _default_in(connection)
+        if found is not None:
+            return found
         with self.database.registry(write=True) as connection:
-            for being in beings.every(connection):
-                if being.name == DEFAULT_BEING:
-                    return being
+            found = _default_in(connection)  # another process may have made it just now
+            if found is not None:
+                return found
             now = self.clock()
             return beings.create(connection, str(uuid.uuid4()), DEFAULT_BEING, now)
 
@@ -116,3 +120,7 @@ class Keeper:
         if "worker" in self.__dict__:
             self.worker.stop()
         self.database.close()
+
+
+def _default_in(connection: Connection) -> Being | None:
+    return next((one for one in beings.every(connection) if one.name == DEFAULT_BEING), None)

@@ -37,12 +37,18 @@ def store_key(
 ) -> None:
     """Keep a model key for a Being, in place of the one it had."""
     secret = secret.strip()
-    if not secret or len(secret) > LONGEST_KEY or not secret.isprintable():
-        raise BeingError(f"a model key is one line of at most {LONGEST_KEY} characters")
+    if not looks_right(secret):
+        raise BeingError(f"a model key is one word of at most {LONGEST_KEY} ASCII characters")
     _need_cryptography()
     sealed = _sealed(_master(environment, make=True), being, secret)
     with keeper.database.registry(write=True) as connection:
         beings.set_key(connection, being.n, sealed)
+
+
+def looks_right(secret: str) -> bool:
+    """Whether a text can be a model key at all: one that cannot would fail every patrol."""
+    plain = secret.isascii() and secret.isprintable() and " " not in secret
+    return plain and 0 < len(secret) <= LONGEST_KEY
 
 
 def stored_key(keeper: Keeper, being: Being, environment: Mapping[str, str] = os.environ) -> str:

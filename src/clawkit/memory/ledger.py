@@ -11,20 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from clawkit.errors import BeingError
+from clawkit.memory.changeable import AGES, COLUMNS, KEYS, NODES, is_known
 from clawkit.memory.patrol import clusters
-from clawkit.memory.patrol.changes import AGES, NODES, stretches_of, write_nodes
+from clawkit.memory.patrol.changes import stretches_of, write_nodes
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store import ledger
 from clawkit.memory.store.database import Unit
 
 UNDO = "undo"
 
-_KEYS = {NODES: "seq", "clusters": "n", "notes": "id", "entries": "id"}
-_COLUMNS = {
-    "clusters": ("id", "name", "parent", "digest", "gone"),
-    "notes": ("created", "kind", "body", "speaker", "token", "conversation", "taken"),
-    "entries": ("target", "name", "content", "at", "token", "data"),
-}
 _COUNTERS = frozenset(("session_count", "reactivation_count", "last_activated"))
 _FEW = 50
 
@@ -35,10 +30,10 @@ def show(unit: Unit, limit: int = 20, before: int | None = None) -> list[LedgerE
 
 
 def row(unit: Unit, table: str, key: str) -> dict[str, Any] | None:
-    """A row of `clusters`, `notes` or `entries` as a `Change` has it; None if there is none."""
-    columns = _COLUMNS[table]
+    """A row of a table as a `Change` has it; None if there is none."""
+    columns = COLUMNS[table]
     found = unit.row(
-        f"SELECT {', '.join(columns)} FROM {table} WHERE being = $being AND {_KEYS[table]} = ?",
+        f"SELECT {', '.join(columns)} FROM {table} WHERE being = $being AND {KEYS[table]} = ?",
         _key(table, key),
     )
     return dict(zip(columns, found, strict=True)) if found else None
@@ -51,18 +46,22 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
         raise BeingError(f"the history has no entry {n}")
     if entry.undone_by is not None:
         raise BeingError(f"entry {n} is undone already, by entry {entry.undone_by}")
+    if not all(map(is_known, entry.changes)):
+        raise BeingError(f"entry {n} says of its changes what this program does not know")
     changes = [_backwards(unit, entry, change, now) for change in reversed(entry.changes)]
     _check_clusters(unit, entry, changes)
+    _check_places(unit, entry, changes)
     if dry_run:
         return changes
     moved = _clusters_of(unit, changes)
     for change in changes:
         _apply(unit, change)
-    by = ledger.add(unit, now, UNDO, f"undo of entry {n}: {entry.why}", token, changes)
-    ledger.mark_undone(unit, n, by)
-    if entry.kind == UNDO:
-        # What that one had undone is in force again.
-        unit.run("UPDATE ledger SET undone_by = NULL WHERE being = $being AND undone_by = ?", n)
+    # That an entry is undone is a change like others: an undo of the undo takes it back.
+    by = ledger.last(unit) + 1
+    undone = Change("ledger", str(n), {"undone_by": None}, {"undone_by": by})
+    _apply(unit, undone)
+    why = f"undo of entry {n}: {entry.why}"
+    ledger.add(unit, now, UNDO, why, token, [*changes, undone])
     clusters.recompute_as_they_are(unit, moved | _clusters_of(unit, changes))
     return changes
 
@@ -74,8 +73,6 @@ def _backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Ch
         return Change(AGES, key, change.after, change.before)
     if table == NODES:
         return _node_backwards(unit, entry, change, now)
-    if table not in _KEYS:
-        raise BeingError(f"entry {entry.n} changed {table!r}, which cannot be undone")
     there = row(unit, table, key)
     if change.before is None and table == "clusters":
         _check_same(unit, entry, change, there, {"gone": None})
@@ -87,7 +84,8 @@ def _backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Ch
 def _node_backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Change:
     before, after = change.before, change.after
     if before is None or after is None:
-        before, after = {"ended": now, "ending": "retracted"}, {"ended": None, "ending": ""}
+        ended = _not_before(unit, change.key, now)
+        before, after = {"ended": ended, "ending": "retracted"}, {"ended": None, "ending": ""}
     firm = {column: value for column, value in after.items() if column not in _COUNTERS}
     if not _nodes_have(unit, change.key, firm):
         raise _changed_since(unit, entry, change)
@@ -95,6 +93,14 @@ def _node_backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) 
         before = {column: before[column] for column in firm}
         after = firm
     return Change(NODES, change.key, after, before)
+
+
+def _not_before(unit: Unit, key: str, now: float) -> float:
+    """Now, or when the youngest of these nodes began, where the clock went back."""
+    first, last = stretches_of(key)[0][0], stretches_of(key)[-1][1]
+    sql = "SELECT max(created) FROM nodes WHERE being = $being AND seq BETWEEN ? AND ?"
+    row = unit.row(sql, first, last)
+    return max(now, row[0]) if row and row[0] is not None else now
 
 
 def _nodes_have(unit: Unit, key: str, values: Mapping[str, Any]) -> bool:
@@ -151,6 +157,19 @@ def _check_clusters(unit: Unit, entry: LedgerEntry, changes: list[Change]) -> No
             raise _changed_since(unit, entry, change)
 
 
+def _check_places(unit: Unit, entry: LedgerEntry, changes: list[Change]) -> None:
+    """A memory can only come back to a cluster that is there."""
+    gone = {
+        n for (n,) in unit.rows("SELECT n FROM clusters WHERE being = $being AND gone IS NOT NULL")
+    }
+    gone -= {int(change.key) for change in changes if change.table == "clusters"}
+    for change in changes:
+        after = change.after or {}
+        if change.table == NODES and after.get("ended", 0) is None and "cluster" not in after:
+            for lost in _clusters_of(unit, [change]) & gone:
+                raise _changed_since(unit, entry, Change("clusters", str(lost), None, None))
+
+
 def _changed_since(unit: Unit, entry: LedgerEntry, change: Change) -> BeingError:
     later = _later(unit, entry.n, change)
     what = f"{change.table} {change.key[:40]}"
@@ -179,6 +198,8 @@ def _touches(other: Change, change: Change) -> bool:
         return False
     if change.table != NODES:
         return other.key == change.key
+    if not is_known(other):
+        return False
     return _overlap(stretches_of(change.key), stretches_of(other.key))
 
 
@@ -203,15 +224,14 @@ def _apply(unit: Unit, change: Change) -> None:
     elif table == NODES:
         write_nodes(unit, stretches_of(key), after or {})
     elif after is None:
-        sql = f"DELETE FROM {table} WHERE being = $being AND {_KEYS[table]} = ?"
+        sql = f"DELETE FROM {table} WHERE being = $being AND {KEYS[table]} = ?"
         unit.run(sql, _key(table, key))
     elif before is None:
-        unit.insert(table, {_KEYS[table]: _key(table, key), **_known(table, after)})
+        unit.insert(table, {KEYS[table]: _key(table, key), **after})
     else:
-        values = _known(table, after)
-        settings = ", ".join(f"{column} = ?" for column in values)
-        sql = f"UPDATE {table} SET {settings} WHERE being = $being AND {_KEYS[table]} = ?"
-        unit.run(sql, *values.values(), _key(table, key))
+        settings = ", ".join(f"{column} = ?" for column in after)
+        sql = f"UPDATE {table} SET {settings} WHERE being = $being AND {KEYS[table]} = ?"
+        unit.run(sql, *after.values(), _key(table, key))
 
 
 def _age(unit: Unit, key: str, by: int) -> None:
@@ -222,23 +242,15 @@ def _age(unit: Unit, key: str, by: int) -> None:
     )
 
 
-def _known(table: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Only columns that there are reach a statement."""
-    assert values.keys() <= set(_COLUMNS[table]), values.keys()
-    return values
-
-
 def _key(table: str, key: str) -> int | str:
-    return int(key) if table == "clusters" else key
+    return int(key) if KEYS[table] == "n" else key
 
 
 def _clusters_of(unit: Unit, changes: list[Change]) -> set[int]:
     """The clusters that the changed memories are in; all, where very many have changed."""
     places = [p for change in changes if change.table == NODES for p in stretches_of(change.key)]
-    sql = "SELECT DISTINCT cluster FROM nodes WHERE being = $being"
     if len(places) > _FEW:
+        sql = "SELECT DISTINCT cluster FROM nodes WHERE being = $being"
         return {cluster for (cluster,) in unit.rows(sql)}
-    found: set[int] = set()
-    for place in places:
-        found.update(cluster for (cluster,) in unit.rows(f"{sql} AND seq BETWEEN ? AND ?", *place))
-    return found
+    sql = "SELECT cluster FROM nodes WHERE being = $being AND seq BETWEEN ? AND ?"
+    return {cluster for place in places for (cluster,) in unit.rows(sql, *place)}

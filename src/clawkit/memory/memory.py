@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawkit.errors import BeingError, InvalidArgumentsError, SettingsError, StoreError
+from clawkit.errors import InvalidArgumentsError, StoreError
 from clawkit.memory import checking, context, exploring, noting, recalling, relations, structured
 from clawkit.memory import ledger as changes
 from clawkit.memory.caller import Caller
@@ -59,10 +59,14 @@ class Memory:
         explain: bool = False,
         as_of: str | float | None = None,
         limit: int = 3,
+        apart_from: str = "",
     ) -> Recollection:
-        """What comes to mind at a message, if it is worth telling; it counts as recalled."""
+        """What comes to mind at a message, if it is worth telling; it counts as recalled.
+
+        Nothing that was said in the conversation `apart_from` comes.
+        """
         checking.sized("user_message", message, checking.LONGEST_ASKED)
-        how = Looking(limit, self.now, as_of=_moment(as_of))
+        how = Looking(limit, self.now, as_of=_moment(as_of), apart_from=apart_from)
         told = recalling.recollect(
             self._database, self.being.n, message, self._embedder, caller, how
         )
@@ -123,7 +127,8 @@ class Memory:
             raise InvalidArgumentsError("scene_ids", 'are deleted only with the action "update"')
         checking.counted("scenes", len(scenes))
         checked = [checking.scene(f"scenes[{at}]", scene) for at, scene in enumerate(scenes)]
-        memos = checking.few("notes", notes, checking.LONGEST_TEXT)
+        checking.counted("notes", len(notes))
+        memos = [checking.said(f"notes[{at}]", memo) for at, memo in enumerate(notes)]
         checking.counted("scene_ids", len(scene_ids))
         ids = [checking.identifier(f"scene_ids[{at}]", i) for at, i in enumerate(scene_ids)]
         with self._database.write(self.being.n) as unit:
@@ -188,7 +193,7 @@ class Memory:
         with self._database.write(self.being.n) as unit:
             answer = structured.carry_out(unit, order)
         if target == "party_message" and action == "append" and to and content:
-            answer["delivered"] = relations.deliver(self._keeper, self.being, to, content, caller)
+            answer["delivered"] = self._delivered(to, content, caller)
         return answer
 
     def relate(
@@ -331,13 +336,9 @@ class Memory:
 
     def _llm(self, caller: Caller) -> Llm | None:
         """The model of the caller, or of the Being; None where neither has brought a key."""
-        from clawkit.memory.keys import stored_key
+        from clawkit.memory.keys import key_for
 
-        key = caller.llm_key
-        try:
-            key = key or stored_key(self._keeper, self.being)
-        except (BeingError, SettingsError) as error:
-            _log.warning("patrol goes on without a model: %s", error)
+        key = caller.llm_key or key_for(self._keeper, self.being)
         if not key:
             return None
         from clawkit.memory.model import llm
@@ -351,6 +352,14 @@ class Memory:
             return
         if wants_vectors(self._database, self.being, embedder.name):
             self._want(EMBED)
+
+    def _delivered(self, to: str, content: str, caller: Caller) -> bool:
+        """Bring a message on its way; the sender has it in any case."""
+        try:
+            return relations.deliver(self._keeper, self.being, to, content, caller)
+        except StoreError as error:
+            _log.warning("a message cannot be delivered: %s", error)
+            return False
 
     def _want(self, job: str) -> None:
         """Ask for work in the background; what was done for the caller stays done without it."""

@@ -23,6 +23,7 @@ from clawkit.errors import (
     RefusedKeyError,
     RefusedRequestError,
 )
+from clawkit.wire.addresses import is_private, origin_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -74,7 +75,20 @@ def llm(
     else:
         base = url or os.environ.get("CLAW_OPENAI_URL") or OPENAI_URL
         wire = OpenAi(base.rstrip("/"), model or OPENAI_MODEL)
+    _check(wire)
     return HttpLlm(wire, key, timeout, longest, first_pause)
+
+
+def _check(wire: Wire) -> None:
+    """A key goes over plain http to this machine and into private networks only."""
+    if not wire.address.startswith("https://") and not (
+        wire.address.startswith("http://") and is_private(wire.address)
+    ):
+        raise RefusedKeyError(
+            wire.provider,
+            f"the model key is not sent to {origin_of(wire.address) or 'what is no address'}: "
+            "on the internet an address begins with https://",
+        )
 
 
 class Wire(Protocol):

@@ -14,8 +14,9 @@ from uuid import uuid4
 from clawkit.errors import BeingError
 from clawkit.memory.caller import Caller
 from clawkit.memory.patrol import merging
+from clawkit.memory.patrol.alike import Known
 from clawkit.memory.patrol.embedding import ahead
-from clawkit.memory.patrol.remembering import remember
+from clawkit.memory.patrol.remembering import cleaned, remember, touch
 from clawkit.memory.records import Change, Node, Note, Scene, Source
 from clawkit.memory.store import ledger, nodes, notes
 from clawkit.memory.store.database import Database, Unit
@@ -58,19 +59,19 @@ def remember_now(
     now: float,
 ) -> Node:
     """Make one scene a memory at once; the one that says it already, if there is one."""
+    scene = cleaned(scene)
+    if not scene.action:
+        raise BeingError("there is nothing to remember in this: say what happened or what is so")
+    # The note is never stored, so that undoing this forgets it and does not let it wait again.
     note = Note(str(uuid4()), now, scene, "", source)
     embed = ahead(database, being, embedder, [scene], [source.speaker])
     model = embedder.name if embedder is not None else ""
     with database.write(being) as unit:
-        notes.add(unit, [note])
-        made = remember(unit, [note], embed, model, now, source.token)
-        if made:
-            return made[0]
-        became = notes.nodes_of(unit, [note.id]).get(note.id)
-        known = nodes.fetch(unit, [became]).get(became) if became else None
-    if known is None:
-        raise BeingError("there is nothing to remember in this: say what happened or what is so")
-    return known
+        known = Known(unit, [scene]).find(scene, source.conversation)
+        if known is not None:
+            touch(unit, known, now)
+            return known
+        return remember(unit, [note], embed, model, now, source.token)[0]
 
 
 def one(unit: Unit, node_id: str) -> Node:

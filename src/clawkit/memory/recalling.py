@@ -18,7 +18,7 @@ from clawkit.errors import ModelError, StoreError
 from clawkit.memory.caller import Caller
 from clawkit.memory.cleaning import shown
 from clawkit.memory.recall.candidates import Mode
-from clawkit.memory.recall.engine import Found, Hit, relevant, search
+from clawkit.memory.recall.engine import Found, Hit, search, worth_telling
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, touches
 from clawkit.memory.store.database import Database, Unit
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 NOTHING = "No relevant memories found."
 _OF_ACTIVE, _OF_DEAD = 1, 2
 _APART = "\x1f"
+_WIDER = 4
 _log = logging.getLogger("clawkit.memory")
 
 
@@ -48,6 +49,8 @@ class Looking(msgspec.Struct, frozen=True):
     now: float
     mode: Mode = "or"
     as_of: float | None = None
+    apart_from: str = ""
+    """A conversation that knows what was said in it and need not be reminded."""
 
 
 def found(unit: Unit, query: str, embedder: Embedder | None, how: Looking) -> Found:
@@ -65,11 +68,15 @@ def recollect(
     how: Looking,
 ) -> Recollection:
     """What is worth telling about a message, which this conversation has not been told."""
+    apart = how.apart_from
+    wide = msgspec.structs.replace(how, limit=how.limit * _WIDER) if apart else how
     with database.read(being) as unit:
         told = told_to(unit, caller)
-        known = _search(unit, message, embedder, how, told)
-        worth = known.hits if relevant(known) else ()
-        hits = _joined(unit, message, how, told, worth)
+        known = _search(unit, message, embedder, wide, told)
+        worth = worth_telling(known)
+        hits = _joined(unit, message, wide, told, worth)
+    if apart:
+        hits = tuple(hit for hit in hits if hit.node.source.conversation != apart)[: how.limit]
     if hits:
         hits = _told_now(database, being, hits, caller, how.now)
     return Recollection(known.kind, hits, block(message, [hit.node for hit in hits]))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 Status = Literal["active", "dying", "dead"]
 Scope = Literal["full", "read-only"]
-ENDINGS = ("superseded", "merged", "retracted")
+
+# What a bundle may bring; both databases hold as much, and days can be told of such moments.
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+Moment = Annotated[float, msgspec.Meta(gt=-1e11, lt=2.5e11)]
 
 
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,21 +42,21 @@ class Node(msgspec.Struct, frozen=True):
     begins another, so that it can be undone and asked about as of an earlier day.
     """
 
-    seq: int
+    seq: Count
     id: str
     scene: Scene
-    created: float
+    created: Moment
     source: Source = Source()
-    cluster: int = 0
+    cluster: Count = 0
     status: Status = "active"
     fresh: bool = True
     pinned: bool = False
-    session_count: int = 0
-    reactivation_count: int = 0
-    last_activated: float = 0.0
-    ended: float | None = None
+    session_count: Count = 0
+    reactivation_count: Count = 0
+    last_activated: Moment = 0.0
+    ended: Moment | None = None
     ending: str = ""
-    successor: int | None = None
+    successor: Count | None = None
 
     def known_at(self, moment: float) -> bool:
         """Whether this was part of what was known then."""
@@ -71,10 +74,10 @@ class Node(msgspec.Struct, frozen=True):
 class Cluster(msgspec.Struct, frozen=True):
     """Memories that belong together; a root (Business, Private) has no parent and never splits."""
 
-    n: int
+    n: Count
     id: str
     name: str
-    parent: int | None = None
+    parent: Count | None = None
     digest: str = ""
 
 
@@ -82,7 +85,7 @@ class Note(msgspec.Struct, frozen=True):
     """What waits for the next patrol (`scene`), or stays as it is (`note`)."""
 
     id: str
-    created: float
+    created: Moment
     scene: Scene | None = None
     text: str = ""
     source: Source = Source()
@@ -92,7 +95,7 @@ class Said(msgspec.Struct, frozen=True):
     """One message of a past conversation."""
 
     id: str
-    at: float
+    at: Moment
     role: str
     text: str
     conversation: str = ""
@@ -105,7 +108,7 @@ class Entry(msgspec.Struct, frozen=True):
     target: str
     key: str
     content: str
-    at: float
+    at: Moment
     data: dict[str, Any] = {}
 
 
@@ -144,13 +147,13 @@ class Change(msgspec.Struct, frozen=True):
 class LedgerEntry(msgspec.Struct, frozen=True):
     """Something that was done to what is remembered, with all it takes to undo it."""
 
-    n: int
-    at: float
+    n: Count
+    at: Moment
     kind: str
     why: str
     token: str
     changes: tuple[Change, ...]
-    undone_by: int | None = None
+    undone_by: Count | None = None
 
 
 def moment(text: str) -> float:

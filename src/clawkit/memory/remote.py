@@ -20,6 +20,26 @@ _ANSWER = 30.0
 _EVENT = "data:"
 
 
+class _Block(msgspec.Struct, frozen=True):
+    text: str = ""
+
+
+class _Result(msgspec.Struct, frozen=True, rename="camel"):
+    content: list[_Block] = []
+    is_error: bool = False
+
+
+class _Error(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What of an answer is looked at; one that is not like this counts as none."""
+
+    result: _Result | None = None
+    error: _Error | None = None
+
+
 class RemoteBeing:
     """A Being that another process or machine serves. Safe to use from any thread."""
 
@@ -45,13 +65,12 @@ class RemoteBeing:
         if conversation:
             params["_meta"] = {META_CONVERSATION: conversation}
         result = self._ask("tools/call", params)
-        content: list[dict[str, Any]] = result.get("content") or []
-        text = "\n".join(str(block.get("text", "")) for block in content)
-        if result.get("isError"):
+        text = "\n".join(block.text for block in result.content)
+        if result.is_error:
             raise BeingError(f"{self.url}: {tool}: {text}")
         return text
 
-    def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, method: str, params: dict[str, Any]) -> _Result:
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
         try:
             response = self._client.post(self.url, content=msgspec.json.encode(message))
@@ -63,27 +82,25 @@ class RemoteBeing:
         except httpx2.InvalidURL:
             raise BeingError(f"{self.url}: this is no URL: check `url` under [memory]") from None
         answer = _read(response)
-        result = answer.get("result")
-        if isinstance(result, dict):
-            return msgspec.convert(result, dict[str, Any])
+        if answer.result is not None:
+            return answer.result
         raise BeingError(f"{self.url}: {_reason(response, answer)}")
 
 
-def _read(response: httpx2.Response) -> dict[str, Any]:
+def _read(response: httpx2.Response) -> _Answer:
     """The message in a response, which may be an event stream with one event."""
     text = response.text
     if response.headers.get("content-type", "").startswith("text/event-stream"):
         lines = [line for line in text.splitlines() if line.startswith(_EVENT)]
         text = lines[-1].removeprefix(_EVENT) if lines else ""
     try:
-        return msgspec.json.decode(text.encode(), type=dict[str, Any])
-    except msgspec.DecodeError:
-        return {}
+        return msgspec.json.decode(text.encode(), type=_Answer)
+    except (msgspec.DecodeError, RecursionError):
+        return _Answer()
 
 
-def _reason(response: httpx2.Response, answer: dict[str, Any]) -> str:
-    error = answer.get("error")
-    said = str(msgspec.convert(error, dict[str, Any]).get("message", "")) if error else ""
+def _reason(response: httpx2.Response, answer: _Answer) -> str:
+    said = answer.error.message if answer.error is not None else ""
     if response.status_code in (401, 403):
         return f"the Being refuses this token ({response.status_code}): {said or 'no reason given'}"
     return f"the Being answered {response.status_code}: {said or 'nothing that is an MCP answer'}"

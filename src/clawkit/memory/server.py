@@ -12,7 +12,7 @@ import msgspec
 
 from clawkit.errors import InvalidParamsError, ToolExecutionError
 from clawkit.memory.access import Access
-from clawkit.memory.caller import LONGEST_CONVERSATION, META_CONVERSATION, Caller
+from clawkit.memory.caller import LONGEST_CONVERSATION, META_CONVERSATION
 from clawkit.memory.tools.act import Act, act_tool
 from clawkit.memory.tools.history import SEARCH_HISTORY, TRIGGER_PATROL
 from clawkit.memory.tools.names import ACT
@@ -21,6 +21,7 @@ from clawkit.memory.tools.recalling import RECALL, RECALL_MEMORY, SEARCH_MEMORY
 from clawkit.memory.tools.session import GET_CURRENT_TIME, Offered, get_context
 from clawkit.memory.tools.structured import UPDATE_MEMORY, UPDATE_RELATION
 from clawkit.memory.tools.tool import tool
+from clawkit.memory.tools.turns import Turns
 from clawkit.wire.server import Server
 from clawkit.wire.session import Principal
 
@@ -49,15 +50,18 @@ class BeingDoor:
         found = self._fixed if principal is None else principal.data
         return found if isinstance(found, Access) else None
 
-    def opened(self, context: Context) -> tuple[Memory, Caller]:
+    def asked(self, context: Context) -> Access:
         access = self.find(context.principal)
         if access is None:
             raise ToolExecutionError("this call has no access to a Being")
-        caller = access.caller
         conversation = _conversation(context.meta)
-        if conversation:
-            caller = msgspec.structs.replace(caller, conversation=conversation)
-        return self._keeper.open(access.being), caller
+        if not conversation:
+            return access
+        caller = msgspec.structs.replace(access.caller, conversation=conversation)
+        return Access(access.being, caller)
+
+    def open(self, being: Being) -> Memory:
+        return self._keeper.open(being)
 
 
 class BeingServer(Server):
@@ -97,8 +101,9 @@ def being_server(
         *(UPDATE_MEMORY, UPDATE_NOTES, SEARCH_HISTORY, UPDATE_RELATION, TRIGGER_PATROL),
         GET_CURRENT_TIME,
     )
+    turns = Turns()
     for work in works:
-        server.add_tool(tool(work, door))
+        server.add_tool(tool(work, door, turns))
     return server
 
 

@@ -60,7 +60,7 @@ def order(
     """What a caller asks for, once it is clear that it can be done."""
     if target == "partner_map" and location:
         key = location
-    _check_key(target, action, key)
+    _check_key(target, action, key, location)
     if action in ("append", "update"):
         if content is None:
             raise InvalidArgumentsError("content", f"is needed to {action}")
@@ -73,10 +73,11 @@ def order(
     return Order(target, action, content, key or None, data, token, now)
 
 
-def _check_key(target: Target, action: Action, key: str | None) -> None:
+def _check_key(target: Target, action: Action, key: str | None, location: str | None) -> None:
     """Whether it is clear which entry is meant."""
     if key:
-        checking.sized("key", key, checking.LONGEST_NAME)
+        place = "location" if target == "partner_map" and key == location else "key"
+        checking.sized(place, key, checking.LONGEST_NAME)
         return
     if target == "partner_map" and action in ("append", "update"):
         raise InvalidArgumentsError("location", "is needed to put something on the map")
@@ -90,8 +91,7 @@ def carry_out(unit: Unit, asked: Order) -> dict[str, Any]:
         return _with_notes(unit, asked)
     if asked.action == "get":
         found = entries.found(unit, asked.target, asked.key, MOST_SHOWN + 1)
-        more = {"more": "only the newest are shown"} if len(found) > MOST_SHOWN else {}
-        return answer(asked, [shown(entry) for entry in found[-MOST_SHOWN:]], **more)
+        return _got(asked, [shown(entry) for entry in found])
     if asked.action == "append":
         return _append(unit, asked)
     if asked.action == "update":
@@ -102,6 +102,11 @@ def carry_out(unit: Unit, asked: Order) -> dict[str, Any]:
 def answer(asked: Order, shown_entries: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:
     said = {"status": "ok", "target": asked.target, "action": asked.action}
     return {**said, **more, "entries": list(shown_entries)}
+
+
+def _got(asked: Order, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    more = {"more": "only the newest are shown"} if len(found) > MOST_SHOWN else {}
+    return answer(asked, found[-MOST_SHOWN:], **more)
 
 
 def shown(entry: Entry) -> dict[str, Any]:
@@ -190,7 +195,7 @@ def _with_notes(unit: Unit, asked: Order) -> dict[str, Any]:
         return answer(asked, [_shown_note(note)])
     old = [note for note in every if asked.key in (None, note.id)]
     if asked.action == "get":
-        return answer(asked, [_shown_note(note) for note in old])
+        return _got(asked, [_shown_note(note) for note in old[-MOST_SHOWN - 1 :]])
     if not old:
         return {**answer(asked, []), "status": "not_found"}
     if asked.action == "delete":

@@ -10,6 +10,7 @@ import hmac
 import re
 import secrets
 import uuid
+from collections.abc import Collection
 from typing import TYPE_CHECKING, get_args
 
 from clawkit.errors import AccessError, BeingError
@@ -89,10 +90,11 @@ def check(keeper: Keeper, secret: str, being_id: str = "") -> Access:
     return Access(being=being, caller=Caller(token=token.id, scope=token.scope))
 
 
-def note_use(keeper: Keeper, token_id: str) -> None:
-    """Keep when a token was last used; whoever calls this does so now and then only."""
+def note_use(keeper: Keeper, token_ids: Collection[str]) -> None:
+    """Keep when tokens were last used; whoever calls this does so now and then only."""
     with keeper.database.registry(write=True) as connection:
-        stored.used(connection, token_id, keeper.clock())
+        for token_id in sorted(token_ids):
+            stored.used(connection, token_id, keeper.clock())
 
 
 def digest(secret: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 import uuid
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ EMBED = "embed"
 
 _HELD = 60.0
 _LOOK_EVERY = 5.0
+_GROW_EVERY = 600.0
 _AGAIN_AFTER = (5.0, 30.0, 300.0)
 _log = logging.getLogger("clawkit.memory")
 
@@ -36,6 +38,7 @@ class Worker:
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._next_growth = 0.0
 
     def start(self) -> None:
         if self._thread is None:
@@ -65,9 +68,19 @@ class Worker:
             self._wanted.clear()
             try:
                 self.work_off()
+                self._grow()
             except ClawError as error:  # the store is away: it may come back
                 _log.warning("jobs cannot be looked for: %s", error)
+            except Exception:  # noqa: BLE001 - no job may end the thread
+                _log.exception("jobs cannot be looked for")
             self._wanted.wait(_LOOK_EVERY)
+
+    def _grow(self) -> None:
+        """Let the store build what large Beings need, now and then."""
+        now = time.monotonic()
+        if now >= self._next_growth:
+            self._next_growth = now + _GROW_EVERY
+            self._keeper.database.grow()
 
     def _one(self) -> bool:
         keeper, now = self._keeper, self._keeper.clock()
@@ -99,7 +112,7 @@ class Worker:
                 memory.patrol_due()
             elif kind == EMBED:
                 memory.embed_missing()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it is kept with the job
             _log.exception("%s of being %d failed", kind, n)
             return f"{type(error).__name__}: {error}"[:500]
         return ""
@@ -133,3 +146,5 @@ class _Held:
                 self._worker.hold(*self._job)
             except ClawError as error:
                 _log.warning("a claim cannot be renewed: %s", error)
+            except Exception:  # noqa: BLE001 - another try comes in time
+                _log.exception("a claim cannot be renewed")

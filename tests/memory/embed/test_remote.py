@@ -43,15 +43,15 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Server
-
     def do_POST(self) -> None:
+        server = self.server
+        assert isinstance(server, Server)
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.asked.append(body)
-        self.server.paths.append(self.path)
-        self.server.keys.append(self.headers.get("authorization", ""))
-        if self.server.answers:
-            status, headers, data = self.server.answers.pop(0)
+        server.asked.append(body)
+        server.paths.append(self.path)
+        server.keys.append(self.headers.get("authorization", ""))
+        if server.answers:
+            status, headers, data = server.answers.pop(0)
         else:
             status, headers, data = 200, {}, usual(body["input"])
         raw = data if isinstance(data, bytes) else json.dumps(data).encode()

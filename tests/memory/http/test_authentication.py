@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from clawkit.memory import tokens
+from clawkit.memory.keeper import Keeper
 from clawkit.memory.records import Token
 from clawkit.memory.store import tokens as stored
 from clawkit.memory.tokens import digest
 from tests.memory.http.serving import Served
+from tests.processes import PATIENCE
 
 PLAIN = 'Bearer realm="clawkit"'
 UNKNOWN = f'{PLAIN}, error="invalid_token", error_description="The token is not known"'
@@ -132,14 +136,12 @@ def test_the_scheme_is_written_in_any_case(server: Served) -> None:
 
 
 def test_a_use_is_noted_once_a_minute(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clawkit.memory import tokens
-
     noted: list[str] = []
     real = tokens.note_use
     monkeypatch.setattr(
         tokens,
         "note_use",
-        lambda keeper, token_id: noted.append(token_id) or real(keeper, token_id),
+        lambda keeper, token_ids: noted.extend(token_ids) or real(keeper, token_ids),
     )
     token = server.token()
     for _ in range(5):
@@ -171,3 +173,34 @@ def test_a_model_key_reaches_the_caller_and_nothing_else(
     insane = {"x-llm-api-key": "x" * 1001}
     refused = server.ask(server.token(), "tools/list", headers=insane)
     assert (refused.status_code, "xxx" in refused.text) == (400, False)
+
+
+def test_one_being_in_two_spellings_is_one(server: Served) -> None:
+    path = f"/mcp/{server.being.id}?being_id={server.being.id.upper()}"
+    assert server.ask(server.token(), "ping", path=path).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["two words", "x" * 1001])
+def test_what_is_no_model_key_is_refused_and_not_repeated(server: Served, key: str) -> None:
+    refused = server.call(server.token(), "get_current_time", headers={"x-llm-api-key": key})
+    assert (refused.status_code, key in refused.text) == (400, False)
+
+
+def test_reading_goes_on_for_all_where_nothing_can_be_written(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = threading.Event()
+    writes: list[set[str]] = []
+
+    def waits(keeper: Keeper, token_ids: set[str]) -> None:  # noqa: ARG001 - as it is called
+        writes.append(token_ids)
+        assert free.wait(3 * PATIENCE)
+
+    monkeypatch.setattr(tokens, "note_use", waits)
+    holders = [server.token() for _ in range(40)]
+    assert {server.ask(token, "ping").status_code for token in holders} == {200}
+    assert len(writes) == 1
+    free.set()
+    deadline = time.monotonic() + PATIENCE
+    while sum(map(len, writes)) < len(holders):
+        assert time.monotonic() < deadline

@@ -16,7 +16,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from clawkit.memory import tokens
 from clawkit.memory.bridges.frames import LONGEST_FRAME
+from clawkit.memory.http import bridging
 from tests.memory.http.being_store import keeper_at
 from tests.memory.http.serving import Served, served, text_of
 from tests.memory.http.test_authentication import revoke
@@ -67,6 +69,40 @@ def until_gone(server: Served) -> None:
     while server.app.bridges.connected and time.monotonic() < deadline:
         time.sleep(0.01)
     assert server.app.bridges.connected == 0
+
+
+def test_a_bridge_that_floods_is_read_no_faster_than_others_bear(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridging, "FRAMES_AT_ONCE", 2)
+    monkeypatch.setattr(bridging, "FRAMES_A_SECOND", 1e-6)
+    with opened(server, server.token()) as socket:
+        for _ in range(5):
+            say(socket, {"type": "ping"})
+        assert [hear(socket) for _ in range(2)] == [{"type": "pong"}] * 2
+        assert server.ask(server.token(), "tools/list").status_code == 200
+        with pytest.raises(TimeoutError):
+            socket.recv(0.2)
+
+
+def test_a_check_of_a_token_that_fails_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(keeper_at(tmp_path), recheck_every=0.01) as server:
+        token = server.token()
+        with opened(server, token) as socket:
+            whole, failed = tokens.check, threading.Event()
+
+            def broken(*_: Any, **__: Any) -> Any:
+                failed.set()
+                raise ValueError("a fault")
+
+            monkeypatch.setattr(tokens, "check", broken)
+            assert failed.wait(PATIENCE)
+            monkeypatch.setattr(tokens, "check", whole)
+            revoke(server, token)
+            with pytest.raises(ConnectionClosed):
+                socket.recv(PATIENCE)
 
 
 def test_a_client_has_a_device_act(server: Served) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,19 @@ def send_what_goes(raw: socket.socket, data: bytes) -> None:
         raw.sendall(data)
     except OSError:
         return
+
+
+def test_a_token_cannot_take_all_connections_with_streams(tmp_path: Path) -> None:
+    with served(keeper_at(tmp_path), Limits(at_once=2)) as server, ExitStack() as streams:
+        greedy, other = server.token(scope="read-only"), server.token()
+        heads = {"authorization": f"Bearer {greedy}", "accept": "text/event-stream"}
+        for _ in range(2):
+            opened = streams.enter_context(server.http.stream("GET", server.path, headers=heads))
+            assert opened.status_code == 200
+        refused = server.http.get(server.path, headers=heads)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+        assert server.ask(other, "tools/list").status_code == 200
+        streams.close()
+        deadline = time.monotonic() + PATIENCE
+        while server.ask(greedy, "tools/list").status_code != 200:
+            assert time.monotonic() < deadline

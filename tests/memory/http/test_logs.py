@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from clawkit.errors import StoreError
-from clawkit.memory.http import logs
+from clawkit.memory.http import logs, serving
 from clawkit.memory.http.logs import Log, LogHandler
 from tests.memory.http.serving import Served
 from tests.processes import PATIENCE
@@ -111,3 +111,35 @@ def test_an_error_is_logged_by_its_type_and_its_way() -> None:
     assert "test_logs.py" in ours["way"][-1]
     assert b"what Ada said" not in b"".join(lines)
     assert stores["error"] == "StoreError: the disk is full"
+
+
+def test_a_fault_that_comes_again_and_again_does_not_fill_the_disk() -> None:
+    log, lines = collected()
+    handler = LogHandler(log)
+    logger = logging.getLogger("clawkit.test")
+    logger.addHandler(handler)
+    for n in range(1000):
+        logger.error("try %d to accept failed", n)
+    logger.error("something else")
+    logger.removeHandler(handler)
+    log.close()
+    assert 100 <= len(lines) <= 110
+    last = json.loads(lines[-1])
+    assert last["message"] == "something else"
+    assert last["dropped_lines"] >= 890
+
+
+def test_a_thread_that_fails_is_a_line_like_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> None:
+        raise ValueError("what Ada said")
+
+    lines: list[bytes] = []
+    monkeypatch.setattr(logs.os, "write", lambda _, data: lines.append(data) or len(data))
+    with serving._logging():
+        thread = threading.Thread(target=fail, name="some")
+        thread.start()
+        thread.join(PATIENCE)
+    (line,) = map(json.loads, lines)
+    assert (line["message"], line["error"]) == ("the thread some failed", "ValueError")

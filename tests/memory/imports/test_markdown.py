@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,65 @@ def test_a_byte_order_mark_and_other_languages_do_no_harm(tmp_path: Path) -> Non
 def test_days_are_real_ones() -> None:
     assert day_in("on 2026-02-30 or 2026-02-03") == "2026-02-03"
     assert day_in("12026-02-03 and 20260203123") == ""
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "date: 2026-02-30",
+        f"date: {'9' * 9000}",
+        "a: &a [x, x, x, x, x, x, x, x, x]\n"
+        + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefghi"))
+        + "date: *i\ntags: *i",
+        "a: " + "[" * 9000,
+        "\n".join(f"key{n}: value" for n in range(5000)),
+    ],
+)
+def test_front_matter_that_cannot_be_meant_is_a_problem_and_no_more(
+    tmp_path: Path, front: str
+) -> None:
+    (tmp_path / "a.md").write_text(f"---\n{front}\n---\nhello\n")
+    found = read_markdown(tmp_path)
+    assert [one.scene.action for one in found.memories] == ["hello"]
+    assert len(found.problems) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["# a" + " " * 100_000 + "x", "<!--" * 50_000, "# #" + " #" * 9999]
+)
+def test_a_line_that_never_ends_is_read_to_its_end(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.md").write_text(f"{line}\n\nhello\n")
+    assert read_markdown(tmp_path).memories[-1].scene.action == "hello"
+
+
+def test_a_heading_keeps_what_belongs_to_it(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# C# ##\n\nhello\n")
+    assert read_markdown(tmp_path).memories[0].scene.setting == "C#"
+
+
+def test_what_is_no_text_is_one_problem(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(bytes(range(256)) * 1000)
+    found = read_markdown(tmp_path)
+    assert (found.memories, len(found.problems)) == ((), 1)
+
+
+def test_lines_may_end_as_on_any_system(tmp_path: Path) -> None:
+    for name, end in (("a.md", "\n"), ("b.md", "\r\n"), ("c.md", "\r")):
+        (tmp_path / name).write_bytes(end.join(("# Title", "", "hello", "world", "")).encode())
+    found = read_markdown(tmp_path).memories
+    assert [(one.scene.setting, one.scene.action) for one in found] == [
+        ("Title", "hello world")
+    ] * 3
+
+
+def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (tmp_path / "secret.md").write_text("secret")
+    (folder / "a.md").write_text("hello")
+    (folder / "b.md").symlink_to(folder / "a.md")
+    (folder / "c.md").symlink_to(tmp_path / "secret.md")
+    (folder / "loop").symlink_to(folder)
+    found = read_markdown(folder)
+    assert [one.scene.action for one in found.memories] == ["hello", "hello"]
+    assert [problem.file for problem in found.problems] == ["c.md"]

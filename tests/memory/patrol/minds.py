@@ -105,7 +105,7 @@ class Mind:
     def topic(self, name: str, parent: str, seqs: Sequence[int]) -> int:
         """A topic under a root, with these memories in it."""
         with self.database.write(self.being) as unit:
-            root, _ = patrolled.root(unit, parent)
+            root = patrolled.root(unit, parent)
             made, _ = patrolled.add(unit, name, root)
             for seq in seqs:
                 nodes.change(unit, seq, {"cluster": made.n})

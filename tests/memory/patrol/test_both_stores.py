@@ -11,6 +11,7 @@ from clawkit.memory import ledger
 from clawkit.memory.patrol.conversation import Message
 from clawkit.memory.patrol.embedding import catch_up
 from clawkit.memory.patrol.merging import merge, retract, supersede
+from clawkit.memory.patrol.round import RUNNING
 from clawkit.memory.records import Scene
 from clawkit.memory.store import touches
 from tests.memory.patrol.minds import NOW, Mind, WordEmbedder, open_mind
@@ -98,3 +99,29 @@ def test_two_patrols_at_once_make_no_note_two_nodes_on_both(either: Mind, addres
     assert sum(outcome.nodes_created for outcome in outcomes) == 40
     assert len(either.nodes()) == 40
     other.database.close()
+
+
+def test_two_patrols_at_once_age_memories_once_on_both(either: Mind, address: str) -> None:
+    (one, *_) = either.remember("red apples", "green pears", "blue plums")
+    before = either.node(one.seq).session_count
+    either.note("a boat was painted")
+    other = open_mind(address)
+    with either.database.patrolling(either.being) as alone:
+        assert alone
+        outcome = other.patrol(now=NOW + 1)
+    assert (outcome.status, outcome.stopped, outcome.nodes_created) == ("stopped", RUNNING, 1)
+    assert either.node(one.seq).session_count == before
+    assert other.patrol(now=NOW + 2).status == "ok"
+    assert either.node(one.seq).session_count == before + 1
+    other.database.close()
+
+
+def test_a_patrol_of_one_being_leaves_others_alone_on_both(either: Mind) -> None:
+    with (
+        either.database.patrolling(either.being) as mine,
+        either.database.patrolling(either.being + 1) as theirs,
+        either.database.patrolling(either.being) as again,
+    ):
+        assert (mine, theirs, again) == (True, True, False)
+    with either.database.patrolling(either.being) as later:
+        assert later

@@ -6,8 +6,9 @@ from clawkit.errors import BeingError
 from clawkit.memory import ledger
 from clawkit.memory.patrol.changes import key_of, stretches_of
 from clawkit.memory.patrol.merging import merge, retract
+from clawkit.memory.patrol.splitting import Topic, split_off
 from clawkit.memory.records import Change, Entry
-from clawkit.memory.store import entries, nodes
+from clawkit.memory.store import clusters, entries, nodes
 from clawkit.memory.store import ledger as stored
 from tests.memory.patrol.minds import NOW, Mind
 
@@ -95,7 +96,7 @@ def test_undoing_what_was_remembered_lets_the_notes_wait_again(mind: Mind) -> No
         _undo(mind, entry.n)
     assert mind.rows()["notes"] == before["notes"]
     assert mind.nodes() == []
-    assert mind.clusters() == {}
+    assert set(mind.clusters()) == {"Private"}  # a root stays, empty or not
     assert mind.patrol().nodes_created == 2
 
 
@@ -128,11 +129,11 @@ def test_an_entry_whose_memory_was_changed_since_is_refused_with_what_to_undo_fi
     assert [node.seq for node in mind.nodes()] == [one.seq, two.seq, three.seq]
 
 
-def test_a_cluster_that_has_memories_of_others_by_now_is_not_undone(mind: Mind) -> None:
+def test_the_first_memory_can_be_undone_when_others_have_come(mind: Mind) -> None:
     mind.remember("apples")
     mind.remember("pears")
-    with pytest.raises(BeingError, match="entry 1 cannot be undone"):
-        _undo(mind, 1)
+    _undo(mind, 1)
+    assert [node.scene.action for node in mind.nodes()] == ["pears"]
 
 
 def test_what_is_undone_already_or_never_was_is_refused(mind: Mind) -> None:
@@ -176,3 +177,56 @@ def test_the_history_is_shown_newest_first(mind: Mind) -> None:
     with mind.database.read(mind.being) as unit:
         assert [entry.n for entry in ledger.show(unit, 2)] == [3, 2]
         assert [entry.n for entry in ledger.show(unit, 2, before=2)] == [1]
+
+
+def test_an_undo_that_is_back_in_force_has_undone_its_entry_again(mind: Mind) -> None:
+    (one,) = mind.remember("apples")
+    with mind.database.write(mind.being) as unit:
+        retract(unit, [one], now=NOW + 5, token="t")
+    entry = _last(mind, "retracted")
+    for n in (entry, entry + 1, entry + 2):
+        _undo(mind, n)
+    assert mind.node(one.seq).ended is None
+    found = {one.n: one.undone_by for one in mind.history()}
+    assert [found[entry + at] for at in range(4)] == [entry + 1, None, entry + 3, None]
+    with pytest.raises(BeingError, match="undone already"):
+        _undo(mind, entry)
+
+
+def test_a_memory_does_not_come_back_to_a_cluster_that_is_gone(mind: Mind) -> None:
+    found = mind.remember(*(f"apples of tree {n}" for n in range(5)))
+    with mind.database.write(mind.being) as unit:
+        (root,) = clusters.every(unit)
+        split_off(unit, root, [(Topic("Trees", []), found[:3])], "words", NOW, "t")
+        new = merge(unit, found[:2], "apples of two trees", now=NOW, token="t")
+        retract(unit, [new], now=NOW, token="t")
+    _undo(mind, _last(mind, "split"))
+    with pytest.raises(BeingError, match=r"\(undo\) has changed clusters 2 since"):
+        _undo(mind, _last(mind, "retracted"))
+    _undo(mind, _last(mind, "undo"))
+    _undo(mind, _last(mind, "retracted"))
+    assert mind.node(new.seq).ended is None
+
+
+def test_no_memory_ends_before_it_began_when_the_clock_goes_back(mind: Mind) -> None:
+    (one,) = mind.remember("apples", now=NOW)
+    with mind.database.write(mind.being) as unit:
+        for n in (3, 2, 1):
+            ledger.undo(unit, n, NOW - 86_400, "t")
+    assert mind.node(one.seq).ended == one.created
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change("tokens", "1", None, {"scope": "full"}),
+        Change("nodes", "1", {"seq": 1}, {"1 = 1 OR being": 2}),
+        Change("nodes", "1 OR 1", {"pinned": 0}, {"pinned": 1}),
+        Change("clusters", "1", {"name": ["a"]}, {"name": "b"}),
+    ],
+)
+def test_what_no_entry_of_ours_would_say_is_not_undone(mind: Mind, change: Change) -> None:
+    with mind.database.write(mind.being) as unit:
+        n = stored.add(unit, NOW, "forged", "", "t", [change])
+    with pytest.raises(BeingError, match="does not know"):
+        _undo(mind, n)

@@ -148,3 +148,19 @@ def test_the_key_is_in_no_error_log_or_name(key: str, caplog: pytest.LogCaptureF
     assert "[redacted]" in str(raised.value)
     assert raised.value.__cause__ is None
     assert key not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.com/v1", "http://8.8.8.8", "HTTP://1.1.1.1", "ftp://localhost", "x"]
+)
+@both
+def test_no_key_goes_unencrypted_over_the_internet(key: str, url: str) -> None:
+    with pytest.raises(RefusedKeyError, match="https://") as raised:
+        llm(key, url=url)
+    assert key not in str(raised.value)
+
+
+@both
+def test_a_key_may_go_unencrypted_to_this_machine_and_its_network(key: str) -> None:
+    for host in ("localhost:1", "127.0.0.1", "[::1]:80", "10.0.0.7", "models.lan"):
+        llm(key, url=f"http://{host}/v1")

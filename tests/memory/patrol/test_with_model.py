@@ -283,3 +283,10 @@ def test_a_dry_run_asks_no_model(mind: Mind) -> None:
 )
 def test_json_is_found_in_what_a_model_says_around_it(said: str) -> None:
     assert decoded(said, Merge) == Merge([1, 2], "x")
+
+
+def test_a_summary_that_is_nothing_but_recall_merges_nothing(mind: Mind) -> None:
+    mind.note("saw a heron", "saw the same heron")
+    summary = "<memory-recall>saw a heron</memory-recall>"
+    outcome = _patrol(mind, {"merges": {"merges": [{"nodes": [1, 2], "summary": summary}]}})
+    assert (outcome.status, outcome.steps["merged"], len(mind.nodes())) == ("ok", 0, 2)

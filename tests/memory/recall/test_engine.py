@@ -9,7 +9,7 @@ import pytest
 
 from clawkit.memory.embed.builtin import shared
 from clawkit.memory.embed.protocol import Embedder
-from clawkit.memory.recall.engine import Found, relevant, search
+from clawkit.memory.recall.engine import Found, relevant, search, worth_telling
 from clawkit.memory.recall.signals import SIGNALS
 from clawkit.memory.recall.texts import text_to_embed, words_of
 from clawkit.memory.records import Node, Scene, Source
@@ -209,3 +209,16 @@ def test_one_mind_never_shows_anothers(tmp_path: Path):
         assert mine.ask("grey kitten").hits == ()
     finally:
         database.close()
+
+
+def test_what_is_far_behind_the_best_is_not_told(mind: Mind) -> None:
+    mind.remember(
+        Scene("The spare key of the greenhouse hangs behind the fern"),
+        Scene("Ken is allergic to hazelnuts"),
+        Scene("We decided to use PostgreSQL for the billing service"),
+    )
+    found = mind.ask("Where did we leave the spare key?")
+    assert len(found.hits) > 1
+    assert [hit.node.scene.action for hit in worth_telling(found)] == [
+        "The spare key of the greenhouse hangs behind the fern"
+    ]

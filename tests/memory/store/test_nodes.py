@@ -119,7 +119,7 @@ def test_the_same_words_are_recognised_until_they_end(database: Database) -> Non
     ada = being(database)
     with database.write(ada.n) as unit:
         (made,) = remember(unit, ["Ada  SWAM in the lake"])
-        again = Scene("ada swam in the LAKE", ("Bob",), ("2026-01-02",))
+        again = Scene("ada swam in the LAKE", ("ADA",), ("2026-01-02",))
         assert list(nodes.same_words(unit, [again, Scene("other")]).values()) == [made]
         nodes.change(unit, made.seq, {"ended": NOW, "ending": "superseded"})
         assert nodes.same_words(unit, [again]) == {}
@@ -157,3 +157,11 @@ def test_places_tell_conversation_and_speaker(database: Database) -> None:
     with database.write(ada.n) as unit:
         remember(unit, ["a", "b"], Source("Bob", "", "c9"))
         assert nodes.places(unit, [2, 5]) == {2: ("c9", "Bob")}
+
+
+def test_the_same_words_of_other_people_say_something_else(database: Database) -> None:
+    ada, bob = Scene("likes tea", ("Ada",)), Scene("likes tea", ("Bob",))
+    with database.write(being(database).n) as unit:
+        nodes.add(unit, [node(1, "", scene=ada), node(2, "", scene=bob)])
+        found = nodes.same_words(unit, [Scene("Likes  TEA", ("ada",)), bob, Scene("likes tea")])
+    assert sorted(one.seq for one in found.values()) == [1, 2]

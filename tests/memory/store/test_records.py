@@ -33,6 +33,13 @@ def test_notes_wait_until_they_are_taken_or_removed(database: Database) -> None:
         assert notes.nodes_of(unit, ["n1"]) == {"n1": 7}
 
 
+def test_notes_of_one_moment_stay_in_their_order(database: Database) -> None:
+    given = [Note(f"{99 - at}", NOW, Scene(f"scene {at}")) for at in range(50)]
+    with database.write(being(database).n) as unit:
+        notes.add(unit, given)
+        assert [note.id for note in notes.waiting(unit, "scene")] == [note.id for note in given]
+
+
 def test_entries_are_found_by_target_and_key(database: Database) -> None:
     ada = being(database)
     tea = Entry("e1", "preference", "drink", "tea", NOW, {"since": [1, None, "x"]})
@@ -105,7 +112,7 @@ def test_the_ledger_counts_and_remembers_what_was_undone(database: Database) -> 
     with database.write(ada.n) as unit:
         assert ledger.add(unit, NOW, "death", "faded", "t", [change]) == 1
         assert ledger.add(unit, NOW + 1, "undo", "", "t", []) == 2
-        ledger.mark_undone(unit, 1, 2)
+        unit.run("UPDATE ledger SET undone_by = 2 WHERE being = $being AND n = 1")
         first = ledger.one(unit, 1)
         assert first is not None
         assert (first.undone_by, first.changes[0].before) == (2, {"status": "active"})

@@ -111,6 +111,16 @@ def test_a_claim_that_ran_out_is_claimed_again(database: Database) -> None:
         assert jobs.waiting(connection, ada.n) == [("patrol", 2, "")]
 
 
+def test_a_claim_from_a_clock_that_went_back_keeps_nobody_waiting(database: Database) -> None:
+    ada = being(database)
+    with database.registry(write=True) as connection:
+        jobs.want(connection, ada.n, "patrol", NOW)
+        assert jobs.claim(connection, "w1", NOW, NOW + 60)
+        yesterday = NOW - 86_400
+        assert jobs.claim(connection, "w2", yesterday, yesterday + 60)
+        assert jobs.claim(connection, "w3", yesterday, yesterday + 60) is None
+
+
 def _claim_all(database: Database, owner: str) -> list[int]:
     mine: list[int] = []
     while True:

@@ -165,3 +165,37 @@ def test_a_folder_that_this_user_may_not_write_is_told(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "give this user the right to read and write it" in done.stdout
+
+
+def test_nothing_is_written_into_a_file_that_was_deleted(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    database = SqliteDatabase(folder / "beings.db")
+    n = being(database).n
+    for file in folder.iterdir():
+        file.unlink()
+    with pytest.raises(StoreError, match="was moved or deleted"), database.write(n) as unit:
+        remember(unit, ["lost"])
+    assert list(folder.iterdir()) == []
+    database.close()
+
+
+def test_what_is_written_goes_into_the_file_that_is_there_now(tmp_path: Path) -> None:
+    n, other = _filled(tmp_path / "beings.db"), _filled(tmp_path / "other.db")
+    database = SqliteDatabase(tmp_path / "beings.db")
+    with database.read(n):
+        pass
+    (tmp_path / "other.db").replace(tmp_path / "beings.db")
+    with database.write(other) as unit:
+        remember(unit, ["kept"])
+    database.close()
+    again = SqliteDatabase(tmp_path / "beings.db")
+    with again.read(other) as unit:
+        assert nodes.top(unit) == 201
+    again.close()
+
+
+def test_an_error_of_the_caller_is_no_error_of_the_store(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "beings.db")
+    with pytest.raises(FileNotFoundError), database.write(being(database).n):
+        (tmp_path / "missing").read_bytes()
+    database.close()

@@ -92,3 +92,10 @@ async def test_what_cannot_be_merged_is_said(
     assert unknown in await client.error("merge_nodes", node_ids=f"{one},{unknown}", summary="x")
     memory.retract([one], FULL)
     assert "retracted" in await client.error("merge_nodes", node_ids=joined(kittens), summary="x")
+
+
+async def test_a_node_that_is_named_twice_is_one(client: BeingClient, kittens: list[Node]) -> None:
+    first, second = kittens[0].id, kittens[1].id
+    ids = f"{first}, {first.upper()} ,,{second}"
+    answer = await client.call("merge_nodes", node_ids=ids, summary="Rika has a kitten")
+    assert answer.startswith("Merged 2 nodes")

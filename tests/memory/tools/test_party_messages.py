@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from clawkit.errors import StoreError
+from clawkit.memory import relations
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.records import Being
 from clawkit.wire.server import Server
@@ -100,3 +102,16 @@ async def test_a_being_that_is_not_there_looks_like_one_that_does_not_listen(
     unknown = await hana.json("update_memory", **{**HELLO, "to": "Somebody"})
     assert silent["delivered"] is missing["delivered"] is unknown["delivered"] is False
     assert silent.keys() == missing.keys() == unknown.keys()
+
+
+async def test_a_message_that_cannot_be_delivered_now_is_still_kept(
+    hana: BeingClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> bool:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(relations, "deliver", away)
+    sent = await hana.json("update_memory", **HELLO)
+    assert (sent["status"], sent["delivered"]) == ("ok", False)
+    kept = await hana.json("update_memory", target="party_message", action="get")
+    assert [entry["content"] for entry in kept["entries"]] == ["Hello from Hana"]

@@ -175,3 +175,16 @@ async def test_to_is_for_party_messages_only(client: BeingClient) -> None:
         "update_memory", target="diary", action="append", content="A day", to="Sora"
     )
     assert "to" in text
+
+
+async def test_only_the_newest_notes_are_shown_where_there_are_many(client: BeingClient) -> None:
+    for start in (0, 100, 200):
+        await client.call("update_notes", notes=[f"note {start + n}" for n in range(100)])
+    answer = await client.json("update_memory", target="notes", action="get")
+    assert len(answer["entries"]) == 200
+    assert answer["more"] == "only the newest are shown"
+
+
+async def test_a_location_that_is_too_long_is_refused_by_its_name(client: BeingClient) -> None:
+    given = {"target": "partner_map", "action": "append", "content": "here"}
+    assert "location" in await client.error("update_memory", **given, location="x" * 201)

@@ -184,3 +184,8 @@ async def test_null_stands_for_what_is_left_out(client: BeingClient) -> None:
     given = scene("Rika called", setting=None, feeling=None, themes=None, importance=None)
     answer = await client.json("update_notes", action=None, scenes=[given], notes=None)
     assert answer["waiting_scenes"] == 1
+
+
+async def test_an_empty_note_is_refused_by_its_place(client: BeingClient) -> None:
+    assert "notes[1]" in await client.error("update_notes", notes=["buy milk", " "])
+    assert 'entries":[]' in await client.call("update_memory", target="notes", action="get")

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from clawkit.assistant.media.kinds import SUFFIXES
 from clawkit.assistant.media.names import with_suffix
-from clawkit.assistant.models.addresses import check_address
 from clawkit.assistant.redaction import redact
 from clawkit.errors import ClawError, MediaError
+from clawkit.wire.addresses import check_address
 
 if TYPE_CHECKING:
     import httpx2

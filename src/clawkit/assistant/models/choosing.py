@@ -194,7 +194,7 @@ def _key(name: str, provider: Provider, config: Config, keys: Keys) -> str:
 
 
 def _is_local(url: str) -> bool:
-    from clawkit.assistant.models.addresses import is_loopback
+    from clawkit.wire.addresses import is_loopback
 
     return bool(url) and is_loopback(url)
 

@@ -17,7 +17,6 @@ from typing import Any
 import httpx2
 import msgspec
 
-from clawkit.assistant.models.addresses import check_base_url, is_loopback, origin_of
 from clawkit.assistant.models.failures import (
     Party,
     broke_off,
@@ -31,6 +30,7 @@ from clawkit.assistant.models.protocol import ModelSettings
 from clawkit.assistant.models.said import Said, context_limit, read_body
 from clawkit.assistant.models.sse import MalformedEventError, json_events
 from clawkit.errors import ContextTooLongError, ModelError, RefusedKeyError, SettingsError
+from clawkit.wire.addresses import check_base_url, is_loopback, origin_of
 
 CONNECT_SECONDS = 10.0
 _DRAIN_SECONDS = 0.2

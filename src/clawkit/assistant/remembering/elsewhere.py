@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import TYPE_CHECKING, Any
 
-from clawkit.assistant.models.addresses import check_address
 from clawkit.assistant.remembering.protocol import Exchanged, Remembered
 from clawkit.errors import SettingsError
 from clawkit.memory.remote import RemoteBeing
+from clawkit.wire.addresses import check_address
 
 if TYPE_CHECKING:
     from clawkit.assistant.config import MemoryOptions
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _BLOCK = re.compile(r"<memory-recall>\s*(.*?)\s*</memory-recall>", re.DOTALL)
 _MOST_AT_ONCE = 200
+_MOST_KEPT = 2_000
 
 
 class BeingElsewhere:
@@ -23,6 +25,7 @@ class BeingElsewhere:
 
     def __init__(self, remote: RemoteBeing) -> None:
         self._remote = remote
+        self._lock = threading.Lock()
         self._said: dict[str, list[dict[str, str]]] = {}
 
     def recall(self, text: str, session: str) -> tuple[Remembered, ...]:  # noqa: ARG002 - the Being does not know our sessions
@@ -30,9 +33,12 @@ class BeingElsewhere:
         return tuple(map(Remembered, found[1].split(" / "))) if found else ()
 
     def keep(self, said: tuple[Exchanged, ...], session: str) -> None:
-        kept = self._said.setdefault(session, [])
-        kept += ({"role": one.role, "content": one.text} for one in said)
-        if len(kept) >= _MOST_AT_ONCE:
+        with self._lock:
+            kept = self._said.setdefault(session, [])
+            kept += ({"role": one.role, "content": one.text} for one in said)
+            del kept[:-_MOST_KEPT]  # what could not be sent for so long is not kept for ever
+            enough = len(kept) >= _MOST_AT_ONCE
+        if enough:
             self._send()
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
@@ -41,10 +47,20 @@ class BeingElsewhere:
         return self._remote.call("search_history", {**arguments, "limit": limit})
 
     def _send(self) -> None:
-        """Let the Being take in what was said."""
-        for session in list(self._said):
-            self._remote.call("trigger_patrol", {"messages": self._said[session]}, session)
-            del self._said[session]
+        """Let the Being take in what was said; what it does not take is kept for another try."""
+        with self._lock:
+            sending, self._said = self._said, {}
+        try:
+            for session, kept in sending.items():
+                while kept:
+                    some = {"messages": kept[:_MOST_AT_ONCE]}
+                    self._remote.call("trigger_patrol", some, session)
+                    del kept[:_MOST_AT_ONCE]
+        finally:
+            with self._lock:
+                for session, kept in sending.items():
+                    if kept:
+                        self._said[session] = [*kept, *self._said.get(session, ())]
 
     def close(self) -> None:
         try:

@@ -1,15 +1,16 @@
 """The assistant's memory as a turn uses it: off the event loop, and never in an answer's way.
 
-A memory that cannot be reached is said in a notice; the answer comes without it.
+A memory that cannot be reached, or takes too long, is said in a notice; the answer comes without.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawkit.assistant.models.protocol import Text, ToolCall, ToolOutcome
 from clawkit.assistant.remembering.protocol import (
@@ -20,17 +21,23 @@ from clawkit.assistant.remembering.protocol import (
 )
 from clawkit.assistant.toolbox.toolbox import CallResult
 from clawkit.errors import ClawError, ToolExecutionError
+from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.assistant.config import Config
     from clawkit.assistant.secrets import Keys
 
 T = TypeVar("T")
+Work = Callable[[Remembrance], T]
 _log = logging.getLogger("clawkit.assistant")
 Notice = Callable[[str], None]
 
 _PATIENCE = 5.0
-"""Seconds that a recall may take before the answer goes on without it."""
+"""Seconds for which an answer waits for memory; what is to be kept is kept when it can be."""
+_SETTLING = 5.0
+"""Seconds for which the end waits for what is still to be kept."""
+_CLOSING = 30.0
+_THREADS = 8
 _DEFAULT_LIMIT = 10
 
 
@@ -40,56 +47,83 @@ class LongTerm:
     def __init__(self, config: Config, keys: Keys) -> None:
         self._config = config
         self._keys = keys
-        self._opening = asyncio.Lock()
+        self._opening = threading.Lock()
         self._being: Remembrance | None = None
+        # Daemons: a store that another program has locked must not keep the process alive.
+        self._workers = Workers(_THREADS)
+        self._at_work: set[asyncio.Future[Any]] = set()
+        self._late: set[asyncio.Future[Any]] = set()
 
     async def recall(self, text: str, session: str, notice: Notice) -> tuple[Remembered, ...]:
         """What comes to mind about a message."""
-        found = await self._tried(lambda being: being.recall(text, session), notice, _PATIENCE)
+        found = await self._tried(lambda being: being.recall(text, session), notice)
         return found or ()
 
     async def keep(self, said: tuple[Exchanged, ...], session: str, notice: Notice) -> None:
         """Remember a turn."""
-        await self._tried(lambda being: being.keep(said, session), notice, None)
+        await self._tried(lambda being: being.keep(said, session), notice)
 
     async def search_history(self, call: ToolCall) -> CallResult:
         """The tool `search_history`, for the model."""
         started = time.monotonic()
         try:
-            being = await self._opened()
-            text, failed = await asyncio.to_thread(_searched, being, call.arguments), False
-        except ClawError as error:
-            text, failed = str(error), True
+            text = await self._done(lambda being: _searched(being, call.arguments), _CLOSING)
+            failed = False
+        except (ClawError, TimeoutError) as error:
+            text, failed = str(error) or "memory takes too long to answer", True
         outcome = ToolOutcome(call.id, (Text(text),), is_error=failed)
         return CallResult(outcome, "", (), time.monotonic() - started)
 
     async def close(self) -> None:
-        being, self._being = self._being, None
-        if being is None:
+        if self._at_work:
+            await asyncio.wait(self._at_work, timeout=_SETTLING)
+        if self._being is None:
             return
         try:
-            await asyncio.to_thread(being.close)
-        except ClawError as error:
-            _log.warning("memory: %s", error)
+            await self._done(lambda being: being.close(), _CLOSING)
+        except (ClawError, TimeoutError) as error:
+            _log.warning("memory: %s", error or "it takes too long to close")
+        self._being = None
 
-    async def _tried(
-        self, work: Callable[[Remembrance], T], notice: Notice, patience: float | None
-    ) -> T | None:
+    async def _tried(self, work: Work[T], notice: Notice) -> T | None:
         try:
-            being = await self._opened()
-            async with asyncio.timeout(patience):
-                return await asyncio.to_thread(work, being)
+            return await self._done(work, _PATIENCE)
         except ClawError as error:
             notice(f"memory: {error}")
         except TimeoutError:
-            notice(f"memory: nothing came for {patience:g} s; going on without it")
+            notice("memory takes too long to answer; going on without it")
+        except Exception as error:  # noqa: BLE001 - the answer is worth more
+            _log.exception("memory failed")
+            notice(f"memory failed ({type(error).__name__}); going on without it")
         return None
 
-    async def _opened(self) -> Remembrance:
-        async with self._opening:
+    async def _done(self, work: Work[T], patience: float) -> T:
+        """Do it in a thread; what takes too long goes on there, and nobody waits for it.
+
+        Nor for what comes behind it: a memory that hangs holds up one step of a turn, not each.
+        """
+        patience = 0 if self._late else patience
+        outcome = self._workers.start(self._with_being, {"work": work}).outcome
+        self._at_work.add(outcome)
+        outcome.add_done_callback(self._ended)
+        done, _ = await asyncio.wait((outcome,), timeout=patience)
+        if not done:
+            self._late.add(outcome)
+            raise TimeoutError
+        return outcome.result()
+
+    def _ended(self, outcome: asyncio.Future[Any]) -> None:
+        self._at_work.discard(outcome)
+        self._late.discard(outcome)
+        if not outcome.cancelled():
+            outcome.exception()  # whoever still waited has been told
+
+    def _with_being(self, work: Work[T]) -> T:
+        with self._opening:
             if self._being is None:
-                self._being = await asyncio.to_thread(_open, self._config, self._keys)
-            return self._being
+                self._being = _open(self._config, self._keys)
+            being = self._being
+        return work(being)
 
 
 def _open(config: Config, keys: Keys) -> Remembrance:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clawkit.assistant.models.choosing import choose
 from clawkit.assistant.remembering.protocol import Exchanged, Remembered
+from clawkit.errors import ClawError
 from clawkit.memory.caller import Caller
+from clawkit.memory.cleaning import shown
 from clawkit.memory.hearing import listen
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.patrol.conversation import Message
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 _RECALLED = 5
 _PERSON = "user"
 _SETTLING = 10.0
+_log = logging.getLogger("clawkit.assistant")
 
 
 class BeingHere:
@@ -32,11 +36,10 @@ class BeingHere:
         self._memory = memory
 
     def recall(self, text: str, session: str) -> tuple[Remembered, ...]:
-        found = self._memory.recall(text, Caller(), limit=_RECALLED)
+        found = self._memory.recall(text, Caller(), limit=_RECALLED, apart_from=session)
         return tuple(
-            Remembered(hit.node.text, own_words=hit.node.source.speaker == _PERSON)
+            Remembered(shown(hit.node.text), own_words=hit.node.source.speaker == _PERSON)
             for hit in found.hits
-            if hit.node.source.conversation != session
         )
 
     def keep(self, said: tuple[Exchanged, ...], session: str) -> None:
@@ -46,7 +49,7 @@ class BeingHere:
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         found = self._memory.history(query, date_from or None, date_to or None, limit)
-        lines = [f"[{_day(one.at)}] {one.role}: {one.text}" for one in found]
+        lines = [f"[{_day(one.at)}] {shown(one.role, 40)}: {shown(one.text)}" for one in found]
         return "\n".join(lines) or "Nothing was found."
 
     def close(self) -> None:
@@ -54,12 +57,18 @@ class BeingHere:
         with self._keeper.database.registry() as connection:
             due = jobs.waiting(connection, self._memory.being.n)
         if due:
-            working = threading.Thread(target=self._keeper.worker.work_off, daemon=True)
+            working = threading.Thread(target=self._work_off, daemon=True)
             working.start()
             working.join(_SETTLING)
             if working.is_alive():
                 return  # the process is ending, and the claim ends by itself
         self._keeper.close()
+
+    def _work_off(self) -> None:
+        try:
+            self._keeper.worker.work_off()
+        except ClawError as error:  # the jobs stay, for the next time
+            _log.warning("memory: %s", error)
 
 
 def _day(moment: float) -> str:

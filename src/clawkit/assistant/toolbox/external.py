@@ -25,7 +25,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from clawkit import __version__
 from clawkit.assistant.config import McpServer
-from clawkit.assistant.models.addresses import check_address
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.toolbox import troubles
 from clawkit.assistant.toolbox.attempts import Attempt, attempts, is_worth_another
@@ -33,6 +32,7 @@ from clawkit.assistant.toolbox.child import LONGEST_LINE, Child, Command, inheri
 from clawkit.assistant.toolbox.source import Offer, Tell, in_words
 from clawkit.assistant.toolbox.troubles import NotTakenError, UnreachableError
 from clawkit.errors import ToolExecutionError, ToolTimeoutError
+from clawkit.wire.addresses import check_address
 
 if TYPE_CHECKING:
     from contextvars import Context

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from clawkit.errors import AccessError, ClawError, StoreError
-from clawkit.memory import tokens
+from clawkit.memory import keys, tokens
 from clawkit.memory.access import Access
 from clawkit.memory.http.limits import Callers
 from clawkit.wire.http.endpoint import Refusal
@@ -26,7 +26,6 @@ LLM_KEY = "x-llm-api-key"
 NOTE_EVERY = 60.0
 """How many seconds pass at least between two notes that a token was used."""
 
-_LONGEST_LLM_KEY = 1000
 _THREADS = 16
 _IN_QUERY = frozenset({"access_token", "token", "api_key", "authorization"})
 _log = logging.getLogger("clawkit.memory")
@@ -37,10 +36,12 @@ class Gate:
 
     def __init__(self, keeper: Keeper, callers: Callers) -> None:
         self._keeper = keeper
-        self._callers = callers
+        self.callers = callers
         # Their own threads: tools at work must not keep anybody waiting at the door.
         self._threads = Workers(_THREADS)
         self._noted: dict[str, float] = {}
+        self._unnoted: set[str] = set()
+        self._noting = False
 
     async def admit(self, scope: Any, headers: Headers) -> Access:
         """The access that a request has; raises Refusal or AccessError if it has none."""
@@ -48,15 +49,15 @@ class Gate:
         secret = _bearer(headers)
         address = str((scope.get("client") or ("",))[0])
         digest = tokens.digest(secret)
-        self._callers.check_attempt(address, digest)
+        self.callers.check_attempt(address, digest)
         try:
             access = await self.recheck(secret, being_id)
         except AccessError as error:
             if error.status != 400:
-                self._callers.failed(address, digest)
+                self.callers.failed(address, digest)
             raise
-        self._callers.succeeded(digest)
-        self._callers.count(access.caller.token)
+        self.callers.succeeded(digest)
+        self.callers.count(access.caller.token)
         self._note(access.caller.token)
         key = _llm_key(headers)
         if not key:
@@ -83,19 +84,34 @@ class Gate:
         now = time.monotonic()
         if now - self._noted.get(token, -NOTE_EVERY) < NOTE_EVERY:
             return
-        self._noted = {t: at for t, at in self._noted.items() if now - at < NOTE_EVERY}
+        self._noted.pop(token, None)
         self._noted[token] = now
-        # Nobody waits for it: reading must go on where nothing can be written.
-        job = self._threads.start(tokens.note_use, {"keeper": self._keeper, "token_id": token})
-        job.outcome.add_done_callback(_report)
+        # They stand in the order of their times: the few that are over are at the beginning.
+        while now - self._noted[oldest := next(iter(self._noted))] >= NOTE_EVERY:
+            del self._noted[oldest]
+        self._unnoted.add(token)
+        if not self._noting:
+            self._note_all()
 
+    def _note_all(self) -> None:
+        """Write down which tokens were used, in one thread at most.
 
-def _report(outcome: asyncio.Future[None]) -> None:
-    error = None if outcome.cancelled() else outcome.exception()
-    if isinstance(error, ClawError):
-        _log.warning("the use of a token cannot be noted: %s", error)
-    elif error is not None:
-        _log.error("the use of a token cannot be noted", exc_info=error)
+        Nobody waits for it: reading must go on where nothing can be written.
+        """
+        used, self._unnoted = self._unnoted, set()
+        self._noting = True
+        job = self._threads.start(tokens.note_use, {"keeper": self._keeper, "token_ids": used})
+        job.outcome.add_done_callback(self._reported)
+
+    def _reported(self, outcome: asyncio.Future[None]) -> None:
+        self._noting = False
+        error = None if outcome.cancelled() else outcome.exception()
+        if isinstance(error, ClawError):
+            _log.warning("the use of tokens cannot be noted: %s", error)
+        elif error is not None:
+            _log.error("the use of tokens cannot be noted", exc_info=error)
+        if self._unnoted:
+            self._note_all()
 
 
 def _bearer(headers: Headers) -> str:
@@ -113,10 +129,10 @@ def _being_id(scope: Any) -> str:
         raise Refusal(400, "The address has too many parameters") from None
     if any(name.lower() in _IN_QUERY or tokens.looks_right(value) for name, value in query):
         raise Refusal(400, "A token may not stand in the address: use the Authorization header")
-    named = {value for name, value in query if name == "being_id" and value}
+    named = {value.lower() for name, value in query if name == "being_id" and value}
     in_path = scope.get("path_params", {}).get("being_id")
     if in_path:
-        named.add(in_path)
+        named.add(in_path.lower())
     if len(named) > 1:
         raise Refusal(400, "The address names two Beings")
     return named.pop() if named else ""
@@ -124,6 +140,6 @@ def _being_id(scope: Any) -> str:
 
 def _llm_key(headers: Headers) -> str:
     key = headers.get(LLM_KEY, "")
-    if len(key) > _LONGEST_LLM_KEY or not key.isascii() or not key.isprintable():
+    if key and not keys.looks_right(key):
         raise Refusal(400, "X-LLM-API-Key is not a key")
     return key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from clawkit.memory.bridges import Bridge, Bridges
 from clawkit.memory.http.authentication import Gate
 from clawkit.memory.http.door import refusal_of
 from clawkit.memory.http.exchange import Exchange, Record
+from clawkit.memory.pace import Pace
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.answer import Receive, SendAsgi
 from clawkit.wire.http.endpoint import Refusal
@@ -25,6 +27,10 @@ from clawkit.wire.http.rules import Origins, read_headers
 RECHECK_EVERY = 30.0
 """How many seconds a token that was revoked can still hold its connection open."""
 
+FRAMES_A_SECOND = 100.0
+FRAMES_AT_ONCE = 500
+
+_log = logging.getLogger("clawkit.memory")
 _POLICY = 1008
 _SWITCHED = 101
 
@@ -85,11 +91,15 @@ class BridgeDoor:
 
     async def _carry(self, socket: WebSocket, bridge: Bridge, access: Access) -> None:
         watching = asyncio.get_running_loop().create_task(self._watch(socket, access))
+        pace = Pace(FRAMES_A_SECOND, FRAMES_AT_ONCE)
         try:
             while not bridge.unbearable:
                 event = await socket.receive()
                 if event["type"] == "websocket.disconnect":
                     return
+                if wait := pace.take():
+                    await asyncio.sleep(wait)  # nothing more is read meanwhile
+                    pace.take()
                 await self._bridges.hear(bridge, event.get("text") or event.get("bytes") or b"")
             await _close(socket, "too many frames that cannot be used")
         except ConnectionError:
@@ -109,6 +119,8 @@ class BridgeDoor:
                 return
             except Refusal:
                 continue  # the store is away: it will be asked again
+            except Exception:  # noqa: BLE001 - whatever it is, the next look counts
+                _log.exception("the token of a bridge cannot be checked")
 
 
 async def _say(socket: WebSocket, text: str) -> None:

@@ -56,12 +56,14 @@ class Door:
         exchange = scope[KEY] = Exchange(scope)
         send = exchange.watching(send)
         try:
-            exchange.access = await self._gate.admit(scope, read_headers(scope["headers"]))
+            access = await self._gate.admit(scope, read_headers(scope["headers"]))
+            exchange.access = access
             if scope["method"] == "GET":
                 receive = self._until_stopped(receive)
             else:
                 receive = in_time(receive, self._limits.body_seconds)
-            await self._endpoint(scope, receive, send)
+            with self._gate.callers.here(access.caller.token):
+                await self._endpoint(scope, receive, send)
         except (Refusal, AccessError, ProtocolError) as problem:
             await refuse(send, problem)
         except Exception:  # noqa: BLE001 - every request gets an answer

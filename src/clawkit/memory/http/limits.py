@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -23,20 +26,24 @@ class Limits(msgspec.Struct, frozen=True):
     """What a server takes from one caller; a rate of 0 sets no limit.
 
     `rate` and `burst` are requests a second for each token. An address may fail to authenticate
-    `failures` times at once and `failures_a_minute` times in the long run. A message may have
-    `body` bytes and take `body_seconds` to arrive.
+    `failures` times at once and `failures_a_minute` times in the long run. A token may have
+    `at_once` requests and streams open. A message may have `body` bytes and take `body_seconds` to
+    arrive.
     """
 
     rate: float = 100.0
     burst: int = 1000
     failures: int = 20
     failures_a_minute: float = 20.0
+    at_once: int = 300
     body: int = 4 * 1024 * 1024
     body_seconds: float = 30.0
 
     def __post_init__(self) -> None:
         if self.rate < 0 or self.failures_a_minute < 0 or self.burst < 1 or self.failures < 1:
             raise SettingsError(f"{self}: rates are at least 0 and bursts at least 1")
+        if self.at_once < 1:
+            raise SettingsError(f"{self}: at_once must be at least 1")
         if self.body < 1 or self.body_seconds <= 0:
             raise SettingsError(f"{self}: body and body_seconds must be more than 0")
 
@@ -48,6 +55,8 @@ class Callers:
         self._requests = Paces(limits.rate, limits.burst)
         self._failures = Paces(limits.failures_a_minute / 60, limits.failures)
         self._known: dict[str, None] = {}
+        self._at_once = limits.at_once
+        self._open: Counter[str] = Counter()
 
     def check_attempt(self, address: str, digest: str) -> None:
         """Refuse to look at a token of an address that has failed too often.
@@ -73,6 +82,19 @@ class Callers:
         seconds = self._requests.take(token)
         if seconds:
             raise too_many("Too many requests with this token", seconds)
+
+    @contextmanager
+    def here(self, token: str) -> Generator[None]:
+        """While a request of a token is open: streams are, for as long as their reader likes."""
+        if self._open[token] >= self._at_once:
+            raise too_many("Too many open requests with this token", 1)
+        self._open[token] += 1
+        try:
+            yield
+        finally:
+            self._open[token] -= 1
+            if not self._open[token]:
+                del self._open[token]
 
 
 def too_many(what: str, seconds: float) -> Refusal:

@@ -20,11 +20,14 @@ from typing import Any
 import msgspec
 
 from clawkit.errors import StoreError
+from clawkit.memory.pace import Paces
 
 Write = Callable[[bytes], int]
 
 _STDERR = 2
 _QUEUED = 10_000
+# A fault that comes back ten thousand times a second must not fill the disk.
+_ALIKE_A_SECOND, _ALIKE_AT_ONCE = 1.0, 100
 
 
 def _to_stderr(data: bytes) -> int:
@@ -51,7 +54,11 @@ class Log:
             self._lines.put_nowait(msgspec.json.encode({"time": _now(), **shown}) + b"\n")
             self._dropped = 0
         except queue.Full:
-            self._dropped += 1
+            self.drop()
+
+    def drop(self) -> None:
+        """Leave a line out; the next one says how many were."""
+        self._dropped += 1
 
     def close(self, patience: float = 1.0) -> None:
         """Write what is queued, if somebody reads it; closing twice is closing once."""
@@ -76,8 +83,12 @@ class LogHandler(logging.Handler):
     def __init__(self, log: Log) -> None:
         super().__init__(logging.INFO)
         self._log = log
+        self._paces = Paces(_ALIKE_A_SECOND, _ALIKE_AT_ONCE)
 
     def emit(self, record: logging.LogRecord) -> None:
+        if self._paces.take((record.name, str(record.msg)[:200])):
+            self._log.drop()
+            return
         fields = {"level": record.levelname.lower(), "from": record.name}
         self._log.line({**fields, "message": record.getMessage(), **_problem(record)})
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import logging
 import socket
+import threading
 from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 DRAIN_SECONDS = 10
 
-_LOGGERS = ("clawkit", "uvicorn")
+_log = logging.getLogger("clawkit.memory")
+_LOGGERS = ("asyncio", "clawkit", "uvicorn")
 
 
 class _Uvicorn(uvicorn.Server):
@@ -68,6 +70,7 @@ def serve(
     those of this machine where only it can connect, and any elsewhere.
     """
     _need_websockets()
+    _allow_connections()
     listening = listen(host, port)
     address = listening.getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
@@ -109,6 +112,7 @@ def _logging() -> Generator[Log]:
     """Every line of the log is JSON while the server runs."""
     log = Log()
     handler = LogHandler(log)
+    hook, threading.excepthook = threading.excepthook, _thread_failed
     before = [(logger.handlers, logger.propagate, logger.level) for logger in _loggers()]
     for logger in _loggers():
         logger.handlers, logger.propagate = [handler], False
@@ -116,14 +120,29 @@ def _logging() -> Generator[Log]:
     try:
         yield log
     finally:
+        threading.excepthook = hook
         for logger, (handlers, propagate, level) in zip(_loggers(), before, strict=True):
             logger.handlers, logger.propagate = handlers, propagate
             logger.setLevel(level)
         log.close()
 
 
+def _thread_failed(failed: threading.ExceptHookArgs) -> None:
+    name = failed.thread.name if failed.thread is not None else "unknown"
+    _log.error("the thread %s failed", name, exc_info=failed.exc_value)
+
+
 def _loggers() -> list[logging.Logger]:
     return [logging.getLogger(name) for name in _LOGGERS]
+
+
+def _allow_connections() -> None:
+    """As many files, and so connections, as this process may have: often 1,024 at first."""
+    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _need_websockets() -> None:

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*)$")
+_CLOSING = re.compile(r"(?:^|(?<=\s))#+$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})\s*$")
 _RULE = re.compile(r" {0,3}([-*_])(?:\s*\1){2,}\s*$")
 _ITEM = re.compile(r"(\s*)(?:[-*+•]|\d{1,9}[.)])\s+(.*)$")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _QUOTE = re.compile(r"^(?: {0,3}>\s?)+")
-_COMMENT = re.compile(r"<!--.*?-->")
+_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->")
 _TAB = 4
 
 
@@ -71,7 +72,7 @@ class _Blocks:
             yield from self._end()
         elif heading := _HEADING.match(line):
             yield from self._end()
-            self._begin_heading(len(heading[1]), heading[2])
+            self._begin_heading(len(heading[1]), _CLOSING.sub("", heading[2]).rstrip())
         elif item := _ITEM.match(line):
             yield from self._end()
             self._begin_item(number, len(item[1]), item[2])

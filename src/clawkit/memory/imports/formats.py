@@ -60,6 +60,6 @@ def _first_object(file: Path) -> dict[str, Any]:
             continue
         try:
             return msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return {}
     return {}

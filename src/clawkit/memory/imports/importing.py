@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from clawkit.memory.records import Being, Note, Said, Scene, Source
 from clawkit.memory.relations import RELATIONSHIP, relate
 from clawkit.memory.store import entries, nodes
 from clawkit.memory.store.database import Unit
+from clawkit.memory.store.texts import folded
 
 if TYPE_CHECKING:
     from clawkit.memory.keeper import Keeper
@@ -169,33 +169,21 @@ class _Before:
         rows = unit.rows(
             "SELECT conversation, action FROM nodes WHERE being = $being AND token = ?", TOKEN
         )
-        self._actions = {(place, _folded(action)) for place, action in rows}
-        self._seen: set[_Key] = set()
+        self._actions = {(place, folded(action)) for place, action in rows}
+        self._seen: set[str] = set()
 
     def look(self, unit: Unit, scenes: Sequence[Scene]) -> None:
         """Find out which of these were ever known."""
-        sql = "SELECT scene FROM nodes WHERE being = $being AND said IN (??)"
+        sql = "SELECT said FROM nodes WHERE being = $being AND said IN (??)"
         prints = list({nodes.fingerprint(scene) for scene in scenes})
-        found = (msgspec.json.decode(text, type=Scene) for (text,) in unit.among(sql, prints))
-        self._seen.update(map(_key, found))
+        self._seen.update(said for (said,) in unit.among(sql, prints))
 
     def has(self, one: Kept, scene: Scene) -> bool:
         """Whether this is known; from now on it is."""
-        key = _key(scene)
+        key = nodes.fingerprint(scene)
         known = key in self._seen
         self._seen.add(key)
-        return known or (not one.dated and (one.place, _folded(scene.action)) in self._actions)
-
-
-_Key = tuple[str, frozenset[str]]
-
-
-def _key(scene: Scene) -> _Key:
-    return nodes.fingerprint(scene), frozenset(map(_folded, scene.actors))
-
-
-def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+        return known or (not one.dated and (one.place, folded(scene.action)) in self._actions)
 
 
 def _note(kept: Kept, now: float) -> Note:

@@ -27,7 +27,7 @@ class Lines:
                 continue
             try:
                 yield number, _decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 self.wrong(number, f"this is no JSON object: {error}")
 
     def wrong(self, line: int, what: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +31,8 @@ _FENCE = re.compile(r"---\s*$")
 _DATES = ("date", "created", "day")
 _TAGS = ("tags", "tag", "keywords", "categories")
 _LONGEST_ABOVE = 120
+_LONGEST_FRONT = 20_000
+_LINE_END = re.compile(rb"\r\n?|\n")
 _MARK = " / "
 
 
@@ -43,6 +45,10 @@ def read_markdown(place: Path) -> Reading:
     memories: list[Kept] = []
     problems: list[Problem] = []
     for file in files:
+        if file != place and file.is_symlink() and not _leads_into(root, file):
+            name = file.relative_to(root).as_posix()
+            problems.append(Problem(name, 1, "this is a link to something outside of the folder"))
+            continue
         found = _File(file, file.relative_to(root).as_posix())
         memories += found.memories()
         problems += found.problems
@@ -53,6 +59,11 @@ def _files(folder: Path) -> list[Path]:
     found = (file for file in folder.rglob("*") if file.suffix.lower() in ENDINGS)
     seen = [one for one in found if not _is_hidden(one.relative_to(folder)) and one.is_file()]
     return sorted(seen, key=lambda file: file.relative_to(folder).parts)
+
+
+def _leads_into(folder: Path, link: Path) -> bool:
+    # Whoever made the folder must not choose among the other files of its reader.
+    return link.resolve().is_relative_to(folder.resolve())
 
 
 def _is_hidden(path: Path) -> bool:
@@ -79,7 +90,10 @@ class _File:
     def _lines(self) -> list[str]:
         data = read_bytes(self._file).removeprefix(b"\xef\xbb\xbf")
         found: list[str] = []
-        for number, line in enumerate(data.split(b"\n"), 1):
+        if b"\0" in data and "\ufffd" in data.decode(errors="replace"):
+            self._wrong(1, "this is no text in UTF-8")
+            return found
+        for number, line in enumerate(_LINE_END.split(data), 1):
             try:
                 found.append(line.decode())
             except UnicodeDecodeError:
@@ -97,27 +111,35 @@ class _File:
         end = next((at for at, line in enumerate(lines[1:], 1) if _FENCE.match(line)), 0)
         if not end:
             return 0  # a line across the page
+        text = "\n".join(lines[1:end])
+        if len(text) > _LONGEST_FRONT:
+            self._wrong(1, "the front matter is too long to be read")
+        else:
+            self._properties(text)
+        return end + 1
+
+    def _properties(self, text: str) -> None:
         import yaml
 
         try:
-            found: Any = yaml.safe_load("\n".join(lines[1:end]))
-        except yaml.YAMLError as error:
+            # Only texts and lists of them: no value means anything else, or can fail to.
+            found: Any = yaml.load(text, yaml.BaseLoader)
+        except (yaml.YAMLError, RecursionError) as error:
             mark: Any = getattr(error, "problem_mark", None)
             self._wrong(mark.line + 2 if mark else 1, "the front matter is not YAML")
-            return end + 1
-        if isinstance(found, dict):
-            self._properties(cast("dict[Any, Any]", found))
-        return end + 1
-
-    def _properties(self, found: dict[Any, Any]) -> None:
-        values = {str(name).lower(): value for name, value in found.items()}
+            return
+        if not isinstance(found, dict):
+            return
+        items = cast("dict[Any, Any]", found).items()
+        values = {name.lower(): value for name, value in items if isinstance(name, str)}
         for name in _DATES:
             value = values.get(name)
-            if value is None:
+            if not value:
                 continue
-            self._day = _day(value)
+            self._day = day_in(value) if isinstance(value, str) else ""
             if not self._day:
-                self._wrong(1, f"`{name}` in the front matter is no date: {str(value)[:50]!r}")
+                shown = f": {value[:50]!r}" if isinstance(value, str) else ""
+                self._wrong(1, f"`{name}` in the front matter is no date{shown}")
             break
         for name in _TAGS:
             self._tags += tuple(_tags(values.get(name)))
@@ -153,20 +175,10 @@ def _is_day(text: str) -> bool:
     return bool(day_in(text)) and not re.search(r"[^\W\d_]", _DAY.sub("", text))
 
 
-def _day(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.date().isoformat()
-    if isinstance(value, date):
-        return value.isoformat()
-    return day_in(str(value))
-
-
 def _tags(value: Any) -> Iterator[str]:
-    listed = (
-        cast("list[Any]", value) if isinstance(value, list) else re.split(r"[,;]", str(value or ""))
-    )
+    listed: list[Any] = re.split(r"[,;]", value) if isinstance(value, str) else value or []
     for one in listed:
-        tag = str(one).strip().lstrip("#")
+        tag = one.strip().lstrip("#") if isinstance(one, str) else ""
         if tag:
             yield tag
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from clawkit.memory.patrol.changes import AGES, key_of
+from clawkit.memory.changeable import AGES
+from clawkit.memory.patrol.changes import counted, key_of
 from clawkit.memory.records import Change
-from clawkit.memory.store import ledger, touches
-from clawkit.memory.store.database import Unit
+from clawkit.memory.store import ledger, nodes, touches
+from clawkit.memory.store.database import Database, Unit
 
+AT_ONCE = 50_000
 _ACTIVE = "being = $being AND status = 'active' AND ended IS NULL"
 
 
@@ -23,12 +25,29 @@ def count_reads(unit: Unit) -> int:
     return len(read)
 
 
-def age(unit: Unit, now: float, token: str) -> int:
-    """One patrol more since they were last activated; gives how many memories aged."""
-    seqs = [seq for (seq,) in unit.rows(f"SELECT seq FROM nodes WHERE {_ACTIVE} ORDER BY seq")]
+def age(database: Database, being: int, now: float, token: str) -> int:
+    """One patrol more since they were last activated; gives how many memories aged.
+
+    A large Being ages part by part, so that nobody who wants to write waits long.
+    """
+    with database.read(being) as unit:
+        top = nodes.top(unit)
+    aged = 0
+    for first in range(1, top + 1, AT_ONCE):
+        with database.write(being) as unit:
+            aged += _age(unit, first, first + AT_ONCE, now, token)
+    return aged
+
+
+def _age(unit: Unit, first: int, after: int, now: float, token: str) -> int:
+    part = f"{_ACTIVE} AND seq >= ? AND seq < ?"
+    found = unit.rows(f"SELECT seq FROM nodes WHERE {part} ORDER BY seq", first, after)
+    seqs = [seq for (seq,) in found]
     if not seqs:
         return 0
-    unit.run(f"UPDATE nodes SET session_count = session_count + 1 WHERE {_ACTIVE}")
+    sql = f"UPDATE nodes SET session_count = session_count + 1 WHERE {part}"
+    unit.run(sql, first, after)
     change = Change(AGES, key_of(seqs), {"by": 0}, {"by": 1})
-    ledger.add(unit, now, "aged", f"{len(seqs)} memories are one patrol older", token, [change])
+    why = f"{counted(len(seqs), 'memory', 'memories')} grew one patrol older"
+    ledger.add(unit, now, "aged", why, token, [change])
     return len(seqs)

@@ -34,7 +34,7 @@ class Known:
     def find(self, scene: Scene, conversation: str = "", *, any_day: bool = False) -> Node | None:
         """The current memory that says this already. `any_day`: on whatever day that was."""
         same = self._same.get(nodes.fingerprint(scene))
-        if same is not None and _same_people(scene, same.scene):
+        if same is not None:
             return same
         told = self._told_to(conversation)
         for node in self._candidates(scene):

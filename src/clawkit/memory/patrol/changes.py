@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from clawkit.memory.changeable import COLUMNS, NODES
 from clawkit.memory.records import Change
-from clawkit.memory.store import nodes
 from clawkit.memory.store.database import Unit
-
-NODES = "nodes"
-AGES = "ages"
-"""No table: a change of `AGES` says what was added to `session_count`, whatever that was."""
 
 
 def stretches(seqs: Iterable[int]) -> list[tuple[int, int]]:
@@ -51,12 +47,17 @@ def set_nodes(
 
 
 def write_nodes(unit: Unit, where: Iterable[tuple[int, int]], values: Mapping[str, Any]) -> None:
-    assert values.keys() <= nodes.CHANGEABLE, values.keys() - nodes.CHANGEABLE
+    assert values.keys() <= set(COLUMNS[NODES]), values
     settings = ", ".join(f"{column} = ?" for column in values)
     unit.many(
         f"UPDATE nodes SET {settings} WHERE being = $being AND seq BETWEEN ? AND ?",
         [(*values.values(), first, last) for first, last in where],
     )
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its noun, as the ledger says why."""
+    return f"{number} {one if number == 1 else many}"
 
 
 def made(seqs: Iterable[int]) -> Change:

@@ -34,13 +34,13 @@ def add(unit: Unit, name: str, parent: int | None, digest: str = "") -> tuple[Cl
     return cluster, Change("clusters", str(cluster.n), None, row)
 
 
-def root(unit: Unit, name: str) -> tuple[int, list[Change]]:
-    """The root of that name, made when it is first needed."""
+def root(unit: Unit, name: str) -> int:
+    """The root of that name, made when it is first needed; it stays, whatever is undone."""
     for cluster in clusters.every(unit):
         if cluster.parent is None and cluster.name == name:
-            return cluster.n, []
-    cluster, change = add(unit, name, None)
-    return cluster.n, [change]
+            return cluster.n
+    cluster, _ = add(unit, name, None)
+    return cluster.n
 
 
 def root_for(scene: Scene) -> str:
@@ -86,7 +86,8 @@ def recompute_all(unit: Unit, numbers: Iterable[int], model: str) -> None:
 
 def recompute_around(unit: Unit, seqs: Sequence[int]) -> None:
     """The same for the clusters of these nodes, after some of them woke or fell asleep."""
-    sql = "SELECT DISTINCT cluster FROM nodes WHERE being = $being AND seq IN (??)"
+    # Not DISTINCT: for that, SQLite reads all nodes by their cluster, each time.
+    sql = "SELECT cluster FROM nodes WHERE being = $being AND seq IN (??)"
     recompute_as_they_are(unit, {cluster for (cluster,) in unit.among(sql, seqs)})
 
 

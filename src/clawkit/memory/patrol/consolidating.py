@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawkit.memory.patrol.answers import DATA_ONLY, decoded, listed
-from clawkit.memory.patrol.changes import set_nodes
+from clawkit.memory.patrol.changes import counted, set_nodes
+from clawkit.memory.patrol.conversation import without_recall
 from clawkit.memory.patrol.dying import check_cap
 from clawkit.memory.patrol.embedding import ahead
 from clawkit.memory.patrol.merging import merge, merged_scene
@@ -20,7 +21,6 @@ from clawkit.memory.store.database import Database, Unit
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.model import Llm
-    from clawkit.memory.patrol.embedding import Embed
 
 _MOST = 200
 _TOGETHER = 40
@@ -76,7 +76,18 @@ def consolidate(
         check_cap(unit, cap, gone + absorbed, "die or be merged into others")
         model = embedder.name if embedder else ""
         for group, one in current:
-            _merge(unit, group, one, now, token, embed, model)
+            why = f"a patrol merged {len(group)} memories that say the same"
+            merge(
+                unit,
+                group,
+                one.summary,
+                one.feeling,
+                now=now,
+                token=token,
+                embed=embed,
+                model=model,
+                why=why,
+            )
         _settle(unit, [node for group in groups for node in group], now, token)
     return absorbed
 
@@ -106,10 +117,11 @@ def _asked(llm: Llm, group: list[Node]) -> list[tuple[list[Node], Merge]]:
     for one in answer.merges if answer else ():
         numbers = sorted(set(one.nodes))
         usable = len(numbers) > 1 and numbers[0] >= 1 and numbers[-1] <= len(group)
-        if not usable or used & set(numbers) or not one.summary.strip():
+        summary = without_recall(one.summary).strip()[:_LONGEST_SUMMARY]
+        if not usable or used & set(numbers) or not summary:
             continue
         used.update(numbers)
-        short = Merge(numbers, one.summary[:_LONGEST_SUMMARY], one.feeling[:_LONGEST_SUMMARY])
+        short = Merge(numbers, summary, one.feeling[:_LONGEST_SUMMARY])
         found.append(([group[n - 1] for n in numbers], short))
     return found
 
@@ -120,34 +132,11 @@ def _still_there(unit: Unit, group: Sequence[Node]) -> bool:
     return len(found) == len(group) and all(node.ended is None for node in found.values())
 
 
-def _merge(
-    unit: Unit,
-    group: list[Node],
-    one: Merge,
-    now: float,
-    token: str,
-    embed: Embed | None,
-    model: str,
-) -> None:
-    why = f"a patrol merged {len(group)} memories that say the same"
-    merge(
-        unit,
-        group,
-        one.summary,
-        one.feeling,
-        now=now,
-        token=token,
-        embed=embed,
-        model=model,
-        why=why,
-    )
-
-
 def _settle(unit: Unit, looked_at: list[Node], now: float, token: str) -> None:
     """What was looked at is fresh no more."""
     found = nodes.fetch(unit, [node.seq for node in looked_at])
     fresh = [seq for seq, node in found.items() if node.fresh and node.ended is None]
     if fresh:
         change = set_nodes(unit, fresh, {"fresh": 1}, {"fresh": 0})
-        why = f"{len(fresh)} memories were looked at"
+        why = f"{counted(len(fresh), 'memory', 'memories')} looked at"
         ledger.add(unit, now, "settled", why, token, [change])

@@ -8,7 +8,6 @@ message is kept and looked at once.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import uuid
 from collections import Counter
@@ -21,6 +20,7 @@ from clawkit.memory.records import Said
 from clawkit.memory.store.database import Unit
 
 _BETWEEN = 0.001
+_LATEST = 1e11  # the year 5138; what is later was no time in seconds
 # What may repeat is bounded: a megabyte of half a tag must not take for ever.
 _RECALL = re.compile(
     r"<\s{0,9}memory-recall\b[^>]{0,200}>.*?(?:<\s{0,9}/\s{0,9}memory-recall\s{0,9}>|\Z)",
@@ -49,7 +49,7 @@ def numbered(messages: Sequence[Message], conversation: str, now: float) -> list
         which = f"number {before[role, text]}"
         before[role, text] += 1
         moment = message.at
-        if moment is None or not math.isfinite(moment):
+        if moment is None or not abs(moment) < _LATEST:
             moment = now - (len(messages) - at) * _BETWEEN
         else:
             which = f"at {moment!r}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawkit.memory.patrol.answers import DATA_ONLY, decoded, listed
+from clawkit.memory.patrol.changes import counted
 from clawkit.memory.records import Change, Cluster
 from clawkit.memory.store import clusters, ledger, nodes
 from clawkit.memory.store.database import Database, Unit
@@ -85,7 +86,8 @@ def _write(
             before, after = {"digest": cluster.digest}, {"digest": new}
             changes.append(Change("clusters", str(cluster.n), before, after))
     if changes:
-        ledger.add(unit, now, "described", f"{len(changes)} digests", token, changes)
+        why = counted(len(changes), "new digest", "new digests")
+        ledger.add(unit, now, "described", why, token, changes)
     return len(changes)
 
 

@@ -7,6 +7,8 @@ while it was dying goes back to the living. If more would die than the cap allow
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from clawkit.memory.patrol import clusters
@@ -53,8 +55,8 @@ def check_cap(unit: Unit, cap: int | None, wanted: int, what: str) -> None:
         )
 
 
-def fade(unit: Unit, cap: int | None, now: float, token: str) -> Faded:
-    """Let go what has faded, one step at a time."""
+def fade(unit: Unit, found: Sequence[int], cap: int | None, now: float, token: str) -> Faded:
+    """Let go what has faded, one step at a time; `found` is what was faint a moment ago."""
     dead: list[int] = []
     spared: list[tuple[int, int, int]] = []
     for seq, importance, pinned, sessions, asked_for in _dying(unit):
@@ -63,7 +65,7 @@ def fade(unit: Unit, cap: int | None, now: float, token: str) -> Faded:
         else:
             dead.append(seq)
     check_cap(unit, cap, len(dead), "die")
-    dying = _faint(unit)
+    dying = _still_faint(unit, found)
     changes: list[Change] = back_to_life(unit, spared, "dying")
     if dead:
         changes.append(set_nodes(unit, dead, {"status": "dying"}, {"status": "dead"}))
@@ -84,8 +86,18 @@ def _dying(unit: Unit) -> list[tuple[int, float, int, int, int]]:
     return [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
 
 
-def _faint(unit: Unit) -> list[int]:
-    """The active memories that are faint now."""
+def _still_faint(unit: Unit, found: Sequence[int]) -> list[int]:
+    """Somebody may have asked for them since they were found."""
+    sql = (
+        "SELECT seq, importance, session_count FROM nodes WHERE being = $being "
+        "AND status = 'active' AND ended IS NULL AND pinned = 0 AND seq IN (??)"
+    )
+    rows = unit.among(sql, found)
+    return sorted(seq for seq, importance, sessions in rows if is_faint(importance, sessions))
+
+
+def faint(unit: Unit) -> list[int]:
+    """The active memories that are faint now. All are looked at, so do it where nobody waits."""
     found: list[int] = []
     after = 0
     while True:

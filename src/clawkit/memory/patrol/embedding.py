@@ -125,6 +125,7 @@ def _settle(database: Database, being: int, model: str, *, moved: bool) -> None:
     with database.write(being) as unit:
         if unit.vectors.missing(model, 1):
             return
-        for other in others:
+        # Where nothing was made, a process with another model may be at it.
+        for other in others if moved else ():
             unit.vectors.drop(other)
         clusters.recompute_all(unit, (c.n for c in stored_clusters.every(unit)), model)

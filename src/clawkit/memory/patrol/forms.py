@@ -18,13 +18,14 @@ _STARTS_QUESTION = (
 QUESTION = re.compile(
     rf"[?\uff1f]\s*$|^(?:and|but|so|ok|okay|hey|hi|well)?[, ]*(?!(?:when|what|where) (?:i|we)\b)"
     rf"(?:{_STARTS_QUESTION})\b(?!['’])"
-    r"|(?:ですか|ますか|でしょうか|ましたか|だろうか|かな|かしら|のか)[。.]?\s*$",
+    r"|(?:ですか|ますか|でしょうか|ましたか|だろうか|かな|かしら|のか|どう|何|なに|どこ|いつ|誰)[。.]?\s*$",
     re.IGNORECASE,
 )
 REQUEST = re.compile(
     r"^(?:please|pls|kindly|help|show|tell|give|explain|write|list|make|create|find|fix|add"
     r"|update|remove|delete|change|translate|summari[sz]e|rewrite|use|try|let me|look|check|run"
-    r"|go ahead|stop|continue|generate|describe|compare|suggest|convert)\b"
+    r"|go ahead|stop|continue|generate|describe|compare|suggest|convert|ignore|disregard|forget"
+    r"|act|pretend|say|draw|(?:let's|let us) (?:say|pretend|imagine|assume|suppose))\b"
     r"|\b(?:i (?:want|need|would like|'d like|d like) (?:you|help)|i'd like you|i want to know"
     r"|i need to know|i was wondering|i wonder|i'm wondering|can you|could you|would you|will you"
     r"|help me|tell me|show me|give me|let me know|i'm asking|i have a question|my question"
@@ -38,14 +39,28 @@ OF_THE_MOMENT = re.compile(
     r"|bug|output|input|prompt|essay|draft|text)"
     r"|i need (?:a|an|the|some) (?:function|script|query|regex|list|table|summary|way|program|class"
     r"|method|command|answer|example)|i'd like (?:a|to (?:book|order|know|see|get))"
-    r"|i(?:'m| am) (?:trying|getting|seeing|stuck)|i get (?:an?|the|this) (?:error|message)"
+    r"|i(?:'m| am) (?:trying|getting|seeing|stuck)"
+    r"|i (?:get|got|have) (?:an?|the|this) (?:error|message|exception|warning)"
+    r"|i (?:ran|typed|pasted|executed) (?:the|this|your) (?:command|script|code|tests?|program)"
     r"|i (?:can't|cannot|can not) (?:open|run|see|find|get|install|connect|make|understand)"
     r"|i (?:don't|do not) think so|i think (?:the|it|this|that|you)"
     r"|your (?:answer|mistakes?|help|code|response|suggestion|work)"
     r"|you(?:'re| are) (?:right|wrong))\b"
-    r"|^(?:if|unless|suppose|imagine)\b",
+    r"|^(?:(?:and|but|so|then),? )?(?:if|unless|suppos(?:e|ing)|imagin(?:e|ing)|assum(?:e|ing)"
+    r"|hypothetically|for (?:example|instance)|in (?:the|this|my) (?:story|novel|game|book|dream))"
+    r"\b"
+    r"|^you(?:'re| are) my\b|^(?:thanks|thank you)\W+(?:that|this|it)\b"
+    r"|^(?:that|this|it) (?:makes|work(?:s|ed)|help(?:s|ed)|sounds|looks|seems)\b"
+    r".{0,40}\bme\b.{0,9}$"
+    r"|^(?:もし|仮に|たとえば|例えば)",
     re.IGNORECASE,
 )
+JOKE = re.compile(r"\b(?:kidding|joking)\b|^(?:lol|haha)\b|冗談", re.IGNORECASE)
+"""Takes back what was said just before."""
+
+OTHERS_WORDS = re.compile('"[^"]*"|“[^”]*”|「[^」]*」|『[^』]*』')
+"""What somebody else said, or a title: the speaker does not state it."""
+
 SMALL_TALK = re.compile(
     r"^(?:hi|hello|hey|thanks|thank you|ok|okay|sure|yes|no|yeah|yep|nope|great|cool|nice|lol|haha"
     r"|good (?:morning|evening|night|afternoon)|bye|see you|sorry|wow|right|exactly|got it|i see"

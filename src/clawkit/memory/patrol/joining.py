@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clawkit.memory.patrol import clusters
-from clawkit.memory.patrol.changes import set_nodes
+from clawkit.memory.patrol.changes import counted, set_nodes
 from clawkit.memory.records import Change, Cluster
 from clawkit.memory.store import clusters as stored
 from clawkit.memory.store import ledger, nodes
@@ -33,7 +33,8 @@ def join(unit: Unit, model: str, now: float, token: str) -> int:
         clusters.recompute(unit, target, model)
     gone = sum(change.table == "clusters" for change in changes)
     if changes:
-        ledger.add(unit, now, "joined", f"{gone} small topics joined others", token, changes)
+        why = f"{counted(gone, 'small topic', 'small topics')} joined others"
+        ledger.add(unit, now, "joined", why, token, changes)
     return gone
 
 

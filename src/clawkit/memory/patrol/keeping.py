@@ -32,7 +32,6 @@ def keep(
     if vectors is not None:
         near = clusters.nearest(unit, model, vectors)
     roots: dict[str, int] = {}
-    changes: list[Change] = []
     first = nodes.reserve(unit, len(drafts))
     kept: list[Node] = []
     for at, draft in enumerate(drafts):
@@ -40,8 +39,7 @@ def keep(
         if not cluster:
             name = clusters.root_for(draft.scene)
             if name not in roots:
-                roots[name], new = clusters.root(unit, name)
-                changes += new
+                roots[name] = clusters.root(unit, name)
             cluster = roots[name]
         kept.append(msgspec.structs.replace(draft, seq=first + at, cluster=cluster))
     nodes.add(unit, kept)
@@ -49,4 +47,4 @@ def keep(
     if vectors is not None:
         unit.vectors.put(model, [node.seq for node in kept], vectors)
         clusters.recompute_all(unit, {node.cluster for node in kept}, model)
-    return kept, [*changes, made(node.seq for node in kept)]
+    return kept, [made(node.seq for node in kept)]

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from clawkit.memory.cleaning import keepable
 from clawkit.memory.patrol.alike import Known, Seen
+from clawkit.memory.patrol.changes import counted
 from clawkit.memory.patrol.conversation import without_recall
 from clawkit.memory.patrol.embedding import ahead
 from clawkit.memory.patrol.keeping import keep
@@ -60,7 +61,8 @@ def remember(
     became |= {note: kept[at].seq for note, at in later.items()}
     changes += _take(unit, became)
     if changes:
-        ledger.add(unit, now, "remembered", f"{len(kept)} new memories", token, changes)
+        why = counted(len(kept), "new memory", "new memories")
+        ledger.add(unit, now, "remembered", why, token, changes)
     return kept
 
 

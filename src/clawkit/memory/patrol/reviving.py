@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clawkit.memory.patrol import clusters
+from clawkit.memory.patrol.changes import counted
 from clawkit.memory.patrol.strength import is_faint
 from clawkit.memory.records import Change
 from clawkit.memory.store import ledger, nodes
@@ -28,7 +29,8 @@ def revive(unit: Unit, now: float, token: str) -> int:
     ]
     if alive:
         changes = back_to_life(unit, alive, "dead")
-        ledger.add(unit, now, "revived", f"{len(alive)} were asked for", token, changes)
+        why = f"{counted(len(alive), 'memory', 'memories')} asked for while dead"
+        ledger.add(unit, now, "revived", why, token, changes)
         clusters.recompute_around(unit, [seq for seq, _, _ in alive])
     return len(alive)
 

@@ -1,8 +1,9 @@
 """One patrol: its steps in their order, each a transaction of its own.
 
-Every step begins with what is there and leaves something whole, so a patrol that is killed, or runs
-beside another, costs nothing: the next one goes on. A model is asked between transactions, never
-within one, and what it says is checked against what is there by then.
+Every step begins with what is there and leaves something whole, so a patrol that is killed costs
+nothing: the next one goes on. Beside another, a patrol only makes memories of what waits. A model
+is asked between transactions, never within one, and what it says is checked against what is there
+by then.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from clawkit.memory.model import Llm
 
 NO_MODEL = "skipped: no model"
+RUNNING = "another patrol is running: what was noted is remembered, the rest is left to that one"
 _log = logging.getLogger("clawkit.memory")
 
 
@@ -126,6 +128,14 @@ def _all(
     run.steps["heard"] = heard.by
     made = remember_waiting(run.database, run.being, run.embedder, run.now, run.token)
     run.steps["remembered"] = made
+    with run.database.patrolling(run.being) as alone:
+        stopped = _order(run, top, before) if alone else RUNNING
+    status = "stopped" if stopped else "ok"
+    return Outcome(status, heard.scenes, made, heard.marker, run.steps, stopped)
+
+
+def _order(run: _Patrol, top: int, before: describing.Sizes) -> str:
+    """What one patrol at a time does; gives why it stopped, if it did."""
     stopped = ""
     try:
         _keep_in_order(run)
@@ -133,16 +143,17 @@ def _all(
         stopped = str(reason)
     run.steps["described"] = _describe(run, before)
     run.step_with_model("diary", lambda llm: _diary(run, top, llm))
-    status = "stopped" if stopped else "ok"
-    return Outcome(status, heard.scenes, made, heard.marker, run.steps, stopped)
+    return stopped
 
 
 def _keep_in_order(run: _Patrol) -> None:
     """❷ to ❼; the step that would take too much ends it."""
     run.step("read", aging.count_reads)
-    run.step("aged", lambda unit: aging.age(unit, run.now, run.token))
+    run.steps["aged"] = aging.age(run.database, run.being, run.now, run.token)
+    with run.database.read(run.being) as unit:
+        faint = dying.faint(unit)
     with run.database.write(run.being) as unit:
-        faded = dying.fade(unit, run.cap, run.now, run.token)
+        faded = dying.fade(unit, faint, run.cap, run.now, run.token)
     run.steps |= {"dying": faded.dying, "dead": faded.dead, "spared": faded.spared}
     run.step_with_model("merged", lambda llm: _consolidate(run, faded.dead, llm))
     run.step("revived", lambda unit: reviving.revive(unit, run.now, run.token))

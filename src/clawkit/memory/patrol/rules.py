@@ -26,7 +26,7 @@ _MOST_SCENES = 20
 _LINK = re.compile(r"https?://\S+")
 _LOOKS_LIKE_CODE = re.compile(
     r"[{};]\s*$|^\s*(?:def|class|import|from|return|const|let|var|function|SELECT|INSERT|\$|>>>)\s"
-    r"|=>|==|\(\)|</?\w+>|^\s*at \w|Traceback|Error:"
+    r"|=>|==|\(\)|\w\.\w+\(|^\s*\w+ = |</?\w+>|^\s*at \w|Traceback|Error:"
 )
 
 
@@ -62,6 +62,9 @@ def _statements(text: str, people: Collection[str]) -> list[str]:
     found: list[str] = []
     joined = False
     for sentence in _sentences(text):
+        if forms.JOKE.search(sentence):
+            found, joined = found[:-1] if joined else found, False
+            continue
         goes_on = joined and forms.GOES_ON.match(sentence) and _is_statement(sentence)
         if goes_on and len(found[-1]) + len(sentence) < _LONGEST:
             found[-1] = f"{found[-1]} {sentence}"
@@ -96,6 +99,7 @@ def _is_statement(sentence: str) -> bool:
 def _is_fact(sentence: str, people: Collection[str]) -> bool:
     if not _is_statement(sentence):
         return False
+    sentence = forms.OTHERS_WORDS.sub(" ", sentence)
     if forms.TOLD_TO_KEEP.search(sentence) or forms.DECIDED.search(sentence):
         return True
     if forms.JAPANESE.search(sentence):

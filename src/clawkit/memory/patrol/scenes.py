@@ -165,10 +165,8 @@ def _note(
         if old is not None:
             touch(unit, old, now)
             continue
-        # Microseconds keep the order in which things were said.
-        created = now + (at - len(facts_)) * 1e-6
         source = Source(speakers[fact.message], token, conversation)
-        new.append(Note(str(uuid4()), created, fact.scene, "", source))
+        new.append(Note(str(uuid4()), now, fact.scene, "", source))
     notes.add(unit, new)
     return len(new)
 

@@ -12,6 +12,7 @@ import msgspec
 
 from clawkit.memory.patrol import clusters
 from clawkit.memory.patrol.answers import DATA_ONLY, decoded, listed
+from clawkit.memory.patrol.changes import counted
 from clawkit.memory.patrol.joining import SMALL, move
 from clawkit.memory.records import Change, Cluster, Node
 from clawkit.memory.store import clusters as stored
@@ -59,7 +60,7 @@ def split(database: Database, being: int, *, llm: Llm, model: str, now: float, t
         topics = _asked(llm, cluster, members)
         if topics:
             with database.write(being) as unit:
-                new += _apply(unit, cluster, topics, model, now, token)
+                new += split_off(unit, cluster, topics, model, now, token)
     return new
 
 
@@ -96,7 +97,7 @@ def _asked(llm: Llm, cluster: Cluster, members: list[Node]) -> list[tuple[Topic,
     return [] if whole else found
 
 
-def _apply(
+def split_off(
     unit: Unit,
     cluster: Cluster,
     topics: list[tuple[Topic, list[Node]]],
@@ -121,6 +122,6 @@ def _apply(
         new.append(made.n)
     if new:
         clusters.recompute_all(unit, [*new, cluster.n], model)
-        why = f"{cluster.name}: {len(new)} topics found in it"
+        why = f"{cluster.name}: {counted(len(new), 'topic', 'topics')} found in it"
         ledger.add(unit, now, "split", why, token, changes)
     return len(new)

@@ -57,6 +57,10 @@ class Trial:
     def registry(self, *, write: bool = False) -> AbstractContextManager[Connection]:
         return self._database.registry(write=write)
 
+    @contextmanager
+    def patrolling(self, being: int) -> Generator[bool]:  # noqa: ARG002 - no other writes now
+        yield True
+
     def grow(self) -> None:
         """Nothing stays that could grow."""
 

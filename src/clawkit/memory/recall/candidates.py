@@ -31,6 +31,8 @@ _STEPS = (-2, -1, 1, 2)
 _COMPLETE = 0.95
 """A few vectors that are still to come do not take meaning out of a search."""
 
+_ORDINARY = 1000
+
 _IS_QUESTION = re.compile(
     r"[?\uff1f]|^\s*(?:what|which|who|whom|whose|when|where|why|how|did|does|do|is|are|was|were|can|"
     r"could|would|should|has|have|had)\b|(?:ですか|ますか|の|かな|っけ|だった)[。\s]*$",
@@ -152,4 +154,5 @@ def _rarities(unit: Unit, wanted: dict[str, float]) -> dict[str, float]:
 
 
 def _rarity(top: int, there: int) -> float:
-    return math.log(1 + (top - there + 0.5) / (there + 0.5))
+    """As if there were a thousand memories more: among a few, every word is in most of them."""
+    return math.log(1 + (top + _ORDINARY - there + 0.5) / (there + 0.5))

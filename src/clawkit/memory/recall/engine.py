@@ -23,6 +23,10 @@ _SPARE = 3
 """So many times the hits that are wanted are looked at, as some say the same."""
 
 
+_FAR_BEHIND = 3.0
+"""Scores are logarithms of chances: whoever is so far behind has a twentieth of the best one's."""
+
+
 class Hit(msgspec.Struct, frozen=True):
     """A memory that was found. `score` orders the hits of one search, `signals` say why."""
 
@@ -71,6 +75,14 @@ def search(
 def relevant(found: Found) -> bool:
     """Whether anything that was found is worth telling."""
     return bool(found.hits) and found.confidence >= gate.THRESHOLD
+
+
+def worth_telling(found: Found) -> tuple[Hit, ...]:
+    """The hits that may be the answer: nothing where the gate is closed, nobody far behind."""
+    if not relevant(found):
+        return ()
+    best = found.hits[0].score
+    return tuple(hit for hit in found.hits if best - hit.score <= _FAR_BEHIND)
 
 
 def fused(matrix: Floats) -> Floats:

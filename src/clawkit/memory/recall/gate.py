@@ -54,8 +54,8 @@ def features(
     covered = float(np.mean([_coverage(gathered, int(at)) for at in best]))
     nearest = float(gathered.pool.meaning.max(initial=0.0))
     if gathered.question.named:
-        content = scores - by_speaker[0] * matrix[:, _SPEAKER] - by_speaker[1] * matrix[:, _OTHER]
-        about = _about(gathered, matrix, content)
+        owed: Floats = matrix[:, [_SPEAKER, _OTHER]] @ np.array(by_speaker, dtype=np.float32)
+        about = _about(gathered, matrix, scores - owed)
         return {"named": 1.0, "about": about, "covered": covered}
     return {"covered": covered, "unnamed_covered": covered, "unnamed_meaning": nearest}
 
@@ -66,7 +66,7 @@ def _about(gathered: Gathered, matrix: Floats, content: Floats) -> float:
     A remark is about its speaker where it says "I", and about the other where it says "you".
     """
     best = np.argsort(-content, kind="stable")[:_WEIGHED]
-    texts = [gathered.pool.nodes[at].scene.action for at in best]
+    texts = [gathered.pool.nodes[int(at)].scene.action for at in best]
     first = np.array([len(_FIRST.findall(text)) for text in texts]) + _DOUBT
     second = np.array([len(_SECOND.findall(text)) for text in texts])
     own = first / (first + second)

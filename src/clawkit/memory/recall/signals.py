@@ -158,12 +158,22 @@ def _mean_of_best(values: Floats, groups: np.ndarray[tuple[int], np.dtype[np.int
 
 
 def _spoken_by(nodes: Sequence[Node], named: Collection[str]) -> Floats:
-    """Whether a memory is of somebody who was named: the one who told it, else all in it."""
+    """Whether a memory is of somebody who was named.
+
+    That is the one who told it, else those who take part in it, else whoever its words name.
+    """
     if not named:
         return np.zeros(len(nodes), np.float32)
-    people = [(n.source.speaker,) if n.source.speaker else n.scene.actors for n in nodes]
-    known = {person: is_same(named, person) for each in people for person in each}
-    return np.array([any(known[person] for person in each) for each in people], np.float32)
+    return np.array([_is_of(node, named) for node in nodes], np.float32)
+
+
+def _is_of(node: Node, named: Collection[str]) -> bool:
+    if node.source.speaker and node.source.conversation:
+        return is_same(named, node.source.speaker)
+    if any(is_same(named, actor) for actor in node.scene.actors):
+        return True
+    words = node.scene.action.casefold()
+    return any(name in words or name.split(" ")[0] in words for name in named)
 
 
 def _in_time(nodes: Sequence[Node], asked: Sequence[times.Range]) -> Floats:

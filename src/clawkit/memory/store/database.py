@@ -92,6 +92,13 @@ class Database(Protocol):
         """A transaction that changes one Being, all or nothing, and excludes its other writers."""
         ...
 
+    def patrolling(self, being: int) -> AbstractContextManager[bool]:
+        """Whether nobody else is at this, which nobody else then is until this is left.
+
+        Readers and writers go on meanwhile, and whoever dies lets go of it.
+        """
+        ...
+
     def grow(self) -> None:
         """Build what keeps large Beings fast; takes its time, so no request calls it."""
         ...
@@ -181,6 +188,18 @@ def other_size(model: str, given: int, kept: int) -> StoreError:
         f"vectors of {model!r} have {kept} dimensions here, not {given}: "
         "name the embedding model that made them, or another name for the new one"
     )
+
+
+def without_vector(unit: Unit, model: str, limit: int) -> list[int]:
+    """Nodes that have no vector of this model yet, the newest first."""
+    rows = unit.rows(
+        "SELECT seq FROM nodes WHERE being = $being AND NOT EXISTS (SELECT 1 FROM vectors v "
+        "WHERE v.being = nodes.being AND v.model = ? AND v.seq = nodes.seq) "
+        "ORDER BY seq DESC LIMIT ?",
+        model,
+        limit,
+    )
+    return [seq for (seq,) in rows]
 
 
 @lru_cache(maxsize=512)

@@ -81,6 +81,13 @@ def foreign(file: Path, thing: str) -> StoreError:
     return StoreError(f"{file}: this is a database, but not {thing}: move it, or name another file")
 
 
+def gone(file: Path, thing: str) -> StoreError:
+    return StoreError(
+        f"{file}: {thing} was moved or deleted while it was in use: put it back, "
+        "or start this program again to begin a new one"
+    )
+
+
 def too_new(file: Path, version: int, known: int, thing: str) -> StoreError:
     return StoreError(
         f"{file}: {thing} has version {version}, and this program knows only "

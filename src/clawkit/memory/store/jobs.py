@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from clawkit.memory.store.database import Connection
 
+_LONGEST = 3600.0
+"""Nobody claims or puts off a job for longer: what says so is from a clock that went back."""
+
 
 def want(connection: Connection, being: int, kind: str, now: float) -> None:
     """Ask for a job; asking twice is asking once, also while it runs."""
@@ -23,9 +26,9 @@ def claim(
 ) -> tuple[int, str, float, int] | None:
     """A job that nobody works on, the longest wanted first: its Being, kind, when wanted, tries."""
     rows = connection.rows(
-        "SELECT being, kind, wanted, tries FROM jobs WHERE until < ? "
+        "SELECT being, kind, wanted, tries FROM jobs WHERE (until < ? OR until > ?) "
         f"ORDER BY wanted, being, kind LIMIT 1 {connection.unclaimed}",
-        (now,),
+        (now, now + _LONGEST),
     )
     if not rows:
         return None

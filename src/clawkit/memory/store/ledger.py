@@ -16,8 +16,7 @@ _SELECT = "SELECT n, at, kind, why, token, changes, undone_by FROM ledger WHERE 
 def add(unit: Unit, at: float, kind: str, why: str, token: str, changes: Sequence[Change]) -> int:
     """Write down what was done; gives the entry's number."""
     unit.run("UPDATE beings SET last_ledger = last_ledger + 1 WHERE n = $being")
-    row = unit.row("SELECT last_ledger FROM beings WHERE n = $being")
-    n = row[0] if row else 0
+    n = last(unit)
     unit.insert(
         "ledger",
         {
@@ -32,6 +31,12 @@ def add(unit: Unit, at: float, kind: str, why: str, token: str, changes: Sequenc
     return n
 
 
+def last(unit: Unit) -> int:
+    """The number of the newest entry."""
+    row = unit.row("SELECT last_ledger FROM beings WHERE n = $being")
+    return row[0] if row else 0
+
+
 def one(unit: Unit, n: int) -> LedgerEntry | None:
     row = unit.row(f"{_SELECT} AND n = ?", n)
     return _entry(row) if row else None
@@ -41,10 +46,6 @@ def latest(unit: Unit, limit: int = 20, before: int | None = None) -> list[Ledge
     """The newest entries, the newest first."""
     sql = f"{_SELECT} AND n < ? ORDER BY n DESC LIMIT ?"
     return [_entry(row) for row in unit.rows(sql, before or 1 << 30, limit)]
-
-
-def mark_undone(unit: Unit, n: int, by: int | None) -> None:
-    unit.run("UPDATE ledger SET undone_by = ? WHERE being = $being AND n = ?", by, n)
 
 
 def _entry(row: Row) -> LedgerEntry:

@@ -9,6 +9,7 @@ import msgspec
 from clawkit.memory.store.database import Unit
 from clawkit.memory.store.texts import written
 
+NAMES = "names"
 _MOST_NAMES = 2000
 
 
@@ -28,7 +29,7 @@ def put(unit: Unit, name: str, value: str) -> None:
 
 def names(unit: Unit) -> frozenset[str]:
     """Everybody who takes part in what this Being remembers."""
-    found = get(unit, "names")
+    found = get(unit, NAMES)
     return frozenset(msgspec.json.decode(found, type=list[str])) if found else frozenset()
 
 
@@ -37,4 +38,4 @@ def meet(unit: Unit, people: Collection[str]) -> None:
     known = names(unit)
     new = {name for name in people if name} - known
     if new and len(known) < _MOST_NAMES:
-        put(unit, "names", written(sorted(known | new)[:_MOST_NAMES]))
+        put(unit, NAMES, written(sorted(known | new)[:_MOST_NAMES]))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
+from clawkit.memory.changeable import COLUMNS, NODES
 from clawkit.memory.records import Node, Scene, Source, Status
 from clawkit.memory.store import marks, texts
 from clawkit.memory.store.database import Row, Unit
-from clawkit.memory.store.texts import written
+from clawkit.memory.store.texts import folded, written
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Seqs
@@ -23,12 +23,6 @@ _COLUMNS = (
     "importance, session_count, reactivation_count, last_activated, ended, ending, successor"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM nodes WHERE being = $being"
-CHANGEABLE = frozenset(
-    (
-        *("cluster", "status", "fresh", "pinned", "importance", "session_count"),
-        *("reactivation_count", "last_activated", "ended", "ending", "successor"),
-    )
-)
 
 
 def add(unit: Unit, nodes: Sequence[Node]) -> None:
@@ -135,7 +129,7 @@ def places(unit: Unit, seqs: Iterable[int]) -> dict[int, tuple[str, str]]:
 
 def change(unit: Unit, seq: int, values: Mapping[str, Any]) -> None:
     """Change what may change of a node: never its words."""
-    assert values.keys() <= CHANGEABLE, values.keys() - CHANGEABLE
+    assert values.keys() <= set(COLUMNS[NODES]), values
     settings = ", ".join(f"{column} = ?" for column in values)
     unit.run(f"UPDATE nodes SET {settings} WHERE being = $being AND seq = ?", *values.values(), seq)
 
@@ -150,10 +144,11 @@ def touch(unit: Unit, seqs: Mapping[int, int], now: float) -> None:
 
 
 def fingerprint(scene: Scene) -> str:
-    """The same for two scenes that say the same about the same days."""
-    words = f"{'|'.join(scene.when)}|{scene.setting}|{scene.action}"
-    folded = " ".join(unicodedata.normalize("NFKC", words).casefold().split())
-    return hashlib.blake2b(folded.encode(errors="surrogatepass"), digest_size=12).hexdigest()
+    """The same for two scenes that say the same of the same people and days."""
+    people = sorted({folded(name) for name in scene.actors})
+    said = (*people, "", *scene.when, "", folded(scene.setting), folded(scene.action))
+    data = "\n".join(said).encode(errors="surrogatepass")
+    return hashlib.blake2b(data, digest_size=12).hexdigest()
 
 
 def _row(node: Node) -> dict[str, Any]:

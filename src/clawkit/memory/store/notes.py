@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
@@ -17,21 +18,31 @@ _SELECT = (
 )
 
 
+_BETWEEN = 1e-6  # seconds; twice as fine would be lost in a number of this size
+
+
 def add(unit: Unit, notes: Sequence[Note]) -> None:
+    """Keep notes; those of one moment follow one another, so that their order is never lost."""
+    before: Counter[tuple[bool, float]] = Counter()
+    times: list[float] = []
+    for note in notes:
+        moment = note.scene is None, note.created
+        times.append(note.created + before[moment] * _BETWEEN)
+        before[moment] += 1
     unit.many(
         "INSERT INTO notes (being, id, created, kind, body, speaker, token, conversation) "
         "VALUES ($being, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 note.id,
-                note.created,
+                created,
                 "scene" if note.scene else "note",
                 written(note.scene) if note.scene else note.text,
                 note.source.speaker,
                 note.source.token,
                 note.source.conversation,
             )
-            for note in notes
+            for note, created in zip(notes, times, strict=True)
         ],
     )
 
@@ -69,12 +80,11 @@ def nodes_of(unit: Unit, ids: Sequence[str]) -> dict[str, int]:
     return dict(unit.among(sql, ids))
 
 
-def remove(unit: Unit, ids: Sequence[str]) -> int:
+def remove(unit: Unit, ids: Sequence[str]) -> None:
     """Delete what still waits."""
     unit.many(
         "DELETE FROM notes WHERE being = $being AND taken IS NULL AND id = ?", [(i,) for i in ids]
     )
-    return len(ids)
 
 
 def _note(row: Row) -> Note:

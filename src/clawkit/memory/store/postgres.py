@@ -45,6 +45,7 @@ _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 _LOCK = b"SELECT n FROM beings WHERE n = %s FOR NO KEY UPDATE"
 _CLIMBING = int.from_bytes(b"Being", "big")
+_PATROLLING = int.from_bytes(b"Walk", "big")
 _CONNECTIONS = 20
 _AGAIN = 0.1
 _GLANCE = 0.5
@@ -225,6 +226,18 @@ class PostgresDatabase:
         with self._transaction(being, write=True) as connection:
             yield _unit(connection, being)
 
+    @contextmanager
+    def patrolling(self, being: int) -> Generator[bool]:
+        with self._told():
+            raw = self._connect(time.monotonic() + self.patience)
+        try:
+            with self._told():
+                lock = b"SELECT pg_try_advisory_lock(%s, %s)"
+                row = raw.execute(lock, (_PATROLLING, being)).fetchone()
+            yield bool(row and row[0])
+        finally:
+            raw.close()  # which lets go, also if the server did before
+
     def grow(self) -> None:
         with self._told(), self._alone() as raw:
             grow(raw)
@@ -269,17 +282,17 @@ class PostgresDatabase:
     @contextmanager
     def _alone(self, until: float | None = None) -> Generator[psycopg.Connection]:
         """A connection outside of the pool; a server that starts is waited for."""
-        until = time.monotonic() + self.patience if until is None else until
+        with self._connect(time.monotonic() + self.patience if until is None else until) as raw:
+            yield raw
+
+    def _connect(self, until: float) -> psycopg.Connection:
         while True:
             try:
-                raw = psycopg.connect(self._whole, autocommit=True)
-                break
+                return psycopg.connect(self._whole, autocommit=True)
             except psycopg.Error as error:
                 if not _starting(error) or time.monotonic() >= until:
                     raise
                 time.sleep(_AGAIN)
-        with raw:
-            yield raw
 
     def _climb(self, raw: psycopg.Connection) -> None:
         """Bring the tables up to date, once, whoever comes first."""

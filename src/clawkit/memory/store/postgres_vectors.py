@@ -18,7 +18,7 @@ from psycopg import sql
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from clawkit.memory.store.database import Row, Unit, other_size
+from clawkit.memory.store.database import Row, Unit, other_size, without_vector
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
@@ -117,14 +117,7 @@ class PostgresVectors:
         }
 
     def missing(self, model: str, limit: int) -> list[int]:
-        rows = self._unit.rows(
-            "SELECT seq FROM nodes WHERE being = $being AND NOT EXISTS (SELECT 1 FROM vectors v "
-            "WHERE v.being = nodes.being AND v.model = ? AND v.seq = nodes.seq) "
-            "ORDER BY seq DESC LIMIT ?",
-            model,
-            limit,
-        )
-        return [seq for (seq,) in rows]
+        return without_vector(self._unit, model, limit)
 
     def counts(self) -> dict[str, int]:
         return dict(self._unit.rows("SELECT model, size FROM spaces WHERE being = $being"))

@@ -18,8 +18,9 @@ from typing import Any
 
 from clawkit.errors import StoreError
 from clawkit.memory.store.database import Row, Unit, no_being
-from clawkit.memory.store.failures import explained, explained_os, foreign, is_busy, too_new
+from clawkit.memory.store.failures import explained, explained_os, foreign, gone, is_busy, too_new
 from clawkit.memory.store.folders import keep_private, make_private
+from clawkit.memory.store.locks import give_lock_back, take_lock
 from clawkit.memory.store.schema import SQLITE_STEPS
 from clawkit.memory.store.sqlite_vectors import SqliteVectors
 from clawkit.memory.store.texts import storable
@@ -39,8 +40,9 @@ class SqliteConnection:
 
     unclaimed = ""  # a writer is alone in here
 
-    def __init__(self, raw: sqlite3.Connection) -> None:
+    def __init__(self, raw: sqlite3.Connection, place: tuple[int, int]) -> None:
         self.raw = raw
+        self.place = place
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         return self.raw.execute(sql, storable(values)).fetchall()
@@ -62,6 +64,7 @@ class SqliteDatabase:
         self._guard = threading.Lock()
         self._writing = threading.Lock()
         self._closed = False
+        self._make()
         with self._connected():
             pass
 
@@ -85,6 +88,19 @@ class SqliteDatabase:
             if not connection.rows("SELECT n FROM beings WHERE n = ?", (being,)):
                 raise no_being(being)
             yield self._unit(connection, being)
+
+    @contextmanager
+    def patrolling(self, being: int) -> Generator[bool]:
+        file = self.file.with_name(f"{self.file.name}-patrol-{being}")
+        try:
+            held = take_lock(file)
+        except OSError as error:
+            raise explained_os(file, error, THING) from error
+        try:
+            yield held is not None
+        finally:
+            if held is not None:
+                give_lock_back(file, held)
 
     def grow(self) -> None:
         """A file needs nothing built."""
@@ -142,21 +158,38 @@ class SqliteDatabase:
         """A connection that nobody else uses; one that failed is not used again."""
         connection: SqliteConnection | None = None
         try:
-            with self._guard:
-                connection = self._spare.pop() if self._spare else None
-            if connection is None:
-                connection = self._open()
+            connection = self._taken()
             yield connection
         except sqlite3.Error as error:
             if connection is not None:
                 connection.raw.close()
                 connection = None
             raise explained(self.file, error, self._patience, THING) from error
-        except OSError as error:
-            raise explained_os(self.file, error, THING) from error
         finally:
             if connection is not None:
                 self._give_back(connection)
+
+    def _taken(self) -> SqliteConnection:
+        """A spare connection, or a new one; none to a file that is in this place no more."""
+        try:
+            place = self._place()
+            while True:
+                with self._guard:
+                    connection = self._spare.pop() if self._spare else None
+                if connection is None:
+                    return self._open(place)
+                if connection.place == place:
+                    return connection
+                connection.raw.close()
+        except FileNotFoundError:
+            raise gone(self.file, THING) from None
+        except OSError as error:
+            raise explained_os(self.file, error, THING) from error
+
+    def _place(self) -> tuple[int, int]:
+        """Which file it is, whatever its name."""
+        found = self.file.stat()
+        return found.st_dev, found.st_ino
 
     def _give_back(self, connection: SqliteConnection) -> None:
         with self._guard:
@@ -165,10 +198,16 @@ class SqliteDatabase:
                 return
         connection.raw.close()
 
-    def _open(self) -> SqliteConnection:
-        make_private(self.file.parent)
-        with suppress(FileExistsError):
-            os.close(os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    def _make(self) -> None:
+        """Make the file if there is none; only here, so that one that is lost stays missed."""
+        try:
+            make_private(self.file.parent)
+            with suppress(FileExistsError):
+                os.close(os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            raise explained_os(self.file, error, THING) from error
+
+    def _open(self, place: tuple[int, int]) -> SqliteConnection:
         raw = sqlite3.connect(
             self.file, timeout=self._patience, isolation_level=None, check_same_thread=False
         )
@@ -177,7 +216,7 @@ class SqliteDatabase:
         except BaseException:
             raw.close()
             raise
-        return SqliteConnection(raw)
+        return SqliteConnection(raw, place)
 
     def _set_up(self, raw: sqlite3.Connection) -> None:
         (application,) = raw.execute("PRAGMA application_id").fetchone()

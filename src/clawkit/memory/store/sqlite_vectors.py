@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clawkit.memory.store.database import Unit, other_size
+from clawkit.memory.store.database import Unit, other_size, without_vector
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats, Seqs
@@ -68,14 +68,7 @@ class SqliteVectors:
         }
 
     def missing(self, model: str, limit: int) -> list[int]:
-        rows = self._unit.rows(
-            "SELECT seq FROM nodes WHERE being = $being AND NOT EXISTS (SELECT 1 FROM vectors v "
-            "WHERE v.being = nodes.being AND v.model = ? AND v.seq = nodes.seq) "
-            "ORDER BY seq DESC LIMIT ?",
-            model,
-            limit,
-        )
-        return [seq for (seq,) in rows]
+        return without_vector(self._unit, model, limit)
 
     def counts(self) -> dict[str, int]:
         rows = self._unit.rows(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -53,6 +54,11 @@ def key(text: str) -> str:
     if len(text) <= _LONGEST_KEY:
         return text
     return f"{text[:32]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+
+def folded(text: str) -> str:
+    """The same for texts that differ in case, width and spaces only."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def contains(column: str, text: str) -> str:

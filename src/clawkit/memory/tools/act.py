@@ -39,10 +39,10 @@ def act_tool(door: Door, act: Act, able: Sequence[dict[str, Any]]) -> SdkMcpTool
     """The tool for a Being whose bridges can do this."""
 
     async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-        memory, caller = door.opened(context)
-        check_scope(ACT, caller)
+        access = door.asked(context)
+        check_scope(ACT, access.caller)
         given: ActArguments = _convert(arguments)
-        answer = await act(memory.being.n, given.name, given.arguments or {})
+        answer = await act(access.being.n, given.name, given.arguments or {})
         return ToolResult.text(answer if isinstance(answer, str) else written(answer))
 
     names = tuple(str(one["name"]) for one in able)

@@ -66,9 +66,9 @@ def update_notes(memory: Memory, caller: Caller, given: NotesArguments) -> dict[
 
 
 def merge_nodes(memory: Memory, caller: Caller, given: MergeArguments) -> str:
-    ids = [part for part in given.node_ids.split(",") if part.strip()]
-    node = memory.merge(ids, given.summary, given.feeling or "", caller)
-    return f"Merged {len(set(ids))} nodes into the new node {node.id}."
+    ids = {part.strip().lower(): None for part in given.node_ids.split(",") if part.strip()}
+    node = memory.merge(list(ids), given.summary, given.feeling or "", caller)
+    return f"Merged {len(ids)} nodes into the new node {node.id}."
 
 
 _SCENE = {

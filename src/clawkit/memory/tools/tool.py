@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from clawkit.errors import StoreError, ToolExecutionError
+from clawkit.errors import ClawError, StoreError, ToolExecutionError
 from clawkit.memory.caller import Caller
 from clawkit.memory.store.texts import written
 from clawkit.memory.tools.names import READ_TOOLS
+from clawkit.memory.tools.turns import Turns
 from clawkit.tools.results import ToolResult
 from clawkit.tools.schema.converter import converter_for
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
 
 if TYPE_CHECKING:
+    from clawkit.memory.access import Access
     from clawkit.memory.memory import Memory
+    from clawkit.memory.records import Being
     from clawkit.wire.context import Context
 
 Schema = dict[str, Any]
@@ -28,9 +32,11 @@ _log = logging.getLogger("clawkit.memory")
 class Door(Protocol):
     """Finds out whom a call is for."""
 
-    def opened(self, context: Context) -> tuple[Memory, Caller]:
-        """The memory that this call may use, and who asks."""
+    def asked(self, context: Context) -> Access:
+        """Which Being this call may use, and who asks."""
         ...
+
+    def open(self, being: Being) -> Memory: ...
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -53,30 +59,43 @@ class Work(msgspec.Struct, frozen=True):
         return {**shape, "required": list(self.required)} if self.required else shape
 
 
-def tool(work: Work, door: Door) -> SdkMcpTool:
-    """The tool of a server whose calls come through this door."""
+def tool(work: Work, door: Door, turns: Turns) -> SdkMcpTool:
+    """The tool of a server whose calls come through this door and take turns."""
     convert = converter_for(work.arguments, where=work.name).convert
 
-    def run(arguments: dict[str, Any], context: Context) -> str:
-        memory, caller = door.opened(context)
-        check_scope(work.name, caller)
-        try:
-            answer = work.run(memory, caller, convert(arguments))
-        except StoreError as error:
-            if context.principal is None:
-                raise
-            # Where the store is, and what is wrong with it, is for those who run it.
-            _log.error("%s: %s", work.name, error)
-            raise ToolExecutionError(_NOT_NOW) from None
+    def run(access: Access, arguments: dict[str, Any]) -> str:
+        answer = work.run(door.open(access.being), access.caller, convert(arguments))
         return answer if isinstance(answer, str) else written(answer)
 
     async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-        values = {"arguments": arguments, "context": context}
-        return ToolResult.text(await context.run_in_thread(run, values))
+        access = door.asked(context)
+        check_scope(work.name, access.caller)
+        being = access.being.n
+        values = {"access": access, "arguments": arguments}
+        await turns.enter(being)
+        try:
+            return ToolResult.text(await context.run_in_thread(run, values))
+        except Exception as error:
+            if context.principal is None:
+                raise
+            raise _told(work.name, error) from None
+        finally:
+            context.when_idle(partial(turns.leave, being))
 
     reads = work.name in READ_TOOLS
     options = ToolOptions(read_only=reads, destructive=None if reads else False, open_world=False)
     return SdkMcpTool(work.name, work.description, work.schema, call, options=options)
+
+
+def _told(name: str, error: Exception) -> ClawError:
+    """What a caller elsewhere is told; what is wrong here is for those who run the server."""
+    if isinstance(error, StoreError):
+        _log.error("%s: %s", name, error)
+        return ToolExecutionError(_NOT_NOW)
+    if isinstance(error, ClawError):
+        return error
+    _log.error("%s failed", name, exc_info=error)
+    return ToolExecutionError(f"{name} failed here; whoever runs this server finds why in its log")
 
 
 def check_scope(name: str, caller: Caller) -> None:

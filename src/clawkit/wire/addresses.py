@@ -1,4 +1,4 @@
-"""Addresses in the config: which can be asked, and to which a key may be sent in the open."""
+"""Addresses of services: which can be asked, and to which a key may be sent in the open."""
 
 from __future__ import annotations
 

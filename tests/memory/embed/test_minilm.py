@@ -1,0 +1,48 @@
+"""The English model on onnxruntime, with a few words of its vocabulary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clawkit.errors import SettingsError
+from clawkit.memory.embed import minilm
+from clawkit.memory.embed.choosing import embedder
+
+WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat", "dog", "##s", "the")
+
+
+@pytest.fixture
+def vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = tmp_path / "vocab.txt"
+    file.write_text("\n".join(WORDS), encoding="utf-8")
+    monkeypatch.setenv(minilm.VARIABLE, str(file))
+    return file
+
+
+@pytest.mark.usefixtures("vocabulary")
+def test_it_embeds_with_vectors_of_length_one():
+    found = embedder("minilm-int8")
+    assert found is not None
+    vectors = found.embed(["the cat", "", "the dogs", "the cat"])
+    assert vectors.shape == (4, found.dimensions)
+    assert np.allclose(np.linalg.norm(vectors[[0, 2, 3]], axis=1), 1.0, atol=1e-4)
+    assert not vectors[1].any()
+    assert np.allclose(vectors[0], vectors[3], atol=1e-4)
+    assert not np.allclose(vectors[0], vectors[2], atol=1e-2)
+
+
+@pytest.mark.usefixtures("vocabulary")
+def test_a_text_far_too_long_is_no_error():
+    found = embedder("minilm-int8")
+    assert found is not None
+    assert np.isfinite(found.embed(["cats " * 5000, "x" * 5000])).all()
+
+
+def test_without_its_words_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(minilm.VARIABLE, raising=False)
+    monkeypatch.setattr(minilm, "_WORDS", ("no_such_package_here", "vocab.txt"))
+    with pytest.raises(SettingsError, match="CLAW_MINILM_VOCAB"):
+        embedder("minilm-int8")

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from clawkit.errors import ToolExecutionError
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.memory import Memory
+from clawkit.memory.records import Being
+from clawkit.memory.server import being_server
+from clawkit.memory.tools.turns import Turns
+from clawkit.wire.calls import Limits
+from tests.memory.tools.being_client import BeingClient
+
+
+async def test_one_being_cannot_take_all_threads(
+    keeper: Keeper, being: Being, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = being_server(keeper, limits=Limits(threads=20))
+    over, whole = threading.Event(), Memory.search
+
+    def search(memory: Memory, query: str, *rest: object, **more: object) -> object:
+        if query == "slow":
+            over.wait()
+        return whole(memory, query, *rest, **more)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(Memory, "search", search)
+    greedy, other = [BeingClient(server, being) for _ in range(50)], keeper.create("Ben")
+    calls = [asyncio.ensure_future(one.call("search_memory", query="slow")) for one in greedy]
+    await asyncio.sleep(0)
+    try:
+        assert "found: 0" in await BeingClient(server, other).call("search_memory", query="quick")
+    finally:
+        over.set()
+    assert len(await asyncio.gather(*calls)) == 50
+
+
+async def test_turns_are_given_in_order_and_given_back() -> None:
+    turns, came = Turns(at_once=1), list[int]()
+
+    async def work(number: int) -> None:
+        await turns.enter(1)
+        came.append(number)
+        await asyncio.sleep(0)
+        turns.leave(1)
+
+    await asyncio.gather(*(work(number) for number in range(5)))
+    assert came == [0, 1, 2, 3, 4]
+    await asyncio.gather(*(work(number) for number in range(2)))
+
+
+async def test_who_leaves_while_waiting_takes_no_turn() -> None:
+    turns = Turns(at_once=1)
+    await turns.enter(1)
+    waiting = [asyncio.ensure_future(turns.enter(1)) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await asyncio.sleep(0)
+    turns.leave(1)
+    waiting[1].cancel()  # it has its turn by now, and never learns of it
+    await asyncio.sleep(0)
+    await waiting[2]
+
+
+async def test_too_many_are_refused() -> None:
+    turns = Turns(at_once=1, waiting=1)
+    await turns.enter(1)
+    waiting = asyncio.ensure_future(turns.enter(1))
+    await asyncio.sleep(0)
+    with pytest.raises(ToolExecutionError, match="try again later"):
+        await turns.enter(1)
+    await turns.enter(2)
+    turns.leave(1)
+    await waiting
+
+
+async def test_a_fault_is_in_the_log_and_not_in_the_answer(
+    keeper: Keeper,
+    being: Being,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("/srv/secret/place")
+
+    monkeypatch.setattr(Memory, "search", broken)
+    told = await BeingClient(being_server(keeper), being).error("search_memory", query="x")
+    assert told == "search_memory failed here; whoever runs this server finds why in its log"
+    assert "search_memory failed" in caplog.text
