@@ -70,9 +70,7 @@ def add(database: Database, being: int, batch: list[Noted], vectors: np.ndarray)
     """One batch of memories, in one transaction."""
     with database.write(being) as unit:
         first = nodes.reserve(unit, len(batch))
-        roots = {
-            name: clusters.root(unit, name)[0] for name in (clusters.BUSINESS, clusters.PRIVATE)
-        }
+        roots = {name: clusters.root(unit, name) for name in (clusters.BUSINESS, clusters.PRIVATE)}
         made = [_node(first + at, noted, roots) for at, noted in enumerate(batch)]
         nodes.add(unit, made)
         words = zip(made, batch, strict=True)

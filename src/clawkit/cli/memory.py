@@ -250,6 +250,10 @@ def pin(
 def patrol(
     context: typer.Context,
     dry_run: DryRun = False,
+    cap: Annotated[
+        int | None,
+        typer.Option(min=0, help="How many memories may fade away; without, a tenth."),
+    ] = None,
     being: BeingOption = "",
     store: StoreOption = "",
     embedder: EmbedderOption = "",
@@ -264,7 +268,7 @@ def patrol(
 
         with Progress("Patrolling") as progress:
             progress.begin()
-            outcome = mine.memory.patrol(Caller(), dry_run=dry_run)
+            outcome = mine.memory.patrol(Caller(), cap=cap, dry_run=dry_run)
         if not dry_run:
             make_vectors(mine.keeper, mine.memory.being)
         if given.as_json:

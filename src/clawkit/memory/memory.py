@@ -274,9 +274,13 @@ class Memory:
         messages: Sequence[Message] = (),
         marker: str | None = None,
         *,
+        cap: int | None = None,
         dry_run: bool = False,
     ) -> Outcome:
-        """Make memories of what was noted and said, and put memory in order."""
+        """Make memories of what was noted and said, and put memory in order.
+
+        No more than `cap` memories die or are merged; without, no more than a tenth.
+        """
         from clawkit.memory.patrol.round import patrol
 
         return patrol(
@@ -289,6 +293,7 @@ class Memory:
             messages=messages,
             conversation=caller.conversation,
             marker=marker,
+            cap=cap,
             dry_run=dry_run,
         )
 

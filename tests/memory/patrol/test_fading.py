@@ -104,7 +104,7 @@ def test_an_unimportant_memory_is_not_revived(mind: Mind) -> None:
 def test_what_read_only_readers_read_counts_once_a_node(mind: Mind) -> None:
     one, two, three = mind.remember("apples", "pears", "plums")
     mind.change(one.seq, session_count=40)
-    mind.change(two.seq, status="dead", session_count=80)
+    mind.change(two.seq, status="dead", session_count=70)
     with mind.database.write(mind.being) as unit:
         touches.queue(unit, "reader-1", {one.seq: 500, two.seq: 3}, NOW + 5)
         touches.queue(unit, "reader-2", {one.seq: 500}, NOW + 9)

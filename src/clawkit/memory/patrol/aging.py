@@ -16,7 +16,7 @@ def count_reads(unit: Unit) -> int:
     """Count what read-only readers have read, each memory once, however often they did."""
     read = touches.take(unit)
     unit.many(
-        "UPDATE nodes SET session_count = 0, "
+        "UPDATE nodes SET session_count = CASE status WHEN 'dead' THEN session_count ELSE 0 END, "
         "reactivation_count = reactivation_count + CASE status WHEN 'dead' THEN 2 ELSE 1 END, "
         "last_activated = CASE WHEN last_activated < ? THEN ? ELSE last_activated END "
         "WHERE being = $being AND seq = ?",

@@ -51,7 +51,7 @@ def check_cap(unit: Unit, cap: int | None, wanted: int, what: str) -> None:
     if wanted > allowed:
         raise CapReached(
             f"{wanted} memories would {what}, and one patrol may take {allowed}: "
-            "nothing of that was done; look at them, or allow more"
+            "nothing of that was done; `claw memory patrol --cap N` allows more"
         )
 
 

@@ -135,9 +135,10 @@ def change(unit: Unit, seq: int, values: Mapping[str, Any]) -> None:
 
 
 def touch(unit: Unit, seqs: Mapping[int, int], now: float) -> None:
-    """Count that nodes were recalled, each so many times."""
+    """Count that nodes were recalled, each so many times; the dead stay as old as they are."""
     unit.many(
-        "UPDATE nodes SET reactivation_count = reactivation_count + ?, session_count = 0, "
+        "UPDATE nodes SET reactivation_count = reactivation_count + ?, "
+        "session_count = CASE status WHEN 'dead' THEN session_count ELSE 0 END, "
         "last_activated = ? WHERE being = $being AND seq = ?",
         [(times, now, seq) for seq, times in sorted(seqs.items())],
     )
