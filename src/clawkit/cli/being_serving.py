@@ -48,6 +48,8 @@ def serve(
     embedder: EmbedderOption = "",
 ) -> None:
     """Serve the Beings of a store over Streamable HTTP; stderr has the address, then a JSON log."""
+    # One question is small: threads for its arithmetic cost more than they bring.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with opened("being serve", Place(store, embedder)) as keeper:
         from clawkit.memory.http.limits import Limits
         from clawkit.memory.http.serving import serve as run

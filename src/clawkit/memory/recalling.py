@@ -102,7 +102,7 @@ def count_reads_if_possible(
 ) -> None:
     """The same in a transaction of its own, and no failure where nothing can be written."""
     try:
-        with database.write(being) as unit:
+        with database.jot(being) as unit:
             count_reads(unit, read, caller, now)
     except StoreError as error:
         _log.warning("what was read cannot be counted: %s", error)
@@ -176,7 +176,7 @@ def _tell(
     database: Database, being: int, hits: tuple[Hit, ...], caller: Caller, now: float
 ) -> tuple[Hit, ...]:
     """Write down what is told; another call of the same conversation may have told some of it."""
-    with database.write(being) as unit:
+    with database.jot(being) as unit:
         told = told_to(unit, caller)
         new = tuple(hit for hit in hits if hit.node.seq not in told)
         count_reads(unit, [hit.node for hit in new], caller, now)

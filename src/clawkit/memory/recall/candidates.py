@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 Kind = Literal["vector", "keyword", "hybrid"]
 Mode = Literal["or", "and"]
 
-BY_WORDS = 64
-BY_MEANING = 64
-WITH_NEIGHBOURS = 20
+BY_WORDS = 30
+BY_MEANING = 30
+WITH_NEIGHBOURS = 8
 _STEPS = (-2, -1, 1, 2)
 _COMPLETE = 0.95
 """A few vectors that are still to come do not take meaning out of a search."""

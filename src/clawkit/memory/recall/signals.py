@@ -164,13 +164,15 @@ def _spoken_by(nodes: Sequence[Node], named: Collection[str]) -> Floats:
     """
     if not named:
         return np.zeros(len(nodes), np.float32)
-    return np.array([_is_of(node, named) for node in nodes], np.float32)
+    people = {name for node in nodes for name in (node.source.speaker, *node.scene.actors)}
+    meant = {name for name in people if is_same(named, name)}
+    return np.array([_is_of(node, named, meant) for node in nodes], np.float32)
 
 
-def _is_of(node: Node, named: Collection[str]) -> bool:
+def _is_of(node: Node, named: Collection[str], meant: set[str]) -> bool:
     if node.source.speaker and node.source.conversation:
-        return is_same(named, node.source.speaker)
-    if any(is_same(named, actor) for actor in node.scene.actors):
+        return node.source.speaker in meant
+    if not meant.isdisjoint(node.scene.actors):
         return True
     words = node.scene.action.casefold()
     return any(name in words or name.split(" ")[0] in words for name in named)

@@ -92,6 +92,10 @@ class Database(Protocol):
         """A transaction that changes one Being, all or nothing, and excludes its other writers."""
         ...
 
+    def jot(self, being: int) -> AbstractContextManager[Unit]:
+        """Like `write`, for counters: it waits a moment at most, and a power cut may undo it."""
+        ...
+
     def patrolling(self, being: int) -> AbstractContextManager[bool]:
         """Whether nobody else is at this, which nobody else then is until this is left.
 

@@ -227,6 +227,12 @@ class PostgresDatabase:
             yield _unit(connection, being)
 
     @contextmanager
+    def jot(self, being: int) -> Generator[Unit]:
+        with self._transaction(being, write=True) as connection:
+            connection.run("SET LOCAL synchronous_commit = off")
+            yield _unit(connection, being)
+
+    @contextmanager
     def patrolling(self, being: int) -> Generator[bool]:
         with self._told():
             raw = self._connect(time.monotonic() + self.patience)

@@ -30,6 +30,7 @@ PATIENCE = 20.0
 """For how many seconds another process may hold the store before that is an error."""
 
 _APPLICATION = int.from_bytes(b"Bein", "big")
+_MOMENT = 1.0
 _AGAIN = 0.005
 _SPARE = 8
 _CACHE_KIB = 64 * 1024
@@ -90,6 +91,18 @@ class SqliteDatabase:
             yield self._unit(connection, being)
 
     @contextmanager
+    def jot(self, being: int) -> Generator[Unit]:
+        with self._writer(_MOMENT), self._connected() as connection:
+            connection.raw.execute(f"PRAGMA busy_timeout = {int(_MOMENT * 1000)}")
+            connection.raw.execute("PRAGMA synchronous = NORMAL")
+            try:
+                with self._begun(connection, "BEGIN IMMEDIATE", _MOMENT):
+                    yield self._unit(connection, being)
+            finally:
+                connection.raw.execute("PRAGMA synchronous = FULL")
+                connection.raw.execute(f"PRAGMA busy_timeout = {int(self._patience * 1000)}")
+
+    @contextmanager
     def patrolling(self, being: int) -> Generator[bool]:
         file = self.file.with_name(f"{self.file.name}-patrol-{being}")
         try:
@@ -123,20 +136,31 @@ class SqliteDatabase:
             with self._connected() as connection, self._begun(connection, "BEGIN"):
                 yield connection
             return
-        if not self._writing.acquire(timeout=self._patience):
-            raise StoreError(f"{self.file}: {THING} was busy for {self._patience:g} s: try again")
+        with (
+            self._writer(self._patience),
+            self._connected() as connection,
+            self._begun(connection, "BEGIN IMMEDIATE"),
+        ):
+            yield connection
+
+    @contextmanager
+    def _writer(self, patience: float) -> Generator[None]:
+        """The turn to write, in this process."""
+        if not self._writing.acquire(timeout=patience):
+            raise StoreError(f"{self.file}: {THING} was busy for {patience:g} s: try again")
         try:
-            with self._connected() as connection, self._begun(connection, "BEGIN IMMEDIATE"):
-                yield connection
+            yield
         finally:
             self._writing.release()
 
     @contextmanager
-    def _begun(self, connection: SqliteConnection, begin: str) -> Generator[None]:
+    def _begun(
+        self, connection: SqliteConnection, begin: str, patience: float | None = None
+    ) -> Generator[None]:
         """One transaction; only its beginning waits for others, so nothing is ever done twice."""
         raw = connection.raw
         raw.execute(f"PRAGMA query_only = {begin == 'BEGIN'}")
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + (self._patience if patience is None else patience)
         while True:
             try:
                 raw.execute(begin)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1024
 _NOBODY = 65535  # further away than any vector
-_FEWEST = 200
+_FEWEST = 160
 _OVERSAMPLING = 4
 
 

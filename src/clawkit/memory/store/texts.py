@@ -17,10 +17,13 @@ import msgspec
 _UNKNOWN = "\ufffd"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_KEY = 200
+_AS_THEY_ARE = frozenset((int, float, bytes, type(None)))
 
 
 def storable(values: Sequence[Any]) -> list[Any]:
     """The values of a statement as both databases take them."""
+    if _AS_THEY_ARE.issuperset(map(type, values)):
+        return list(values)
     return [_storable(value) for value in values]
 
 
