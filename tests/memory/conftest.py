@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.memory.keeper import Keeper
 from clawkit.memory.store import open_store
 from clawkit.memory.store.database import Database
 from tests.memory import postgres
+from tests.memory.http.being_store import Clock, keeper_at
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +40,16 @@ def database(address: str) -> Iterator[Database]:
         yield found
     finally:
         found.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def keeper(tmp_path: Path, clock: Clock) -> Iterator[Keeper]:
+    """The Beings of a SQLite file, at a time that tests set."""
+    found = keeper_at(tmp_path, clock)
+    yield found
+    found.close()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -19,22 +18,10 @@ from clawkit.memory.store import nodes, touches
 from clawkit.memory.store.opening import open_store
 from clawkit.memory.store.sqlite import SqliteDatabase
 from tests.assistant.providers.scripted import Request, Say, scripted_anthropic
-from tests.memory.http.being_store import Clock, keeper_at
+from tests.memory.http.being_store import Clock
 
 ME = Caller()
 KEY = "sk-ant-test-0123456789"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def keeper(tmp_path: Path, clock: Clock) -> Iterator[Keeper]:
-    keeper = keeper_at(tmp_path, clock)
-    yield keeper
-    keeper.close()
 
 
 @pytest.fixture

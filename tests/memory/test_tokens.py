@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,21 +13,9 @@ from clawkit.memory import tokens
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.records import Being
 from clawkit.memory.store import tokens as stored
-from tests.memory.http.being_store import Clock, keeper_at
+from tests.memory.http.being_store import Clock
 
 DAY = 86400.0
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def keeper(tmp_path: Path, clock: Clock) -> Iterator[Keeper]:
-    found = keeper_at(tmp_path, clock)
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,20 +11,8 @@ from clawkit.memory.keeper import Keeper
 from clawkit.memory.memory import Memory
 from clawkit.memory.store import jobs
 from clawkit.memory.worker import PATROL
-from tests.memory.http.being_store import Clock, keeper_at
+from tests.memory.http.being_store import Clock
 from tests.processes import PATIENCE
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def keeper(tmp_path: Path, clock: Clock) -> Iterator[Keeper]:
-    keeper = keeper_at(tmp_path, clock)
-    yield keeper
-    keeper.close()
 
 
 def test_the_worker_outlives_a_fault_of_the_store(

@@ -10,19 +10,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from clawkit.errors import (
-    ModelError,
-    ModelTimeoutError,
-    NoSuchModelError,
-    ProviderDownError,
-    RateLimitError,
-    RefusedKeyError,
-    RefusedRequestError,
-)
+from clawkit.errors import ModelError, ModelTimeoutError, ProviderDownError, RefusedKeyError
+from clawkit.memory.asking import Party, tried
 from clawkit.wire.addresses import is_private, origin_of
 
 if TYPE_CHECKING:
@@ -40,8 +34,6 @@ RETRIES = 2
 
 _ANTHROPIC_VERSION = "2023-06-01"
 _FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 20.0
-_LONGEST_QUOTE = 200
 _LONGEST_ANSWER = 1_000_000
 
 
@@ -173,7 +165,7 @@ class HttpLlm:
         self, wire: Wire, key: str, timeout: float, longest: float, first_pause: float
     ) -> None:
         self._wire = wire
-        self._key = key
+        self._party = Party(wire.provider, wire.address, wire.model, key)
         self._timeout = timeout
         self._longest = longest
         self._first_pause = first_pause
@@ -182,17 +174,8 @@ class HttpLlm:
         return f"HttpLlm({self._wire.provider}, {self._wire.model!r})"
 
     def complete(self, system: str, prompt: str, max_tokens: int) -> str:
-        pause = self._first_pause
-        for left in reversed(range(RETRIES + 1)):
-            try:
-                return self._asked(self._wire.body(system, prompt, max_tokens))
-            except (RateLimitError, ProviderDownError) as error:
-                wait = getattr(error, "retry_after", None) or pause
-                if not left or wait > _LONGEST_PAUSE:
-                    raise
-            time.sleep(wait)
-            pause *= 2
-        raise AssertionError
+        body = self._wire.body(system, prompt, max_tokens)
+        return tried(partial(self._asked, body), RETRIES + 1, self._first_pause)
 
     def _asked(self, body: dict[str, Any]) -> str:
         import httpx2
@@ -202,24 +185,17 @@ class HttpLlm:
             with (
                 httpx2.Client(timeout=self._timeout, follow_redirects=False) as client,
                 client.stream(
-                    "POST", wire.address, json=body, headers=wire.headers(self._key)
+                    "POST", wire.address, json=body, headers=wire.headers(self._party.key)
                 ) as response,
             ):
                 if response.status_code != 200:
                     response.read()
-                    raise self._refusal(response)
+                    raise self._party.refusal(response)
                 return self._heard(response)
         except httpx2.TimeoutException:
-            raise ModelTimeoutError(
-                wire.provider,
-                f"{wire.address} was silent for {self._timeout:g} s; try again later",
-            ) from None
+            raise self._party.silent(self._timeout) from None
         except httpx2.HTTPError as error:
-            raise ProviderDownError(
-                wire.provider,
-                f"{wire.address} cannot be reached: {self._quoted(str(error))}. "
-                "Check the address and the network",
-            ) from None
+            raise self._party.away(error) from None
 
     def _heard(self, response: httpx2.Response) -> str:
         pieces: list[str] = []
@@ -260,42 +236,7 @@ class HttpLlm:
 
     def _fault(self, error: Any) -> ModelError:
         """An error in the middle of an answer."""
-        said = self._quoted(msgspec.json.encode(error).decode())
+        said = self._party.quoted(msgspec.json.encode(error).decode())
         return ProviderDownError(
             self._wire.provider, f"{self._wire.address} broke off its answer: {said}"
         )
-
-    def _refusal(self, response: httpx2.Response) -> ModelError:
-        wire, status = self._wire, response.status_code
-        said = f'{status}: "{self._quoted(response.text)}"'
-        if status in (401, 403):
-            return RefusedKeyError(
-                wire.provider, f"{wire.address} does not accept the model key ({said})"
-            )
-        if status == 404:
-            return NoSuchModelError(
-                wire.provider, f"{wire.address} does not know {wire.model!r} ({said}); check both"
-            )
-        if status == 429:
-            wait = _seconds(response.headers.get("retry-after", ""))
-            text = f"{wire.address}: too many requests ({said}); try again later"
-            return RateLimitError(wire.provider, text, wait)
-        if status >= 500:
-            return ProviderDownError(
-                wire.provider, f"{wire.address} fails ({said}); try again later"
-            )
-        return RefusedRequestError(
-            wire.provider, f"{wire.address} does not take the request ({said})"
-        )
-
-    def _quoted(self, text: str) -> str:
-        if self._key:
-            text = text.replace(self._key, "[redacted]")
-        return " ".join(text.split())[:_LONGEST_QUOTE]
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        return None

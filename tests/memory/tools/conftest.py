@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from clawkit.memory.keeper import Keeper
@@ -12,20 +9,7 @@ from clawkit.memory.memory import Memory
 from clawkit.memory.records import Being
 from clawkit.memory.server import being_server
 from clawkit.wire.server import Server
-from tests.memory.http.being_store import Clock, keeper_at
 from tests.memory.tools.being_client import READER, BeingClient
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def keeper(tmp_path: Path, clock: Clock) -> Iterator[Keeper]:
-    keeper = keeper_at(tmp_path, clock)
-    yield keeper
-    keeper.close()
 
 
 @pytest.fixture

@@ -7,22 +7,19 @@ one model is answered with vectors of one length, or not at all.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from clawkit.errors import (
-    MissingKeyError,
-    ModelError,
     ModelTimeoutError,
-    NoSuchModelError,
     ProviderDownError,
     RateLimitError,
-    RefusedKeyError,
     RefusedRequestError,
 )
+from clawkit.memory.asking import Party, tried
 from clawkit.memory.embed.protocol import cut, normalised
 
 if TYPE_CHECKING:
@@ -33,9 +30,8 @@ if TYPE_CHECKING:
 BATCH = 64
 TRIES = 4
 FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 20.0
 TIMEOUT_SECONDS = 30.0
-_LONGEST_QUOTE = 200
+_AGAIN = (RateLimitError, ProviderDownError, ModelTimeoutError)
 
 
 class _Row(msgspec.Struct):
@@ -63,9 +59,7 @@ class RemoteEmbedder:
     ) -> None:
         self.name = name
         self.dimensions = dimensions
-        self._url = url.rstrip("/") + "/embeddings"
-        self._model = model
-        self._key = key
+        self._party = Party(name, url.rstrip("/") + "/embeddings", model, key)
         self._timeout = timeout
         self._first_pause = first_pause
         self._lock = threading.Lock()
@@ -93,38 +87,23 @@ class RemoteEmbedder:
             client.close()
 
     def _asked(self, texts: list[str]) -> list[list[float]]:
-        pause = self._first_pause
-        for left in reversed(range(TRIES)):
-            try:
-                return self._checked(self._posted(texts), len(texts))
-            except (RateLimitError, ProviderDownError, ModelTimeoutError) as error:
-                wait = getattr(error, "retry_after", None) or pause
-                if not left or wait > LONGEST_PAUSE:
-                    raise
-            time.sleep(wait)
-            pause *= 2
-        raise AssertionError
+        return tried(partial(self._once, texts), TRIES, self._first_pause, _AGAIN)
 
-    def _posted(self, texts: list[str]) -> bytes:
+    def _once(self, texts: list[str]) -> list[list[float]]:
         import httpx2
 
-        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
-        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
+        party = self._party
+        body: dict[str, Any] = {"model": party.model, "input": texts, "encoding_format": "float"}
+        headers = {"authorization": f"Bearer {party.key}"} if party.key else {}
         try:
-            response = self._connected().post(self._url, json=body, headers=headers)
+            response = self._connected().post(party.address, json=body, headers=headers)
         except httpx2.TimeoutException as error:
-            raise ModelTimeoutError(
-                self.name, f"{self._url} gave no vectors for {self._timeout:g} s; try again later"
-            ) from error
+            raise party.silent(self._timeout) from error
         except httpx2.HTTPError as error:
-            raise ProviderDownError(
-                self.name,
-                f"{self._url} cannot be reached: {self._quoted(str(error))}. "
-                "Check the address and the network",
-            ) from error
+            raise party.away(error) from error
         if response.status_code != 200:
-            raise self._refusal(response)
-        return response.content
+            raise party.refusal(response)
+        return self._checked(response.content, len(texts))
 
     def _connected(self) -> httpx2.Client:
         import httpx2
@@ -135,60 +114,32 @@ class RemoteEmbedder:
             return self._client
 
     def _checked(self, content: bytes, count: int) -> list[list[float]]:
+        where = self._party.address
         try:
             data = msgspec.json.decode(content, type=_Reply).data
         except msgspec.MsgspecError as error:
             raise RefusedRequestError(
                 self.name,
-                f"{self._url} answered with something that is no list of vectors ({error}); "
+                f"{where} answered with something that is no list of vectors ({error}); "
                 "is it the address of an OpenAI-compatible server, up to /v1?",
             ) from error
         rows = {row.index: row.embedding for row in data}
         if sorted(rows) != list(range(count)):
             raise RefusedRequestError(
-                self.name, f"{self._url} gave {len(rows)} vectors for {count} texts"
+                self.name, f"{where} gave {len(rows)} vectors for {count} texts"
             )
         for row in rows.values():
             self._check_length(len(row))
         return [rows[at] for at in range(count)]
 
     def _check_length(self, length: int) -> None:
+        where = self._party.address
         with self._lock:
             if not self.dimensions and length:
                 self.dimensions = length
         if length != self.dimensions:
             raise RefusedRequestError(
                 self.name,
-                f"{self._url} gave a vector of {length} dimensions where {self._model} has "
+                f"{where} gave a vector of {length} dimensions where {self._party.model} has "
                 f"{self.dimensions}; nothing was stored. Name the model that the server runs",
             )
-
-    def _refusal(self, response: httpx2.Response) -> ModelError:
-        status = response.status_code
-        said = f'{status}: "{self._quoted(response.text)}"'
-        if status in (401, 403) and not self._key:
-            return MissingKeyError(self.name, f"{self._url} wants a key, and none is set ({said})")
-        if status in (401, 403):
-            return RefusedKeyError(self.name, f"{self._url} does not accept the key ({said})")
-        if status == 404:
-            return NoSuchModelError(
-                self.name, f"{self._url} does not know {self._model!r} ({said}); check both"
-            )
-        if status == 429:
-            wait = _seconds(response.headers.get("retry-after", ""))
-            return RateLimitError(self.name, f"{self._url}: too many requests ({said})", wait)
-        if status >= 500:
-            return ProviderDownError(self.name, f"{self._url} fails ({said}); try again later")
-        return RefusedRequestError(self.name, f"{self._url} does not take the request ({said})")
-
-    def _quoted(self, text: str) -> str:
-        if self._key:
-            text = text.replace(self._key, "[redacted]")
-        return " ".join(text.split())[:_LONGEST_QUOTE]
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        return None
