@@ -14,6 +14,7 @@ from clawkit.cli.ask import ask
 from clawkit.cli.chat import chat
 from clawkit.cli.doctor import doctor
 from clawkit.cli.install import install
+from clawkit.cli.listening import AllowHost, Host
 from clawkit.cli.remembering import recall, remember
 from clawkit.cli.setup import setup
 from clawkit.cli.status import status
@@ -80,17 +81,8 @@ def serve(
             help="Serve Streamable HTTP on this port; 0 takes a free one.",
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on. Anything but loopback opens it to others.")
-    ] = "127.0.0.1",
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A host name it may be reached by; can be given again. "
-            "Without, loopback names only, or any if --host is not loopback.",
-        ),
-    ] = None,
+    host: Host = "127.0.0.1",
+    allow_host: AllowHost = None,
     sessions: Annotated[
         bool, typer.Option("--sessions", help="Keep sessions for clients of the handshake era.")
     ] = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clawkit.cli.being_opening import BeingArgument, EmbedderOption, Place, StoreOption, opened
+from clawkit.cli.listening import AllowHost, Host
 
 if TYPE_CHECKING:
     from clawkit.memory.keeper import Keeper
@@ -23,17 +24,8 @@ def serve(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
     ] = _PORT,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on. Anything but loopback opens it to others.")
-    ] = "127.0.0.1",
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A host name it may be reached by; can be given again. "
-            "Without, loopback names only, or any if --host is not loopback.",
-        ),
-    ] = None,
+    host: Host = "127.0.0.1",
+    allow_host: AllowHost = None,
     rate: Annotated[
         float | None,
         typer.Option(min=0, metavar="N", help="Requests a second for each token; 0 for no limit."),
