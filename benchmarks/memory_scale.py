@@ -87,7 +87,7 @@ def parts(address: str, being: int, some: Sequence[str]) -> Parts:
 
 def _parts(unit: Unit, question: str) -> tuple[float, float, float, float]:
     (vector,), embed = _timed(lambda: shared.ask([question]))
-    _, words = _timed(lambda: postings.scores(unit, asked(question)))
+    _, words = _timed(lambda: postings.find(unit, asked(question)).scores)
     _, vectors = _timed(lambda: unit.vectors.nearest(shared.name, vector, 80))
     now = time.time()
     _, whole = _timed(lambda: search(unit, question, embedder=shared, limit=3, now=now))

@@ -34,7 +34,7 @@ class Contender:
 def words_alone(stored: Stored, question: Asked) -> Sequence[int]:
     """BM25 of the product's own index."""
     with stored.database.read(stored.being) as unit:
-        scores = postings.scores(unit, asked(question.text))
+        scores = postings.find(unit, asked(question.text)).scores
     return [int(seq) for seq in np.argsort(-scores, kind="stable")[:DEEP] if scores[seq] > 0]
 
 

@@ -119,7 +119,9 @@ def test_an_imported_bundle_is_the_same_memory_and_exports_to_the_same_bytes(
         assert nodes.page(one, ended=True) == nodes.page(other, ended=True)
         assert notes.waiting(one, "scene") == notes.waiting(other, "scene")
         words = {"tea": 1.0}
-        assert postings.scores(one, words).tolist() == postings.scores(other, words).tolist()
+        assert (
+            postings.find(one, words).scores.tolist() == postings.find(other, words).scores.tolist()
+        )
         assert ledger.latest(one) == ledger.latest(other)
     with keeper.database.write(copy.n) as unit:
         assert nodes.reserve(unit, 1) == 6

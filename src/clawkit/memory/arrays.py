@@ -10,3 +10,6 @@ Floats = npt.NDArray[np.float32]
 
 Seqs = npt.NDArray[np.int64]
 """Numbers of nodes."""
+
+Bools = npt.NDArray[np.bool_]
+"""Whether something is so of each of many nodes."""

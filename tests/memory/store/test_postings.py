@@ -37,8 +37,8 @@ def test_scores_are_bm25_of_this_being(database: Database) -> None:
         remember(unit, ACTIONS[:2])
         remember(unit, ACTIONS[2:])
     with database.read(ada.n) as unit:
-        assert postings.scores(unit, words) == pytest.approx(_bm25(ACTIONS, words), rel=1e-5)
-        assert postings.scores(unit, {}).tolist() == [0.0] * 5
+        assert postings.find(unit, words).scores == pytest.approx(_bm25(ACTIONS, words), rel=1e-5)
+        assert postings.find(unit, {}).scores.tolist() == [0.0] * 5
 
 
 def test_all_words_means_every_one_of_them(database: Database) -> None:
@@ -60,11 +60,11 @@ def test_blocks_that_are_full_go_on_in_the_next(database: Database) -> None:
     with database.read(ada.n) as unit:
         assert postings.having_all(unit, ["common"]).tolist() == list(range(1, 1601))
         assert postings.frequencies(unit, ["common", "only1599"]) == {"common": 1600, "only1599": 1}
-        assert np.argmax(postings.scores(unit, {"common": 1.0, "only777": 1.0})) == 778
+        assert np.argmax(postings.find(unit, {"common": 1.0, "only777": 1.0}).scores) == 778
 
 
 def test_a_store_without_nodes_has_no_scores(database: Database) -> None:
     ada = being(database)
     with database.read(ada.n) as unit:
         assert nodes.top(unit) == 0
-        assert postings.scores(unit, {"word": 1.0}).tolist() == [0.0]
+        assert postings.find(unit, {"word": 1.0}).scores.tolist() == [0.0]

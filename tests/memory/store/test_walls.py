@@ -51,7 +51,7 @@ def _answers(unit: Unit) -> dict[str, Any]:
     """Everything that can be asked."""
     asked = vectors(1, 77)[0]
     return {
-        "scores": postings.scores(unit, ASKED).tolist(),
+        "scores": postings.find(unit, ASKED).scores.tolist(),
         "all": postings.having_all(unit, ["boat", "winter"]).tolist(),
         "frequencies": postings.frequencies(unit, WORDS),
         "nearest": unit.vectors.nearest(MODEL, asked, 10),

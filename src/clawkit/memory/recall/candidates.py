@@ -17,7 +17,7 @@ from clawkit.memory.recall.words import asked, content
 from clawkit.memory.store import marks, nodes, postings
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.memory.arrays import Floats, Seqs
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.store.database import Unit
 
@@ -47,6 +47,10 @@ class Gathered(msgspec.Struct, frozen=True):
     question: Question
     pool: Pool
     rarities: dict[str, float]
+    """How much each word that was asked for says, whether or not it is known."""
+
+    having: dict[str, Seqs]
+    """Who has which of these words."""
 
 
 def gather(
@@ -64,8 +68,9 @@ def gather(
     question = Question(query, people.named(query), tuple(times.ranges(query, now)))
     hidden = {*map(int, nodes.hidden(unit, as_of)), *exclude}
     wanted = asked(query)
-    words = _by_words(unit, wanted, query, mode, hidden)
-    vector = _vector(unit, embedder, people.masked(query))
+    known = postings.find(unit, wanted)
+    words = _allowed(unit, known.scores, query, mode, hidden)
+    vector = _vector(unit, embedder, people.masked(query), known.top)
     seqs = set(_best(words, BY_WORDS))
     near: dict[int, float] = {}
     if embedder is not None and vector is not None:
@@ -78,17 +83,15 @@ def gather(
         rest = sorted(seqs - near.keys())
         near |= unit.vectors.cosines(embedder.name, vector, rest)
     pool = _pool(unit, seqs, words, near)
-    return Gathered(kind, question, pool, _rarities(unit, wanted))
+    return Gathered(kind, question, pool, _rarities(wanted, known), known.having)
 
 
 def is_question(text: str) -> bool:
     return bool(_IS_QUESTION.search(text))
 
 
-def _by_words(
-    unit: Unit, wanted: dict[str, float], query: str, mode: Mode, hidden: set[int]
-) -> Floats:
-    words = postings.scores(unit, wanted)
+def _allowed(unit: Unit, words: Floats, query: str, mode: Mode, hidden: set[int]) -> Floats:
+    """The scores of those who are known and have all words where all are asked for."""
     if mode == "and":
         every = [term for word in content(query) for term in word]
         kept = np.zeros(len(words), bool)
@@ -100,12 +103,12 @@ def _by_words(
     return words
 
 
-def _vector(unit: Unit, embedder: Embedder | None, text: str) -> Floats | None:
+def _vector(unit: Unit, embedder: Embedder | None, text: str, top: int) -> Floats | None:
     """The question's vector; None where only words can be compared."""
     if embedder is None:
         return None
     there = unit.vectors.counts().get(embedder.name, 0)
-    if there == 0 or there < _COMPLETE * nodes.top(unit):
+    if there == 0 or there < _COMPLETE * top:
         return None
     make = getattr(embedder, "ask", embedder.embed) if is_question(text) else embedder.embed
     vector = make([text])[0]
@@ -146,11 +149,12 @@ def _pool(unit: Unit, seqs: set[int], words: Floats, near: dict[int, float]) -> 
     )
 
 
-def _rarities(unit: Unit, wanted: dict[str, float]) -> dict[str, float]:
-    """How much each word that was asked for says, whether or not it is known."""
-    top = nodes.top(unit)
-    there = postings.frequencies(unit, list(wanted))
-    return {word: weight * _rarity(top, there.get(word, 0)) for word, weight in wanted.items()}
+def _rarities(wanted: dict[str, float], known: postings.Found) -> dict[str, float]:
+    having = known.having
+    return {
+        word: weight * _rarity(known.top, len(having.get(word, ())))
+        for word, weight in wanted.items()
+    }
 
 
 def _rarity(top: int, there: int) -> float:

@@ -64,8 +64,8 @@ def search(
     scores = fused(matrix)
     if gathered.kind == "keyword":
         scores[gathered.pool.words <= 0] = -np.inf
-    order = [int(at) for at in np.argsort(-scores, kind="stable") if np.isfinite(scores[at])]
-    order = order[: limit * _SPARE]
+    best = np.argsort(-scores, kind="stable")[: limit * _SPARE]
+    order = [int(at) for at in best if scores[at] > -np.inf]
     model = embedder.name if embedder is not None and gathered.kind != "keyword" else None
     kept = without_repetition(unit, model, [gathered.pool.nodes[at] for at in order])
     hits = [_hit(gathered, matrix, scores, order[place]) for place in kept[:limit]]

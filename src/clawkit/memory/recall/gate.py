@@ -15,7 +15,6 @@ import numpy as np
 
 from clawkit.memory.recall import weights
 from clawkit.memory.recall.signals import SIGNALS
-from clawkit.memory.recall.texts import words_of_node
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
@@ -29,8 +28,7 @@ _DOUBT = 2.0
 """How many times a remark has to say "I" before it is rather about its speaker."""
 
 _SPEAKER, _OTHER = SIGNALS.index("speaker"), SIGNALS.index("other_speaker")
-_FIRST = re.compile(r"\b(?:i|i['’](?:m|ve|d|ll)|my|me|mine|myself|we|our|us)\b", re.IGNORECASE)
-_SECOND = re.compile(r"\b(?:you|your|yours|you['’](?:re|ve|d|ll)|yourself)\b", re.IGNORECASE)
+_PERSON = re.compile(r"\b(?:(i|my|me|mine|myself|we|our|us)|you|your|yours|yourself)\b")
 
 
 def confidence(gathered: Gathered, matrix: Floats, scores: Floats) -> float:
@@ -66,13 +64,18 @@ def _about(gathered: Gathered, matrix: Floats, content: Floats) -> float:
     A remark is about its speaker where it says "I", and about the other where it says "you".
     """
     best = np.argsort(-content, kind="stable")[:_WEIGHED]
-    texts = [gathered.pool.nodes[int(at)].scene.action for at in best]
-    first = np.array([len(_FIRST.findall(text)) for text in texts]) + _DOUBT
-    second = np.array([len(_SECOND.findall(text)) for text in texts])
-    own = first / (first + second)
+    own = np.array([_of_oneself(gathered.pool.nodes[int(at)].scene.action) for at in best])
     mine = np.where(matrix[best, _SPEAKER] > 0, own, 1 - own)
     mass = np.exp((content[best] - content[best[0]]) / _TEMPERATURE)
     return math.log(float(mass @ mine) + 1e-3) - math.log(float(mass @ (1 - mine)) + 1e-3)
+
+
+def _of_oneself(text: str) -> float:
+    """How far a remark is about its speaker, from 0 to 1."""
+    said = _PERSON.findall(text.lower())
+    second = said.count("")
+    first = len(said) - second + _DOUBT
+    return first / (first + second)
 
 
 def _coverage(gathered: Gathered, at: int) -> float:
@@ -80,5 +83,6 @@ def _coverage(gathered: Gathered, at: int) -> float:
     total = sum(gathered.rarities.values())
     if total <= 0:
         return 0.0
-    there = words_of_node(gathered.pool.nodes[at])
-    return sum(value for word, value in gathered.rarities.items() if word in there) / total
+    seq, having = gathered.pool.nodes[at].seq, gathered.having
+    there = [word for word, seqs in having.items() if (seqs == seq).any()]
+    return sum(gathered.rarities[word] for word in there) / total

@@ -18,7 +18,7 @@ from clawkit.memory.recall.names import is_same
 from clawkit.memory.records import Node
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.memory.arrays import Bools, Floats, Seqs
 
 SIGNALS = (
     *("words", "words_before", "words_after", "words_around"),
@@ -75,7 +75,7 @@ def matrix(question: Question, pool: Pool) -> Floats:
     meaning: Floats = np.maximum(pool.meaning, np.float32(0.0))
     near = _Neighbours(pool.nodes)
     above: Floats = meaning / np.float32(max(float(meaning.max(initial=0.0)), 1e-6))
-    asks = np.array([bool(_ASKS.search(node.scene.action)) for node in pool.nodes], np.float32)
+    asks = np.array([_is_asked(node.scene.action) for node in pool.nodes], np.float32)
     sessions = near.conversations
     spoken = _spoken_by(pool.nodes, question.named)
     columns: Mapping[str, Floats] = {
@@ -112,24 +112,26 @@ class _Neighbours:
     """Who stands next to whom in the same conversation."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        place = {node.seq: at for at, node in enumerate(nodes)}
         numbers: dict[str, int] = {}
-        self._places = {step: np.full(len(nodes), -1) for step in (-2, -1, 1, 2)}
-        own = np.zeros(len(nodes), np.int64)
-        for at, node in enumerate(nodes):
-            name = node.source.conversation
-            # What was said in no conversation stands alone.
-            own[at] = numbers.setdefault(name or f"\x00{at}", len(numbers))
-            for step, places in self._places.items():
-                other = place.get(node.seq + step)
-                if name and other is not None and nodes[other].source.conversation == name:
-                    places[at] = other
-        self.conversations = own
+        # What was said in no conversation stands alone.
+        names = [node.source.conversation or f"\x00{at}" for at, node in enumerate(nodes)]
+        self.conversations = own = np.array(
+            [numbers.setdefault(name, len(numbers)) for name in names]
+        )
+        seqs = np.array([node.seq for node in nodes])
+        self._places: dict[int, tuple[Seqs, Bools]] = {}
+        for step in (-2, -1, 1, 2):
+            places = np.minimum(np.searchsorted(seqs, seqs + step), len(nodes) - 1)
+            self._places[step] = places, (seqs[places] == seqs + step) & (own[places] == own)
 
     def at(self, values: Floats, step: int) -> Floats:
         """The value of the one so many steps away, 0 where nobody is."""
-        places = self._places[step]
-        return np.where(places >= 0, values[places], np.float32(0.0))
+        places, there = self._places[step]
+        return values[places] * there
+
+
+def _is_asked(text: str) -> bool:
+    return ("?" in text or "\uff1f" in text) and _ASKS.search(text) is not None
 
 
 def _by_rank(values: Floats) -> Floats:
@@ -147,14 +149,11 @@ def _best_of(values: Floats, groups: np.ndarray[tuple[int], np.dtype[np.int64]])
 
 def _mean_of_best(values: Floats, groups: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
     """The mean of the three best of each conversation: one that speaks of it at length."""
-    best = np.zeros(int(groups.max(initial=-1)) + 1, np.float32)
-    taken = np.zeros_like(best, np.int64)
-    for at in np.argsort(-values, kind="stable"):
-        group = groups[at]
-        if taken[group] < 3:
-            taken[group] += 1
-            best[group] += values[at] / 3
-    return best[groups]
+    order = np.lexsort((-values, groups))
+    ordered = groups[order]
+    first = np.searchsorted(ordered, ordered)
+    top = order[np.arange(len(order)) - first < 3]
+    return (np.bincount(groups[top], values[top]) / 3).astype(np.float32)[groups]
 
 
 def _spoken_by(nodes: Sequence[Node], named: Collection[str]) -> Floats:

@@ -151,9 +151,13 @@ class Unit:
         """
         found: list[Row] = []
         for start in range(0, len(values), _TOGETHER):
-            part = values[start : start + _TOGETHER]
-            text = sql.replace("VALUES (??)", f"VALUES {', '.join(['(?)'] * len(part))}")
-            text = text.replace("(??)", f"({', '.join('?' * len(part))})")
+            part = list(values[start : start + _TOGETHER])
+            if "VALUES (??)" in sql:
+                text = sql.replace("(??)", ", ".join(["(?)"] * len(part)))
+            else:
+                # The last one, named again, changes nothing; statements of few lengths are known.
+                part += part[-1:] * (_next_length(len(part)) - len(part))
+                text = sql.replace("(??)", f"({', '.join('?' * len(part))})")
             found += self.rows(text, *before, *part)
         return found
 
@@ -204,6 +208,11 @@ def without_vector(unit: Unit, model: str, limit: int) -> list[int]:
         limit,
     )
     return [seq for (seq,) in rows]
+
+
+def _next_length(count: int) -> int:
+    """The next of 1, 2, 4, 8, 16, 32, 64, then of whole 64s."""
+    return 1 << (count - 1).bit_length() if count <= 64 else -(-count // 64) * 64
 
 
 @lru_cache(maxsize=512)

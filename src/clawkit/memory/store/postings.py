@@ -7,10 +7,12 @@ are counted in this Being alone.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from clawkit.memory.store.database import Unit
@@ -43,18 +45,31 @@ def add(unit: Unit, words: Mapping[int, Mapping[str, int]]) -> None:
     unit.run("UPDATE beings SET words = words + ? WHERE n = $being", total)
 
 
-def scores(unit: Unit, words: Mapping[str, float]) -> Floats:
-    """BM25 of every node, by its number; a word's weight multiplies what it says."""
+class Found(msgspec.Struct, frozen=True):
+    """What words find: the score of every node, by its number, and who has which word."""
+
+    scores: Floats
+    having: dict[str, Seqs]
+
+    @property
+    def top(self) -> int:
+        """The highest number that a node has."""
+        return len(self.scores) - 1
+
+
+def find(unit: Unit, words: Mapping[str, float]) -> Found:
+    """BM25 of every node; a word's weight multiplies what it says."""
     top, usual = _size(unit)
-    result = np.zeros(top + 1, dtype=np.float32)
+    scores = np.zeros(top + 1, dtype=np.float32)
+    having: dict[str, Seqs] = {}
     for word, entries in _entries(unit, list(words)).items():
+        seqs = having[word] = entries["seq"].astype(np.int64)
         times = entries["times"].astype(np.float32)
-        damping = _SATURATION * (1 - _LENGTH + _LENGTH * entries["length"] / usual)
-        rarity = np.log(1 + (top - len(entries) + 0.5) / (len(entries) + 0.5))
-        result[entries["seq"]] += (
-            words[word] * rarity * times * (_SATURATION + 1) / (times + damping)
-        )
-    return result
+        damping = entries["length"] * np.float32(_SATURATION * _LENGTH / usual)
+        damping += np.float32(_SATURATION * (1 - _LENGTH)) + times
+        rarity = math.log(1 + (top - len(seqs) + 0.5) / (len(seqs) + 0.5))
+        scores[seqs] += times * np.float32(words[word] * rarity * (_SATURATION + 1)) / damping
+    return Found(scores, having)
 
 
 def having_all(unit: Unit, words: list[str]) -> Seqs:

@@ -7,12 +7,13 @@ that was answered, and nothing is ever half there.
 
 from __future__ import annotations
 
+import enum
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,14 @@ _SPARE = 8
 _CACHE_KIB = 64 * 1024
 
 
+class _Use(enum.Enum):
+    """What a connection is for: how its transactions begin, and what it is told beforehand."""
+
+    READING = ("BEGIN", "query_only = ON")
+    WRITING = ("BEGIN IMMEDIATE", "query_only = OFF", "synchronous = FULL")
+    JOTTING = ("BEGIN IMMEDIATE", "query_only = OFF", "synchronous = NORMAL")
+
+
 class SqliteConnection:
     """A connection as `Unit` wants it."""
 
@@ -44,6 +53,7 @@ class SqliteConnection:
     def __init__(self, raw: sqlite3.Connection, place: tuple[int, int]) -> None:
         self.raw = raw
         self.place = place
+        self.use: _Use | None = None
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         return self.raw.execute(sql, storable(values)).fetchall()
@@ -75,32 +85,25 @@ class SqliteDatabase:
 
     @contextmanager
     def registry(self, *, write: bool = False) -> Generator[SqliteConnection]:
-        with self._transaction(write) as connection:
+        with self._transaction(_Use.WRITING if write else _Use.READING) as connection:
             yield connection
 
     @contextmanager
     def read(self, being: int) -> Generator[Unit]:
-        with self._transaction(write=False) as connection:
+        with self._transaction(_Use.READING) as connection:
             yield self._unit(connection, being)
 
     @contextmanager
     def write(self, being: int) -> Generator[Unit]:
-        with self._transaction(write=True) as connection:
+        with self._transaction(_Use.WRITING) as connection:
             if not connection.rows("SELECT n FROM beings WHERE n = ?", (being,)):
                 raise no_being(being)
             yield self._unit(connection, being)
 
     @contextmanager
     def jot(self, being: int) -> Generator[Unit]:
-        with self._writer(_MOMENT), self._connected() as connection:
-            connection.raw.execute(f"PRAGMA busy_timeout = {int(_MOMENT * 1000)}")
-            connection.raw.execute("PRAGMA synchronous = NORMAL")
-            try:
-                with self._begun(connection, "BEGIN IMMEDIATE", _MOMENT):
-                    yield self._unit(connection, being)
-            finally:
-                connection.raw.execute("PRAGMA synchronous = FULL")
-                connection.raw.execute(f"PRAGMA busy_timeout = {int(self._patience * 1000)}")
+        with self._transaction(_Use.JOTTING) as connection:
+            yield self._unit(connection, being)
 
     @contextmanager
     def patrolling(self, being: int) -> Generator[bool]:
@@ -131,20 +134,29 @@ class SqliteDatabase:
         return unit
 
     @contextmanager
-    def _transaction(self, write: bool) -> Generator[SqliteConnection]:
-        if not write:
-            with self._connected() as connection, self._begun(connection, "BEGIN"):
+    def _transaction(self, use: _Use) -> Generator[SqliteConnection]:
+        turn = nullcontext() if use is _Use.READING else self._turn_to_write(self._waits(use))
+        with turn, self._connected() as connection:
+            self._tell(connection, use)
+            with self._begun(connection, use):
                 yield connection
-            return
-        with (
-            self._writer(self._patience),
-            self._connected() as connection,
-            self._begun(connection, "BEGIN IMMEDIATE"),
-        ):
-            yield connection
+
+    def _tell(self, connection: SqliteConnection, use: _Use) -> None:
+        """Tell a connection what it is for, if that was something else.
+
+        One for each use would have to read again what another of them has written.
+        """
+        if connection.use is not use:
+            for setting in (*use.value[1:], f"busy_timeout = {int(self._waits(use) * 1000)}"):
+                connection.raw.execute(f"PRAGMA {setting}")
+            connection.use = use
+
+    def _waits(self, use: _Use) -> float:
+        """For how many seconds another may hold the store."""
+        return _MOMENT if use is _Use.JOTTING else self._patience
 
     @contextmanager
-    def _writer(self, patience: float) -> Generator[None]:
+    def _turn_to_write(self, patience: float) -> Generator[None]:
         """The turn to write, in this process."""
         if not self._writing.acquire(timeout=patience):
             raise StoreError(f"{self.file}: {THING} was busy for {patience:g} s: try again")
@@ -154,16 +166,13 @@ class SqliteDatabase:
             self._writing.release()
 
     @contextmanager
-    def _begun(
-        self, connection: SqliteConnection, begin: str, patience: float | None = None
-    ) -> Generator[None]:
+    def _begun(self, connection: SqliteConnection, use: _Use) -> Generator[None]:
         """One transaction; only its beginning waits for others, so nothing is ever done twice."""
         raw = connection.raw
-        raw.execute(f"PRAGMA query_only = {begin == 'BEGIN'}")
-        until = time.monotonic() + (self._patience if patience is None else patience)
+        until = time.monotonic() + self._waits(use)
         while True:
             try:
-                raw.execute(begin)
+                raw.execute(use.value[0])
                 break
             except sqlite3.OperationalError as error:
                 if not is_busy(error) or time.monotonic() >= until:
@@ -252,7 +261,6 @@ class SqliteDatabase:
             raise too_new(self.file, version, len(SQLITE_STEPS), THING)
         keep_private(self.file)
         raw.execute("PRAGMA journal_mode = WAL")
-        raw.execute("PRAGMA synchronous = FULL")
         raw.execute("PRAGMA foreign_keys = ON")
         raw.create_function("folded", 1, str.lower, deterministic=True)
         raw.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")

@@ -22,9 +22,7 @@ _AS_THEY_ARE = frozenset((int, float, bytes, type(None)))
 
 def storable(values: Sequence[Any]) -> list[Any]:
     """The values of a statement as both databases take them."""
-    if _AS_THEY_ARE.issuperset(map(type, values)):
-        return list(values)
-    return [_storable(value) for value in values]
+    return [value if type(value) in _AS_THEY_ARE else _storable(value) for value in values]
 
 
 def cleaned(text: str) -> str:
