@@ -28,19 +28,20 @@ def waiting_hits(
     unit: Unit, query: str, limit: int, *, mode: str = "or", exclude: Collection[int] = ()
 ) -> list[Hit]:
     """Waiting scenes that answer a query, the best first; their numbers are below zero."""
-    words = content(query)
+    there = notes.waiting(unit, "scene", _MOST)
+    words = content(query) if there else []
     if not words:
         return []
     weights = asked(query)
     total = sum(weights.values())
     hits: list[Hit] = []
-    for note in notes.waiting(unit, "scene", _MOST):
+    for note in there:
         node = _as_node(note)
         has = words_of(node.scene, note.source)
-        there = sum(all(term in has for term in word) for word in words)
+        answered = sum(all(term in has for term in word) for word in words)
         share = sum(weight for term, weight in weights.items() if term in has) / total
         needed = len(words) if mode == "and" else min(_FEWEST_WORDS, len(words))
-        if node.seq not in exclude and there >= needed and share >= _ENOUGH:
+        if node.seq not in exclude and answered >= needed and share >= _ENOUGH:
             hits.append(Hit(node, share, {"waiting": share}))
     return sorted(hits, key=lambda hit: -hit.score)[:limit]
 

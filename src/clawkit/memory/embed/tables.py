@@ -63,9 +63,11 @@ def restored(found: dict[str, Any]) -> Any:
 
 
 def _limit() -> Any:
+    """What keeps the embedder to one thread; None where there is no other, as to ask takes time."""
     try:
         import threadpoolctl  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         return None
     library: Any = threadpoolctl
-    return library.ThreadpoolController().limit
+    pools = library.ThreadpoolController()
+    return pools.limit if any(pool["num_threads"] > 1 for pool in pools.info()) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,7 +50,7 @@ def features(
 ) -> dict[str, float]:
     """What tells an answer from the best of what is no answer."""
     best = np.argsort(-scores, kind="stable")[:_LOOKED_AT]
-    covered = float(np.mean([_coverage(gathered, int(at)) for at in best]))
+    covered = _coverage(gathered, [gathered.pool.nodes[int(at)].seq for at in best])
     nearest = float(gathered.pool.meaning.max(initial=0.0))
     if gathered.question.named:
         owed: Floats = matrix[:, [_SPEAKER, _OTHER]] @ np.array(by_speaker, dtype=np.float32)
@@ -78,11 +79,15 @@ def _of_oneself(text: str) -> float:
     return first / (first + second)
 
 
-def _coverage(gathered: Gathered, at: int) -> float:
-    """The share of what was asked for, by how much each word says, that stands in this one."""
-    total = sum(gathered.rarities.values())
+def _coverage(gathered: Gathered, best: Sequence[int]) -> float:
+    """The share of what was asked for, by how much each word says, that stands in these."""
+    total = sum(gathered.rarities.values()) * len(best)
     if total <= 0:
         return 0.0
-    seq, having = gathered.pool.nodes[at].seq, gathered.having
-    there = [word for word, seqs in having.items() if (seqs == seq).any()]
-    return sum(gathered.rarities[word] for word in there) / total
+    there = (
+        gathered.rarities[word]
+        for word, seqs in gathered.having.items()
+        for seq in best
+        if (seqs == seq).any()
+    )
+    return sum(there) / total

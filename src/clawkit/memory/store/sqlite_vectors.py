@@ -7,6 +7,7 @@ are not needed; many Pythons cannot load any.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats, Seqs
 
 _BLOCK = 1024
-_NOBODY = 65535  # further away than any vector
 _FEWEST = 160
 _OVERSAMPLING = 4
 
@@ -28,10 +28,12 @@ class SqliteVectors:
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
+        self._read: dict[str, dict[int, bytes]] = defaultdict(dict)
 
     def put(self, model: str, seqs: Sequence[int], vectors: Floats) -> None:
         if not len(seqs):
             return
+        self._read.clear()
         self._check(model, vectors.shape[1])
         self._unit.many(
             "INSERT INTO vectors (being, model, seq, data) VALUES ($being, ?, ?, ?) "
@@ -48,18 +50,13 @@ class SqliteVectors:
         self, model: str, vector: Floats, k: int, exclude: Collection[int] = ()
     ) -> tuple[list[int], list[float]]:
         wanted = max(_FEWEST, k * _OVERSAMPLING)
-        cosines = self.cosines(model, vector, self._alike(model, vector, wanted, exclude))
-        best = sorted(cosines, key=lambda seq: (-cosines[seq], seq))[:k]
-        return best, [cosines[seq] for seq in best]
+        seqs, cosines = self._compared(model, vector, self._alike(model, vector, wanted, exclude))
+        best = np.lexsort((seqs, -cosines))[:k]
+        return seqs[best].tolist(), cosines[best].tolist()
 
     def cosines(self, model: str, vector: Floats, seqs: Sequence[int]) -> dict[int, float]:
-        self._check(model, len(vector))
-        rows = self._rows(model, seqs)
-        if not rows:
-            return {}
-        matrix = np.frombuffer(b"".join(data for _, data in rows), dtype="<f2")
-        found = matrix.reshape(len(rows), -1).astype(np.float32) @ vector
-        return {seq: float(cosine) for (seq, _), cosine in zip(rows, found, strict=True)}
+        found, cosines = self._compared(model, vector, seqs)
+        return dict(zip(found.tolist(), cosines.tolist(), strict=True))
 
     def fetch(self, model: str, seqs: Sequence[int]) -> dict[int, Floats]:
         return {
@@ -77,6 +74,7 @@ class SqliteVectors:
         return {model: int(size) for model, size in rows}
 
     def drop(self, model: str) -> None:
+        self._read.clear()
         self._unit.run("DELETE FROM vectors WHERE being = $being AND model = ?", model)
         self._unit.run("DELETE FROM sketches WHERE being = $being AND model = ?", model)
 
@@ -88,8 +86,20 @@ class SqliteVectors:
             raise other_size(model, dimensions, row[0] // 2)
 
     def _rows(self, model: str, seqs: Sequence[int]) -> list[tuple[int, bytes]]:
+        """The vectors of these nodes; one search looks at some of them three times."""
         sql = "SELECT seq, data FROM vectors WHERE being = $being AND model = ? AND seq IN (??)"
-        return [(seq, data) for seq, data in self._unit.among(sql, seqs, model)]
+        read = self._read[model]
+        read.update(self._unit.among(sql, [seq for seq in seqs if seq not in read], model))
+        return [(seq, read[seq]) for seq in seqs if seq in read]
+
+    def _compared(self, model: str, vector: Floats, seqs: Sequence[int]) -> tuple[Seqs, Floats]:
+        """Those of these nodes that have a vector, and their cosines."""
+        rows = self._rows(model, seqs)
+        if rows and len(rows[0][1]) != 2 * len(vector):
+            raise other_size(model, len(vector), len(rows[0][1]) // 2)
+        found = np.array([seq for seq, _ in rows], dtype=np.int64)
+        matrix = np.frombuffer(b"".join([data for _, data in rows]), dtype="<f2")
+        return found, matrix.reshape(len(rows), len(vector)).astype(np.float32) @ vector
 
     def _alike(self, model: str, vector: Floats, count: int, exclude: Collection[int]) -> list[int]:
         """The nodes whose sketches differ least from the vector's."""
@@ -101,18 +111,22 @@ class SqliteVectors:
         if not rows:
             return []
         wanted = _bits(vector[None, :])[0]
+        if len(rows[0][2]) != wanted.nbytes * _BLOCK:
+            self._check(model, len(vector))
+        nobody = 64 * len(wanted) + 1  # further away than any vector
         blocks = np.array([block for block, _, _ in rows])
         apart = np.empty((len(rows), _BLOCK), dtype=np.uint16)
         for at, (_, size, data) in enumerate(rows):
             words = np.frombuffer(data, dtype="<u8").reshape(-1, _BLOCK)
-            np.bitwise_count(words ^ wanted[:, None]).sum(axis=0, out=apart[at])
+            different = np.bitwise_count(words ^ wanted[:, None])
+            np.add.reduce(different, axis=0, dtype=np.uint16, out=apart[at])
             if size < _BLOCK:
-                apart[at, ~words.any(axis=0)] = _NOBODY
+                apart[at, ~words.any(axis=0)] = nobody
         if exclude:
             seqs = np.fromiter(exclude, dtype=np.int64, count=len(exclude))
             seqs = seqs[np.isin(seqs // _BLOCK, blocks)]
-            apart[np.searchsorted(blocks, seqs // _BLOCK), seqs % _BLOCK] = _NOBODY
-        first = _least(apart.ravel(), count)
+            apart[np.searchsorted(blocks, seqs // _BLOCK), seqs % _BLOCK] = nobody
+        first = _least(apart.ravel(), count, nobody)
         return (blocks[first // _BLOCK] * _BLOCK + first % _BLOCK).tolist()
 
     def _sketch(self, model: str, block: int, seqs: Sequence[int], vectors: Floats) -> None:
@@ -140,11 +154,14 @@ class SqliteVectors:
         )
 
 
-def _least(apart: np.ndarray[tuple[int], np.dtype[np.uint16]], count: int) -> Seqs:
-    """Where the `count` least of these numbers are; more where the last ones are equal."""
-    there = np.cumsum(np.bincount(apart, minlength=_NOBODY + 1)[:_NOBODY])
+def _least(apart: np.ndarray[tuple[int], np.dtype[np.uint16]], count: int, most: int) -> Seqs:
+    """Where the `count` least of these numbers are; more where the last ones are equal.
+
+    They are below `most`.
+    """
+    there = np.cumsum(np.bincount(apart, minlength=most)[:most])
     limit = int(np.searchsorted(there, count))
-    return np.flatnonzero(apart <= min(limit, _NOBODY - 1))
+    return np.flatnonzero(apart <= min(limit, most - 1))
 
 
 def _bits(vectors: Floats) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
