@@ -42,6 +42,11 @@ class Owed:
     def __bool__(self) -> bool:
         return bool(self._answers)
 
+    @property
+    def is_much(self) -> bool:
+        """Whether it should not wait for a quiet moment."""
+        return self._bytes > _MOST_BYTES
+
     def add(
         self, side: Side, flight: Flight, inspected: Inspected, line: bytes, *, look: bool = False
     ) -> None:
@@ -49,8 +54,7 @@ class Owed:
         self._answers.append(Answered(side, flight, inspected, line, latency, time.time(), look))
         self._bytes += len(line)
         # The calls that follow a list of tools refer to its record.
-        at_once = not self._defers or flight.call.method == "tools/list"
-        if at_once or self._bytes > _MOST_BYTES:
+        if not self._defers or flight.call.method == "tools/list":
             self.write_down()
 
     def write_down(self) -> None:

@@ -10,11 +10,12 @@ import contextlib
 import os
 import select
 import stat
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 
-from clawkit.wire.lines import Lines, write_all
+from clawkit.wire.lines import ROOM, Lines, write_all
 
 
 class Outlet:
@@ -193,6 +194,17 @@ class Pump:
         for fd, event in wanted.items():
             self._poll.register(fd, event)
         self._watched = wanted
+
+
+def widen(*fds: int) -> None:
+    """Where the system lets us choose, let most messages fit into a pipe as a whole."""
+    if not sys.platform.startswith("linux"):
+        return
+    import fcntl
+
+    for fd in fds:
+        with contextlib.suppress(OSError):  # no pipe, or no more of them for this user
+            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, ROOM)
 
 
 def _is_our_own(fd: int) -> bool:

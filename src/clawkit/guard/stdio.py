@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from clawkit.errors import AuditError, ClawError
 from clawkit.guard.conversation import Conversation
 from clawkit.guard.journal import host_id
-from clawkit.guard.pipes import Inlet, Outlet, Pump
+from clawkit.guard.pipes import Inlet, Outlet, Pump, widen
 from clawkit.guard.prompts import Passage
 from clawkit.guard.warden import Warden
 from clawkit.wire.children import adopt_orphans, descendants, end_all, end_children
@@ -27,8 +27,6 @@ _LAST_WORDS = 0.3
 _FULL = 1024 * 1024
 """How much may wait for one end before the other is no longer read."""
 _OVERFULL = 16 * _FULL
-_PIPE = 1024 * 1024
-"""Where the system lets us choose, a large message fits into a pipe as a whole."""
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 _OTHERS = ("SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 
@@ -43,6 +41,7 @@ class Proxy:
         assert server.stdout is not None
         self._server = server
         self._pump = Pump()
+        widen(fds[0], fds[1], server.stdin.fileno(), server.stdout.fileno())
         self._conversation = Conversation(warden, host_id(), self._deliver, defers=True)
         self._to_client = Outlet(fds[1], self._pump.wake)
         self._to_server = Outlet(os.dup(server.stdin.fileno()), self._pump.wake)
@@ -106,14 +105,15 @@ class Proxy:
 
     def _turn(self, idle: bool) -> float | None:
         """Answers are written down when there is nothing else to do, or after a moment."""
-        if not self._conversation.owed:
+        owed = self._conversation.owed
+        if not owed:
             return None
         now = time.monotonic()
-        if idle or now - self._written > _MOMENT:
+        if idle or owed.is_much or now - self._written > _MOMENT:
             self._written = now
             with contextlib.suppress(AuditError):
                 # If the log cannot be written, the next call is refused and says why.
-                self._conversation.owed.write_down()
+                owed.write_down()
             return None
         return _MOMENT * 1000
 
@@ -164,7 +164,6 @@ def run_proxy(
             stdout=subprocess.PIPE,
             env=dict(environment),
             bufsize=0,
-            pipesize=_PIPE,
         )
     except OSError as error:
         reason = error.strerror or str(error)

@@ -7,9 +7,8 @@ import select
 import sys
 
 MAX_LINE = 64 * 1024 * 1024
-_CHUNK = 64 * 1024
-_BIG_CHUNK = 1024 * 1024
-"""For what comes after a full chunk. The memory for it costs more than most messages do."""
+ROOM = 256 * 1024
+"""What is read at once: more than a pipe usually holds. Only what is used of it takes memory."""
 _PATIENCE_MS = 200
 _NEVER_BLOCKS = 4096
 """As much as a pipe that is ready takes without blocking, by POSIX at least 512 bytes."""
@@ -23,20 +22,24 @@ class Lines:
         self._limit = limit
         self._parts: list[bytes] = []
         self._size = 0
-        self._chunk = _CHUNK
+        self._room = bytearray(ROOM)
+        self._view = memoryview(self._room)
 
     def read(self) -> list[bytes | None] | None:
         """The lines that one read completes, maybe none of them; None at the end of input."""
         try:
-            chunk = os.read(self._fd, self._chunk)
+            size = _read_into(self._fd, self._view)
         except OSError:
             return None
-        self._chunk = _BIG_CHUNK if len(chunk) >= _CHUNK else _CHUNK
-        if not chunk:
+        if not size:
             return None
-        if not self._size and len(chunk) <= self._limit and chunk.find(b"\n") == len(chunk) - 1:
-            return [chunk[:-1]]
-        *ended, rest = chunk.split(b"\n")
+        end = self._room.find(b"\n", 0, size)
+        if end < 0:
+            self._add(bytes(self._view[:size]))
+            return []
+        if end == size - 1 and not self._size and size <= self._limit:
+            return [bytes(self._view[:end])]
+        *ended, rest = bytes(self._view[:size]).split(b"\n")
         lines: list[bytes | None] = []
         for piece in ended:
             self._add(piece)
@@ -68,6 +71,15 @@ class Lines:
         self._parts = []
         self._size = 0
         return line
+
+
+def _read_into(fd: int, room: memoryview) -> int:
+    """Read as much as there is room for; memory that is there already costs nothing."""
+    if hasattr(os, "readv"):
+        return os.readv(fd, [room])
+    data = os.read(fd, len(room))
+    room[: len(data)] = data
+    return len(data)
 
 
 def claim_stdio() -> tuple[int, int]:

@@ -173,3 +173,24 @@ def test_text_is_found_at_the_end_of_a_long_one() -> None:
 def test_a_long_text_of_tricks_takes_no_long_time(content: str) -> None:
     # In the square of its length it would not end within a test's two minutes.
     action(ANYWHERE, {"content": content}, paths=IN_PROJECT)
+
+
+LONG = "The quick brown fox jumps over the lazy dog. " * 1500
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"),
+    [
+        ("*secret*", f"{LONG}SECRET{LONG}"),
+        ("**secret", f"\n {LONG}Secret \t"),
+        ("the quick**", f"  {LONG}\n"),
+        ("**/id_rsa*", f"{LONG}/id_RSA.pub"),
+        ("**/.ssh/**", f"{LONG}/.ssh/{LONG}"),
+        ("*secret*", f"{LONG}sec\x08ret"),
+        ("*secret*", f"{LONG}sec\x7fret{LONG}"),
+    ],
+    ids=range(7),
+)
+def test_a_long_text_is_read_in_the_same_ways(pattern: str, value: str) -> None:
+    assert action(deny(pattern), {"text": value}, paths=IN_PROJECT) == "deny"
+    assert action(deny(pattern), {"text": LONG[4:]}, paths=IN_PROJECT) == "allow"

@@ -65,9 +65,12 @@ class Reader:
         """All readings, without case; long ones are made one at a time, and may repeat."""
         stripped = text.strip()
         if is_plain(stripped):
-            yield from self._as_path(stripped)
+            low = fold(stripped)
+            yield from self._as_path(stripped, low)
             if len(stripped) != len(text):
-                yield from self._as_path(text) if len(text) <= _LONGEST else (fold(text),)
+                start = len(text) - len(text.lstrip())
+                whole = f"{text[:start]}{low}{text[start + len(low) :]}"
+                yield from self._as_path(text, whole) if len(text) <= _LONGEST else (whole,)
             return
         seen: set[str] = set()
         for stage in every_stage(text):
@@ -114,12 +117,12 @@ class Reader:
         return [] if other == text else [other]
 
     def _as_path_and_url(self, text: str) -> Iterator[str]:
-        yield from self._as_path(text)
+        yield from self._as_path(text, fold(text))
         if scheme(text):
             yield from map(fold, url_readings(text))
 
-    def _as_path(self, text: str) -> Iterator[str]:
-        low = fold(text)
+    def _as_path(self, text: str, low: str) -> Iterator[str]:
+        """A text, of which `low` is the one without its case, and where it leads as a path."""
         yield low
         plain = normal(text)
         if plain != text:

@@ -62,7 +62,16 @@ class _Piece:
 class Glob:
     """One compiled pattern, behind a `prefix` in which stars and question marks are letters."""
 
-    __slots__ = ("_first", "_last", "_middle", "_shortest", "_stars", "_tail", "literal")
+    __slots__ = (
+        "_first",
+        "_last",
+        "_middle",
+        "_shortest",
+        "_slashed",
+        "_stars",
+        "_tail",
+        "literal",
+    )
 
     def __init__(self, pattern: str, prefix: str = "") -> None:
         parts = _STARS.split(pattern)
@@ -70,6 +79,7 @@ class Glob:
         self._stars = [len(part) > 1 for part in parts[1::2]]  # whether each crosses "/"
         self._first, self._middle, self._last = pieces[0], pieces[1:-1], pieces[-1]
         self._shortest = sum(piece.length for piece in pieces) if self._stars else pieces[0].length
+        self._slashed = any("/" in piece.text for piece in self._middle)
         self._tail = _tail(self._stars, pieces)
         self.literal = self._first.text if not self._stars and self._first.literal else None
 
@@ -102,6 +112,8 @@ class Glob:
 
     def _reaches(self, text: str, goal: int) -> bool:
         """Whether stars and middle pieces fit between the first piece and the last."""
+        if self._slashed and "/" not in text:
+            return False
         if goal < _SHORT and not all(piece.literal_in(text) for piece in self._middle):
             return False
         spans = iter([(self._first.length, self._first.length)])

@@ -48,7 +48,8 @@ def normal(path: str) -> str:
 def _is_normal(path: str) -> bool:
     if path == "/":
         return True
-    return not (path.startswith(".") or _DETOUR.search(path) or has_drive(path))
+    detour = "/" in path and _DETOUR.search(path)
+    return not (path.startswith(".") or detour or has_drive(path))
 
 
 def join(folder: str, path: str) -> str:

@@ -156,7 +156,7 @@ def _split(readings: Iterator[str]) -> Iterator[tuple[str, list[str] | None]]:
     """Readings and their segments, if they are long: most end in the one before, split already."""
     whole, segments = "", [""]
     for reading in readings:
-        if len(reading) < _LONG:
+        if len(reading) < _LONG or "/" not in reading:
             yield reading, None
             continue
         if not (whole and reading.endswith("/" + whole)):

@@ -8,7 +8,7 @@ from clawkit.memory.records import Change
 from clawkit.memory.store import ledger, nodes, touches
 from clawkit.memory.store.database import Database, Unit
 
-AT_ONCE = 50_000
+AT_ONCE = 20_000
 _ACTIVE = "being = $being AND status = 'active' AND ended IS NULL"
 
 
