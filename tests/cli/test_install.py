@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from clawkit.cli.being_opening import Place
 from clawkit.cli.install import install
 from clawkit.settings import settings
 from tests.cli.commands import plain_environment
@@ -61,6 +62,32 @@ def test_it_says_who_will_answer_there(home: Path, monkeypatch: pytest.MonkeyPat
     shown = run("cursor", "--name", "b").stdout
     assert "OPENAI_API_KEY is set in this shell, which the client may not see" in shown
     assert KEY not in shown
+
+
+def test_a_memory_is_installed_beside_the_assistant(home: Path) -> None:
+    path = BY_CLIENT["cursor"].write(home)
+    run("cursor")
+    before = path.read_bytes()
+    missing = run("cursor", "--being", "team")
+    assert (missing.exit_code, path.read_bytes()) == (1, before)
+    assert "there is no Being called 'team'" in missing.stderr
+    make_being("team")
+    result = run("cursor", "--being", "team")
+    assert result.stdout.splitlines()[0].split()[:3] == ["installed", "memory", "cursor"]
+    assert "claw setup" not in result.stdout
+    entry = json.loads(path.read_text())["mcpServers"]["memory"]
+    assert entry["args"] == ["being", "stdio", "team"]
+    assert [line.split()[0] for line in run("--being", "team").stdout.splitlines()[:1]] == ["added"]
+    make_being("other")
+    assert "--remove it and install it again" in run("cursor", "--being", "other").stdout
+    assert run("cursor", "--being", "team", "--remove").exit_code == 0
+    assert path.read_bytes() == before
+
+
+def make_being(name: str) -> None:
+    keeper = Place(embedder="none").open()
+    keeper.create(name)
+    keeper.close()
 
 
 def test_without_a_client_it_lists_those_that_are_found(home: Path) -> None:

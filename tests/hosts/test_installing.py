@@ -14,7 +14,7 @@ import pytest
 
 from clawkit.errors import HostError
 from clawkit.hosts.clients import CLIENTS, Machine, client_called, project_files, user_files
-from clawkit.hosts.entries import is_assistant
+from clawkit.hosts.entries import our_server
 from clawkit.hosts.finding import Scope
 from clawkit.hosts.installed import installed_file
 from clawkit.hosts.installing import install, remove, survey
@@ -113,18 +113,21 @@ def test_an_entry_as_the_documents_write_it_counts_as_installed(home: Path) -> N
 @pytest.mark.parametrize(
     ("argv", "ours"),
     [
-        (("openclaw", "mcp-server"), True),
-        (("C:\\bin\\clawdbot.exe", "mcp-server", "-v"), True),
-        (("/venv/bin/python", "-m", "clawkit", "mcp-server"), True),
-        (("/bin/clawai", "proxy", "--", "/bin/openclaw", "mcp-server"), True),
-        (("npx", "openclaw", "mcp-server"), False),
-        (("python", "-m", "other", "mcp-server"), False),
-        (("openclaw",), False),
-        ((), False),
+        (("openclaw", "mcp-server"), "assistant"),
+        (("C:\\bin\\clawdbot.exe", "mcp-server", "-v"), "assistant"),
+        (("/venv/bin/python", "-m", "clawkit", "mcp-server"), "assistant"),
+        (("/bin/clawai", "proxy", "--", "/bin/openclaw", "mcp-server"), "assistant"),
+        (("claw", "being", "stdio", "team"), "memory"),
+        (("/venv/bin/python", "-m", "clawkit", "being", "stdio", "team"), "memory"),
+        (("claw", "being", "serve"), ""),
+        (("npx", "openclaw", "mcp-server"), ""),
+        (("python", "-m", "other", "mcp-server"), ""),
+        (("openclaw",), ""),
+        ((), ""),
     ],
 )
-def test_what_starts_the_assistant(argv: tuple[str, ...], ours: bool) -> None:
-    assert is_assistant(argv) is ours
+def test_which_of_our_servers_a_command_starts(argv: tuple[str, ...], ours: str) -> None:
+    assert our_server(argv) == ours
 
 
 NEIGHBOURS = {

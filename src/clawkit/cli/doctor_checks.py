@@ -249,9 +249,9 @@ def check_clients() -> Iterator[Check]:
 
 
 def _starts_us(entry: Entry) -> bool:
-    from clawkit.hosts.entries import Stdio, is_assistant
+    from clawkit.hosts.entries import Stdio, our_server
 
-    return isinstance(entry.launch, Stdio) and is_assistant(entry.launch.argv)
+    return isinstance(entry.launch, Stdio) and our_server(entry.launch.argv) == "assistant"
 
 
 def _client(entry: Entry) -> Check:

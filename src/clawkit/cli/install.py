@@ -1,4 +1,7 @@
-"""`claw install`: the assistant's server in the config files of MCP clients, and out of them."""
+"""`claw install`: our servers in the config files of MCP clients, and out of them.
+
+That is the assistant's, or the memory's with `--being`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 _DONE = ("installed", "removed")
 _STATES = {"installed": "added", "not installed": "not added"}
-"""How things stand, said of the assistant: the client is there in either case."""
+"""How things stand, said of our server: the client is there in either case."""
 
 
 def install(
@@ -32,8 +35,17 @@ def install(
     everywhere: Annotated[
         bool, typer.Option("--all", help="Every client that is found on this machine.")
     ] = False,
+    being: Annotated[
+        str,
+        typer.Option(
+            metavar="BEING", help="Add this Being's memory instead of the assistant, by id or name."
+        ),
+    ] = "",
     name: Annotated[
-        str, typer.Option(help="What the client calls the server. [default: openclaw]")
+        str,
+        typer.Option(
+            help="What the client calls the server. [default: openclaw, or memory with --being]"
+        ),
     ] = "",
     project: Annotated[
         Path | None,
@@ -45,11 +57,13 @@ def install(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add the assistant to an MCP client; without CLIENT, list the clients and where it is."""
+    """Add the assistant, or a memory, to an MCP client; without CLIENT, list where it is."""
     if client is not None and everywhere:
         raise typer.BadParameter("give a CLIENT, or --all")
     with Failing("install"):
-        order = _order(name, project, dry_run=dry_run)
+        order = _order(name, being, project, dry_run=dry_run)
+        if being and not remove:
+            _check_being(being)
         clients = _clients(client, order, everywhere=everywhere)
         if clients is None:
             if remove or dry_run:
@@ -61,19 +75,35 @@ def install(
             print_json({"outcomes": outcomes, "claude": _claude_command(order)})
         else:
             _print_outcomes(outcomes, order)
+            if not being and any(outcome.action == "installed" for outcome in outcomes):
+                _advise()
     raise typer.Exit(int(any(outcome.action == "failed" for outcome in outcomes)))
 
 
-def _order(name: str, project: Path | None, *, dry_run: bool) -> Order:
+def _order(name: str, being: str, project: Path | None, *, dry_run: bool) -> Order:
     from clawkit.errors import HostError
     from clawkit.hosts.forms import launcher
     from clawkit.hosts.installing import Order
 
     if re.search(r"[\s/\\]", name) or not name.isprintable():
         raise HostError(f"--name {shown(name)!r}: clients want one word, without / and \\")
+    if being:
+        argv = (*launcher("claw"), "being", "stdio", being)
+        return Order(name or "memory", argv, project=project, dry_run=dry_run)
     brand = "clawdbot" if Path(sys.argv[0]).stem == "clawdbot" else "openclaw"
     argv = (*launcher(brand), "mcp-server")
     return Order(name or brand, argv, project=project, dry_run=dry_run)
+
+
+def _check_being(called: str) -> None:
+    """One that is not there would only be missed when the client starts its server."""
+    from clawkit.cli.being_opening import Place
+
+    keeper = Place(embedder="none").open()
+    try:
+        keeper.find(called)
+    finally:
+        keeper.close()
 
 
 def _clients(name: str | None, order: Order, *, everywhere: bool) -> tuple[Client, ...] | None:
@@ -119,8 +149,6 @@ def _print_outcomes(outcomes: Sequence[Outcome], order: Order) -> None:
     if changed:
         titles = ", ".join(client_called(one.client).title for one in changed)
         print(f"\nRestart {titles} for this to count.")
-    if any(one.action == "installed" for one in outcomes):
-        _advise()
     if any(one.client == "claude-code" and one.action == "installed" for one in outcomes):
         print("If a running Claude Code writes its file over this, add it with its own command:")
         print(f"  {_claude_command(order)}")
@@ -186,10 +214,10 @@ def _list(order: Order, *, as_json: bool) -> None:
 
 def _next(there: Sequence[Presence]) -> str:
     if any(one.state == "not installed" for one in there):
-        return "`claw install CLIENT` or `claw install --all` adds the assistant."
+        return "`claw install CLIENT` or `claw install --all` adds it."
     if there:
         return "Every client that was found has it."
-    return "`claw install CLIENT` adds the assistant once the client is there."
+    return "`claw install CLIENT` adds it once the client is there."
 
 
 def _claude_command(order: Order) -> str:

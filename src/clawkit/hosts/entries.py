@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -162,15 +162,18 @@ def guard_program(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(argv[: _proxy_position(argv)])
 
 
-def is_assistant(argv: Sequence[str]) -> bool:
-    """Whether this command line starts our assistant's server, behind the guard or not.
+def our_server(argv: Sequence[str]) -> Literal["assistant", "memory", ""]:
+    """Which of our servers a command line starts, behind the guard or not; "" for another's.
 
     What `npx` and its kin start is another program of the same name.
     """
     command = behind_guard(argv) or tuple(argv)
     program = 3 if command[1:3] == ("-m", "clawkit") else 1
     ours = program == 3 or _program(next(iter(command), "")) in OUR_NAMES
-    return ours and command[program : program + 1] == ("mcp-server",)
+    asked = command[program : program + 2] if ours else ()
+    if asked[:1] == ("mcp-server",):
+        return "assistant"
+    return "memory" if asked == ("being", "stdio") else ""
 
 
 def _proxy_position(argv: Sequence[str]) -> int | None:

@@ -26,7 +26,7 @@ from clawkit.hosts.clients import (
 from clawkit.hosts.documents import dialect_of
 from clawkit.hosts.documents.adding import Added, add_entry, take_entry, take_pieces
 from clawkit.hosts.documents.nodes import data_at
-from clawkit.hosts.entries import Data, Stdio, is_assistant, is_guarded, launch_of
+from clawkit.hosts.entries import Data, Stdio, is_guarded, launch_of, our_server
 from clawkit.hosts.files import (
     Changed,
     Source,
@@ -214,10 +214,10 @@ def _write(place: _Place, added: Added) -> None:
 
 
 def _there_already(place: _Place, order: Order) -> str:
-    """What to say about an entry of this name that starts the assistant; anything else raises."""
+    """What to say about an entry of this name that starts such a server; anything else raises."""
     launch = launch_of(place.client.form, place.entry)
     name = ".".join(place.keys)
-    if not isinstance(launch, Stdio) or not is_assistant(launch.argv):
+    if not isinstance(launch, Stdio) or not _is_such(launch, order):
         raise HostError(
             f"{place.path}: {name} is there and is something else: take it out, or give another "
             "name with --name"
@@ -265,7 +265,8 @@ def _remove(place: _Place, order: Order) -> Outcome:
         text, note = take_pieces(place.text, record.pieces), ""
         gone = record.made
     else:
-        text, note = _cut_out(place, record), "the file changed since: only the entry was taken out"
+        text = _cut_out(place, record, order)
+        note = "the file changed since: only the entry was taken out"
         gone = ()
     if not order.dry_run:
         _take(source, text, gone)
@@ -274,11 +275,17 @@ def _remove(place: _Place, order: Order) -> Outcome:
     return place.outcome("removed", note=note)
 
 
-def _cut_out(place: _Place, record: Installed | None) -> str:
+def _is_such(launch: Stdio, order: Order) -> bool:
+    """Whether an entry starts what is to be installed, maybe in another way."""
+    return our_server(launch.argv) == our_server(order.argv)
+
+
+def _cut_out(place: _Place, record: Installed | None, order: Order) -> str:
     launch = launch_of(place.client.form, place.entry)
     name = ".".join(place.keys)
-    if not isinstance(launch, Stdio) or not is_assistant(launch.argv):
-        raise HostError(f"{place.path}: {name} is not the assistant: take it out by hand")
+    if not isinstance(launch, Stdio) or not _is_such(launch, order):
+        ours = our_server(order.argv)
+        raise HostError(f"{place.path}: {name} is not the {ours}: take it out by hand")
     if is_guarded(launch.argv):
         raise HostError(
             f"{place.path}: {name} stands behind the guard: "

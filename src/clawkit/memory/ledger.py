@@ -43,7 +43,7 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
     """Give back what an entry changed; gives what that changes. `dry_run` only looks."""
     entry = ledger.one(unit, n)
     if entry is None:
-        raise BeingError(f"the history has no entry {n}")
+        raise BeingError(f"the history has no entry {n}: `claw memory ledger` lists them")
     if entry.undone_by is not None:
         raise BeingError(f"entry {n} is undone already, by entry {entry.undone_by}")
     if not all(map(is_known, entry.changes)):

@@ -70,25 +70,28 @@ class Memory:
         told = recalling.recollect(
             self._database, self.being.n, message, self._embedder, caller, how
         )
-        self._catch_up_later(told.kind)
+        self._catch_up_later(told.kind, caller)
         return told if explain else msgspec.structs.replace(told, hits=_unexplained(told.hits))
 
     def search(
         self,
         query: str,
-        caller: Caller | None = None,  # noqa: ARG002 - all callers find the same
+        caller: Caller | None = None,
         *,
         limit: int = 10,
         mode: Mode = "or",
         explain: bool = False,
         as_of: str | float | None = None,
     ) -> Found:
-        """The memories that fit a query best, whatever they are worth; it leaves no trace."""
+        """The memories that fit a query best, whatever they are worth; it leaves no trace.
+
+        All callers find the same.
+        """
         checking.said("query", query, checking.LONGEST_ASKED)
         how = Looking(limit, self.now, mode, _moment(as_of))
         with self._database.read(self.being.n) as unit:
             found = recalling.found(unit, query, self._embedder, how)
-        self._catch_up_later(found.kind)
+        self._catch_up_later(found.kind, caller)
         return found if explain else msgspec.structs.replace(found, hits=_unexplained(found.hits))
 
     def explore(
@@ -350,10 +353,10 @@ class Memory:
 
         return llm(key)
 
-    def _catch_up_later(self, kind: str) -> None:
-        """Ask for vectors where a search had to do without."""
+    def _catch_up_later(self, kind: str, caller: Caller | None) -> None:
+        """Ask for vectors where a search had to do without; who may only read asks for nothing."""
         embedder = self._embedder
-        if kind != "keyword" or embedder is None:
+        if kind != "keyword" or embedder is None or not (caller is None or caller.may_write):
             return
         if wants_vectors(self._database, self.being, embedder.name):
             self._want(EMBED)

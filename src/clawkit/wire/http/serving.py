@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 from collections.abc import Callable
@@ -75,5 +76,6 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(2048)
     except OSError as error:
         listening.close()
-        raise LoadError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        advice = ": choose another port" if error.errno == errno.EADDRINUSE else ""
+        raise LoadError(f"cannot listen on {host}:{port}: {error.strerror}{advice}") from None
     return listening

@@ -18,21 +18,19 @@ from clawkit.assistant.models.offline.sentences import (
 from clawkit.assistant.models.offline.words import content, language_of, sentences
 
 INTRODUCTION = (
-    "(I am Clawkit's offline assistant, not a language model: I only remember what you tell me "
-    "here "
+    "(I am Clawkit's offline assistant, not a language model: I remember what you tell me "
     "and answer from it. For a real model, run `claw setup`.)"
 )
 UNKNOWN = "You haven't told me that, so I don't know."
 
 _ABLE = (
     "Tell me something to remember (“My favorite color is blue”), ask me about it later, ask "
-    "“What do "
-    "you know about me?”, or say “forget …”. I can also look things up in a text you attach."
+    "“What do you know about me?”, or say “forget …”. I can also look things up in a text you "
+    "attach."
 )
 _NOT_A_MODEL = (
-    "I'm Clawkit's offline assistant: not a language model, just a memory for what you tell me "
-    "in this "
-    "conversation. `claw setup` connects a real model."
+    "I'm Clawkit's offline assistant: not a language model, just a memory for what you tell me. "
+    "`claw setup` connects a real model."
 )
 _SMALL_TALK = {
     "greet": "Hello! Tell me something to remember, or ask me about what you told me.",
