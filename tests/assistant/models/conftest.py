@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.assistant.models.through_cli import TOOLS
+from tests.assistant.models.through_cli import TOOLS, overlook_others
 from tests.assistant.providers.scripted import ScriptedServer, scripted_anthropic
 from tests.assistant.providers.steps import Script
 from tests.claude.cli import environment, real_cli
@@ -25,6 +25,7 @@ def cli(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Behind:
     """A scripted API, and an environment with nothing but the CLI that asks it; tools as well."""
     for name in set(os.environ).difference(_KEPT):
         monkeypatch.delenv(name)
+    overlook_others()
     directory = tmp_path / "config" / "tools"
     directory.mkdir(parents=True)
     (directory / "garden.py").write_text(TOOLS)

@@ -41,10 +41,19 @@ async def forever() -> str:
 """
 
 
+_others: set[psutil.Process] = set()
+
+
+def overlook_others() -> None:
+    """What runs before a test is no CLI of it: a database server of this process, for one."""
+    _others.clear()
+    _others.update(psutil.Process().children(recursive=True))
+
+
 def running() -> list[psutil.Process]:
-    """Every CLI that this process has started and not reaped."""
+    """Every CLI that this test has started and not reaped."""
     children = psutil.Process().children(recursive=True)
-    return [child for child in children if child.is_running()]
+    return [child for child in children if child.is_running() and child not in _others]
 
 
 def said(request: Request) -> list[dict[str, Any]]:
