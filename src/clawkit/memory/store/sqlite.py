@@ -31,7 +31,7 @@ PATIENCE = 20.0
 """For how many seconds another process may hold the store before that is an error."""
 
 _APPLICATION = int.from_bytes(b"Bein", "big")
-_MOMENT = 1.0
+_MOMENT = 0.5
 _AGAIN = 0.005
 _SPARE = 8
 _CACHE_KIB = 64 * 1024
