@@ -30,8 +30,10 @@ THING = "the store of memories"
 PATIENCE = 20.0
 """For how many seconds another process may hold the store before that is an error."""
 
-_APPLICATION = int.from_bytes(b"Bein", "big")
 _MOMENT = 0.5
+"""The same where only counters would be written."""
+
+_APPLICATION = int.from_bytes(b"Bein", "big")
 _AGAIN = 0.005
 _SPARE = 8
 _CACHE_KIB = 64 * 1024
