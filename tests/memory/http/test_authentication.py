@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,7 +16,8 @@ from clawkit.memory.keeper import Keeper
 from clawkit.memory.records import Token
 from clawkit.memory.store import tokens as stored
 from clawkit.memory.tokens import digest
-from tests.memory.http.serving import Served
+from tests.memory.http.being_store import keeper_at
+from tests.memory.http.serving import CAPABILITIES_KEY, MODERN, VERSION_KEY, Served, served
 from tests.processes import PATIENCE
 
 PLAIN = 'Bearer realm="clawkit"'
@@ -204,3 +206,36 @@ def test_reading_goes_on_for_all_where_nothing_can_be_written(
     deadline = time.monotonic() + PATIENCE
     while sum(map(len, writes)) < len(holders):
         assert time.monotonic() < deadline
+
+
+LISTEN = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "subscriptions/listen",
+    "params": {
+        "notifications": {"toolsListChanged": True},
+        "_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}},
+    },
+}
+MODERN_HEADS = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
+OLD: dict[str, Any] = {"method": "GET"}
+NEW: dict[str, Any] = {"method": "POST", "json": LISTEN}
+
+
+@pytest.mark.parametrize(("asked", "more"), [(OLD, {}), (NEW, MODERN_HEADS)], ids=["old", "modern"])
+def test_a_stream_ends_with_its_token(
+    asked: dict[str, Any], more: dict[str, str], tmp_path: Path
+) -> None:
+    with served(keeper_at(tmp_path), recheck_every=0.05) as server:
+        token = server.token(scope="read-only")
+        headers = {**bearer(token), "accept": "application/json, text/event-stream", **more}
+        with server.http.stream(url=server.path, headers=headers, **asked) as stream:
+            assert stream.status_code == 200
+            assert "text/event-stream" in stream.headers["content-type"]
+            ended = threading.Event()
+            reading = threading.Thread(target=lambda: (stream.read(), ended.set()), daemon=True)
+            reading.start()
+            assert not ended.wait(0.5), "a good token keeps it open"
+            revoke(server, token)
+            assert ended.wait(PATIENCE)
+        assert server.ask(server.token(), "tools/list").status_code == 200

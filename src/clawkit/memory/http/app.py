@@ -22,8 +22,8 @@ from starlette.routing import Route, WebSocketRoute
 
 from clawkit.errors import ClawError, StoreError
 from clawkit.memory.bridges import Bridges
-from clawkit.memory.http.authentication import Gate
-from clawkit.memory.http.bridging import RECHECK_EVERY, BridgeDoor
+from clawkit.memory.http.authentication import RECHECK_EVERY, Gate
+from clawkit.memory.http.bridging import BridgeDoor
 from clawkit.memory.http.door import Door
 from clawkit.memory.http.exchange import Record
 from clawkit.memory.http.figures import counted, reach
@@ -63,7 +63,7 @@ class BeingApp:
         allowed = Origins(hosts, origins)
         self._keeper = keeper
         self._metrics = Metrics(per_being=per_being)
-        self._gate = Gate(keeper, Callers(limits))
+        self._gate = Gate(keeper, Callers(limits), recheck_every=recheck_every)
         self.bridges = Bridges(keeper.clock)
         self.server: Server = being_server(
             keeper,
@@ -73,9 +73,7 @@ class BeingApp:
         )
         record = Record(self._metrics, log)
         self._door = Door(self.server, self._gate, origins=allowed, limits=limits, record=record)
-        bridge = BridgeDoor(
-            self._gate, self.bridges, origins=allowed, record=record, recheck_every=recheck_every
-        )
+        bridge = BridgeDoor(self._gate, self.bridges, origins=allowed, record=record)
         self.asgi = Starlette(
             routes=[
                 *(Route(path, self._door) for path in MCP_PATHS),

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from clawkit.memory.keeper import Keeper
 
 LLM_KEY = "x-llm-api-key"
+RECHECK_EVERY = 30.0
+"""How many seconds a token that was revoked can still hold its connection open."""
+
 NOTE_EVERY = 60.0
 """How many seconds pass at least between two notes that a token was used."""
 
@@ -34,8 +37,11 @@ _log = logging.getLogger("clawkit.memory")
 class Gate:
     """Lets the holders of good tokens in, each to its own Being."""
 
-    def __init__(self, keeper: Keeper, callers: Callers) -> None:
+    def __init__(
+        self, keeper: Keeper, callers: Callers, *, recheck_every: float = RECHECK_EVERY
+    ) -> None:
         self._keeper = keeper
+        self._recheck_every = recheck_every
         self.callers = callers
         # Their own threads: tools at work must not keep anybody waiting at the door.
         self._threads = Workers(_THREADS)
@@ -46,7 +52,7 @@ class Gate:
     async def admit(self, scope: Any, headers: Headers) -> Access:
         """The access that a request has; raises Refusal or AccessError if it has none."""
         being_id = _being_id(scope)
-        secret = _bearer(headers)
+        secret = bearer(headers)
         address = str((scope.get("client") or ("",))[0])
         digest = tokens.digest(secret)
         self.callers.check_attempt(address, digest)
@@ -75,6 +81,19 @@ class Gate:
             raise Refusal(
                 503, "The store of memories is not available now", (b"retry-after", b"5")
             ) from None
+
+    async def until_bad(self, secret: str, being_id: str) -> AccessError:
+        """Wait until a token is no longer good, for what stays open; gives why it is not."""
+        while True:
+            await asyncio.sleep(self._recheck_every)
+            try:
+                await self.recheck(secret, being_id)
+            except AccessError as problem:
+                return problem
+            except Refusal:
+                continue  # the store is away: it will be asked again
+            except Exception:  # noqa: BLE001 - whatever it is, the next look counts
+                _log.exception("a token cannot be checked")
 
     async def away(self, function: Callable[..., Any], **arguments: Any) -> Any:
         """Call what asks the store, in a thread of the gate's own."""
@@ -114,7 +133,8 @@ class Gate:
             self._note_all()
 
 
-def _bearer(headers: Headers) -> str:
+def bearer(headers: Headers) -> str:
+    """The token that a request shows; AccessError if it shows none."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise tokens.missing()

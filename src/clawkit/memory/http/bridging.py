@@ -15,7 +15,7 @@ from clawkit.errors import AccessError, BeingError, InvalidRequestError, Protoco
 from clawkit.memory import tokens
 from clawkit.memory.access import Access
 from clawkit.memory.bridges import Bridge, Bridges
-from clawkit.memory.http.authentication import Gate
+from clawkit.memory.http.authentication import Gate, bearer
 from clawkit.memory.http.door import refusal_of
 from clawkit.memory.http.exchange import Exchange, Record
 from clawkit.memory.pace import Pace
@@ -23,9 +23,6 @@ from clawkit.wire import jsonrpc
 from clawkit.wire.http.answer import Receive, SendAsgi
 from clawkit.wire.http.endpoint import Refusal
 from clawkit.wire.http.rules import Origins, read_headers
-
-RECHECK_EVERY = 30.0
-"""How many seconds a token that was revoked can still hold its connection open."""
 
 FRAMES_A_SECOND = 100.0
 FRAMES_AT_ONCE = 500
@@ -45,13 +42,11 @@ class BridgeDoor:
         *,
         origins: Origins,
         record: Record,
-        recheck_every: float = RECHECK_EVERY,
     ) -> None:
         self._gate = gate
         self._bridges = bridges
         self._origins = origins
         self._record = record
-        self._recheck_every = recheck_every
 
     async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
         exchange, socket = Exchange(scope), WebSocket(scope, receive, send)
@@ -109,18 +104,8 @@ class BridgeDoor:
 
     async def _watch(self, socket: WebSocket, access: Access) -> None:
         """Close the connection when its token is no longer good."""
-        secret = socket.headers["authorization"].partition(" ")[2].strip()
-        while True:
-            await asyncio.sleep(self._recheck_every)
-            try:
-                await self._gate.recheck(secret, access.being.id)
-            except AccessError as problem:
-                await _close(socket, str(problem))
-                return
-            except Refusal:
-                continue  # the store is away: it will be asked again
-            except Exception:  # noqa: BLE001 - whatever it is, the next look counts
-                _log.exception("the token of a bridge cannot be checked")
+        problem = await self._gate.until_bad(bearer(socket.headers), access.being.id)
+        await _close(socket, str(problem))
 
 
 async def _say(socket: WebSocket, text: str) -> None:

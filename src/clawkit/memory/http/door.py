@@ -15,7 +15,7 @@ from starlette.requests import Request as HttpRequest
 
 from clawkit.errors import AccessError, InternalError, InvalidRequestError, ProtocolError
 from clawkit.memory import tokens
-from clawkit.memory.http.authentication import Gate
+from clawkit.memory.http.authentication import Gate, bearer
 from clawkit.memory.http.exchange import KEY, Exchange, Record
 from clawkit.memory.http.limits import Limits, in_time
 from clawkit.memory.tools.names import ACT, WRITE_TOOLS
@@ -56,12 +56,15 @@ class Door:
         exchange = scope[KEY] = Exchange(scope)
         send = exchange.watching(send)
         try:
-            access = await self._gate.admit(scope, read_headers(scope["headers"]))
+            headers = read_headers(scope["headers"])
+            access = await self._gate.admit(scope, headers)
             exchange.access = access
+            open_for = (bearer(headers), access.being.id)
             if scope["method"] == "GET":
-                receive = self._until_stopped(receive)
+                receive = self._while_open(receive, open_for, self._until_stopped())
             else:
-                receive = in_time(receive, self._limits.body_seconds)
+                watched = self._while_open(receive, open_for)
+                receive = in_time(receive, self._limits.body_seconds, watched)
             with self._gate.callers.here(access.caller.token):
                 await self._endpoint(scope, receive, send)
         except (Refusal, AccessError, ProtocolError) as problem:
@@ -79,19 +82,31 @@ class Door:
         if self._stopping is not None and not self._stopping.done():
             self._stopping.set_result(None)
 
-    def _until_stopped(self, receive: Receive) -> Receive:
-        loop = asyncio.get_running_loop()
+    def _until_stopped(self) -> asyncio.Future[None]:
         if self._stopping is None:
-            self._stopping = loop.create_future()
-        stopping = self._stopping
+            self._stopping = asyncio.get_running_loop().create_future()
+        return self._stopping
+
+    def _while_open(
+        self, receive: Receive, token: tuple[str, str], *ends: asyncio.Future[None]
+    ) -> Receive:
+        """Receives what comes after the body: that the caller left, or has to.
+
+        A stream, or slow work, is over at one of the `ends`, or when its token is no longer good.
+        """
+        loop = asyncio.get_running_loop()
 
         async def received() -> Asgi:
             event = loop.create_task(_as_coroutine(receive))
+            refused = loop.create_task(self._gate.until_bad(*token))
             try:
-                await asyncio.wait((event, stopping), return_when=asyncio.FIRST_COMPLETED)
-                return event.result() if event.done() else {"type": "http.disconnect"}
+                done, _ = await asyncio.wait(
+                    (event, refused, *ends), return_when=asyncio.FIRST_COMPLETED
+                )
+                return event.result() if event in done else {"type": "http.disconnect"}
             finally:
                 event.cancel()
+                refused.cancel()
 
         return received
 

@@ -102,7 +102,7 @@ def too_many(what: str, seconds: float) -> Refusal:
     return Refusal(429, f"{what}: try again in {wait} s", (b"retry-after", str(wait).encode()))
 
 
-def in_time(receive: Receive, seconds: float) -> Receive:
+def in_time(receive: Receive, seconds: float, afterwards: Receive) -> Receive:
     """Receives a request's body, unless it takes longer than this to arrive."""
     deadline = asyncio.get_running_loop().time() + seconds
     whole = False
@@ -110,7 +110,7 @@ def in_time(receive: Receive, seconds: float) -> Receive:
     async def limited() -> Any:
         nonlocal whole
         if whole:
-            return await receive()
+            return await afterwards()
         try:
             async with asyncio.timeout_at(deadline):
                 event = await receive()
