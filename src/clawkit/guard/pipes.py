@@ -204,7 +204,8 @@ def widen(*fds: int) -> None:
 
     for fd in fds:
         with contextlib.suppress(OSError):  # no pipe, or no more of them for this user
-            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, ROOM)
+            if fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) < ROOM:
+                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, ROOM)
 
 
 def _is_our_own(fd: int) -> bool:
