@@ -1,0 +1,35 @@
+"""The pipes that the guard stands between."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from clawkit.guard.pipes import widen
+from clawkit.wire.lines import ROOM
+
+
+@contextmanager
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    try:
+        yield ends
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def room_of(fd: int) -> int:
+    return fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
+
+
+def test_a_pipe_takes_most_messages_as_a_whole_and_is_never_made_narrower() -> None:
+    file = os.open(os.devnull, os.O_WRONLY)
+    with pipe() as usual, pipe() as wide:
+        fcntl.fcntl(wide[0], fcntl.F_SETPIPE_SZ, 2 * ROOM)
+        widen(file, usual[1], wide[0])
+        assert room_of(usual[0]) == ROOM
+        assert room_of(wide[0]) == 2 * ROOM
+    os.close(file)
