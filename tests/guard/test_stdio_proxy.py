@@ -157,6 +157,18 @@ def test_a_wrapped_server_in_a_shell_is_ended_with_all_that_it_started() -> None
         guard.stop()
 
 
+def test_a_guard_that_is_ended_while_its_server_starts_ends_the_server(tmp_path: Path) -> None:
+    mark = str(tmp_path)
+    command = ("sh", "-c", "kill -TERM $PPID; tail -f /dev/null", mark)
+    guard = StdioServer(*claw("proxy", "--", *command))
+    try:
+        assert guard.process.wait(PATIENCE) == 128 + signal.SIGTERM
+        commands = [one.info["cmdline"] or [] for one in psutil.process_iter(["cmdline"])]
+        assert not [command for command in commands if mark in command]
+    finally:
+        guard.stop()
+
+
 def test_the_server_gets_the_clients_environment_as_it_is(tmp_path: Path) -> None:
     with guarded(tmp_path, GITHUB_TOKEN="t", OTHER="o") as guard:
         names = guard.tool("act", do="environment")["result"]["content"][0]["text"].split()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from clawkit.errors import AuditError, ClawError
 from clawkit.guard.conversation import Conversation
@@ -29,6 +29,26 @@ _FULL = 1024 * 1024
 _OVERFULL = 16 * _FULL
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 _OTHERS = ("SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
+
+
+class Signals:
+    """What the guard is told by signals; kept until there is somebody to hear it.
+
+    They are caught before the server starts: a guard that ended between its server's start and
+    its own readiness would leave the server behind.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[int] = []
+        self._hear: Callable[[int], None] = self._kept.append
+        for name in (*_ENDING, *_OTHERS):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), lambda number, _frame: self._hear(number))
+
+    def pass_to(self, hear: Callable[[int], None]) -> None:
+        self._hear = hear
+        for number in self._kept:
+            hear(number)
 
 
 class Proxy:
@@ -55,9 +75,9 @@ class Proxy:
         )
         self._written = time.monotonic()
 
-    def run(self, command: Sequence[str]) -> int:
+    def run(self, command: Sequence[str], signals: Signals) -> int:
         """Until the server has ended; gives its exit status."""
-        self._pass_signals()
+        signals.pass_to(self._pass_signal)
         with contextlib.suppress(AuditError):
             # A log that cannot be written denies the calls; the server may still say so.
             self._conversation.journal.started(command[0])
@@ -117,12 +137,7 @@ class Proxy:
             return None
         return _MOMENT * 1000
 
-    def _pass_signals(self) -> None:
-        for name in (*_ENDING, *_OTHERS):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), self._pass_signal)
-
-    def _pass_signal(self, number: int, _frame: object) -> None:
+    def _pass_signal(self, number: int) -> None:
         if signal.Signals(number).name in _ENDING:
             self._end_after_grace()
         self._server.send_signal(number)
@@ -157,6 +172,7 @@ def run_proxy(
     warden: Warden, command: Sequence[str], environment: Mapping[str, str], fds: tuple[int, int]
 ) -> int:
     """Start the server behind the guard and serve until it ends; gives its exit status."""
+    signals = Signals()
     try:
         server = subprocess.Popen(
             list(command),
@@ -170,7 +186,7 @@ def run_proxy(
         raise ClawError(f"cannot start {command[0]}: {reason}") from None
     try:
         adopt_orphans()  # Costs a little, while the server starts on its own.
-        return Proxy(warden, fds, server).run(command)
+        return Proxy(warden, fds, server).run(command, signals)
     finally:
         sys.stderr.flush()
         end_children()
