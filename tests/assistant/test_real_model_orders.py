@@ -98,19 +98,11 @@ async def test_a_real_model_calls_a_tool_from_a_python_file(config: Path) -> Non
     (config / "tools").mkdir()
     (config / "tools" / "weather.py").write_text(WEATHER)
 
-    heard: list[str] = []
-
-    async def hear(progress: float, total: float | None, message: str | None) -> None:
-        del progress, total
-        heard.append(message or "")
-
     async with assistant() as client:
-        order = {"message": CALL_IT}
-        result = await client.call_tool("order_openclaw", order, progress_callback=hear)
+        result = await client.call_tool("order_openclaw", {"message": CALL_IT})
 
     # The prompt has the day and the workspace in it, and a model this small minds: it always makes
-    # a call of what it should copy, and not always without a mistake.
-    called = [message for message in heard if message.startswith("calling ")]
-    assert called, text_of(result)
+    # a call of what it should copy, and not always one without a mistake that could be run.
+    assert "after 1 round of tool calls" in text_of(result)
     assert result.structured_content is not None
     assert result.structured_content["usage"]["output"] > 10
