@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clawkit.errors import InvalidParamsError
 from clawkit.guard.policy.call import Call, call_of
@@ -44,14 +45,15 @@ class Inspected(Struct, frozen=True):
 def inspect_text(
     message: Message, line: bytes, policy: Policy, *, injections: bool = True
 ) -> Inspected:
-    """Hidden characters, secrets and injections, anywhere in a message."""
+    """Hidden characters, secrets and, unless they are looked for later, injections."""
     if not suspicious(line.decode(), injections=injections):
         return Inspected(message)
+    options = policy.scan if injections else replace(policy.scan, injection="off")
     changed, flags = message, ()
     for part in _PARTS:
         if part not in message:
             continue
-        value, findings = clean(message[part], policy.scan)
+        value, findings = clean(message[part], options)
         if not findings:
             continue
         flags = (*flags, *_flags(findings))

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 _STARS = re.compile(r"(\*+)")
+_BETWEEN_NAMES = re.compile(r"([/\\?])")
 _SHORT = 1024  # to look for a piece in a short text costs less than to begin a match
 _Spans = Iterator[tuple[int, int]]
 
@@ -108,6 +109,18 @@ class Glob:
         for piece in self._middle:
             if piece.literal:
                 found.extend(("segment", name) for name in piece.text.split("/")[1:-1])
+        return found
+
+    def names(self) -> list[tuple[str, bool, bool]]:
+        """The names in it, and whether each begins and ends a segment of every matching text."""
+        found: list[tuple[str, bool, bool]] = []
+        pieces = [self._first, *self._middle, self._last] if self._stars else [self._first]
+        for piece in pieces:
+            parts = _BETWEEN_NAMES.split(piece.text)
+            for place in range(0, len(parts), 2):
+                begins = parts[place - 1] != "?" if place else piece is self._first
+                ends = parts[place + 1] != "?" if parts[place + 1 :] else piece is self._last
+                found.append((parts[place], begins, ends))
         return found
 
     def _reaches(self, text: str, goal: int) -> bool:

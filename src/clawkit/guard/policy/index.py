@@ -14,10 +14,11 @@ _Table = dict[str, list[_Entry]]
 class GlobIndex:
     """Globs, each with the number of the condition it stands for."""
 
-    __slots__ = ("_exact", "_longest", "_prefixes", "_rest", "_segments", "_suffixes")
+    __slots__ = ("_exact", "_longest", "_prefixes", "_rest", "_segments", "_suffixes", "globs")
 
     def __init__(self, entries: Iterable[_Entry]) -> None:
         entries = list(entries)
+        self.globs = tuple(glob for glob, _ in entries)
         common = Counter(key for glob, _ in entries for key in set(glob.keys()))
         tables: dict[str, _Table] = {"exact": {}, "prefix": {}, "suffix": {}, "segment": {}}
         self._rest: list[_Entry] = []

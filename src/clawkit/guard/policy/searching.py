@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from clawkit.guard.policy.canonical import Reader, is_plain
 from clawkit.guard.policy.folding import folded
@@ -12,6 +12,9 @@ from clawkit.guard.policy.index import GlobIndex
 from clawkit.guard.policy.leaves import as_number, inside, items, texts
 from clawkit.guard.policy.patterns import denied_globs
 from clawkit.guard.policy.rules import Argument
+
+if TYPE_CHECKING:
+    from clawkit.guard.policy.screen import Screen
 
 _DEEPEST_STRING = 4
 _MOST_NAMES = 1024
@@ -73,6 +76,7 @@ class Search:
         self._root = _Node()
         self._names: dict[str, set[int]] = {}
         self._known: dict[tuple[str, tuple[GlobIndex, ...]], set[int]] = {}
+        self._screens: dict[GlobIndex, Screen] = {}
         for number, condition in conditions:
             globs = [glob for text in condition.patterns for glob in denied_globs(text, reader)]
             nodes = [self._root]
@@ -116,7 +120,8 @@ class Search:
 
     def _test(self, text: str, indexes: tuple[GlobIndex, ...], found: set[int]) -> None:
         if len(text) > _SHORT:
-            self._test_readings(text, indexes, found)
+            if len(text) <= _LONG or self._may_match(text, indexes):
+                self._test_readings(text, indexes, found)
             return
         known = self._known.get((text, indexes))
         if known is not None and self._reader.stays(text):
@@ -129,6 +134,18 @@ class Search:
             if len(self._known) >= _MOST_NAMES:
                 self._known.clear()
             self._known[(text, indexes)] = hits
+
+    def _may_match(self, text: str, indexes: tuple[GlobIndex, ...]) -> bool:
+        """Whether a long text is worth reading in every way."""
+        from clawkit.guard.policy.screen import Screen, gists
+
+        found = gists(text, _LONG)
+        if found is None:
+            return True
+        for index in indexes:
+            if index not in self._screens:
+                self._screens[index] = Screen(index.globs, self._reader.cwd or "")
+        return any(self._screens[index].may_match(found) for index in indexes)
 
     def _test_readings(self, text: str, indexes: tuple[GlobIndex, ...], found: set[int]) -> None:
         for reading, segments in _split(self._reader.denied(text)):

@@ -29,7 +29,7 @@ def url_readings(text: str) -> list[str]:
     whole = _CONTROLS.sub("", text).strip()
     name = scheme(whole)
     rest = whole[len(name) + 1 :]
-    if name not in _WEB and not rest.startswith("//"):
+    if not _has_host(name, rest):
         return [f"{name}:{rest}"]
     slashed = rest.replace("\\", "/")
     found = [_canonical(name, slashed, "/?#"), _canonical(name, rest, "/?#")]
@@ -37,6 +37,17 @@ def url_readings(text: str) -> list[str]:
     if name not in _WEB and ".." in rest:  # Its host may be no host but a folder.
         found.append(f"{name}://{normal(slashed[2:])}")
     return list(dict.fromkeys(found))
+
+
+def has_host(text: str) -> bool:
+    """Whether a text with a scheme is read as one that names a host."""
+    whole = _CONTROLS.sub("", text).lstrip()
+    name = scheme(whole)
+    return _has_host(name, whole[len(name) + 1 :])
+
+
+def _has_host(name: str, rest: str) -> bool:
+    return name in _WEB or rest.startswith("//")
 
 
 def _canonical(name: str, rest: str, ends: str) -> str:

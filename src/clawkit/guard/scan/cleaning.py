@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from clawkit.guard.scan.anchors import holds
+from clawkit.guard.anchors import holds
 from clawkit.guard.scan.hidden import strip_hidden
 from clawkit.guard.scan.injections import find_injections, may_hold_injection
 from clawkit.guard.scan.options import Findings, ScanOptions

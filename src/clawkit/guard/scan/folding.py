@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from clawkit.guard.scan.hidden import drop_hidden
 
 
 def plain(text: str) -> str:
     """Without hidden characters, in small letters, look-alikes as the letters they pass for."""
-    text = drop_hidden(text)
     if text.isascii():
-        return text.lower()
+        return drop_hidden(text).lower()
+    from clawkit.guard.strange import change_each_encoded
+
+    changed = change_each_encoded(text, _plain_letter)
+    return _plain(text) if changed is None else changed.lower().decode("utf-8", "surrogatepass")
+
+
+@lru_cache(maxsize=4096)
+def _plain_letter(letter: str) -> str:
+    return _plain(letter)
+
+
+def _plain(text: str) -> str:
     import unicodedata
 
     from clawkit.guard.policy.folding import look_alike
 
-    return look_alike(unicodedata.normalize("NFKC", text)).casefold()
+    return look_alike(unicodedata.normalize("NFKC", drop_hidden(text))).casefold()

@@ -63,7 +63,10 @@ def has_hidden(text: str) -> bool:
     """Whether there may be anything to strip: never False when there is."""
     if text.isascii():
         return not text.isprintable() and any(control in text for control in _CONTROLS)
-    return any(_run(kind).search(text) for kind in _kinds(text))
+    from clawkit.guard.strange import strange
+
+    found = strange(text)
+    return any(_run(kind).search(found) for kind in _kinds(found))
 
 
 def strip_hidden(text: str) -> tuple[str, int]:

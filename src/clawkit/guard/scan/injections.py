@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clawkit.guard.scan.anchors import places
+from clawkit.guard.anchors import places
 from clawkit.guard.scan.folding import plain
 from clawkit.guard.scan.phrases import NAMES, phrase
 

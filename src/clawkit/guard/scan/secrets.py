@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from clawkit.guard.anchors import holds
 from clawkit.guard.scan import formats
-from clawkit.guard.scan.anchors import holds
 
 _MOST_ROUNDS = 4
 

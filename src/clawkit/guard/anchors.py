@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import AnyStr
 
 # To find a single character is the one search that runs at the speed of memory. A compiled
 # pattern costs twenty times that, and gets ahead only in short text and where the sign is frequent.
@@ -12,7 +13,7 @@ _FEW = 4
 _RARE = 600  # characters to each sign
 
 
-def holds(text: str, sign: str, pattern: re.Pattern[str]) -> bool:
+def holds(text: AnyStr, sign: AnyStr, pattern: re.Pattern[AnyStr]) -> bool:
     """Whether `pattern`, which begins with `sign`, matches anywhere."""
     if sign not in text:
         return False
@@ -21,12 +22,12 @@ def holds(text: str, sign: str, pattern: re.Pattern[str]) -> bool:
     return next(_sparse(text, sign, pattern), None) is not None
 
 
-def places(text: str, sign: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+def places(text: AnyStr, sign: AnyStr, pattern: re.Pattern[AnyStr]) -> Iterator[re.Match[AnyStr]]:
     """Every match of a pattern that begins with `sign`."""
     return pattern.finditer(text) if len(text) < _SHORT else _sparse(text, sign, pattern)
 
 
-def _sparse(text: str, sign: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+def _sparse(text: AnyStr, sign: AnyStr, pattern: re.Pattern[AnyStr]) -> Iterator[re.Match[AnyStr]]:
     at, tried = text.find(sign), 0
     while at >= 0 and (tried < _FEW or at > _RARE * tried):
         found = pattern.match(text, at)
