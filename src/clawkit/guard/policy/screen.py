@@ -83,10 +83,11 @@ def _plain(text: str) -> str:
 
 def _stays_long(content: bytes, text: str, length: int) -> bool:
     """Whether a text is longer than this even as a path, in its plain letters and its own."""
+    own = text[: 2 * length]
     if b"/" in content and b"/../" in b"/%b/" % content:
         paths = (text, slashed(text), content.decode("utf-8", "replace"))
         return all(len(normal(path)) > length for path in paths)
-    starts = (content[: 4 * length].decode("utf-8", "replace"), text[: 2 * length])
+    starts = [own] if own.isascii() else [own, content[: 4 * length].decode("utf-8", "replace")]
     return all(len(start) - sum(map(start.count, "/\\.")) > length for start in starts)
 
 

@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterator
 
 from clawkit.guard.anchors import places
+from clawkit.guard.policy.folding import fold
 from clawkit.guard.scan.folding import plain
 from clawkit.guard.scan.phrases import NAMES, phrase
 
 _SEAM = 4
 _AROUND = 320
+_FEW_CHECKS = 16
 _MOST_CHECKS = 512  # in a text that is full of such words it is cheaper to read all of it
 _SENTENCE = r".+?(?:(?<=[.!?])\s+|(?<=[.!?][\"')\]])\s+|[\u3002\uff01\uff1f]|\n+|\Z)"
 
@@ -147,6 +149,7 @@ def _is_prose(text: str) -> bool:
 def _candidates(text: str, screens: _Screens, scale: int) -> Iterator[tuple[str, int]]:
     """The phrases that could be in a text, and where."""
     checked = 0
+    words = _Words(text)
     for sign, pattern in screens:
         if sign not in text:
             continue
@@ -155,10 +158,27 @@ def _candidates(text: str, screens: _Screens, scale: int) -> Iterator[tuple[str,
             hints = _TAGS if sign in "<[" else _HINTS.get(text[start : start + 2].lower(), _YOU)
             checked += 1
             for name, needed in hints:
+                if checked > _FEW_CHECKS and not all(map(words.has_any, needed)):
+                    continue
                 if checked > _MOST_CHECKS or all(
                     _is_near(text, start, end, scale, near) for near in needed
                 ):
                     yield name, start
+
+
+class _Words:
+    """Which words are anywhere in a text: asked when there are many places to look near."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._low = ""
+        self._known: dict[_Near, bool] = {}
+
+    def has_any(self, near: _Near) -> bool:
+        if near not in self._known:
+            self._low = self._low or fold(self._text)
+            self._known[near] = any(word in self._low for word in near[2])
+        return self._known[near]
 
 
 def _is_near(text: str, start: int, end: int, scale: int, near: _Near) -> bool:
@@ -168,7 +188,12 @@ def _is_near(text: str, start: int, end: int, scale: int, near: _Near) -> bool:
 
 
 def _chinese(text: str) -> Iterator[tuple[str, int]]:
+    from clawkit.guard.strange import strange
+
+    letters = strange(text)
     for word in _CHINESE:
+        if word not in letters:
+            continue
         at = text.find(word)
         while at >= 0:
             yield "override", at
