@@ -46,9 +46,9 @@ def inspect_text(
     message: Message, line: bytes, policy: Policy, *, injections: bool = True
 ) -> Inspected:
     """Hidden characters, secrets and, unless they are looked for later, injections."""
-    if not suspicious(line.decode(), injections=injections):
-        return Inspected(message)
     options = policy.scan if injections else replace(policy.scan, injection="off")
+    if not suspicious(line.decode(), options):
+        return Inspected(message)
     changed, flags = message, ()
     for part in _PARTS:
         if part not in message:
@@ -75,7 +75,7 @@ def _with_opaque(cleaned: Any, original: Any) -> Any:
 
 def injections_in(message: Message, line: bytes) -> tuple[str, ...]:
     """The flags of phrases that give orders to the model, in what has already been passed on."""
-    if not suspicious(line.decode()):
+    if not suspicious(line.decode(), _ONLY_INJECTIONS):
         return ()
     found = [clean(message[part], _ONLY_INJECTIONS)[1] for part in _PARTS if part in message]
     return tuple(flag for findings in found for flag in _flags(findings))

@@ -86,11 +86,12 @@ def test_what_is_clean_stays_clean(value: Any) -> None:
         assert once is value
 
 
-@given(_JSON)
-def test_a_line_that_is_not_suspicious_is_clean(value: Any) -> None:
+@given(value=_JSON, off=st.sampled_from([{}, {"secrets": "off"}, {"injection": "off"}]))
+def test_a_line_that_is_not_suspicious_is_clean(value: Any, off: dict[str, Any]) -> None:
+    options = ScanOptions(**off)
     for line in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
-        if not suspicious(line):
-            assert clean(value, ScanOptions()) == (value, Findings())
+        if not suspicious(line, options):
+            assert clean(value, options) == (value, Findings())
 
 
 @pytest.mark.parametrize(
@@ -104,17 +105,17 @@ def test_a_line_that_is_not_suspicious_is_clean(value: Any) -> None:
     ],
 )
 def test_ordinary_lines_are_not_suspicious(line: str) -> None:
-    assert not suspicious(line)
+    assert not suspicious(line, ScanOptions())
 
 
 @pytest.mark.parametrize("escape", ["\\u0067", "\\u200b", "\\b", "\\f", "\x7f", "é"])
 def test_a_line_that_could_hide_something_is_suspicious(escape: str) -> None:
-    assert suspicious(f'{{"text":"{escape}"}}')
+    assert suspicious(f'{{"text":"{escape}"}}', ScanOptions())
 
 
 def test_a_plain_line_of_64_kilobytes_is_looked_through_without_any_expression() -> None:
     line = json.dumps({"text": "x" * 65_536})
-    assert not suspicious(line)
-    found = called(lambda: suspicious(line))
+    assert not suspicious(line, ScanOptions())
+    found = called(lambda: suspicious(line, ScanOptions()))
     assert not [name for name in found if name.startswith("Pattern.")]
     assert found.total() < 20

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.scan import find_injections, remove_injections, suspicious
+from clawkit.guard.scan import (
+    ScanOptions,
+    find_injections,
+    remove_injections,
+    suspicious,
+)
 from tests.counting import calls
 from tests.processes import ROOT
 
@@ -56,7 +61,7 @@ def test_an_order_to_the_model_is_found_and_taken_out(phrase: str, name: str) ->
     text = f"The weather is fine. {phrase}.\nIt will rain tomorrow."
     assert find_injections(text) == (name,)
     assert remove_injections(text) == "The weather is fine. It will rain tomorrow."
-    assert suspicious(json.dumps(text))
+    assert suspicious(json.dumps(text), ScanOptions())
 
 
 @pytest.mark.parametrize(
@@ -77,8 +82,8 @@ def test_an_order_to_the_model_is_found_and_taken_out(phrase: str, name: str) ->
 )
 def test_disguises_do_not_help(phrase: str) -> None:
     assert find_injections(phrase) == ("override",)
-    assert suspicious(json.dumps(phrase))
-    assert suspicious(json.dumps(phrase, ensure_ascii=False))
+    assert suspicious(json.dumps(phrase), ScanOptions())
+    assert suspicious(json.dumps(phrase, ensure_ascii=False), ScanOptions())
     assert not find_injections(remove_injections(f"Hello. {phrase}. Bye."))
 
 
@@ -137,8 +142,8 @@ def test_what_is_found_in_a_value_makes_its_line_suspicious(
     spaced = "".join(w + gap for w, gap in zip(words, gaps, strict=False))
     text = f"{before} {spaced} {after}"
     if find_injections(text):
-        assert suspicious(json.dumps(text))
-        assert suspicious(json.dumps(text, ensure_ascii=False))
+        assert suspicious(json.dumps(text), ScanOptions())
+        assert suspicious(json.dumps(text, ensure_ascii=False), ScanOptions())
         assert not find_injections(remove_injections(text))
 
 

@@ -15,14 +15,13 @@ from clawkit.guard.scan.secrets import may_hold_secret, redact_named, redact_sec
 _ESCAPE = re.compile(r"\\[ubf]")
 
 
-def suspicious(text: str, *, injections: bool = True) -> bool:
-    """Whether `clean` could find something in this line of JSON: never False when it would.
-
-    Without `injections`, they alone are no reason.
-    """
+def suspicious(text: str, options: ScanOptions) -> bool:
+    """Whether `clean` could find something in this line of JSON: never False when it would."""
     if not text.isascii() or "\x7f" in text or holds(text, "\\", _ESCAPE):
         return True
-    return may_hold_secret(text) or (injections and may_hold_injection(text))
+    if options.secrets != "off" and may_hold_secret(text):
+        return True
+    return options.injection != "off" and may_hold_injection(text)
 
 
 def clean(value: Any, options: ScanOptions) -> tuple[Any, Findings]:
