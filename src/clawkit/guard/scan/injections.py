@@ -148,37 +148,45 @@ def _is_prose(text: str) -> bool:
 
 def _candidates(text: str, screens: _Screens, scale: int) -> Iterator[tuple[str, int]]:
     """The phrases that could be in a text, and where."""
-    checked = 0
-    words = _Words(text)
+    likely = _Likely(text)
     for sign, pattern in screens:
         if sign not in text:
             continue
         for found in places(text, sign, pattern):
             start, end = found.span()
-            hints = _TAGS if sign in "<[" else _HINTS.get(text[start : start + 2].lower(), _YOU)
-            checked += 1
-            for name, needed in hints:
-                if checked > _FEW_CHECKS and not all(map(words.has_any, needed)):
-                    continue
-                if checked > _MOST_CHECKS or all(
+            for name, needed in likely.hints(text[start : start + 2].lower()):
+                if likely.are_many or all(
                     _is_near(text, start, end, scale, near) for near in needed
                 ):
                     yield name, start
 
 
-class _Words:
-    """Which words are anywhere in a text: asked when there are many places to look near."""
+class _Likely:
+    """What the words of a text hint at; if they are many, only what all words are there for."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._low = ""
-        self._known: dict[_Near, bool] = {}
+        self._checked = 0
+        self._kept: dict[str, _Hints] = {}
 
-    def has_any(self, near: _Near) -> bool:
-        if near not in self._known:
-            self._low = self._low or fold(self._text)
-            self._known[near] = any(word in self._low for word in near[2])
-        return self._known[near]
+    @property
+    def are_many(self) -> bool:
+        return self._checked > _MOST_CHECKS
+
+    def hints(self, start: str) -> _Hints:
+        """What a word that begins so hints at."""
+        hints = _TAGS if start[0] in "<[" else _HINTS.get(start, _YOU)
+        self._checked += 1
+        if self._checked <= _FEW_CHECKS:
+            return hints
+        if start not in self._kept:
+            self._kept[start] = tuple(hint for hint in hints if all(map(self._has, hint[1])))
+        return self._kept[start]
+
+    def _has(self, near: _Near) -> bool:
+        self._low = self._low or fold(self._text)
+        return any(word in self._low for word in near[2])
 
 
 def _is_near(text: str, start: int, end: int, scale: int, near: _Near) -> bool:
