@@ -22,7 +22,7 @@ class WrongReply(Exception):
 
 def encode(message: dict[str, Any]) -> bytes:
     """One message as one line."""
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
 def request(era: Era, request_id: int, method: str, params: dict[str, Any]) -> bytes:
@@ -64,7 +64,7 @@ def check_reply(line: bytes, text: str) -> int:
     result = message.get("result", {})
     content = result.get("content") or [{}]
     if content[0].get("text") != text or result.get("isError"):
-        raise WrongReply(f"expected the text {text!r}, got {line[:300]!r}")
+        raise WrongReply(f"expected the text {text[:100]!r}…, got {line[:300]!r}")
     return message["id"]
 
 

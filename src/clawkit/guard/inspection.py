@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, cast
 
 from msgspec import Struct
@@ -46,8 +47,8 @@ def inspect_text(
     message: Message, line: bytes, policy: Policy, *, injections: bool = True
 ) -> Inspected:
     """Hidden characters, secrets and, unless they are looked for later, injections."""
-    options = policy.scan if injections else replace(policy.scan, injection="off")
-    if not suspicious(line.decode(), options):
+    options = policy.scan if injections else _but_injections(policy.scan)
+    if not suspicious(line, options):
         return Inspected(message)
     changed, flags = message, ()
     for part in _PARTS:
@@ -65,6 +66,11 @@ def inspect_text(
     return Inspected(changed, flags)
 
 
+@cache
+def _but_injections(options: ScanOptions) -> ScanOptions:
+    return replace(options, injection="off")
+
+
 def _with_opaque(cleaned: Any, original: Any) -> Any:
     """What only the server reads again stays as it is: a signed state looks like a token."""
     before = as_object(original)
@@ -75,7 +81,7 @@ def _with_opaque(cleaned: Any, original: Any) -> Any:
 
 def injections_in(message: Message, line: bytes) -> tuple[str, ...]:
     """The flags of phrases that give orders to the model, in what has already been passed on."""
-    if not suspicious(line.decode(), _ONLY_INJECTIONS):
+    if not suspicious(line, _ONLY_INJECTIONS):
         return ()
     found = [clean(message[part], _ONLY_INJECTIONS)[1] for part in _PARTS if part in message]
     return tuple(flag for findings in found for flag in _flags(findings))

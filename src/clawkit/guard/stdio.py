@@ -17,6 +17,7 @@ from clawkit.guard.journal import host_id
 from clawkit.guard.pipes import Inlet, Outlet, Pump, widen
 from clawkit.guard.prompts import Passage
 from clawkit.guard.warden import Warden
+from clawkit.wire.allocation import keep_freed_memory
 from clawkit.wire.children import adopt_orphans, descendants, end_all, end_children
 
 _GRACE = 8.0
@@ -186,6 +187,7 @@ def run_proxy(
         raise ClawError(f"cannot start {command[0]}: {reason}") from None
     try:
         adopt_orphans()  # Costs a little, while the server starts on its own.
+        keep_freed_memory()
         return Proxy(warden, fds, server).run(command, signals)
     finally:
         sys.stderr.flush()

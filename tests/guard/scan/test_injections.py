@@ -61,7 +61,7 @@ def test_an_order_to_the_model_is_found_and_taken_out(phrase: str, name: str) ->
     text = f"The weather is fine. {phrase}.\nIt will rain tomorrow."
     assert find_injections(text) == (name,)
     assert remove_injections(text) == "The weather is fine. It will rain tomorrow."
-    assert suspicious(json.dumps(text), ScanOptions())
+    assert suspicious(json.dumps(text).encode("utf-8", "surrogatepass"), ScanOptions())
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,10 @@ def test_an_order_to_the_model_is_found_and_taken_out(phrase: str, name: str) ->
 )
 def test_disguises_do_not_help(phrase: str) -> None:
     assert find_injections(phrase) == ("override",)
-    assert suspicious(json.dumps(phrase), ScanOptions())
-    assert suspicious(json.dumps(phrase, ensure_ascii=False), ScanOptions())
+    assert suspicious(json.dumps(phrase).encode("utf-8", "surrogatepass"), ScanOptions())
+    assert suspicious(
+        json.dumps(phrase, ensure_ascii=False).encode("utf-8", "surrogatepass"), ScanOptions()
+    )
     assert not find_injections(remove_injections(f"Hello. {phrase}. Bye."))
 
 
@@ -142,8 +144,10 @@ def test_what_is_found_in_a_value_makes_its_line_suspicious(
     spaced = "".join(w + gap for w, gap in zip(words, gaps, strict=False))
     text = f"{before} {spaced} {after}"
     if find_injections(text):
-        assert suspicious(json.dumps(text), ScanOptions())
-        assert suspicious(json.dumps(text, ensure_ascii=False), ScanOptions())
+        assert suspicious(json.dumps(text).encode("utf-8", "surrogatepass"), ScanOptions())
+        assert suspicious(
+            json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass"), ScanOptions()
+        )
         assert not find_injections(remove_injections(text))
 
 

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import re
+from functools import cache
 from typing import Any, cast
 
-from clawkit.guard.anchors import holds
 from clawkit.guard.scan.hidden import strip_hidden
 from clawkit.guard.scan.injections import find_injections, may_hold_injection
 from clawkit.guard.scan.options import Findings, ScanOptions
 from clawkit.guard.scan.secrets import may_hold_secret, redact_named, redact_secrets
+from clawkit.guard.words import Words
 
 # The escapes of JSON that can stand for a hidden character, or hide a letter of a word.
-_ESCAPE = re.compile(r"\\[ubf]")
+_ESCAPES = (b"\\u", b"\\b", b"\\f")
+_START = 4096
 
 
-def suspicious(text: str, options: ScanOptions) -> bool:
+def suspicious(line: bytes, options: ScanOptions) -> bool:
     """Whether `clean` could find something in this line of JSON: never False when it would."""
-    if not text.isascii() or "\x7f" in text or holds(text, "\\", _ESCAPE):
+    if not line.isascii() or b"\x7f" in line or _has_escapes(line):
         return True
-    if options.secrets != "off" and may_hold_secret(text):
+    if options.secrets != "off" and may_hold_secret(line):
         return True
-    return options.injection != "off" and may_hold_injection(text)
+    return options.injection != "off" and may_hold_injection(line)
+
+
+def _has_escapes(line: bytes) -> bool:
+    # A line that has them often has one soon, and all of them would be a long list.
+    words = _escapes()
+    return b"\\" in line and bool(words.places(line[:_START]) or words.places(line[_START:]))
+
+
+@cache
+def _escapes() -> Words:
+    return Words(_ESCAPES)
 
 
 def clean(value: Any, options: ScanOptions) -> tuple[Any, Findings]:

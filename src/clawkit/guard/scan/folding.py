@@ -9,12 +9,17 @@ from clawkit.guard.scan.hidden import drop_hidden
 
 def plain(text: str) -> str:
     """Without hidden characters, in small letters, look-alikes as the letters they pass for."""
+    return plain_content(text).decode("utf-8", "surrogatepass")
+
+
+def plain_content(text: str) -> bytes:
+    """The same, in UTF-8: what is looked through, not shown."""
     if text.isascii():
-        return drop_hidden(text).lower()
+        return drop_hidden(text).encode().lower()
     from clawkit.guard.strange import change_each_encoded
 
     changed = change_each_encoded(text, _plain_letter)
-    return _plain(text) if changed is None else changed.lower().decode("utf-8", "surrogatepass")
+    return _plain(text).encode("utf-8", "surrogatepass") if changed is None else changed.lower()
 
 
 @lru_cache(maxsize=4096)

@@ -3,69 +3,89 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 
-from clawkit.guard.anchors import holds
 from clawkit.guard.scan import formats
+from clawkit.guard.words import Words
 
 _MOST_ROUNDS = 4
 
-# A sign, what must begin there in a text that holds one of these formats, or a word around it, and
-# the formats. The text may be a line of JSON: quotes, slashes and ends of lines are escaped then.
+# Words, one of which is in every text with a secret of these formats, and what follows it there.
+# The text may be a line of JSON: quotes, slashes and ends of lines are escaped then.
 _GROUPS = (
     (
-        "_",
-        re.compile(r"_(?:[A-Za-z0-9]{16}|access_key|(?=[\w-]{16})(?:(?<=brt_)|(?<=bto_)))"),
+        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ sk_live_ sk_test_ rk_live_ rk_test_ npm_ hf_",
+        rb"[A-Za-z0-9]{16}",
         formats.with_underscore,
     ),
+    ("brt_ bto_", rb"[\w-]{16}", formats.with_underscore),
+    ("ecret_access_key", rb"", formats.with_underscore),
+    ("-BEGIN", rb"(?<=-----BEGIN) ", formats.with_dash),
     (
-        "-",
-        re.compile(
-            r"-(?:----BEGIN |(?=[\w-]{16})(?:(?<=sk-)|(?<=xox[abeprs]-)|(?<=xapp-)|(?<=pypi-)"
-            r"|(?<=glpat-)|(?<=gl[dr]t-)|(?<=glptt-)|(?<=glcbt-)))"
-        ),
+        "sk- xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp- pypi-AgE glpat- gldt- glrt- glptt- glcbt-",
+        rb"[\w-]{16}",
         formats.with_dash,
     ),
-    (
-        "A",
-        re.compile(
-            r"A(?:[KS]IA[0-9A-Z]{16}|Iza[\w-]{35}|ccountKey=|ccessKey(?<=ecretAccessKey)"
-            r"|CCESS_KEY(?<=ECRET_ACCESS_KEY))"
-        ),
-        formats.with_capital_a,
-    ),
-    ("J", re.compile(r"J(?<=\.eyJ)[\w-]{8}"), formats.with_capital_j),
-    (
-        ":",
-        re.compile(r":(?:\\?/){2}[^\s:@/?#\"]{0,128}:[^\s@/\"]{1,256}@"),
-        formats.with_at_sign,
-    ),
-    ("z", "uthorization", formats.with_authorization),
-    ("Z", "UTHORIZATION", formats.with_authorization),
+    ("AKIA ASIA", rb"[0-9A-Z]{16}", formats.with_capital_a),
+    ("AIza", rb"[\w-]{35}", formats.with_capital_a),
+    ("ccountKey= ecretAccessKey ECRET_ACCESS_KEY", rb"", formats.with_capital_a),
+    (".eyJ", rb"[\w-]{8}", formats.with_capital_j),
+    ("uthorization UTHORIZATION", rb"", formats.with_authorization),
 )
+_Formats = Callable[[], tuple[formats.Format, ...]]
+_ALL: tuple[_Formats, ...] = (
+    formats.with_underscore,
+    formats.with_dash,
+    formats.with_capital_a,
+    formats.with_capital_j,
+    formats.with_at_sign,
+    formats.with_authorization,
+)
+_FOLLOWED = [
+    (word, re.compile(rest), known) for words, rest, known in _GROUPS for word in words.split()
+]
+_ADDRESS = (b"://", b":\\/\\/", b":/\\/", b":\\//")
+_PASSWORD = re.compile(rb"[^\s:@/?#\"]{0,512}:[^\s@/\"]{1,1024}@")
 _AWS_NAMES = ("ecret_access_key", "ecretAccessKey", "ECRET_ACCESS_KEY")
 _HEADER_NAMES = ("uthorization", "UTHORIZATION")
 _HEADER = r"((?i:bearer|basic|token)\s{1,8})[\w.~+/-]{12}"
 
 
-def may_hold_secret(text: str) -> bool:
+@cache
+def _words() -> Words:
+    return Words(word.encode() for word, _, _ in _FOLLOWED)
+
+
+@cache
+def _addresses() -> Words:
+    return Words(_ADDRESS)
+
+
+def may_hold_secret(content: bytes) -> bool:
     """Whether to look closer: never False for a text, or a line of JSON, that holds a secret."""
-    # any() would take as long as all the rest in a short line.
-    for sign, pattern, _ in _GROUPS:  # noqa: SIM110
-        if sign in text and _may_hold(text, sign, pattern):
-            return True
-    return False
+    return bool(_worth_trying(content))
 
 
-def _may_hold(text: str, sign: str, pattern: re.Pattern[str] | str) -> bool:
-    if isinstance(pattern, str):
-        return sign in text and pattern in text
-    # Every line of JSON is full of colons, few have the @ that ends a password.
-    return (sign != ":" or "@" in text) and holds(text, sign, pattern)
+def _worth_trying(content: bytes) -> list[_Formats]:
+    places = _words().places(content)
+    # Many texts are full of addresses, few have the @ that ends a password.
+    addresses = _addresses().places(content) if b"@" in content else ()
+    if not places and not addresses:
+        return []
+    found = {
+        _FOLLOWED[number][2]
+        for number, _, end in places
+        if _FOLLOWED[number][1].match(content, end)
+    }
+    if any(_PASSWORD.match(content, end) for _, _, end in addresses):
+        found.add(formats.with_at_sign)
+    return [known for known in _ALL if known in found]
 
 
 def redact_secrets(text: str) -> tuple[str, tuple[str, ...]]:
     """A text with `[redacted: kind]` for each secret in it, and their kinds."""
-    if not may_hold_secret(text):
+    if not _worth_trying(_encoded(text)):
         return text, ()
     kinds: dict[str, None] = {}
     for _ in range(_MOST_ROUNDS):  # what stood next to a secret may only now begin a word
@@ -77,14 +97,16 @@ def redact_secrets(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _redact_once(text: str, kinds: dict[str, None]) -> str:
-    for sign, pattern, known in _GROUPS:
-        if not _may_hold(text, sign, pattern):
-            continue
+    for known in _worth_trying(_encoded(text)):
         for kind, redact in known():
             text, count = redact(text)
             if count:
                 kinds[kind] = None
     return text
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def redact_named(name: str, value: str) -> tuple[str, str]:
