@@ -8,8 +8,10 @@ import random
 import uuid
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from clawkit.guard.scan import ScanOptions, clean, redact_secrets, suspicious
+from clawkit.guard.scan import ScanOptions, clean, formats, redact_secrets, suspicious
 from tests.counting import calls
 
 DASHES = "-" * 5
@@ -136,6 +138,53 @@ def test_random_data_is_no_secret() -> None:
         ids = " ".join(str(uuid.UUID(bytes=chance.randbytes(16))) for _ in range(100))
         for text in (image, address, hashes, ids, f"sha512-{image[:86]}=="):
             assert redact_secrets(text) == (text, ())
+
+
+STARTS = (
+    *(f"gh{letter}_" for letter in "pousr"),
+    *("github_pat_", "sk_live_", "rk_test_", "npm_", "hf_", "brt_", "bto_", "secret_access_key="),
+    *(f"{DASHES}BEGIN PRIVATE KEY{DASHES}", f"{DASHES}END PRIVATE KEY{DASHES}", "-", "_", ".eyJ"),
+    *(f"xox{letter}-1" for letter in "abeprs"),
+    *("xapp-1-", "sk-", "sk-ant-api03-", "sk-or-v1-", "pypi-AgE", "glpat-", "gldt-", "glcbt-"),
+    *("AKIA", "ASIA", "AIza", "AccountKey=", "SecretAccessKey=", "SECRET_ACCESS_KEY: ", "eyJ"),
+    *("Authorization: Bearer ", "AUTHORIZATION=Basic ", "https://me:", "://:", "@", "/", "A", "n"),
+)
+FILLINGS = (
+    MIXED,
+    MIXED[:16],
+    MIXED[:36],
+    "A1B2C3D4E5F6G7H8",
+    "0af" * 22,
+    " ",
+    "\n",
+    "x",
+    "",
+    "\u00e9",
+)
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.tuples(st.sampled_from(STARTS), st.sampled_from(FILLINGS)), max_size=6))
+def test_no_secret_is_passed_over_next_to_what_looks_like_another(
+    parts: list[tuple[str, str]],
+) -> None:
+    text = "".join(start + filling for start, filling in parts)
+    redacted, kinds = redact_secrets(text)
+    assert bool(kinds) == bool(every_kind(text))
+    assert not every_kind(redacted)
+
+
+def every_kind(text: str) -> set[str]:
+    """What there is to redact, whether it seems worth a try or not."""
+    every = (
+        formats.with_underscore,
+        formats.with_dash,
+        formats.with_capital_a,
+        formats.with_capital_j,
+        formats.with_at_sign,
+        formats.with_authorization,
+    )
+    return {kind for known in every for kind, redact in known() if redact(text)[1]}
 
 
 @pytest.mark.parametrize(
