@@ -174,6 +174,15 @@ def test_no_secret_is_passed_over_next_to_what_looks_like_another(
     assert not every_kind(redacted)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["sk" + _pem("PRIVATE KEY", MIXED * 2), "AKI" + "AccountKey=" + MIXED * 2],
+    ids=["key", "account"],
+)
+def test_a_word_that_ends_as_a_secret_begins_does_not_hide_it(text: str) -> None:
+    assert redact_secrets(text)[1]
+
+
 def every_kind(text: str) -> set[str]:
     """What there is to redact, whether it seems worth a try or not."""
     every = (
