@@ -144,6 +144,9 @@ def test_ordinary_text_is_not_read_in_every_way(text: str) -> None:
         ("note:secret**", f"Note:sec\nret{FILLER}"),
         ("*caf\u00e9*", f"{FILLER}cafe\u0301{FILLER}"),
         ("http://10.0.0.1/**", f"http://0xa000001/{FILLER}"),
+        ("http://10.0.0.1/**", f"{' ' * 9000}http://0xa000001/{FILLER}"),
+        ("/home/user/**", f"\u1680~/{FILLER}"),
+        ("/home/user/**", f"\u200b\u1680~/{FILLER}"),
         ("/etc/**", f"file:  etc/{FILLER}"),
         ("**/etc/**", f"{FILLER}%2fetc%2f"),
         ("**/etc/**", f"{FILLER}%u002fet\u0441/"),
@@ -164,7 +167,15 @@ def test_a_long_way_to_a_link_is_followed(tmp_path: Path) -> None:
     place = Paths(cwd=str(tmp_path), resolve=True)
     rules = deny(f"{tmp_path}/secret/**")
     padding = ("x" * 250 + "/../") * 40
-    for path in (f"{padding}link/key", f"{'./' * 4000}link/key", f"{' ' * 9000}link/key"):
+    folder = "x" * 9000
+    for path in (
+        f"{padding}link/key",
+        f"{'./' * 4000}link/key",
+        f"{' ' * 9000}link/key",
+        f"{folder}/../link/key",
+        f"{folder}\\x/../link/key",
+        f"{folder}\\x\u2215..\u2215link/key",
+    ):
         assert action(rules, {"path": path}, paths=place) == "deny", path[:20]
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
-from clawkit.guard import anchors
 from clawkit.guard.policy.folding import bare, fold, has_hidden, look_alike
 from clawkit.guard.policy.globs import Glob
 from clawkit.guard.policy.pathtext import is_file_url, normal, slashed
@@ -48,21 +47,23 @@ def gists(text: str, longest_link: int) -> tuple[bytes, ...] | None:
 
     Links are followed in readings of up to `longest_link` characters: they lead anywhere.
     """
-    content = _plain_content(text)
-    if content is None or b"\0" in content or anchors.holds(content, b"%", _ESCAPE):
+    own = text.strip()
+    plain = _plain_content(own)
+    if plain is None or b"\0" in plain or (b"%" in plain and _ESCAPE.search(plain)):
         return None
-    content = content.lower().replace(b"\\", b"/").strip()
+    plain = plain.lower().strip()
+    content = plain.replace(b"\\", b"/")
     found = b"/%b/" % content
     marks = {_MARKS[number] for number, _, _ in _marks().places(found)}
     if content.startswith((b"~", b"//")) or not marks <= {_UP}:
         return None
     stays_long = _is_long if _UP in marks else _has_letters
-    if not stays_long(text.strip(), content, longest_link):
+    if not stays_long((own, plain.decode("utf-8", "replace")), longest_link):
         return None
     start = content[:_SAMPLE].decode("utf-8", "replace")
-    if not (scheme(text) or scheme(start)):
+    if not (scheme(own) or scheme(start)):
         return (found,)
-    if any(has_host(each) or is_file_url(each) for each in (text[:_SAMPLE], start)):
+    if any(has_host(each) or is_file_url(each) for each in (own[:_SAMPLE], start)):
         return None
     return found, found.translate(None, _CONTROLS)
 
@@ -83,20 +84,18 @@ def _plain_content(text: str) -> bytes | None:
 
 @lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
-    return fold(look_alike(bare(text)))
+    # The only space that is none when it is plain.
+    return fold(look_alike(bare(text))).replace("\u1680", " ")
 
 
-def _is_long(text: str, content: bytes, length: int) -> bool:
-    """Whether a text is longer than this as a path, in its own letters and in its plain ones."""
-    paths = (text, slashed(text), content.decode("utf-8", "replace"))
-    return all(len(normal(path)) > length for path in paths)
+def _is_long(texts: Iterable[str], length: int) -> bool:
+    """Whether each text is longer than this as a path, whichever slashes count."""
+    return all(len(normal(path)) > length for text in texts for path in (text, slashed(text)))
 
 
-def _has_letters(text: str, content: bytes, length: int) -> bool:
+def _has_letters(texts: Iterable[str], length: int) -> bool:
     """Whether so many characters stay in a path without `..`, which loses slashes and dots only."""
-    starts = [text[: 2 * length]]
-    if not text.isascii():
-        starts.append(content[: 4 * length].decode("utf-8", "replace"))
+    starts = [text[: 2 * length] for text in texts]
     return all(len(start) - sum(map(start.count, "/\\.")) > length for start in starts)
 
 
