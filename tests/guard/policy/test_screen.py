@@ -137,6 +137,8 @@ def test_ordinary_text_is_not_read_in_every_way(text: str) -> None:
     ("pattern", "text"),
     [
         ("/etc/**", f"/etc\0{FILLER}"),
+        ("/work/secret", f"\uff53ecret\0{FILLER}"),
+        ("lorem*secret", f"\x08/../lorem {FILLER}SECRET\uff0f\t"),
         ("/home/user/**", f"~/{FILLER}"),
         ("/home/user/**", f"//?/~/{FILLER}"),
         ("**/user/x", f"{FILLER}/$HOME/x"),
