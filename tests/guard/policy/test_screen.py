@@ -138,6 +138,7 @@ def test_ordinary_text_is_not_read_in_every_way(text: str) -> None:
     [
         ("/etc/**", f"/etc\0{FILLER}"),
         ("/work/secret", f"\uff53ecret\0{FILLER}"),
+        ("*secret*", f"\u00fc{FILLER}sec\x08ret"),
         ("lorem*secret", f"\x08/../lorem {FILLER}SECRET\uff0f\t"),
         ("/home/user/**", f"~/{FILLER}"),
         ("/home/user/**", f"//?/~/{FILLER}"),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 _HIDDEN_BYTES = bytes({*range(32), 127} - set(b"\t\n\r"))
 _HIDDEN = tuple(map(chr, _HIDDEN_BYTES))
+_CONTROLS = re.compile(f"([{re.escape(''.join(_HIDDEN))}]+)")
 # Written so that the search can jump from one "%" to the next.
 _ESCAPED = re.compile(r"%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*")
 _WIDE_ESCAPE = re.compile(r"%[uU]([0-9a-fA-F]{4})")
@@ -100,7 +101,15 @@ def boundary_stages(text: str) -> list[str] | None:
 
 def _as_shown(text: str) -> tuple[str, ...]:
     plain = bare(text)
-    return plain, look_alike(plain)
+    shown = (plain, look_alike(plain))
+    if text.isascii():
+        return shown
+    # Controls may be dropped, or end a path: so they also stay, between letters that are plain.
+    parts = _CONTROLS.split(text)
+    if len(parts) == 1:
+        return shown
+    kept = "".join([part if part.isascii() else bare(part) for part in parts])
+    return (*shown, kept, look_alike(kept))
 
 
 def _as_bounded(text: str) -> tuple[str, ...]:

@@ -115,8 +115,7 @@ def look_alike(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _bare_letter(letter: str) -> str:
-    # What is ASCII stays for a reading of its own: a control character can end a path.
-    return letter if letter.isascii() else _bare(letter)
+    return _bare(letter)
 
 
 def _bare(text: str) -> str:
