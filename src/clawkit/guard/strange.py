@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
+from clawkit.guard.words import decoded, encoded
+
 _ORDINARY = bytes(set(range(128)) - ({*range(32), 127} - set(b"\t\n\r")))
 _MOST_CHANGES = 24
 _MOST = 4096
@@ -17,7 +19,7 @@ _MOST = 4096
 
 def strange(text: str) -> str:
     """The characters that are not ordinary, in their order."""
-    return _decode(_encode(text).translate(None, _ORDINARY))
+    return decoded(encoded(text).translate(None, _ORDINARY))
 
 
 def change_each(text: str, change: Callable[[str], str]) -> str | None:
@@ -26,29 +28,21 @@ def change_each(text: str, change: Callable[[str], str]) -> str | None:
     None if that is not the same as to change the text as a whole, or not worth while.
     """
     changed = change_each_encoded(text, change)
-    return None if changed is None else _decode(changed)
+    return None if changed is None else decoded(changed)
 
 
 def change_each_encoded(text: str, change: Callable[[str], str]) -> bytes | None:
     """The same, in UTF-8."""
-    content = _encode(text)
-    found = _decode(content.translate(None, _ORDINARY))
+    content = encoded(text)
+    found = decoded(content.translate(None, _ORDINARY))
     if len(found) > _MOST or any(map(_combines, signs := set(found))):
         return None
     changes = [(sign, plain) for sign in signs if (plain := change(sign)) != sign]
     if len(changes) > _MOST_CHANGES:
         return None
     for sign, plain in changes:
-        content = content.replace(_encode(sign), _encode(plain))
+        content = content.replace(encoded(sign), encoded(plain))
     return content
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _decode(content: bytes) -> str:
-    return content.decode("utf-8", "surrogatepass")
 
 
 @lru_cache(maxsize=4096)

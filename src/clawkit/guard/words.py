@@ -1,4 +1,4 @@
-"""Many words looked for at once, in one pass over a text whatever their number."""
+"""Text as the bytes it is looked through in: many words at once, whatever their number."""
 
 from __future__ import annotations
 
@@ -23,3 +23,12 @@ class Words:
     def places(self, text: bytes) -> list[tuple[int, int, int]]:
         """The number of each word in a text, where it begins and where it ends."""
         return self._places(text)
+
+
+def encoded(text: str) -> bytes:
+    """In UTF-8, with whatever is in it: JSON can hold halves of characters."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decoded(content: bytes) -> str:
+    return content.decode("utf-8", "surrogatepass")

@@ -10,6 +10,7 @@ import unicodedata
 from functools import lru_cache
 
 from clawkit.guard.strange import change_each, strange
+from clawkit.guard.words import decoded, encoded
 
 _LOOKALIKES = {
     "-": "\u02d7\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212",
@@ -98,7 +99,7 @@ def fold(text: str) -> str:
     letters = strange(text)
     if letters.casefold() != letters:
         return text.casefold()
-    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+    return decoded(encoded(text).lower())
 
 
 def bare(text: str) -> str:

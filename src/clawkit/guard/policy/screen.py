@@ -15,7 +15,7 @@ from clawkit.guard.policy.folding import bare, fold, has_hidden, look_alike
 from clawkit.guard.policy.globs import Glob
 from clawkit.guard.policy.pathtext import is_file_url, normal, slashed
 from clawkit.guard.policy.urls import has_host, scheme
-from clawkit.guard.words import Words
+from clawkit.guard.words import Words, encoded
 
 _SHORTEST_NAME = 3
 _CONTROLS = b"\t\r\n"
@@ -103,7 +103,7 @@ def _rarest(glob: Glob, known: str) -> bytes | None:
     """The name that is likely to be in the fewest texts, between slashes if it ends there."""
     found = [_framed(*name) for name in glob.names()]
     usable = [name for name in found if len(name) > _SHORTEST_NAME and name not in known]
-    return max(usable, key=len).encode("utf-8", "surrogatepass") if usable else None
+    return encoded(max(usable, key=len)) if usable else None
 
 
 def _framed(name: str, begins: bool, ends: bool) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from clawkit.guard.scan.hidden import drop_hidden
+from clawkit.guard.words import decoded, encoded
 
 
 def plain(text: str) -> str:
     """Without hidden characters, in small letters, look-alikes as the letters they pass for."""
-    return plain_content(text).decode("utf-8", "surrogatepass")
+    return decoded(plain_content(text))
 
 
 def plain_content(text: str) -> bytes:
@@ -19,7 +20,7 @@ def plain_content(text: str) -> bytes:
     from clawkit.guard.strange import change_each_encoded
 
     changed = change_each_encoded(text, _plain_letter)
-    return _plain(text).encode("utf-8", "surrogatepass") if changed is None else changed.lower()
+    return encoded(_plain(text)) if changed is None else changed.lower()
 
 
 @lru_cache(maxsize=4096)

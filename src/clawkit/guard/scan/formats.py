@@ -8,6 +8,7 @@ from functools import cache
 
 Format = tuple[str, Callable[[str], tuple[str, int]]]
 """The kind of a secret, and what redacts each of them in a text and counts them."""
+Formats = Callable[[], tuple[Format, ...]]
 
 WORD = r"[A-Za-z0-9]"
 DASHED = r"[A-Za-z0-9_-]"
@@ -145,3 +146,14 @@ def with_authorization() -> tuple[Format, ...]:
         _part("authorization", f"uthorization{_ASSIGNED}{_CREDENTIALS}", _any),
         _part("authorization", f"UTHORIZATION{_ASSIGNED}{_CREDENTIALS}", _any),
     )
+
+
+EVERY: tuple[Formats, ...] = (
+    with_underscore,
+    with_dash,
+    with_capital_a,
+    with_capital_j,
+    with_at_sign,
+    with_authorization,
+)
+"""All of them, in the order in which a text is redacted."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
 
 from clawkit.guard.scan import formats
-from clawkit.guard.words import Words
+from clawkit.guard.words import Words, encoded
 
 _MOST_ROUNDS = 4
 
@@ -32,15 +31,6 @@ _GROUPS = (
     ("ccountKey= ecretAccessKey ECRET_ACCESS_KEY", rb"", formats.with_capital_a),
     (".eyJ", rb"[\w-]{8}", formats.with_capital_j),
     ("uthorization UTHORIZATION", rb"", formats.with_authorization),
-)
-_Formats = Callable[[], tuple[formats.Format, ...]]
-_ALL: tuple[_Formats, ...] = (
-    formats.with_underscore,
-    formats.with_dash,
-    formats.with_capital_a,
-    formats.with_capital_j,
-    formats.with_at_sign,
-    formats.with_authorization,
 )
 _FOLLOWED = [
     (word, re.compile(rest), known) for words, rest, known in _GROUPS for word in words.split()
@@ -67,7 +57,7 @@ def may_hold_secret(content: bytes) -> bool:
     return bool(_worth_trying(content))
 
 
-def _worth_trying(content: bytes) -> list[_Formats]:
+def _worth_trying(content: bytes) -> list[formats.Formats]:
     places = _words().places(content)
     # Many texts are full of addresses, few have the @ that ends a password.
     addresses = _addresses().places(content) if b"@" in content else ()
@@ -80,13 +70,11 @@ def _worth_trying(content: bytes) -> list[_Formats]:
     }
     if any(_PASSWORD.match(content, end) for _, _, end in addresses):
         found.add(formats.with_at_sign)
-    return [known for known in _ALL if known in found]
+    return [known for known in formats.EVERY if known in found]
 
 
 def redact_secrets(text: str) -> tuple[str, tuple[str, ...]]:
     """A text with `[redacted: kind]` for each secret in it, and their kinds."""
-    if not _worth_trying(_encoded(text)):
-        return text, ()
     kinds: dict[str, None] = {}
     for _ in range(_MOST_ROUNDS):  # what stood next to a secret may only now begin a word
         redacted = _redact_once(text, kinds)
@@ -97,16 +85,12 @@ def redact_secrets(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _redact_once(text: str, kinds: dict[str, None]) -> str:
-    for known in _worth_trying(_encoded(text)):
+    for known in _worth_trying(encoded(text)):
         for kind, redact in known():
             text, count = redact(text)
             if count:
                 kinds[kind] = None
     return text
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 def redact_named(name: str, value: str) -> tuple[str, str]:
