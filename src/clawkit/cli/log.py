@@ -29,6 +29,8 @@ _USUAL = 50
 _USUAL_BEFORE_FOLLOWING = 10
 _MARGIN = 100
 _MEASURED = 200
+_RECOVERED = 3
+_MOST_RECOVERIES = 10
 
 Since = Annotated[
     str,
@@ -87,7 +89,10 @@ def show(
 
 @app.command()
 def verify(as_json: AsJson = False) -> None:
-    """Check that nothing in the log was changed, removed or added."""
+    """Check that nothing in the log was changed, removed or added.
+
+    Ends with 0 if it is whole, 1 if it is broken, 3 if it is whole but once had to be recovered.
+    """
     import msgspec
 
     from clawkit.guard.audit.reading import verify as verify_log
@@ -115,10 +120,15 @@ def verify(as_json: AsJson = False) -> None:
         _say_empty()
     else:
         files = "1 file" if verdict.files == 1 else f"{verdict.files} files"
-        print(f"The log is whole: records {verdict.first_seq} to {verdict.last_seq}, in {files}.")
+        whole = "whole, but was recovered" if verdict.recoveries else "whole"
+        print(f"The log is {whole}: records {verdict.first_seq} to {verdict.last_seq}, in {files}.")
+        for one in verdict.recoveries[-_MOST_RECOVERIES:]:
+            print(f"Recovered at {one.time}, after record {one.seq - 1}: {one.reason}.")
+        if verdict.recoveries:
+            print("Something other than the guard took part of this log away, or the machine failed.")
         if verdict.first_seq > 1:
             print("It does not begin with record 1: older files were rotated out.")
-    raise typer.Exit(0 if verdict.ok else 1)
+    raise typer.Exit(1 if not verdict.ok else _RECOVERED if verdict.recoveries else 0)
 
 
 @app.command()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import subprocess
@@ -154,8 +155,27 @@ def test_a_log_whose_files_were_deleted_is_written_where_it_should_be(
     for file in ("audit.jsonl", "head") if gone == "both" else (gone,):
         (directory / file).unlink()
     write_many(directory, 2)
-    assert len(written(directory)) == (5 if gone == "head" else 2)
+    calls = [record for record in written(directory) if record["kind"] == "call"]
+    assert len(calls) == (5 if gone == "head" else 2)
     assert verify(directory).ok is (gone != "audit.jsonl")
+
+
+@pytest.mark.parametrize("gone", ["audit.jsonl", "head", "both"])
+def test_files_that_are_deleted_under_a_writer_leave_a_gap(directory: Path, gone: str) -> None:
+    log = AuditLog(directory)
+    log.write(call(), call(), call())
+    live = directory / "audit.jsonl"
+    if gone == "head":
+        os.truncate(live, live.stat().st_size // 2)
+    for file in ("audit.jsonl", "head") if gone == "both" else (gone,):
+        (directory / file).unlink()
+    log.close()
+    log.write(call())
+    log.close()
+    problem = verify(directory).problem
+    assert problem is not None
+    assert "missing before record 4" in problem.reason
+    assert written(directory)[-2]["kind"] == "recovery"
 
 
 FULL = """

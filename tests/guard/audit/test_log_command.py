@@ -280,6 +280,21 @@ def test_verify_says_that_a_log_is_whole(directory: Path) -> None:
     assert json.loads(claw_log("verify", "--json").stdout)["ok"] is True
 
 
+def test_verify_remembers_for_good_that_a_head_was_missing(directory: Path) -> None:
+    write_many(directory, 5)
+    live = directory / "audit.jsonl"
+    live.write_bytes(b"".join(live.read_bytes().splitlines(keepends=True)[:3]))
+    (directory / "head").unlink()
+    write_many(directory, 2)
+    done = claw_log("verify")
+    assert done.returncode == 3
+    assert "The log is whole, but was recovered: records 1 to 6" in done.stdout
+    assert "after record 3: the head file was missing or unreadable" in done.stdout
+    told = json.loads(claw_log("verify", "--json").stdout)
+    assert (told["ok"], told["recoveries"][0]["seq"]) == (True, 4)
+    assert "nobody can tell what followed record 3" in claw_log().stdout
+
+
 def test_verify_says_where_a_log_is_broken(directory: Path) -> None:
     write_many(directory, 5)
     live = directory / "audit.jsonl"

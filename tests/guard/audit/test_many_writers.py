@@ -79,7 +79,9 @@ def test_part_of_a_line_is_dropped_by_the_next_writer(tmp_path: Path, cut: int) 
     assert len(written(tmp_path)) == 3
     write_many(tmp_path, 2)
     verdict = verify(tmp_path)
-    assert (verdict.ok, verdict.last_seq) == (True, 5)
+    assert (verdict.ok, verdict.last_seq) == (True, 6)
+    assert [one.seq for one in verdict.recoveries] == [4]
+    assert "bytes of an unfinished record were dropped" in verdict.recoveries[0].reason
 
 
 def test_a_line_without_its_note_stays(tmp_path: Path) -> None:
@@ -91,7 +93,16 @@ def test_a_line_without_its_note_stays(tmp_path: Path) -> None:
     assert verify(tmp_path).ok
     write_many(tmp_path, 1)
     verdict = verify(tmp_path)
-    assert (verdict.ok, verdict.last_seq) == (True, 5)
+    assert (verdict.ok, verdict.last_seq, verdict.recoveries) == (True, 5, ())
+
+
+def test_several_lines_without_their_note_stay(tmp_path: Path) -> None:
+    """What a writer of many records leaves that was killed between its lines and the head."""
+    write_many(tmp_path, 3)
+    head = (tmp_path / "head").read_bytes()
+    write_many(tmp_path, 4)
+    (tmp_path / "head").write_bytes(head)
+    assert verify(tmp_path).problem is None
 
 
 @pytest.mark.parametrize("lines", [0, 1])
@@ -117,7 +128,8 @@ def test_a_head_that_says_nothing_is_made_anew_from_the_log(tmp_path: Path, head
     assert not verify(tmp_path).ok
     write_many(tmp_path, 1)
     verdict = verify(tmp_path)
-    assert (verdict.problem, verdict.last_seq) == (None, 11)
+    assert (verdict.problem, verdict.last_seq) == (None, 12)
+    assert [one.seq for one in verdict.recoveries] == [11]
 
 
 def test_a_head_is_made_anew_from_the_last_full_file_too(tmp_path: Path) -> None:
@@ -126,4 +138,4 @@ def test_a_head_is_made_anew_from_the_last_full_file_too(tmp_path: Path) -> None
     (tmp_path / "head").unlink()
     write_many(tmp_path, 1)
     verdict = verify(tmp_path)
-    assert (verdict.problem, verdict.last_seq) == (None, 4)
+    assert (verdict.problem, verdict.last_seq) == (None, 5)

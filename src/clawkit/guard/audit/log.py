@@ -2,7 +2,7 @@
 
 `head` is both the lock and the note of where the chain ends, so no writer has to read the log. A
 writer that dies between its line and its note leaves a file of another size than the note says,
-and the next one mends that.
+and the next one mends that; where anything may have been lost, it writes that down for good.
 """
 
 from __future__ import annotations
@@ -65,15 +65,20 @@ class AuditLog:
             end = self._find_end()
             if end.size >= self._max_bytes:
                 end = self._rotate(end)
-            seq, digest, lines = end.seq, end.hash, b""
-            for body, stamped in bodies:
-                seq += 1
-                time_part = b"" if stamped else b'"time":"%b",' % self._now()
-                line, digest = seal(seq, time_part + body, digest)
-                lines += line
-            self._append(lines, End(seq, end.size + len(lines), digest), undo=end.size)
+            self._add(bodies, end)
         finally:
             unlock(self._head)
+
+    def _add(self, bodies: list[tuple[bytes, bool]], end: End) -> End:
+        seq, digest, lines = end.seq, end.hash, b""
+        for body, stamped in bodies:
+            seq += 1
+            time_part = b"" if stamped else b'"time":"%b",' % self._now()
+            line, digest = seal(seq, time_part + body, digest)
+            lines += line
+        added = End(seq, end.size + len(lines), digest)
+        self._append(lines, added, undo=end.size)
+        return added
 
     def _take_head(self) -> None:
         """Lock the head file. Once a second, see that the files are still those in the directory.
@@ -131,7 +136,9 @@ class AuditLog:
     def _recover(self, known: End | None) -> End:
         from clawkit.guard.audit.recovery import recover
 
-        end = recover(self._directory, self._live, known)
+        end, loss = recover(self._directory, self._live, known, self._end)
+        if loss:  # noted only together with its record, so that no crash can lose that
+            return self._add([(body_of(Record(kind="recovery", reason=loss)), False)], end)
         self._note(end)
         return end
 

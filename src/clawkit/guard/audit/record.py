@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
-Kind = Literal["start", "call", "answer", "list", "notice", "drop", "end", "approval", "pin"]
+Kind = Literal[
+    "start", "call", "answer", "list", "notice", "drop", "end", "approval", "pin", "recovery"
+]
 Side = Literal["", "client", "server"]
 
 

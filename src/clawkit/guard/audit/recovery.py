@@ -1,8 +1,8 @@
-"""Finds where the chain ends when the head file and the live file disagree.
+"""Finds where the chain ends when the head file and the live file disagree, and says what is lost.
 
 A writer that was killed leaves a line without a note of it, or part of a line. Whoever cuts lines
 off the end leaves less than was noted: the chain then goes on from the note, so that the gap stays
-and `verify` finds it.
+and `verify` finds it. Without a note nobody can tell whether lines were cut off: the log says so.
 """
 
 from __future__ import annotations
@@ -15,18 +15,36 @@ from clawkit.guard.audit.files import rotated_files
 from clawkit.guard.audit.head import End
 
 
-def recover(directory: Path, live: int, known: End | None) -> End:
-    """The end of the chain; a partial last line of the live file is dropped."""
+def recover(directory: Path, live: int, known: End | None, seen: End) -> tuple[End, str]:
+    """The end of the chain, and what may have been lost, if anything.
+
+    `known` is what the head says, `seen` the last end that this writer has made. A partial last line of the live file is dropped.
+    """
     size = os.fstat(live).st_size
     last, whole = _last_link(live, size)
     if whole < size:
         os.ftruncate(live, whole)
-    if known is None:
-        last = last or _last_rotated(directory)
-        known = End(0, 0, GENESIS)
+    last = last or _last_rotated(directory)
+    if known is None and not last and not size and not seen.seq:
+        return End(0, 0, GENESIS), ""
+    loss = _loss(last.seq if last else 0, known, size - whole)
+    known = known or (seen if seen.seq else End(0, 0, GENESIS))
     if last is not None and last.seq > known.seq:
-        return End(last.seq, whole, last.hash)
-    return End(known.seq, whole, known.hash)
+        return End(last.seq, whole, last.hash), loss
+    return End(known.seq, whole, known.hash), loss
+
+
+def _loss(last: int, known: End | None, dropped: int) -> str:
+    losses: list[str] = []
+    if known is None:
+        losses.append(
+            f"the head file was missing or unreadable: nobody can tell what followed record {last}"
+        )
+    elif last < known.seq:
+        losses.append(f"the log should have ended with record {known.seq}, not {last}")
+    if dropped:
+        losses.append(f"{dropped} bytes of an unfinished record were dropped")
+    return "; ".join(losses)
 
 
 def _last_rotated(directory: Path) -> Link | None:

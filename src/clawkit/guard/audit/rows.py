@@ -12,7 +12,7 @@ from clawkit.guard.audit.reading import is_blocked, is_failure
 
 _MOST_WAITING = 1000
 _ANSWERS = frozenset({"answer", "list"})
-_TELLING = frozenset({"call", "drop", "approval", "pin"})
+_TELLING = frozenset({"call", "drop", "approval", "pin", "recovery"})
 _ASKED = {
     "": "asked, allowed",
     "once": "asked, allowed once",

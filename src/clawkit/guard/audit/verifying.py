@@ -8,8 +8,13 @@ from typing import BinaryIO
 import msgspec
 
 from clawkit.guard.audit.chain import GENESIS, Link, link_of, true_hash
+from clawkit.guard.audit.entry import Entry
 from clawkit.guard.audit.files import HEAD
+from clawkit.guard.audit.head import End
 from clawkit.guard.audit.snapshot import LogFile, Snapshot, lines, snapshot
+
+
+_RECOVERY = b'"kind":"recovery"'
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -17,6 +22,14 @@ class Problem(msgspec.Struct, frozen=True):
 
     file: str
     line: int
+    reason: str
+
+
+class Recovery(msgspec.Struct, frozen=True):
+    """Where a writer had to find the end of the chain again, and what may be lost before it."""
+
+    seq: int
+    time: str
     reason: str
 
 
@@ -30,12 +43,14 @@ class Verdict(msgspec.Struct, frozen=True):
     """More than 1 when the oldest files have been rotated out."""
     last_seq: int
     problem: Problem | None = None
+    recoveries: tuple[Recovery, ...] = ()
+    """Of a log that is whole, too: what was lost there can never be known."""
 
 
 def verify(directory: Path) -> Verdict:
     """Follow the chain through all files, and see that it ends where the head says."""
     with snapshot(directory) as log:
-        walk = _Walk()
+        walk = _Walk(log.end)
         problem = walk.along(log.files) or walk.ending(log, directory)
         return Verdict(
             ok=problem is None,
@@ -44,19 +59,23 @@ def verify(directory: Path) -> Verdict:
             first_seq=walk.first,
             last_seq=walk.last.seq,
             problem=problem,
+            recoveries=tuple(walk.recoveries),
         )
 
 
 class _Walk:
     """Goes along the chain, and knows the last link that held."""
 
-    def __init__(self) -> None:
+    def __init__(self, end: End | None) -> None:
+        self._end = end
         self._begin()
 
     def _begin(self) -> None:
         self.records = 0
         self.first = 0
         self.last: Link = Link(0, b"", GENESIS)
+        self.recoveries: list[Recovery] = []
+        self._met_end = False
 
     def along(self, files: tuple[LogFile, ...]) -> Problem | None:
         for log_file in files:
@@ -95,10 +114,14 @@ class _Walk:
             self.first = self.first or link.seq
             self.records += 1
             self.last = last = link
+            if self._end is not None and link.seq == self._end.seq:
+                self._met_end = link.hash == self._end.hash
+            if _RECOVERY in line:
+                self.recoveries += _recovery(line)
         return None
 
     def ending(self, log: Snapshot, directory: Path) -> Problem | None:
-        """Whether the chain ends where it should: a killed writer may leave one record more."""
+        """Whether the chain ends where it should: a killed writer may leave a few records more."""
         end, last = log.end, self.last
         if end is None:
             if not self.records:
@@ -109,11 +132,18 @@ class _Walk:
                 f"the log should end with record {end.seq} but ends with record {last.seq}: "
                 f"{end.seq - last.seq} cut off"
             )
-        elif (end.seq, end.hash) in ((last.seq, last.hash), (last.seq - 1, last.prev)):
+        elif self._met_end or end.seq == last.seq == 0:
             return None
         else:
             reason = f"the log should end with another record {end.seq} than it has"
         return Problem(str(directory / HEAD), 0, reason)
+
+
+def _recovery(line: bytes) -> list[Recovery]:
+    record = msgspec.json.decode(line, type=Entry)
+    if record["kind"] != "recovery":  # its words stand in another record
+        return []
+    return [Recovery(record["seq"], record["time"], record.get("reason", ""))]
 
 
 def _what_is_wrong(line: bytes, link: Link, last: Link) -> str:
