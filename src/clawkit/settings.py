@@ -52,7 +52,8 @@ def _places(environment: Mapping[str, str]) -> tuple[Path, Path]:
         import platformdirs
 
         return Path(platformdirs.user_config_dir(roaming=True)), Path(platformdirs.user_data_dir())
+    user = Path(environment.get("HOME") or Path.home())
     return (
-        Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"),
-        Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"),
+        Path(environment.get("XDG_CONFIG_HOME") or user / ".config"),
+        Path(environment.get("XDG_DATA_HOME") or user / ".local" / "share"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -266,3 +267,25 @@ def test_noise_on_the_servers_output_is_left_out(tmp_path: Path) -> None:
         assert guard.call("ping", {}) == {"jsonrpc": "2.0", "id": 1, "result": {}}
     finally:
         guard.stop()
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "uri"),
+    [
+        ("resources/list", "resources", "uri"),
+        ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+    ],
+)
+def test_the_log_of_a_list_has_the_addresses_that_rules_decide_on(
+    tmp_path: Path, home: Path, method: str, key: str, uri: str
+) -> None:
+    listed = {key: [{"name": "harmless" * 100, uri: f"file:///etc/{n}"} for n in range(9)]}
+    with guarded(tmp_path) as guard:
+        encoded = base64.b64encode(json.dumps(listed).encode()).decode()
+        guard.tool("act", do="set", method=method, data=encoded)
+        guard.call(method, {}, id=2)
+        guard.close_input()
+        guard.process.wait(PATIENCE)
+    (record,) = (one for one in records(home) if one["kind"] == "list")
+    assert record["arguments"]["uris"] == [f"file:///etc/{n}" for n in range(9)]
+    assert record["arguments"]["names"][0].startswith("harmless")

@@ -151,6 +151,40 @@ def test_a_toml_file_in_another_layout_is_left_alone(home: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_guard_with_another_policy_or_home_is_not_called_wrapped(home: Path) -> None:
+    proxy = {"command": launcher()[0], "args": ["proxy", "--", "npx"]}
+    policy = home / "loose.toml"
+    policy.write_text("")
+    servers = {
+        "policy": {**proxy, "args": ["proxy", "--policy", str(policy), "--", "npx"]},
+        "gone": {**proxy, "args": ["proxy", f"--policy={home}/no.toml", "--", "npx"]},
+        "moved": {**proxy, "env": {"CLAW_HOME": str(home / "other"), "KEY": "sk-secret"}},
+        "before": {"command": "npx", "env": {"CLAW_HOME": str(home / "other")}},
+        "same": {**proxy, "env": {"CLAW_HOME": str(home / "claw")}},
+        "behind": {**proxy, "args": ["proxy", "--", "npx", "--policy", "x"]},
+    }
+    write(home, json.dumps({"mcpServers": servers}))
+    again = {one.server: one.note for one in wrap(None, scope_of(home)).changes}
+    assert f"its policy is {policy}" in again["policy"]
+    found = {one.server: (one.state, one.note) for one in status(scope_of(home)).servers}
+    other = home / "other"
+    moved = (
+        f"its policy is {other}/config/clawai/policy.toml (does not exist: everything is denied); "
+        f"its log and pins are in {other}/data/claw/guard (does not exist yet)"
+    )
+    assert found == {
+        "policy": ("wrapped elsewhere", f"its policy is {policy}"),
+        "gone": (
+            "wrapped elsewhere",
+            f"its policy is {home}/no.toml (does not exist: everything is denied)",
+        ),
+        "moved": ("wrapped elsewhere", moved),
+        "before": ("wrapped elsewhere", moved),
+        "same": ("wrapped", "by hand"),
+        "behind": ("wrapped", "by hand"),
+    }
+
+
 def test_status_tells_how_each_server_stands(home: Path) -> None:
     servers = {
         "plain": {"command": "npx"},

@@ -125,7 +125,9 @@ def verify(as_json: AsJson = False) -> None:
         for one in verdict.recoveries[-_MOST_RECOVERIES:]:
             print(f"Recovered at {one.time}, after record {one.seq - 1}: {one.reason}.")
         if verdict.recoveries:
-            print("Something other than the guard took part of this log away, or the machine failed.")
+            print(
+                "Something other than the guard took part of this log away, or the machine failed."
+            )
         if verdict.first_seq > 1:
             print("It does not begin with record 1: older files were rotated out.")
     raise typer.Exit(1 if not verdict.ok else _RECOVERED if verdict.recoveries else 0)

@@ -129,7 +129,9 @@ def _why(record: Entry) -> str:
     reason = visible(record.get("reason", ""), 200)
     plain = record["kind"] in ("call", "drop") or not record.get("decision")
     kind = "" if plain else record["kind"]
-    said = [kind, f"rule {rule}" if rule else "", reason]
+    count = record.get("count", 1)
+    times = f"{count} times" if count > 1 else ""
+    said = [kind, f"rule {rule}" if rule else "", times, reason]
     return ": ".join(part for part in said if part)
 
 

@@ -110,7 +110,7 @@ def _server(server: ServerState) -> str:
     if one.state == "not wrapped":
         return f"{text}not wrapped; `claw wrap {one.server}` puts the guard before it"
     text = f"{text}{one.state}{note}"
-    if one.transport != "stdio":
+    if one.transport != "stdio" or one.state == "wrapped elsewhere":
         return text
     gets = "all of its client's" if server.environment is None else ", ".join(server.environment)
     return f"{text}; environment: {gets or 'nothing'}"

@@ -48,6 +48,7 @@ Flights = dict[RequestId, Flight]
 
 _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 _MOST_CANCELLED = 1024
+_MOST_ASKED = 1024
 
 
 class Conversation:
@@ -147,6 +148,12 @@ class Conversation:
             self.journal.dropped(side, message["method"], error.message, line)
             return back(side, failure(request_id, error))
         if side == "server":
+            if len(self._flights["server"]) >= _MOST_ASKED:
+                error = InvalidRequestError(
+                    "Too many requests that the client has not answered yet"
+                )
+                self.journal.dropped(side, message["method"], error.message, line)
+                return back(side, failure(request_id, error))
             return self._server_request(message, line, policy, deliver)
         return self._client_request(message, line, policy, deliver)
 

@@ -21,7 +21,10 @@ from clawkit.guard.warden import Warden
 from clawkit.wire.jsonrpc import as_object
 
 _LONGEST_NAME = 200
+_LONGEST_REASON = 500
+_MOST_FLAGS = 32
 _LISTED = {"resources/templates/list": "resourceTemplates"}
+_ADDRESSES = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
 
 
 class Flight(Struct, frozen=True):
@@ -50,6 +53,7 @@ class Journal:
         self._write("start", "client", reason=what)
 
     def ended(self, how: str) -> None:
+        self._warden.log_counts()
         self._write("end", "server", reason=how)
 
     def call(self, side: Side, call: Call, decision: Decision) -> str:
@@ -92,14 +96,14 @@ class Journal:
             latency_ms=round(latency * 1000, 3),
             digest=sha256(line).hexdigest(),
             size=len(line),
-            flags=flags,
+            flags=_few(flags),
         )
         if flight.call.method == "tools/list":
             self._warden.listed = record.id
         return record
 
     def write(self, records: list[Record]) -> None:
-        self._warden.audit.write(*records)
+        self._warden.log(*records)
 
     def approval(self, flight_record: str, call: Call, answer: str, *, allowed: bool) -> None:
         self._write(
@@ -113,7 +117,7 @@ class Journal:
         )
 
     def notice(self, side: Side, method: str, line: bytes, flags: tuple[str, ...] = ()) -> None:
-        self._write("notice", side, method=_named(method), size=len(line), flags=flags)
+        self._write("notice", side, method=_named(method), size=len(line), flags=_few(flags))
 
     def dropped(
         self, side: Side, method: str, reason: str, line: bytes | None, flags: tuple[str, ...] = ()
@@ -123,15 +127,15 @@ class Journal:
             side,
             method=_named(method),
             decision="drop",
-            reason=reason,
+            reason=visible(reason, _LONGEST_REASON),
             size=len(line or b""),
             digest=sha256(line or b"").hexdigest(),
-            flags=flags,
+            flags=_few(flags),
         )
 
     def _write(self, kind: Kind, side: Side, **fields: Any) -> str:
         record = self._record(kind, side, **fields)
-        self._warden.audit.write(record)
+        self._warden.log(record)
         return record.id
 
     def _record(self, kind: Kind, side: Side, **fields: Any) -> Record:
@@ -169,11 +173,18 @@ def _named(name: str) -> str:
     )
 
 
+def _few(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Flags name what a server calls its tools: neither many nor long ones."""
+    more = (f"and {len(flags) - _MOST_FLAGS} more",) if len(flags) > _MOST_FLAGS else ()
+    return (*map(_named, flags[:_MOST_FLAGS]), *more)
+
+
 def _listing(method: str, line: bytes) -> Any:
-    """The names of what a server declared, for correlation."""
+    """What a server declared: names, and first of all the addresses that rules decide on."""
     result = as_object(msgspec.json.decode(line).get("result")) or {}
     items: object = result.get(_LISTED.get(method, method.removesuffix("/list")))
     if not isinstance(items, list):
         return None
     found = [as_object(item) or {} for item in cast("list[object]", items)]
-    return redact_arguments({"names": [item.get("name", item.get("uri")) for item in found]})
+    uris = {"uris": [item.get(uri) for item in found]} if (uri := _ADDRESSES.get(method)) else {}
+    return redact_arguments({**uris, "names": [item.get("name") for item in found]})

@@ -8,6 +8,8 @@ from hashlib import sha256
 import msgspec
 
 from clawkit.guard.audit.log import AuditLog
+from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.repeats import Repeats
 from clawkit.guard.pins import Pins
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.policy import Decision, Paths, Policy, PolicyFile
@@ -38,11 +40,20 @@ class Warden:
         """The record of the last tools/list."""
         self._paths = paths
         self._rates = Rates()
+        self._repeats = Repeats()
 
     @property
     def server(self) -> str:
         """What the log and the pins call it, also where its name in the policy is unknown."""
         return self.pins.server
+
+    def log(self, *records: Record) -> None:
+        """Write records down; what repeats itself is counted. Raises AuditError."""
+        self.audit.write(*(kept for record in records for kept in self._repeats.take(record)))
+
+    def log_counts(self) -> None:
+        """Write down what was only counted so far. Raises AuditError."""
+        self.audit.write(*self._repeats.drain())
 
     def judge(self, call: Call, policy: Policy, *, counts: bool = True) -> Decision:
         """What is to be done with a call: its tool's pin speaks first, its rule's rate last."""

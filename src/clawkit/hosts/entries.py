@@ -13,6 +13,7 @@ from clawkit.hosts.documents.nodes import data_at
 
 OUR_NAMES = frozenset({"claw", "clawai", "openclaw", "clawdbot", "clawkit"})
 _LAUNCHER_DEPTH = 6
+_PLACES = ("CLAW_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME")
 
 _KINDS: dict[str, Transport] = {
     "http": "http",
@@ -32,6 +33,8 @@ class Stdio(msgspec.Struct, frozen=True, tag="stdio"):
 
     argv: tuple[str, ...]
     env: tuple[str, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()
+    """The variables of `env` that say where a guard finds its policy, with their values."""
 
 
 class Remote(msgspec.Struct, frozen=True, tag="remote"):
@@ -105,8 +108,9 @@ def _stdio(form: Form, data: Data) -> Stdio | str:
     if not all(isinstance(part, str | int | float) for part in parts):
         return "its command line holds something that is not text"
     env = data.get(form.env)
-    names = tuple(cast("Data", env)) if isinstance(env, dict) else ()
-    return Stdio(tuple(str(part) for part in parts), names)
+    variables = cast("Data", env) if isinstance(env, dict) else {}
+    places = tuple((name, str(variables[name])) for name in _PLACES if variables.get(name))
+    return Stdio(tuple(str(part) for part in parts), tuple(variables), places)
 
 
 def _remote(form: Form, data: Data, key: str, implied: Transport | None) -> Remote | str:
@@ -145,15 +149,24 @@ def behind_guard(argv: Sequence[str]) -> tuple[str, ...]:
 
 def entry_id(argv: Sequence[str]) -> str | None:
     """The record of the ledger that the proxy on this command line is told to use."""
+    return _proxy_option(argv, "--entry")
+
+
+def policy_option(argv: Sequence[str]) -> str | None:
+    """The policy file that the proxy on this command line is told to use."""
+    return _proxy_option(argv, "--policy")
+
+
+def _proxy_option(argv: Sequence[str], name: str) -> str | None:
     position = _proxy_position(argv)
     options = () if position is None else argv[position + 1 :]
     for index, part in enumerate(options):
         if part == "--":
             return None
-        if part == "--entry":
+        if part == name:
             return next(iter(options[index + 1 : index + 2]), None)
-        if part.startswith("--entry="):
-            return part.removeprefix("--entry=")
+        if part.startswith(f"{name}="):
+            return part.removeprefix(f"{name}=")
     return None
 
 

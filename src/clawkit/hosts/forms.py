@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,8 +13,9 @@ import msgspec
 
 from clawkit.errors import HostError
 from clawkit.hosts.clients import Client, Form
-from clawkit.hosts.entries import Data, Remote, Stdio, behind_guard, guard_program
+from clawkit.hosts.entries import Data, Remote, Stdio, behind_guard, guard_program, policy_option
 from clawkit.hosts.ledger import TEMPLATE, RemoteRecord
+from clawkit.settings import read_settings, settings
 
 _ADDRESS = re.compile(
     r"(?P<scheme>[A-Za-z]+://)(?P<user>[^/?#${}]*@)?(?P<host>[^/?#${}@%]+)(?=[/?#]|$)"
@@ -70,6 +72,23 @@ def foreign_program(argv: tuple[str, ...]) -> str:
     if program == launcher():
         return ""
     return f"its program is `{' '.join(program)}`, not `{' '.join(launcher())}`"
+
+
+def foreign_places(launch: Stdio) -> str:
+    """What this guard goes by, where that is not what `claw policy` and `claw log` look at."""
+    ours = settings()
+    theirs = read_settings({**os.environ, **dict(launch.places)})
+    named = policy_option(launch.argv)
+    policy = theirs.policy / "policy.toml" if named is None else Path(named)
+    notes: list[str] = []
+    if policy != ours.policy / "policy.toml":
+        missing = " (does not exist: everything is denied)"
+        is_missing = policy.is_absolute() and not policy.exists()
+        notes.append(f"its policy is {policy}{missing if is_missing else ''}")
+    if theirs.data != ours.data:
+        absent = "" if theirs.data.exists() else " (does not exist yet)"
+        notes.append(f"its log and pins are in {theirs.data / 'guard'}{absent}")
+    return "; ".join(notes)
 
 
 def guard_stdio(form: Form, data: Data, program: tuple[str, ...]) -> Data:

@@ -11,11 +11,12 @@ import msgspec
 from clawkit.hosts.documents import dialect_of
 from clawkit.hosts.entries import Entry, Stdio, is_guarded
 from clawkit.hosts.finding import Reading, Scope, find, host_files
-from clawkit.hosts.forms import foreign_program
+from clawkit.hosts.forms import foreign_places, foreign_program
 from clawkit.hosts.ledger import Item, items
 from clawkit.hosts.matching import matches, named_elsewhere
 
-State = Literal["wrapped", "not wrapped", "changed since"]
+State = Literal["wrapped", "wrapped elsewhere", "not wrapped", "changed since"]
+"""Elsewhere is behind a guard that uses another policy, or another log, than this machine's."""
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -76,6 +77,8 @@ def _state(reading: Reading, entry: Entry, item: Item | None) -> tuple[State, st
     program, foreign = entry.launch.argv[0], foreign_program(entry.launch.argv)
     if Path(program).is_absolute() and not Path(program).exists():
         return "changed since", f"{program} does not exist any more: unwrap it and wrap it again"
+    if elsewhere := foreign_places(entry.launch):
+        return "wrapped elsewhere", "; ".join(filter(None, (elsewhere, foreign)))
     if item is None:
         return "wrapped", "; ".join(filter(None, ("by hand", foreign)))
     if item.place != (reading.file.real, entry.keys):

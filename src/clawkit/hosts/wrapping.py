@@ -17,7 +17,14 @@ from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import Data, Entry, Stdio, is_guarded
 from clawkit.hosts.files import Changed, Source, replace_source, write_whole
 from clawkit.hosts.finding import HostFile, Reading, Scope, find, host_files, read
-from clawkit.hosts.forms import Guarded, foreign_program, guard_remote, guard_stdio, launcher
+from clawkit.hosts.forms import (
+    Guarded,
+    foreign_places,
+    foreign_program,
+    guard_remote,
+    guard_stdio,
+    launcher,
+)
 from clawkit.hosts.ledger import (
     Item,
     Ledger,
@@ -172,7 +179,8 @@ def _wrap_entry(
         return change_of(entry, "unchanged", note=f"not wrapped: {entry.reason}"), None, text
     if isinstance(entry.launch, Stdio) and is_guarded(entry.launch.argv):
         how = "already wrapped" if earlier else "already wrapped by hand"
-        note = "; ".join(filter(None, (how, foreign_program(entry.launch.argv))))
+        foreign = (foreign_places(entry.launch), foreign_program(entry.launch.argv))
+        note = "; ".join(filter(None, (how, *foreign)))
         return change_of(entry, "unchanged", note=note), None, text
     data = cast("Data", data_at(reading.data, entry.keys))
     # The same id again where an earlier attempt got no further than the ledger.

@@ -28,6 +28,7 @@ class Entry(TypedDict, total=False):
     latency_ms: float
     digest: str
     size: int
+    count: int
     flags: list[str]
     prev: str
     hash: str

@@ -47,6 +47,8 @@ class AuditLog:
 
     def write(self, *records: Record) -> None:
         """Add records. Raises AuditError, and leaves no trace of them, if that cannot be done."""
+        if not records:
+            return
         bodies = [(body_of(record), bool(record.time)) for record in records]
         with self._turn:
             try:

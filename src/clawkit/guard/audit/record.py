@@ -44,6 +44,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     digest: str = ""
     """SHA-256 of the result's bytes."""
     size: int = 0
+    count: int = 0
+    """How many events it stands for, where they are more than one; `size` is of all of them."""
     flags: tuple[str, ...] = ()
     """What the scan found."""
     prev: str = ""

@@ -18,7 +18,8 @@ from clawkit.guard.audit.head import End
 def recover(directory: Path, live: int, known: End | None, seen: End) -> tuple[End, str]:
     """The end of the chain, and what may have been lost, if anything.
 
-    `known` is what the head says, `seen` the last end that this writer has made. A partial last line of the live file is dropped.
+    `known` is what the head says, `seen` the last end that this writer has made. A partial last
+    line of the live file is dropped.
     """
     size = os.fstat(live).st_size
     last, whole = _last_link(live, size)

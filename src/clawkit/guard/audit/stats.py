@@ -127,7 +127,7 @@ class _Tally:
         if record["kind"] == "answer" and record.get("method", "") in EVALUATED:
             self.latencies.append(record.get("latency_ms", 0.0))
         if is_failure(record):
-            self.errors += 1
+            self.errors += record.get("count", 1)
         elif record["kind"] in ("call", "drop"):
             self._begin(record)
         elif record["kind"] == "approval" or is_blocked(record):
@@ -141,9 +141,10 @@ class _Tally:
             hour=record["time"][:13],
             rule=record.get("rule", 0),
         )
-        self._count(call)
+        times = record.get("count", 1)
+        self._count(call, times)
         if is_blocked(record):
-            self._block(call, record.get("reason", ""))
+            self._block(call, record.get("reason", ""), times)
         elif "id" in record:
             self._open[record.get("id", "")] = call
             if len(self._open) > _MOST_OPEN:
@@ -173,11 +174,11 @@ class _Tally:
         self.servers[call.server] += number
         self.hours[call.hour] += number
 
-    def _block(self, call: _Call, reason: str) -> None:
-        self.rules[call.rule, reason] += 1
-        self.blocked_tools[call.name] += 1
-        self.blocked_servers[call.server] += 1
-        self.blocked_hours[call.hour] += 1
+    def _block(self, call: _Call, reason: str, number: int = 1) -> None:
+        self.rules[call.rule, reason] += number
+        self.blocked_tools[call.name] += number
+        self.blocked_servers[call.server] += number
+        self.blocked_hours[call.hour] += number
 
 
 def _top(calls: Counter[str], blocked: Counter[str], top: int) -> tuple[Count, ...]:

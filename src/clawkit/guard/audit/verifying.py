@@ -13,7 +13,6 @@ from clawkit.guard.audit.files import HEAD
 from clawkit.guard.audit.head import End
 from clawkit.guard.audit.snapshot import LogFile, Snapshot, lines, snapshot
 
-
 _RECOVERY = b'"kind":"recovery"'
 
 

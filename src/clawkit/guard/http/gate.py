@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from clawkit.errors import ClawError, InternalError, InvalidRequestError, ProtocolError
+from clawkit.errors import AuditError, ClawError, InternalError, InvalidRequestError, ProtocolError
 from clawkit.guard.conversation import Conversation, Flights
 from clawkit.guard.http.agreement import check_agreement
 from clawkit.guard.http.exchange import Exchange
@@ -45,6 +46,8 @@ class Gate:
     def close(self) -> None:
         """End what would go on for as long as a client wants it."""
         self._attendance.close()
+        with contextlib.suppress(AuditError):
+            self._warden.log_counts()
 
     async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
         reply = Reply(send)

@@ -1,0 +1,109 @@
+"""Counts what repeats itself, so that nobody can push older records out of the log by saying much.
+
+Of one kind of event an hour keeps the first few records; then one record for each doubling stands
+for all that came since the last. The number of kinds is limited as well, for whoever invents names.
+Calls of the client and their answers, and what a rule or a person allowed a server, are never
+counted together.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from clawkit.guard.audit.record import Record
+from clawkit.guard.policy.call import EVALUATED
+
+FIRST = 8
+FIRST_REQUESTS = 32
+"""A server's own requests say more than its notifications."""
+MOST_KINDS = 32
+HOUR = 3600.0
+OTHERS = "(others)"
+
+_Kind = tuple[str, str, str, str, str, tuple[str, ...]]
+
+
+class _Tally(msgspec.Struct):
+    """One kind of event: how often it came this hour, and what is not in the log yet."""
+
+    record: Record
+    seen: int = 0
+    waiting: int = 0
+    size: int = 0
+
+    def add(self, record: Record) -> Iterator[Record]:
+        self.seen += 1
+        if self.seen <= (FIRST_REQUESTS if record.kind == "call" else FIRST):
+            yield record
+            return
+        self.record = record
+        self.waiting += 1
+        self.size += record.size
+        if not self.seen & (self.seen - 1):
+            yield from self.rest()
+
+    def rest(self) -> Iterator[Record]:
+        if self.waiting == 1:
+            yield self.record
+        elif self.waiting:
+            yield replace(self.record, count=self.waiting, size=self.size, digest="")
+        self.waiting = self.size = 0
+
+
+class Repeats:
+    """What the conversations with one server have said again and again."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._turn = threading.Lock()
+        self._began = clock()
+        self._tallies: dict[_Kind, _Tally] = {}
+
+    def take(self, record: Record) -> list[Record]:
+        """The records to write when this one comes: itself, none, or one for many."""
+        if not _may_repeat(record):
+            return [record]
+        with self._turn:
+            ended = self._end() if self._clock() - self._began > HOUR else []
+            kind = _kind(record)
+            if kind not in self._tallies and len(self._tallies) >= MOST_KINDS:
+                record = replace(record, method=OTHERS, tool="", reason="", flags=())
+                kind = _kind(record)
+            tally = self._tallies.setdefault(kind, _Tally(record))
+            return [*ended, *tally.add(record)]
+
+    def drain(self) -> list[Record]:
+        """All that was counted and not written yet."""
+        with self._turn:
+            return self._end()
+
+    def _end(self) -> list[Record]:
+        rest = [record for tally in self._tallies.values() for record in tally.rest()]
+        self._tallies.clear()
+        self._began = self._clock()
+        return rest
+
+
+def _may_repeat(record: Record) -> bool:
+    if record.kind in ("notice", "drop"):
+        return True
+    if record.side == "server" and record.kind == "call":
+        return record.decision in ("pass", "deny")
+    is_answer = record.kind in ("answer", "list")
+    return record.side == "client" and is_answer and record.method not in EVALUATED
+
+
+def _kind(record: Record) -> _Kind:
+    return (
+        record.kind,
+        record.side,
+        record.method,
+        record.decision,
+        record.reason,
+        record.flags,
+    )
