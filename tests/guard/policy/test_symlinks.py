@@ -174,3 +174,24 @@ def test_a_socket_is_a_path_like_any_other(root: Path, paths: Paths) -> None:
 def test_by_text_alone_no_disk_is_asked(root: Path) -> None:
     assert on_path(allow(f"{root}/work/**"), f"{root}/work/link/key", Paths()) == "allow"
     assert on_path(deny(f"{root}/secret/**"), f"{root}/work/link/key", Paths()) == "allow"
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "/proc/self/cwd/key",
+        "/proc/thread-self/cwd/key",
+        "//proc/./self//cwd/key",
+        "/proc/self/task/1/cwd/key",
+        "/proc/self/root/proc/self/cwd/key",
+        "/proc/self/cwd/../secret/key",
+        "/proc/self/cwd/../work/link/key",
+        "file:///proc/self/cwd/key",
+    ],
+)
+def test_the_directory_of_the_process_is_the_servers_and_not_the_guards(
+    root: Path, spelled: str
+) -> None:
+    there = Paths(cwd=str(root / "secret"), home=str(root), resolve=True)
+    assert on_path(deny("**/secret/**"), spelled, there) == "deny"
+    assert on_path(allow(f"{root}/work/**"), spelled, there) == "deny"

@@ -32,6 +32,11 @@ _OTHER_HOME = re.compile(r"\s*~[^/\\\s]")
 _UP = re.compile(r"(?:\.\./)+|\.\.$")
 _NO_PLAIN_PATH = re.compile(r"""\s*[\[{"'`]""")
 _PLAIN = re.compile(r"[^\s;|&$`<>()'\"#*?!]+")
+# Links that lead elsewhere in every process: here they would be followed in the wrong one.
+_GAP = r"/(?:\.?/)*"
+_OWN_PROCESS = re.compile(
+    rf"{_GAP}proc{_GAP}(?:self|thread-self)(?:{_GAP}task{_GAP}\d+)?{_GAP}(cwd|root)(?=/|$)"
+)
 _LONG = 4096
 _LONGEST = 32768  # No system opens a longer path.
 
@@ -132,6 +137,9 @@ class Reader:
             return
         if is_absolute(text):
             yield from self._followed(text, plain, "")
+            for path in dict.fromkeys((text, plain)):
+                if (there := self._in_the_server(path)) is not None:
+                    yield from self._as_path(there, fold(there))
         elif self.cwd is None:
             yield f"./{low}"
             if up := _UP.match(low):
@@ -142,6 +150,13 @@ class Reader:
             if self.resolve and len(plain) < _LONG:
                 whole = join(self._real_cwd, text if len(text) < _LONG else plain)
                 yield from self._followed(whole, join(self.cwd, plain), self._real_cwd)
+
+    def _in_the_server(self, path: str) -> str | None:
+        """Where a path through `/proc/self` leads in the server's process, not in this one."""
+        own = None if self.cwd is None else _OWN_PROCESS.match(path)
+        if own is None:
+            return None
+        return (self._real_cwd if own[1] == "cwd" else "") + path[own.end() :] or "/"
 
     def _followed(self, text: str, plain: str, known: str) -> Iterator[str]:
         """Where links lead, by the path as it stands and by the path without its `..`."""
