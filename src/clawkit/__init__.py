@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from clawkit.tools.tool import ToolHandler as ToolHandler
     from clawkit.wire.calls import Limits as Limits
     from clawkit.wire.context import Context as Context
+    from clawkit.wire.http.connections import HttpLimits as HttpLimits
     from clawkit.wire.session import Session as Session
 
 __version__ = "0.1.0"
@@ -62,6 +63,7 @@ _HOMES = {
     "HookInput": "claude.permissions",
     "HookMatcher": "claude.permissions",
     "HookResult": "claude.permissions",
+    "HttpLimits": "wire.http.connections",
     "Limits": "wire.calls",
     "McpServerConfig": "claude.servers",
     "Media": "tools.results",
@@ -102,6 +104,7 @@ __all__ = [
     "HookInput",
     "HookMatcher",
     "HookResult",
+    "HttpLimits",
     "Limits",
     "McpServerConfig",
     "Media",

@@ -14,7 +14,7 @@ from clawkit.cli.ask import ask
 from clawkit.cli.chat import chat
 from clawkit.cli.doctor import doctor
 from clawkit.cli.install import install
-from clawkit.cli.listening import AllowHost, Host
+from clawkit.cli.listening import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
 from clawkit.cli.remembering import recall, remember
 from clawkit.cli.setup import setup
 from clawkit.cli.status import status
@@ -83,6 +83,7 @@ def serve(
     ] = None,
     host: Host = "127.0.0.1",
     allow_host: AllowHost = None,
+    max_connections: MaxConnections = MAX_CONNECTIONS,
     sessions: Annotated[
         bool, typer.Option("--sessions", help="Keep sessions for clients of the handshake era.")
     ] = False,
@@ -90,12 +91,20 @@ def serve(
     """Run the tools in a Python file as an MCP server, over stdio or HTTP."""
     from clawkit.cli.serve import serve_file, serve_file_http
 
-    if http is None and (host != "127.0.0.1" or allow_host or sessions):
-        raise typer.BadParameter("--host, --allow-host and --sessions need --http PORT")
+    listening = host != "127.0.0.1" or allow_host or max_connections != MAX_CONNECTIONS
+    if http is None and (listening or sessions):
+        raise typer.BadParameter("options of HTTP need --http PORT")
     code = (
         serve_file(target)
         if http is None
-        else serve_file_http(target, host, http, hosts=allow_host, sessions=sessions)
+        else serve_file_http(
+            target,
+            host,
+            http,
+            hosts=allow_host,
+            max_connections=max_connections,
+            sessions=sessions,
+        )
     )
     raise typer.Exit(code)
 
@@ -149,6 +158,7 @@ def proxy(
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    max_connections: MaxConnections = MAX_CONNECTIONS,
     name: Annotated[
         str, typer.Option(help="The server's name, for `server` in rules and for the log.")
     ] = "",
@@ -175,5 +185,6 @@ def proxy(
         policy=policy_file,
         listen=listen,
         host=host,
+        max_connections=max_connections,
     )
     raise typer.Exit(run_proxy(request))

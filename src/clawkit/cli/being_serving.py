@@ -6,10 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from clawkit.cli.being_opening import BeingArgument, EmbedderOption, Place, StoreOption, opened
-from clawkit.cli.listening import AllowHost, Host
+from clawkit.cli.listening import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
 
 if TYPE_CHECKING:
     from clawkit.memory.keeper import Keeper
@@ -26,6 +27,7 @@ def serve(
     ] = _PORT,
     host: Host = "127.0.0.1",
     allow_host: AllowHost = None,
+    max_connections: MaxConnections = MAX_CONNECTIONS,
     rate: Annotated[
         float | None,
         typer.Option(min=0, metavar="N", help="Requests a second for each token; 0 for no limit."),
@@ -48,13 +50,14 @@ def serve(
 
         given = {"rate": rate, "burst": burst}
         limits = Limits(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
+        http = msgspec.structs.replace(limits.http, connections=max_connections)
         _warm(keeper)
         run(
             keeper,
             host,
             port,
             on_ready=lambda url: _announce(keeper, url, host),
-            limits=limits,
+            limits=msgspec.structs.replace(limits, http=http),
             hosts=allow_host or None,
             log_requests=not quiet,
         )

@@ -1,4 +1,4 @@
-"""The options of every command that serves HTTP: where it listens, and by which names."""
+"""The options of every command that serves HTTP: where it listens, for whom and how many."""
 
 from __future__ import annotations
 
@@ -17,3 +17,13 @@ AllowHost = Annotated[
         "Without, loopback names only, or any if --host is not loopback.",
     ),
 ]
+MaxConnections = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Connections at a time. When there are more, those that wait for their client "
+        "are closed; further requests get 503.",
+    ),
+]
+MAX_CONNECTIONS = 1000

@@ -22,6 +22,7 @@ class Request(Struct, frozen=True, kw_only=True):
     policy: Path | None = None
     listen: int | None = None
     host: str = "127.0.0.1"
+    max_connections: int = 1000
 
 
 _NAMELESS = """claw proxy: this command was not wrapped: its name is not known. Rules with `server`
@@ -59,6 +60,7 @@ def proxy(request: Request) -> int:
     try:
         if request.listen is not None:
             from clawkit.guard.http.reverse import serve_reverse_proxy
+            from clawkit.wire.http.connections import HttpLimits
 
             return serve_reverse_proxy(
                 request.url,
@@ -67,6 +69,7 @@ def proxy(request: Request) -> int:
                 request.policy,
                 request.host,
                 request.listen,
+                limits=HttpLimits(connections=request.max_connections),
             )
         if request.url:
             from clawkit.guard.http.remote import run_remote

@@ -35,10 +35,17 @@ def serve_file(target: str) -> int:
 
 
 def serve_file_http(
-    target: str, host: str, port: int, *, hosts: list[str] | None, sessions: bool
+    target: str,
+    host: str,
+    port: int,
+    *,
+    hosts: list[str] | None,
+    max_connections: int,
+    sessions: bool,
 ) -> int:
     """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
     from clawkit.settings import settings
+    from clawkit.wire.http.connections import HttpLimits
     from clawkit.wire.http.serving import is_loopback, serve_http
     from clawkit.wire.state import StateSeal
 
@@ -53,7 +60,10 @@ def serve_file_http(
         if secret is not None:
             server.seal = StateSeal(secret)
         options = {} if hosts is None else {"hosts": hosts}
-        serve_http(server, host, port, sessions=sessions, on_ready=announce, **options)
+        limits = HttpLimits(connections=max_connections)
+        serve_http(
+            server, host, port, on_ready=announce, limits=limits, sessions=sessions, **options
+        )
     except ClawError as error:
         print(f"claw serve: {error}", file=sys.stderr)
         return 1

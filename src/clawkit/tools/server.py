@@ -13,6 +13,7 @@ from clawkit.wire.server import Server
 
 if TYPE_CHECKING:
     from clawkit.wire.http import App
+    from clawkit.wire.http.connections import HttpLimits
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -138,12 +139,13 @@ class SdkMcpServerImpl(Server):
         port: int = 0,
         *,
         on_ready: Callable[[str], None] | None = None,
+        limits: HttpLimits | None = None,
         **options: Any,
     ) -> None:
         """Serve HTTP until interrupted; `on_ready` gets the address, `options` are `http_app`'s."""
         from clawkit.wire.http.serving import serve_http
 
-        serve_http(self, host, port, on_ready=on_ready, **options)
+        serve_http(self, host, port, on_ready=on_ready, limits=limits, **options)
 
     def http_app(self, **options: Any) -> App:
         """An ASGI app that serves this server at `/mcp`; see `clawkit.wire.http.http_app`."""

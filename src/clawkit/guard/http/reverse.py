@@ -8,33 +8,20 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import uvicorn
-
 from clawkit.guard.http.gate import OUR_PATH, Gate
 from clawkit.guard.http.target import find_target
 from clawkit.guard.http.upstream import Upstream
 from clawkit.guard.opening import open_warden
 from clawkit.guard.policy.policy import Paths
 from clawkit.guard.warden import Warden
+from clawkit.wire.http.connections import HttpLimits
 from clawkit.wire.http.rules import LOOPBACK, Origins
-from clawkit.wire.http.serving import is_loopback, listen
+from clawkit.wire.http.serving import HttpServer, is_loopback, listen
 
 _SHUTDOWN_SECONDS = 1
 _OPEN = "Anybody who reaches this address can use that server and its credentials."
 
 Say = Callable[[str], object]
-
-
-class _Uvicorn(uvicorn.Server):
-    """Ends open streams before it waits for connections to close."""
-
-    def __init__(self, config: uvicorn.Config, gate: Gate) -> None:
-        super().__init__(config)
-        self._gate = gate
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._gate.close()
-        await super().shutdown(sockets)
 
 
 def _to_stderr(text: str) -> None:
@@ -51,6 +38,7 @@ def serve_reverse_proxy(
     port: int = 0,
     *,
     hosts: Sequence[str] = (),
+    limits: HttpLimits | None = None,
     say: Say = _to_stderr,
 ) -> int:
     """Serve until interrupted. `hosts` are further names that it may be reached by."""
@@ -62,26 +50,29 @@ def serve_reverse_proxy(
     if problem:
         say(problem)
     try:
-        asyncio.run(_serve(warden, Upstream(target), listening, hosts, say))
+        asyncio.run(_serve(warden, Upstream(target), listening, hosts, limits, say))
     except KeyboardInterrupt:
         return 130
     return 0
 
 
 async def _serve(
-    warden: Warden, upstream: Upstream, listening: socket.socket, hosts: Sequence[str], say: Say
+    warden: Warden,
+    upstream: Upstream,
+    listening: socket.socket,
+    hosts: Sequence[str],
+    limits: HttpLimits | None,
+    say: Say,
 ) -> None:
     address = listening.getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
     known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback(address[0]) else None
     gate = Gate(warden, upstream, Origins(known, ()))
-    config = uvicorn.Config(
+    running = HttpServer(
         gate,
+        limits=limits,
+        on_stop=gate.close,
         lifespan="off",
-        ws="none",
-        log_level="error",
-        access_log=False,
-        server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
@@ -90,6 +81,6 @@ async def _serve(
     if not is_loopback(address[0]):
         say(_OPEN)
     try:
-        await _Uvicorn(config, gate).serve(sockets=[listening])
+        await running.serve(sockets=[listening])
     finally:
         await upstream.close()

@@ -59,7 +59,7 @@ class BeingApp:
         recheck_every: float = RECHECK_EVERY,
     ) -> None:
         """`hosts` and `origins` are the core's; `per_being` names Beings in the figures."""
-        limits = limits or Limits()
+        self.limits = limits = limits or Limits()
         allowed = Origins(hosts, origins)
         self._keeper = keeper
         self._metrics = Metrics(per_being=per_being)

@@ -17,7 +17,7 @@ from clawkit.errors import AccessError, InternalError, InvalidRequestError, Prot
 from clawkit.memory import tokens
 from clawkit.memory.http.authentication import Gate, bearer
 from clawkit.memory.http.exchange import KEY, Exchange, Record
-from clawkit.memory.http.limits import Limits, in_time
+from clawkit.memory.http.limits import Limits, until_whole
 from clawkit.memory.tools.names import ACT, WRITE_TOOLS
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.answer import Asgi, HeaderList, Receive, SendAsgi, respond
@@ -47,7 +47,6 @@ class Door:
     ) -> None:
         self._server = server
         self._gate = gate
-        self._limits = limits
         self._record = record
         self._stopping: asyncio.Future[None] | None = None
         self._endpoint = Endpoint(server, origins, False, limits.body, self._principal)
@@ -63,8 +62,7 @@ class Door:
             if scope["method"] == "GET":
                 receive = self._while_open(receive, open_for, self._until_stopped())
             else:
-                watched = self._while_open(receive, open_for)
-                receive = in_time(receive, self._limits.body_seconds, watched)
+                receive = until_whole(receive, self._while_open(receive, open_for))
             with self._gate.callers.here(access.caller.token):
                 await self._endpoint(scope, receive, send)
         except (Refusal, AccessError, ProtocolError) as problem:

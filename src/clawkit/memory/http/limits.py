@@ -5,7 +5,6 @@ Each process counts for itself.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections import Counter
 from collections.abc import Generator
@@ -17,6 +16,7 @@ import msgspec
 from clawkit.errors import SettingsError
 from clawkit.memory.pace import Paces
 from clawkit.wire.http.answer import Receive
+from clawkit.wire.http.connections import HttpLimits
 from clawkit.wire.http.endpoint import Refusal
 
 _MOST_KNOWN = 10_000
@@ -27,8 +27,8 @@ class Limits(msgspec.Struct, frozen=True):
 
     `rate` and `burst` are requests a second for each token. An address may fail to authenticate
     `failures` times at once and `failures_a_minute` times in the long run. A token may have
-    `at_once` requests and streams open. A message may have `body` bytes and take `body_seconds` to
-    arrive.
+    `at_once` requests and streams open. A message may have `body` bytes. `http` limits connections
+    and how long a request may take to arrive.
     """
 
     rate: float = 100.0
@@ -37,15 +37,15 @@ class Limits(msgspec.Struct, frozen=True):
     failures_a_minute: float = 20.0
     at_once: int = 300
     body: int = 4 * 1024 * 1024
-    body_seconds: float = 30.0
+    http: HttpLimits = HttpLimits(body_seconds=30.0)
 
     def __post_init__(self) -> None:
         if self.rate < 0 or self.failures_a_minute < 0 or self.burst < 1 or self.failures < 1:
             raise SettingsError(f"{self}: rates are at least 0 and bursts at least 1")
         if self.at_once < 1:
             raise SettingsError(f"{self}: at_once must be at least 1")
-        if self.body < 1 or self.body_seconds <= 0:
-            raise SettingsError(f"{self}: body and body_seconds must be more than 0")
+        if self.body < 1:
+            raise SettingsError(f"{self}: body must be at least 1")
 
 
 class Callers:
@@ -102,21 +102,16 @@ def too_many(what: str, seconds: float) -> Refusal:
     return Refusal(429, f"{what}: try again in {wait} s", (b"retry-after", str(wait).encode()))
 
 
-def in_time(receive: Receive, seconds: float, afterwards: Receive) -> Receive:
-    """Receives a request's body, unless it takes longer than this to arrive."""
-    deadline = asyncio.get_running_loop().time() + seconds
+def until_whole(receive: Receive, afterwards: Receive) -> Receive:
+    """Receives a request's body, and then what comes after it."""
     whole = False
 
-    async def limited() -> Any:
+    async def received() -> Any:
         nonlocal whole
         if whole:
             return await afterwards()
-        try:
-            async with asyncio.timeout_at(deadline):
-                event = await receive()
-        except TimeoutError:
-            raise Refusal(408, f"The request took longer than {seconds:g} s to arrive") from None
+        event = await receive()
         whole = not event.get("more_body")
         return event
 
-    return limited
+    return received

@@ -10,23 +10,19 @@ for a proxy elsewhere, name it in `FORWARDED_ALLOW_IPS`.
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
-
-import uvicorn
 
 from clawkit.errors import SettingsError
 from clawkit.memory.bridges.frames import LONGEST_FRAME
 from clawkit.memory.http.app import BeingApp
-from clawkit.memory.http.connections import Connection
 from clawkit.memory.http.limits import Limits
 from clawkit.memory.http.logs import Log, LogHandler
 from clawkit.wire.http.rules import LOOPBACK
-from clawkit.wire.http.serving import is_loopback, listen
+from clawkit.wire.http.serving import HttpServer, is_loopback, listen
 
 if TYPE_CHECKING:
     from clawkit.memory.keeper import Keeper
@@ -35,21 +31,6 @@ DRAIN_SECONDS = 10
 
 _log = logging.getLogger("clawkit.memory")
 _LOGGERS = ("asyncio", "clawkit", "uvicorn")
-
-
-class _Uvicorn(uvicorn.Server):
-    """Ends what would wait for ever before it waits for connections to close."""
-
-    def __init__(self, config: uvicorn.Config, app: BeingApp, log: Log) -> None:
-        super().__init__(config)
-        self._app = app
-        self._log = log
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.stop()
-        await super().shutdown(sockets)
-        # uvicorn sends itself the signal again, which ends the process without more ado.
-        self._log.close()
 
 
 def serve(
@@ -70,7 +51,6 @@ def serve(
     those of this machine where only it can connect, and any elsewhere.
     """
     _need_websockets()
-    _allow_connections()
     listening = listen(host, port)
     address = listening.getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
@@ -90,21 +70,21 @@ def serve(
         uvicorn_for(app, log).run(sockets=[listening])
 
 
-def uvicorn_for(app: BeingApp, log: Log) -> uvicorn.Server:
+def uvicorn_for(app: BeingApp, log: Log) -> HttpServer:
     """The HTTP server of an app, about to run."""
-    config = uvicorn.Config(
+    return HttpServer(
         app.asgi,
-        http=Connection,
+        limits=app.limits.http,
+        on_stop=app.stop,
+        on_end=log.close,
         ws="websockets-sansio",
         ws_max_size=LONGEST_FRAME,
         ws_per_message_deflate=False,
         log_config=None,
-        access_log=False,
+        log_level="warning",
         lifespan="on",
-        server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
-    return _Uvicorn(config, app, log)
 
 
 @contextmanager
@@ -134,15 +114,6 @@ def _thread_failed(failed: threading.ExceptHookArgs) -> None:
 
 def _loggers() -> list[logging.Logger]:
     return [logging.getLogger(name) for name in _LOGGERS]
-
-
-def _allow_connections() -> None:
-    """As many files, and so connections, as this process may have: often 1,024 at first."""
-    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit
-        import resource
-
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _need_websockets() -> None:
