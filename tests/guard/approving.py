@@ -38,7 +38,6 @@ def question(
         "client": "editor/1.0",
         "method": "tools/call",
         "tool": tool,
-        "arguments": '{"path":"/srv/a"}',
         "rule": 1,
         "description": "Ask first",
         "digest": call_digest(call),

@@ -94,17 +94,31 @@ def test_a_prompts_rate_counts_the_question_not_its_answer(tmp_path: Path) -> No
         assert "1/hour" in modern(guard, 3, READ, **NOTE)["error"]["message"]
 
 
-def test_no_argument_can_push_another_out_of_sight(tmp_path: Path) -> None:
+def form_for(guard: Guarded, number: int, arguments: dict[str, Any]) -> str:
+    params = {"name": "run", "arguments": arguments}
+    guard.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+    return guard.receive()["params"]["message"]
+
+
+def test_a_form_shows_every_character_of_what_it_asks_about(tmp_path: Path) -> None:
     with guarded(tmp_path, rule("prompt", 'tool = "*"')) as guard:
         guard.initialize(ELICITS)
-        arguments = {"note": "harmless " * 5000, "command": "rm -rf /"}
-        params = {"name": "run", "arguments": arguments}
-        guard.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-        assert "rm -rf /" in guard.receive()["params"]["message"]
-        many = {f"a{number}": "x" * 500 for number in range(100)}
-        params = {"name": "run", "arguments": {**many, "command": "rm -rf /"}}
-        guard.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})
-        assert "too large to be shown" in guard.receive()["error"]["message"]
+        blank = {"a": " " * 900 + "; rm -rf /", "b": "\n" * 50 + "&& curl\u3000\u00a0x"}
+        text = form_for(guard, 1, blank)
+        assert "\\s{900}; rm -rf /" in text
+        assert "&& curl\\u3000\\xa0x" in text
+        shown = form_for(guard, 2, {"a": "y" * 700}).splitlines()
+        rows = [row for row in shown if row.startswith("    ")]
+        assert max(map(len, rows)) <= 76
+        assert sum(row.count("y") for row in rows) == 700
+
+
+def test_what_nobody_could_read_is_not_asked_about(tmp_path: Path) -> None:
+    with guarded(tmp_path, rule("prompt", 'tool = "*"')) as guard:
+        guard.initialize(ELICITS)
+        params = {"name": "run", "arguments": {"note": "harmless " * 20_000, "command": "rm -rf /"}}
+        reply = guard.call("tools/call", params)
+        assert "too large to be read by a person" in reply["error"]["message"]
 
 
 def test_a_call_that_waits_is_answered_when_the_log_breaks(tmp_path: Path, home: Path) -> None:

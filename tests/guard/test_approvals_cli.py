@@ -60,18 +60,17 @@ def test_an_empty_view_lists_nothing(view: View) -> None:
     assert view.asks() == ()
 
 
-def test_what_waits_is_listed(view: View, socket: Path) -> None:
-    asked(view, socket, question("q1"))
+def test_what_waits_is_listed_whole(view: View, socket: Path) -> None:
+    asked(view, socket, question("q1", arguments={"a": "x" * 5000, "command": "rm -rf /"}))
     asked(view, socket, question("q2", tool="run\x1b[2J\n", server="shell"))
     status, output, _ = claw("list")
     lines = output.splitlines()
     assert status == 0
-    assert lines[0].split() == ["ID", "LEFT", "SERVER", "TOOL", "ARGUMENTS"]
-    assert lines[1].startswith("q1")
-    assert '{"path":"/srv/a"}' in lines[1]
-    assert lines[2].startswith("q2")
-    assert "\\x1b[2J" in lines[2]
-    assert "claw approvals answer ID once|session|deny" in lines[3]
+    assert lines[0].startswith("q1  files  ")
+    assert "x" * 5000 in output
+    assert '      "command": "rm -rf /"' in lines
+    assert "    tool: run\\x1b[2J\\n" in lines
+    assert "claw approvals answer ID once|session|deny" in lines[-1]
     assert "\x1b" not in output
 
 

@@ -173,15 +173,17 @@ def test_approvals_are_in_the_log(tmp_path: Path, home: Path) -> None:
     assert [r["of"] for r in found] == asked
 
 
+MODERN_META = {
+    f"{META}protocolVersion": "2026-07-28",
+    f"{META}clientInfo": CLIENT,
+    f"{META}clientCapabilities": ELICITS,
+}
+
+
 def modern(
     guard: Guarded, number: int, method: str = "tools/call", **params: Any
 ) -> dict[str, Any]:
-    meta = {
-        f"{META}protocolVersion": "2026-07-28",
-        f"{META}clientInfo": CLIENT,
-        f"{META}clientCapabilities": ELICITS,
-    }
-    return guard.call(method, {**params, "_meta": meta}, number)
+    return guard.call(method, {**params, "_meta": MODERN_META}, number)
 
 
 def approve(result: dict[str, Any], decision: str = "allow once") -> dict[str, Any]:

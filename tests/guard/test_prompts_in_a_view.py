@@ -13,8 +13,17 @@ from clawkit.guard.approvals_view import View, rule_of, write_rule
 from clawkit.guard.places import approvals_socket
 from clawkit.settings import settings
 from tests.guard.approving import until
-from tests.guard.guarding import Guarded, guarded
-from tests.guard.test_prompt_rules import POLICY, deletions
+from tests.guard.guarding import ALLOW_ALL, Guarded, guarded
+from tests.guard.test_approvals_are_exact import asks
+from tests.guard.test_prompt_rules import (
+    ELICITS,
+    MODERN_META,
+    POLICY,
+    answer,
+    approve,
+    deletions,
+    modern,
+)
 
 
 @pytest.fixture
@@ -50,7 +59,7 @@ def test_the_view_decides(said: Answer, passes: bool, view: View, tmp_path: Path
         send(guard, 1)
         ask = asked(view)
         assert (ask.server, ask.tool, ask.client) == ("files", "delete_file", "tester/7")
-        assert "/work/a" in ask.arguments
+        assert ask.call["arguments"] == {"path": "/work/a"}
         assert deletions(guard) == 0
         assert view.answer(ask.id, said)
         assert ("result" in guard.receive()) is passes
@@ -68,11 +77,7 @@ def test_always_writes_a_rule_and_the_rule_allows_the_call(view: View, tmp_path:
         send(guard, 2)
         assert guard.receive()["result"]
         send(guard, 3, "/work/b")
-        assert asked(view).call == {
-            "method": "tools/call",
-            "tool": "delete_file",
-            "arguments": {"path": "/work/b"},
-        }
+        assert asked(view).call["arguments"] == {"path": "/work/b"}
         assert "/work/a" in guard.policy.read_text()
 
 
@@ -92,3 +97,99 @@ def test_nobody_answering_in_the_view_is_a_no_in_the_end(view: View, tmp_path: P
         send(guard, 1)
         asked(view)
         assert "in time" in guard.receive()["error"]["message"]
+
+
+LONG = f"{'harmless ' * 100}; rm -rf / ; {'harmless ' * 100}"
+HIDING = (
+    {"path": LONG},
+    {f"a{n}": n for n in range(40)},
+    {"x" * 3000: 1},
+    {"path": "\u202e" * 400},
+    {"deep": [[[[[[[[[[[[[[1]]]]]]]]]]]]]]},
+)
+REFERRED = "decide in claw approvals"
+
+
+def test_what_a_form_has_no_room_for_is_decided_in_the_view(view: View, tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY) as guard:
+        guard.initialize(ELICITS)
+        send(guard, 1, LONG)
+        form = guard.receive()
+        assert "claw approvals" in form["params"]["message"]
+        assert asked(view).call["arguments"] == {"path": LONG}
+        answer(guard, form, REFERRED)
+        assert guard.tool("echo", id=2, text="meanwhile")["result"]
+        assert deletions(guard) == 0
+        assert view.answer(asked(view).id, "once")
+        assert guard.receive()["id"] == 1
+        assert deletions(guard) == 1
+
+
+@pytest.mark.parametrize("said", ["allow once", "allow for this session", "deny"])
+def test_a_form_that_has_no_room_for_a_call_can_only_deny_it(
+    said: str, view: View, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, POLICY) as guard:
+        guard.initialize(ELICITS)
+        send(guard, 1, LONG)
+        answer(guard, guard.receive(), said)
+        assert "a person said no" in guard.receive()["error"]["message"]
+        until(lambda: not view.asks())
+        assert deletions(guard) == 0
+
+
+def test_the_form_goes_when_the_view_has_decided(view: View, tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY) as guard:
+        guard.initialize(ELICITS)
+        send(guard, 1, LONG)
+        form = guard.receive()
+        assert view.answer(asked(view).id, "once")
+        assert guard.receive()["params"] == {"requestId": form["id"]}
+        assert guard.receive()["id"] == 1
+
+
+def test_in_the_modern_era_the_form_hands_over_to_the_view(view: View, tmp_path: Path) -> None:
+    call = {"name": "delete_file", "arguments": {"path": LONG}}
+    with guarded(tmp_path, POLICY) as guard:
+        forged = approve(modern(guard, 1, **call)["result"])
+        assert "a person said no" in modern(guard, 2, **call, **forged)["error"]["message"]
+        form = modern(guard, 3, **call)["result"]
+        assert "claw approvals" in str(form["inputRequests"])
+        params = {**call, **approve(form, REFERRED), "_meta": MODERN_META}
+        guard.send({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": params})
+        assert view.answer(asked(view).id, "once")
+        assert guard.receive()["result"]["resultType"] == "complete"
+        assert deletions(guard) == 1
+
+
+def test_without_a_view_what_a_form_has_no_room_for_is_denied_at_once(
+    socket: Path, tmp_path: Path
+) -> None:
+    assert not socket.exists()
+    with guarded(tmp_path, POLICY) as guard:
+        guard.initialize(ELICITS)
+        for number, arguments in enumerate(HIDING):
+            params = {"name": "delete_file", "arguments": arguments}
+            legacy = guard.call("tools/call", params, number)["error"]["message"]
+            assert "nothing is approved unseen" in legacy
+            assert 'open "claw approvals"' in legacy
+        later = modern(guard, 99, name="delete_file", arguments={"path": LONG})
+        assert 'open "claw approvals"' in later["error"]["message"]
+        assert deletions(guard) == 0
+
+
+def test_questions_in_a_result_that_a_form_has_no_room_for_are_read_in_the_view(
+    view: View, tmp_path: Path
+) -> None:
+    rules = '[[rule]]\naction = "prompt"\nmethod = "elicitation/create"\n'
+    with guarded(tmp_path, rules + ALLOW_ALL) as guard:
+        asks(guard, a="Harmless?", b="Which one? " * 200)
+        form = modern(guard, 2, "resources/read", uri="notes://one")["result"]
+        assert "claw approvals" in str(form["inputRequests"])
+        params = {"uri": "notes://one", **approve(form, REFERRED), "_meta": MODERN_META}
+        guard.send({"jsonrpc": "2.0", "id": 3, "method": "resources/read", "params": params})
+        ask = asked(view)
+        assert "Harmless?" in str(ask.call)
+        assert "Which one? " * 200 in str(ask.call)
+        assert view.answer(ask.id, "once")
+        assert guard.receive()["result"]["requestState"] == "s"

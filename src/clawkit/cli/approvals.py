@@ -102,15 +102,13 @@ def _live() -> int:
 
 
 def _print_asks(asks: list[Ask]) -> None:
+    from clawkit.guard.approvals_view import is_whole
     from clawkit.guard.scan import visible
+    from clawkit.guard.showing import call_lines
 
-    rows = [["ID", "LEFT", "SERVER", "TOOL", "ARGUMENTS"]]
     for ask in asks:
-        left = f"{max(0, round(ask.deadline - time.time()))} s"
-        texts = (ask.id, left, ask.server, ask.tool, ask.arguments)
-        rows.append([visible(text, 120) for text in texts])
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for row in rows:
-        cells = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
-        print("  ".join([*cells, row[4]]))
+        left = f"{max(0, round(ask.deadline - time.time()))} s left"
+        print(f"{visible(ask.id)}  {visible(ask.server)}  {left}")
+        for line in call_lines(ask.call) if is_whole(ask) else ["not what was asked about"]:
+            print(f"    {line}")
     print("Answer in the view, or with `claw approvals answer ID once|session|deny`.")

@@ -1,35 +1,36 @@
-"""What the live view of approvals shows, and what a key does in it. The terminal is elsewhere."""
+"""What the live view of approvals shows, and what a key does in it. The terminal is elsewhere.
+
+Nothing is allowed unseen: the keys that allow count once every row of the call was on the screen.
+"""
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from typing import Literal
 
+import msgspec
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from clawkit.errors import PolicyError
-from clawkit.guard.approvals import Answer, Ask, call_digest
-from clawkit.guard.approvals_view import View, policy_of, rule_of, write_rule
+from clawkit.guard.approvals import Answer, Ask
+from clawkit.guard.approvals_view import View, is_whole, policy_of, rule_of, write_rule
 from clawkit.guard.scan import visible
+from clawkit.guard.showing import call_lines, rows, spelled
 
 CALM = 0.6
 """Seconds in which no answer counts after the question on the screen changed by itself."""
 
-_LONGEST_LINE = 10_000
-_LONGEST_NAME = 300
+_LONGEST_NOTE = 2000
+_LONGEST_NAME = 100
 _LONGEST_START = 200
+_NOT_WHOLE = "What came cannot be shown, or is not what was asked about: it can only be denied."
+_NARROWEST = 8
 _TOO_LATE = "The call no longer waits: no rule was written."
 _MOVES = {"j": 1, "down": 1, "k": -1, "up": -1}
-_ANSWERS: dict[str, Answer] = {"a": "once", "s": "session", "d": "deny"}
-_KEYS = (
-    "a allow once",
-    "s allow these arguments for this session",
-    "w always…",
-    "d deny",
-    "j/k choose",
-    "q quit",
-)
+_TURNS = {"space": 1, "page down": 1, "b": -1, "page up": -1}
+_ANSWERS: dict[str, Answer] = {"a": "once", "s": "session"}
+_ALLOW_KEYS = ("a allow once", "s allow these arguments for this session", "w always…")
+_READ_ON = "space: read on, to allow it"
+_KEYS = ("d deny", "j/k choose", "q quit")
 _ENDS = {
     "once": "allowed once",
     "session": "allowed for this session",
@@ -44,6 +45,52 @@ Line = tuple[Style, str]
 """A style, and text in which every character is harmless."""
 
 
+class Pager:
+    """Text that is longer than the screen: a page of it, and whether all of it was on the screen.
+
+    What was shown counts only if everything before it was, and not once the width has changed.
+    """
+
+    def __init__(self, text: list[str]) -> None:
+        self._text = text
+        self._rows: list[str] = []
+        self._width = 0
+        self._first = 0
+        self._seen = 0
+        self._size = 1
+        self.is_read = False
+
+    def turn(self, pages: int) -> None:
+        """Go to another page; after the last one comes the first."""
+        at = self._first + pages * self._size
+        self._first = max(0, at) if at < len(self._rows) else 0
+
+    def lines(self, width: int, room: int) -> list[Line]:
+        """The page, in so many lines; from now on it has been seen."""
+        if room < 1 or width < _NARROWEST:
+            return []
+        self._lay_out(width)
+        if len(self._rows) <= room:
+            self.is_read = True
+            return [("", row) for row in self._rows]
+        self._size = room - 1
+        if not self._size:
+            return [("bold", "(make the window larger to read it)")]
+        last = min(self._first + self._size, len(self._rows))
+        if self._first <= self._seen:
+            self._seen = max(self._seen, last)
+        self.is_read = self.is_read or self._seen == len(self._rows)
+        rest = "space for more" if last < len(self._rows) else "end; space: back to the top"
+        more = f"(lines {self._first + 1} to {last} of {len(self._rows)}: {rest})"
+        return [*(("", row) for row in self._rows[self._first : last]), ("bold", more)]
+
+    def _lay_out(self, width: int) -> None:
+        if width != self._width:
+            self._width = width
+            self._first = self._seen = 0
+            self._rows = [row for line in self._text for row in rows(line, width)]
+
+
 class Screen:
     """What the person sees and has chosen. Time and size come from outside."""
 
@@ -51,12 +98,13 @@ class Screen:
         self._view = view
         self._asks: tuple[Ask, ...] = ()
         self._chosen: Ask | None = None
-        self._arguments: list[str] = []
+        self._call = Pager([])
+        self._is_whole = False
         self._starts: dict[str, str] = {}
         self._calm_at = 0.0
-        self._page = 0
         self._asking: Literal["", "always", "quit"] = ""
         self._rule = ""
+        self._rule_text = Pager([])
         self._note = ""
 
     def refresh(self, now: float) -> bool:
@@ -76,8 +124,9 @@ class Screen:
 
     def press(self, key: str, now: float) -> bool:
         """Do what a key asks for; False to end."""
-        if key == "space":
-            self._page += 1
+        if key in _TURNS:
+            self._note = ""
+            self._pager.turn(_TURNS[key])
         elif self._asking:
             return self._settle(key)
         elif key == "q":
@@ -97,24 +146,40 @@ class Screen:
         if self._chosen is None:
             top += self._recent(room - 1)
         else:
-            top += self._list(max(1, room // 4), now) + self._details(self._chosen, width)
+            top += self._list(max(1, room // 4), now)
             top = top[: max(0, room - 3)]
-            top += self._paged(width, room - len(top))
+            top += self._pager.lines(width, room - len(top))
+            # The page that was just laid out may be the last one: then other keys count.
+            foot = [blank, *self._foot(width, now)][-height:]
         return [(style, _fitted(text, width)) for style, text in [*top[:room], *foot]]
+
+    @property
+    def _pager(self) -> Pager:
+        return self._rule_text if self._asking == "always" else self._call
 
     def _choose(self, ask: Ask | None) -> None:
         self._chosen = ask
-        self._page = 0
-        self._arguments = [] if ask is None else _arguments(ask)
+        self._call = Pager([] if ask is None else _text_of(ask))
+        self._is_whole = ask is not None and _lines_of(ask) is not None
 
     def _act(self, key: str, ask: Ask, *, calm: bool) -> None:
         if key in _MOVES:
             at = self._asks.index(ask) + _MOVES[key]
             self._choose(self._asks[max(0, min(at, len(self._asks) - 1))])
-        elif calm and key in _ANSWERS:
-            self._view.answer(ask.id, _ANSWERS[key])
-        elif calm and key == "w":
+        elif calm and key == "d":
+            self._view.answer(ask.id, "deny")
+        elif calm and key in (*_ANSWERS, "w"):
+            self._allow(key, ask)
+
+    def _allow(self, key: str, ask: Ask) -> None:
+        if not self._is_whole:
+            self._note = _NOT_WHOLE
+        elif not self._call.is_read:
+            self._note = "Read it to its end first: space turns the page."
+        elif key == "w":
             self._propose(ask)
+        else:
+            self._view.answer(ask.id, _ANSWERS[key])
 
     def _propose(self, ask: Ask) -> None:
         try:
@@ -122,14 +187,15 @@ class Screen:
         except PolicyError as error:
             self._note = str(error)
         else:
-            self._asking, self._page = "always", 0
+            self._rule_text = Pager([spelled(line) for line in self._rule.splitlines()])
+            self._asking = "always"
 
     def _settle(self, key: str) -> bool:
         """The answer to a question of our own; whatever is not `y` is a no."""
-        asked, self._asking, self._page = self._asking, "", 0
+        asked, self._asking = self._asking, ""
         if key == "y" and asked == "quit":
             return False
-        if key == "y" and self._chosen is not None:
+        if key == "y" and self._chosen is not None and self._rule_text.is_read:
             self._write(self._chosen)
         return True
 
@@ -147,19 +213,24 @@ class Screen:
 
     def _foot(self, width: int, now: float) -> list[Line]:
         note: list[Line] = [
-            ("bold", part) for part in _wrapped(visible(self._note, _LONGEST_LINE), width)
+            ("bold", part) for part in _wrapped(visible(self._note, _LONGEST_NOTE), width)
         ]
         if self._asking == "quit":
             return [*note, ("bold", f"Deny what waits ({len(self._asks)}), and quit? y/n")]
-        if self._asking == "always" and self._chosen is not None:
-            place = f"{policy_of(self._chosen)}, above rule {self._chosen.rule}"
-            question = _wrapped(visible(f"Write this rule into {place}? y/n"), width)
-            return [*note, *(("bold", part) for part in question)]
         if self._chosen is None:
             return [*note, ("dim", "q quit")]
+        if self._asking == "always":
+            place = f"{policy_of(self._chosen)}, above rule {self._chosen.rule}"
+            question = visible(f"Write this rule into {place}?")
+            all_keys = _wrapped(f"{question} y/n", width)
+            unread = _wrapped(f"{question} (space: read on)", width)
+            return [*note, *_keys("bold", all_keys, unread, read=self._rule_text.is_read)]
+        all_keys = _joined((*_ALLOW_KEYS, *_KEYS), width)
+        unread = _joined((_READ_ON, *_KEYS), width)
         if now < self._calm_at:
-            return [*note, ("dim", "One moment…")]
-        return [*note, *(("dim", part) for part in _joined(_KEYS, width))]
+            return [*note, *_keys("dim", all_keys, ["One moment…"], read=False)]
+        read = self._call.is_read and self._is_whole
+        return [*note, *_keys("dim", all_keys, unread, read=read)]
 
     def _recent(self, room: int) -> list[Line]:
         ended = self._view.ended()[-max(0, room - 1) :] if room > 1 else ()
@@ -176,48 +247,27 @@ class Screen:
             rows.append((style, f"{number:3}  {left:3} s  {_name(ask)}  {self._starts[ask.id]}"))
         return [*rows, ("", "")]
 
-    def _details(self, ask: Ask, width: int) -> list[Line]:
-        described = f"{ask.rule}: {ask.description}" if ask.description else f"{ask.rule}"
-        facts = [("server", ask.server), ("client", ask.client or "unknown"), ("tool", ask.tool)]
-        if ask.method != "tools/call":
-            facts.append(("method", ask.method))
-        facts.append(("rule", described))
-        lines: list[Line] = []
-        for name, text in facts:
-            parts = _wrapped(visible(text, _LONGEST_NAME), width - 8)
-            names = [name, *[""] * len(parts)]
-            lines.extend(("", f"{left:8}{part}") for left, part in zip(names, parts, strict=False))
-        return [*lines, ("", "")]
 
-    def _paged(self, width: int, room: int) -> list[Line]:
-        """The arguments, or the rule that would be written: all of it, page by page."""
-        source = self._arguments
-        if self._asking == "always":
-            source = [visible(line, _LONGEST_LINE) for line in self._rule.splitlines()]
-        lines = [part for line in source for part in _continued(line, width)]
-        if len(lines) <= room:
-            return [("", line) for line in lines]
-        size = max(1, room - 1)
-        first = self._page % -(-len(lines) // size) * size
-        last = min(first + size, len(lines))
-        rest = "space for more" if last < len(lines) else "end; space: back to the top"
-        more = f"(lines {first + 1} to {last} of {len(lines)}: {rest})"
-        return [*(("", line) for line in lines[first:last]), ("bold", more)]
+def _text_of(ask: Ask) -> list[str]:
+    """All that a person decides about, in lines of any length."""
+    described = f"{ask.rule}: {ask.description}" if ask.description else f"{ask.rule}"
+    facts = (("server", ask.server), ("client", ask.client or "unknown"), ("rule", described))
+    about = [f"{name}: {spelled(text)}" for name, text in facts]
+    return [*about, *(_lines_of(ask) or [_NOT_WHOLE])]
 
 
-def _arguments(ask: Ask) -> list[str]:
-    """What exactly is asked about: the call itself if it came along, else its text."""
-    text = ask.arguments
-    if ask.call is not None and call_digest(ask.call) == ask.digest:
-        with suppress(RecursionError):  # nested deeper than it can be indented
-            text = json.dumps(ask.call.get("arguments"), indent=2, ensure_ascii=False)
-    return [visible(line, _LONGEST_LINE) for line in text.split("\n")]
+def _lines_of(ask: Ask) -> list[str] | None:
+    """The call itself; None where what came cannot be shown, or is not what was asked about."""
+    try:
+        return call_lines(ask.call) if is_whole(ask) else None
+    except (RecursionError, ValueError):
+        return None
 
 
 def _start(ask: Ask) -> str:
     """The beginning of the arguments, to tell questions apart."""
-    text = " ".join(line.strip() for line in _arguments(ask))
-    return text if len(text) <= _LONGEST_START else text[:_LONGEST_START] + "…"
+    text = msgspec.json.encode(ask.call.get("arguments")).decode()
+    return visible(text[:_LONGEST_START]) + ("…" if len(text) > _LONGEST_START else "")
 
 
 def _name(ask: Ask) -> str:
@@ -232,10 +282,11 @@ def _wrapped(text: str, width: int) -> list[str]:
     return chop_cells(text, max(4, width)) or [""] if text else []
 
 
-def _continued(text: str, width: int) -> list[str]:
-    """Wrapped so that the rest of a long value cannot pass for a line of its own."""
-    first, *rest = _wrapped(text, width - 2) or [""]
-    return [first, *(f"↳ {part}" for part in rest)]
+def _keys(style: Style, all_keys: list[str], unread: list[str], *, read: bool) -> list[Line]:
+    """The keys that count now, in as many lines either way: no page moves under the eye."""
+    height = max(len(all_keys), len(unread))
+    shown = all_keys if read else unread
+    return [(style, text) for text in (*shown, *[""] * (height - len(shown)))]
 
 
 def _joined(parts: tuple[str, ...], width: int) -> list[str]:

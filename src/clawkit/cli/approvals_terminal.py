@@ -26,7 +26,15 @@ _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _STYLES = {"": "", "bold": "\x1b[1m", "dim": "\x1b[2m", "chosen": "\x1b[7m"}
 _KEY = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO.|.", re.DOTALL)
-_NAMES = {"\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", " ": "space"}
+_NAMES = {
+    "\x1b[A": "up",
+    "\x1bOA": "up",
+    "\x1b[B": "down",
+    "\x1bOB": "down",
+    " ": "space",
+    "\x1b[6~": "page down",
+    "\x1b[5~": "page up",
+}
 
 
 def run(view: View) -> None:
@@ -42,6 +50,7 @@ def run(view: View) -> None:
             for key in _keys():
                 going = going and screen.press(key, time.time())
                 screen.refresh(time.time())
+                drawn = _draw(screen, drawn)
 
 
 def _draw(screen: Screen, drawn: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 if TYPE_CHECKING:
     import socket as sockets
 
-VERSION = 1
+VERSION = 2
 LONGEST_PATH = 100
 LONGEST_REQUEST = 256 * 1024
 _LONGEST_REPLY = 16 * 1024 * 1024
@@ -37,15 +37,14 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     client: str
     method: str
     tool: str
-    arguments: str
     rule: int
     description: str
     digest: str
     policy: str
     deadline: float
-    # What a rule for "always" is made of: the call's method, tool and arguments, every name that
-    # the server may have, and the policy's file. A call that is too large is not sent along.
-    call: dict[str, Any] | None = None
+    call: dict[str, Any]
+    """All that is asked about: the call's method, tool, arguments, and what else it has."""
+    # What a rule for "always" needs besides: every name that the server may have, and the file.
     servers: tuple[str, ...] = ()
     file: str = ""
 
@@ -91,6 +90,14 @@ def ask_view(path: Path, ask: Ask, cancelled: threading.Event | None = None) -> 
         return "deny"
     bound = (reply.id, reply.digest) == (ask.id, ask.digest)
     return reply.answer if bound else "deny"
+
+
+def has_view(path: Path) -> bool:
+    """Whether a view is open that can be asked."""
+    connection = _connect(path)
+    if connection is not None:
+        connection.close()
+    return connection is not None
 
 
 def pending(path: Path) -> list[Ask] | None:
@@ -163,20 +170,12 @@ def _exchange(
     connection: sockets.socket, request: Request, deadline: float, cancelled: threading.Event | None
 ) -> Reply | None:
     try:
-        connection.sendall(_line(request))
+        connection.sendall(msgspec.json.encode(request) + b"\n")
         line = _read_line(connection, deadline, cancelled)
         reply = msgspec.json.decode(line, type=Reply)
     except (OSError, UnicodeEncodeError, msgspec.DecodeError):
         return None
     return reply if reply.version == VERSION else None
-
-
-def _line(request: Request) -> bytes:
-    line = msgspec.json.encode(request) + b"\n"
-    if len(line) > LONGEST_REQUEST and request.ask is not None:
-        without = msgspec.structs.replace(request.ask, call=None)
-        line = msgspec.json.encode(Request(VERSION, "ask", ask=without)) + b"\n"
-    return line
 
 
 def _read_line(

@@ -50,12 +50,15 @@ def policy_of(ask: Ask) -> Path:
     return Path(ask.file) if ask.file else policy_file()
 
 
+def is_whole(ask: Ask) -> bool:
+    """Whether what can be shown is what the answer is bound to."""
+    return call_digest(ask.call) == ask.digest
+
+
 def rule_of(ask: Ask) -> str:
     """The rule that allows exactly this call from now on, as TOML."""
     file = os.fspath(policy_of(ask))
-    if ask.call is None:
-        raise PolicyError(file, 0, "the arguments are too large for a rule: write it by hand")
-    if call_digest(ask.call) != ask.digest:
+    if not is_whole(ask):
         raise PolicyError(file, 0, "the arguments are not those that were asked about")
     try:
         call = msgspec.convert(ask.call, Call)
@@ -242,7 +245,7 @@ class View:
         elif request.kind == "answer" and request.answer is not None:
             self._answer_for(connection, request.id, request.answer)
         elif request.kind == "pending":
-            connection.send(Reply(VERSION, asks=self._listed()))
+            connection.send(Reply(VERSION, asks=self.asks()))
         else:
             connection.send(Reply(VERSION, problem=f"incomplete: {request.kind}"))
 
@@ -264,9 +267,6 @@ class View:
         elif not self.answer(id, answer):
             problem = f"no question {id!r} waits: `claw approvals list` shows those that do"
         connection.send(Reply(VERSION, problem=problem))
-
-    def _listed(self) -> tuple[Ask, ...]:
-        return tuple(msgspec.structs.replace(ask, call=None) for ask in self.asks())
 
 
 def _lapsed(ask: Ask) -> End:

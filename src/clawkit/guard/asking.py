@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from clawkit.errors import AuditError, PinError
 from clawkit.guard.client import Client
 from clawkit.guard.journal import Flight, Journal
@@ -21,12 +23,13 @@ from clawkit.guard.prompts import (
     Passage,
     Side,
     Ticket,
-    can_be_shown,
     decision_of,
+    fits_form,
     question,
-    shown,
+    referral,
 )
 from clawkit.guard.replies import back, denied
+from clawkit.guard.showing import call_fields, can_be_read
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
@@ -38,12 +41,18 @@ _WHY: dict[Answer, str] = {
     'open "claw approvals" in a terminal and try again',
 }
 
-_TOO_LARGE = "it is too large to be shown to a person"
+_TOO_LARGE = "it is too large to be read by a person, and nothing is approved unread"
+_NO_ROOM = (
+    "it is too long to be shown whole in a form, and nothing is approved unseen; "
+    'open "claw approvals" in a terminal and try again'
+)
 _FLOOD = "too many questions to a person at once; try again later"
 _ROUND = ("requestState", "inputResponses")
 """What a call brings along from its earlier rounds."""
 
 Release = Callable[..., Passage]
+About = tuple[tuple[Call, Rule], ...]
+"""Calls that a person has to allow together, each with the rule that wants it."""
 
 
 class Question(NamedTuple):
@@ -85,8 +94,22 @@ class Asking:
             return None
         record = self._journal.call(asked.side, asked.call, asked.decision)
         responses = as_object(params.get("inputResponses")) or {}
-        answer = decision_of(responses.get(APPROVAL))
-        if answer == "session" and ticket.result is not None:
+        referred = ticket.referred is not None
+        answer = decision_of(responses.get(APPROVAL), referred=referred)
+        if answer == "elsewhere" and ticket.referred is not None:
+            return self._hold(
+                asked,
+                ticket.binding,
+                ticket.referred,
+                lambda answer: self._settled(asked, ticket, record, answer, release),
+            )
+        return self._settled(asked, ticket, record, answer, release)
+
+    def _settled(
+        self, asked: Question, ticket: Ticket, record: str, answer: Answer, release: Release
+    ) -> Passage:
+        """What an answer to a question that went out as a result leads to."""
+        if ticket.result is not None and answer in ("session", "always"):
             answer = "once"  # It is the result that was asked about, not the call.
         allowed, why = self._worth(answer, asked.call, ticket.binding)
         self._journal.approval(record, asked.call, why, allowed=allowed)
@@ -95,6 +118,7 @@ class Asking:
         if ticket.result is not None:
             result = {**ticket.result, "id": asked.message["id"]}
             return Passage(to_client=jsonrpc.encode(result))
+        params: dict[str, Any] = asked.message.get("params", {})
         kept = {k: v for k, v in params.items() if k not in _ROUND}
         line = jsonrpc.encode({**asked.message, "params": {**kept, **ticket.resume}})
         return release(*asked.released(line), record, ticket.binding)
@@ -107,26 +131,30 @@ class Asking:
         if binding in self._granted or self._continued(params, binding):
             self._journal.approval(record, asked.call, "allowed before", allowed=True)
             return release(*asked.released(asked.line), record, binding)
-        why = "" if self._admitted(asked.policy) else _FLOOD
-        if not can_be_shown(asked.call.arguments):
-            why = _TOO_LARGE
+        about = ((asked.call, asked.rule),)
+        as_result = asked.side == "client" and self._client.takes_questions(asked.call.method)
+        form = as_result or self._client.takes_requests()
+        why = self._obstacle(about, asked.policy, form=form)
         if why:
             self._journal.approval(record, asked.call, why, allowed=False)
             return _denied(asked, why)
-        if asked.side == "client" and self._client.takes_questions(asked.call.method):
+        if as_result:
             resume = {key: params[key] for key in _ROUND if key in params}
             ticket = self._ticket(binding, asked.policy, resume)
-            about = ((asked.call, asked.rule),)
             return self._question_as_result(asked.message, about, ticket)
-        return self._hold(asked, binding, record, release)
 
-    def ask_about(
-        self, message: Message, about: tuple[tuple[Call, Rule], ...], flight: Flight, policy: Policy
-    ) -> Passage:
+        def settle(answer: Answer) -> Passage:
+            allowed, why = self._worth(answer, asked.call, binding)
+            self._journal.approval(record, asked.call, why or answer, allowed=allowed)
+            if not allowed:
+                return _denied(asked, why)
+            return release(*asked.released(asked.line), record, binding)
+
+        return self._hold(asked, binding, asked.call, settle, form=form)
+
+    def ask_about(self, message: Message, about: About, flight: Flight, policy: Policy) -> Passage:
         """A result that carries questions which the policy wants a person to see first."""
-        why = "" if self._admitted(policy) else _FLOOD
-        if not all(can_be_shown(call.arguments) for call, _ in about):
-            why = _TOO_LARGE
+        why = self._obstacle(about, policy, form=True)
         if not self._client.takes_questions(flight.call.method):
             why = _WHY["nobody"]
         if why:
@@ -137,8 +165,14 @@ class Asking:
         ticket = self._ticket(binding, policy, {}, message)
         return self._question_as_result(message, about, ticket)
 
-    def _admitted(self, policy: Policy) -> bool:
-        return self._warden.prompts.admit(policy.limits.prompts, policy.limits.prompts_per_minute)
+    def _obstacle(self, about: About, policy: Policy, *, form: bool) -> str:
+        """Why a person cannot be asked about these calls, if they cannot."""
+        limits = policy.limits
+        if not self._warden.prompts.admit(limits.prompts, limits.prompts_per_minute):
+            return _FLOOD
+        if not all(can_be_read(call) for call, _ in about):
+            return _TOO_LARGE
+        return _NO_ROOM if form and not fits_form(about) and not _has_view() else ""
 
     def _ticket(
         self,
@@ -150,10 +184,12 @@ class Asking:
         expires = time.monotonic() + policy.limits.prompt_timeout
         return Ticket(binding=binding, expires=expires, resume=resume, result=result)
 
-    def _question_as_result(
-        self, message: Message, about: tuple[tuple[Call, Rule], ...], ticket: Ticket
-    ) -> Passage:
-        params = question(self._warden.server, about)
+    def _question_as_result(self, message: Message, about: About, ticket: Ticket) -> Passage:
+        if fits_form(about):
+            params = question(self._warden.server, about)
+        else:
+            params = referral(self._warden.server, about)
+            ticket = replace(ticket, referred=_together(about))
         result: dict[str, Any] = {
             "resultType": "input_required",
             "inputRequests": {APPROVAL: {"method": "elicitation/create", "params": params}},
@@ -163,7 +199,7 @@ class Asking:
 
     def answered(self, request_id: object, message: Message) -> Passage | None:
         """What a client's answer to a question of ours leads to; None if it is no such answer."""
-        return self._warden.prompts.answered(request_id, decision_of(message.get("result")))
+        return self._warden.prompts.answered_in_form(request_id, message.get("result"))
 
     def holds(self, side: Side, request_id: RequestId) -> bool:
         return (side, request_id) in self._waiting
@@ -187,58 +223,65 @@ class Asking:
             return False
         return self._warden.prompts.is_continued(binding, params.get("requestState"))
 
-    def _hold(self, asked: Question, binding: Binding, record: str, release: Release) -> Passage:
+    def _hold(
+        self,
+        asked: Question,
+        binding: Binding,
+        call: Call,
+        settle: Callable[[Answer], Passage],
+        *,
+        form: bool = False,
+    ) -> Passage:
+        """Keep a message until a person has decided about `call`, in a form or in the view."""
         key = (asked.side, asked.message["id"])
 
-        def settle(answer: Answer) -> Passage:
+        def settle_once(answer: Answer) -> Passage:
             self._waiting.pop(key, None)
             try:
-                allowed, why = self._worth(answer, asked.call, binding)
-                self._journal.approval(record, asked.call, why or answer, allowed=allowed)
+                return settle(answer)
             except (AuditError, PinError) as error:
                 return _denied(asked, f"nothing may pass: {error}")
-            if not allowed:
-                return _denied(asked, why)
-            return release(*asked.released(asked.line), record, binding)
 
+        about = ((call, asked.rule),)
+        fits = form and fits_form(about)
         held = Held(
-            call=asked.call,
+            call=call,
             rule=asked.rule,
             binding=binding,
-            settle=settle,
+            settle=settle_once,
             deliver=asked.deliver,
             cancelled=threading.Event(),
-            form=self._client.takes_requests(),
+            referred=not fits,
         )
         self._waiting[key] = held
         timeout = asked.policy.limits.prompt_timeout
-        token = self._warden.prompts.hold(held, timeout)
-        if self._client.takes_requests():
-            params = question(self._warden.server, ((asked.call, asked.rule),))
-            request = jsonrpc.request(token, "elicitation/create", params)
-            return Passage(to_client=jsonrpc.encode(request))
-        self._ask_in_view(token, held, timeout)
-        return Passage()
+        token = self._warden.prompts.hold(held, timeout, form=form)
+        if not fits:
+            self._ask_in_view(token, held, timeout)
+        if not form:
+            return Passage()
+        params = (question if fits else referral)(self._warden.server, about)
+        request = jsonrpc.request(token, "elicitation/create", params)
+        return Passage(to_client=jsonrpc.encode(request))
 
     def _ask_in_view(self, token: str, held: Held, timeout: float) -> None:
         """Ask in `claw approvals`, in a thread of its own; without one, the answer is `nobody`."""
-        from clawkit.guard.approvals import Ask, ask_view
+        from clawkit.guard.approvals import Ask, ask_view, call_digest
         from clawkit.guard.places import approvals_socket
 
-        call = held.call
+        call = call_fields(held.call)
         ask = Ask(
             id=token,
             server=self._warden.server,
             client=self._client.name,
-            method=call.method,
-            tool=call.tool,
-            arguments=shown(call.arguments),
+            method=held.call.method,
+            tool=held.call.tool,
             rule=held.rule.number,
             description=held.rule.description,
-            digest=held.binding.call,
+            digest=call_digest(call),
             policy=held.binding.policy,
             deadline=time.time() + timeout,
-            call={"method": call.method, "tool": call.tool, "arguments": call.arguments},
+            call=call,
             servers=self._warden.servers,
             file=str(self._warden.policy.path),
         )
@@ -267,6 +310,21 @@ class Asking:
         if answer == "session":
             self._granted.add(binding)
         return True, ""
+
+
+def _together(about: About) -> Call:
+    """Calls that are decided about together, as the one that the view shows."""
+    if len(about) == 1:
+        return about[0][0]
+    questions = [call_fields(call) for call, _ in about]
+    return Call("inputRequests", "inputRequests", {"questions": questions})
+
+
+def _has_view() -> bool:
+    from clawkit.guard.approvals import has_view
+    from clawkit.guard.places import approvals_socket
+
+    return has_view(approvals_socket())
 
 
 def _denied(asked: Question, why: str) -> Passage:

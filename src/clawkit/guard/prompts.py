@@ -1,7 +1,8 @@
 """Calls that wait for a person: who is asked, what the answer is worth, and how long it counts.
 
-A person is asked through the client where it can show a form, else in `claw approvals`. An approval
-is bound to one call, its policy and its pin, can be used once, and expires.
+A person is asked through the client where it can show a form that has room for the whole call, else
+in `claw approvals`. An approval is bound to one call, its policy and its pin, can be used once, and
+expires.
 """
 
 from __future__ import annotations
@@ -10,20 +11,21 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.scan import visible
+from clawkit.guard.showing import call_fields, call_lines, rows, spelled
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 
 Side = Literal["client", "server"]
-Answer = Literal["once", "session", "always", "deny", "timeout", "nobody"]
+Answer = Literal["once", "session", "always", "deny", "timeout", "nobody", "elsewhere"]
+"""What a person said; `elsewhere` is that they decide in `claw approvals`."""
 
 APPROVAL = "claw-approval"
 """The name of our own question among a result's `inputRequests`."""
@@ -33,8 +35,9 @@ _ANSWERS: dict[str, Answer] = {
     "allow for this session": "session",
     "deny": "deny",
 }
-_HEAD, _TAIL = 400, 200
-_LONGEST_SHOWN = 16_000
+_REFERRALS: dict[str, Answer] = {"decide in claw approvals": "elsewhere", "deny": "deny"}
+_FORM_ROWS, _FORM_WIDTH = 24, 72
+_INDENT = "    "
 _MINUTE = 60.0
 _CONTINUES = 600.0
 _MOST_REMEMBERED = 1024
@@ -64,8 +67,8 @@ class Held(Struct, frozen=True):
     settle: Callable[[Answer], Passage]
     deliver: Callable[[Passage], None]
     cancelled: threading.Event
-    form: bool
-    """Whether the client shows it."""
+    referred: bool = False
+    """Whether a form in the client only says that it is shown in `claw approvals`."""
 
 
 class Ticket(Struct, frozen=True):
@@ -77,6 +80,8 @@ class Ticket(Struct, frozen=True):
     """What the call itself brought from an earlier round."""
     result: Message | None = None
     """The server's result, if it is that one that waits."""
+    referred: Call | None = None
+    """What is to be shown in `claw approvals`, because the form had no room for it."""
 
 
 class Prompts:
@@ -84,6 +89,7 @@ class Prompts:
 
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
+        self._forms: set[str] = set()
         self._tickets: dict[str, Ticket] = {}
         self._continued: dict[tuple[Binding, str], float] = {}
         self._asked: deque[float] = deque()
@@ -103,10 +109,15 @@ class Prompts:
             self._asked.append(now)
             return True
 
-    def hold(self, held: Held, timeout: float) -> str:
-        """Keep a message until `answered`; after the timeout it is denied."""
+    def hold(self, held: Held, timeout: float, *, form: bool) -> str:
+        """Keep a message until `answered`; after the timeout it is denied.
+
+        With `form`, the client shows a form with this token, which is withdrawn in time.
+        """
         token = _token()
         self._held[token] = held
+        if form:
+            self._forms.add(token)
         timer = threading.Timer(timeout, self._expire, (token,))
         timer.daemon = True
         timer.start()
@@ -115,7 +126,20 @@ class Prompts:
     def answered(self, token: object, answer: Answer) -> Passage | None:
         """What the answer leads to; None if nothing waits for it."""
         held = self._held.pop(token, None) if isinstance(token, str) else None
-        return None if held is None else held.settle(answer)
+        if held is None or not isinstance(token, str):
+            return None
+        held.cancelled.set()
+        self._withdraw_form(token, held)
+        return held.settle(answer)
+
+    def answered_in_form(self, token: object, result: object) -> Passage | None:
+        """The same for a client's form; one that had no room for the call allows nothing."""
+        held = self._held.get(token) if isinstance(token, str) else None
+        if held is None or not isinstance(token, str):
+            return None
+        self._forms.discard(token)
+        answer = decision_of(result, referred=held.referred)
+        return Passage() if answer == "elsewhere" else self.answered(token, answer)
 
     def is_waiting(self, token: RequestId) -> bool:
         return token in self._held
@@ -125,9 +149,14 @@ class Prompts:
         held.cancelled.set()
         tokens = [token for token, other in list(self._held.items()) if other is held]
         waited = [token for token in tokens if self._held.pop(token, None) is not None]
-        for token in waited if held.form else ():
-            held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
+        for token in waited:
+            self._withdraw_form(token, held)
         return bool(waited)
+
+    def _withdraw_form(self, token: str, held: Held) -> None:
+        if token in self._forms:
+            self._forms.discard(token)
+            held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
 
     def issue(self, ticket: Ticket) -> str:
         token = _token()
@@ -164,12 +193,10 @@ class Prompts:
             return state in self._tickets or any(known == state for _, known in self._continued)
 
     def _expire(self, token: str) -> None:
-        held = self._held.pop(token, None)
-        if held is not None:
-            held.cancelled.set()
-            if held.form:
-                held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
-            held.deliver(held.settle("timeout"))
+        held = self._held.get(token)
+        passage = self.answered(token, "timeout")
+        if held is not None and passage is not None:
+            held.deliver(passage)
 
 
 def withdrawn(token: str) -> Message:
@@ -178,16 +205,31 @@ def withdrawn(token: str) -> Message:
 
 
 def question(server: str, asked: Sequence[tuple[Call, Rule]]) -> dict[str, Any]:
-    """The parameters of the `elicitation/create` that puts calls before a person."""
+    """The parameters of the `elicitation/create` that puts whole calls before a person."""
     lines: list[str] = []
     for call, rule in asked:
-        lines.append(f"Allow {visible(call.tool, 200)} on {visible(server, 200)}?")
-        lines.append(f"Arguments: {shown(call.arguments)}")
+        # Indented, no client takes it for markup in which parts are not shown.
+        lines += [f"Allow this call on {visible(server, 200)}?", ""]
+        lines += [f"{_INDENT}{row}" for row in _form_rows(call)]
         if rule.description:
-            lines.append(f"Rule: {visible(rule.description, 500)}")
-    choice = {"type": "string", "title": "Decision", "enum": list(_ANSWERS)}
+            lines += ["", f"Rule: {visible(rule.description, 500)}"]
+    return _form("\n".join(lines), _ANSWERS)
+
+
+def referral(server: str, asked: Sequence[tuple[Call, Rule]]) -> dict[str, Any]:
+    """The same for calls that a form has no room for: it can deny them, and allows nothing."""
+    tools = ", ".join(visible(spelled(call.tool), 200) for call, _ in asked)
+    text = (
+        f"{tools} on {visible(server, 200)} needs your approval, and is too long to be shown whole "
+        "in this form. Open `claw approvals` in a terminal, read it there and decide there."
+    )
+    return _form(text, _REFERRALS)
+
+
+def _form(message: str, answers: dict[str, Answer]) -> dict[str, Any]:
+    choice = {"type": "string", "title": "Decision", "enum": list(answers)}
     return {
-        "message": "\n".join(lines),
+        "message": message,
         "requestedSchema": {
             "type": "object",
             "properties": {"decision": choice},
@@ -196,38 +238,30 @@ def question(server: str, asked: Sequence[tuple[Call, Rule]]) -> dict[str, Any]:
     }
 
 
-def decision_of(result: object) -> Answer:
+def fits_form(asked: Sequence[tuple[Call, Rule]]) -> bool:
+    """Whether a form has room for all of these calls."""
+    found = 0
+    for call, _ in asked:
+        for _row in _form_rows(call):
+            found += 1
+            if found > _FORM_ROWS:
+                return False
+    return True
+
+
+def _form_rows(call: Call) -> Iterator[str]:
+    for line in call_lines(call_fields(call)):
+        yield from rows(line, _FORM_WIDTH)
+
+
+def decision_of(result: object, *, referred: bool = False) -> Answer:
     """What a person said in the form; whatever is not a clear yes is a no."""
     found = as_object(result) or {}
     content = as_object(found.get("content")) or {}
     decision = content.get("decision")
     if found.get("action") != "accept" or not isinstance(decision, str):
         return "deny"
-    return _ANSWERS.get(decision, "deny")
-
-
-def shown(arguments: dict[str, Any]) -> str:
-    """Arguments for a person's eyes: as JSON, with everything invisible made visible.
-
-    Each long value is cut in its middle, so that none can push another out of sight.
-    """
-    return visible(msgspec.json.encode(_shortened(arguments)).decode(), _LONGEST_SHOWN)
-
-
-def can_be_shown(arguments: dict[str, Any]) -> bool:
-    """Whether a person would see all of the names and something of every value."""
-    return len(msgspec.json.encode(_shortened(arguments))) <= _LONGEST_SHOWN
-
-
-def _shortened(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > _HEAD + _TAIL:
-        cut = len(value) - _HEAD - _TAIL
-        return f"{value[:_HEAD]}…({cut} more characters)…{value[-_TAIL:]}"
-    if isinstance(value, list):
-        return [_shortened(item) for item in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        return {key: _shortened(item) for key, item in cast("dict[str, Any]", value).items()}
-    return value
+    return (_REFERRALS if referred else _ANSWERS).get(decision, "deny")
 
 
 def _token() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from clawkit.guard.selftest import rows
 from clawkit.guard.selftest.attacks.approvals import ask, first_word, require_not_called, say, yes
@@ -93,3 +94,61 @@ def escapes_in_the_question_of_the_modern_era(bench: Bench, text: str) -> None:
     require_not_called(bench, since)
     for shown in strings(answer):
         _require_escaped(shown, text)
+
+
+_SHOWN_WHOLE = "what is approved was shown whole; what cannot be shown is denied"
+_PADDING = "harmless " * 400
+_HIDDEN: dict[str, dict[str, Any]] = {
+    "middle": {"path": f"{_PADDING}TOKEN{_PADDING}"},
+    "end": {"path": f"{_PADDING}{_PADDING}TOKEN"},
+    "blanks": {"path": f"a{' ' * 20_000}TOKEN"},
+    "blank-lines": {"path": "\n" * 20_000 + "TOKEN"},
+    "key": {f"{_PADDING}TOKEN{_PADDING}": "a"},
+    "many": {"a": 1, **{f"a{n}": "a" for n in range(900)}, "path": "TOKEN", "z": _PADDING},
+    "list": {"path": [*["a"] * 900, "TOKEN", *["a"] * 900]},
+    "nested": {"path": {"a": {"b": [_PADDING, {"c": f"{_PADDING}TOKEN{_PADDING}"}]}}},
+}
+
+
+def _hiding(bench: Bench, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    token = bench.token()
+    return token, json.loads(json.dumps(arguments).replace("TOKEN", token))
+
+
+def _require_shown(bench: Bench, since: Mark, token: str, shown: str) -> None:
+    bench.serve()
+    passed = token.encode() in bench.journal()[since.journal :]
+    if passed and token not in shown:
+        raise Leaked("a person said yes to a call, a part of which they were not shown")
+
+
+@attacks_each("unseen", rows.UNSEEN, _SHOWN_WHOLE, _HIDDEN)
+def hidden_in_a_long_call(bench: Bench, arguments: dict[str, Any]) -> None:
+    token, filled = _hiding(bench, arguments)
+    since = bench.mark()
+    id, answer = first_word(bench, filled)
+    shown = ""
+    if "method" in answer:
+        shown = str(answer["params"].get("message"))
+        say(bench, answer, yes())
+        answer = bench.reply(id)
+    _require_shown(bench, since, token, shown)
+    if token not in shown:
+        require_clear_error(answer)
+
+
+@attacks_each("unseen-modern", rows.UNSEEN, _SHOWN_WHOLE, _HIDDEN, setup=Setup(era="modern"))
+def hidden_in_a_long_call_of_the_modern_era(bench: Bench, arguments: dict[str, Any]) -> None:
+    token, filled = _hiding(bench, arguments)
+    since = bench.mark()
+    answer = bench.call("delete_file", **filled)
+    result = answer.get("result", {})
+    shown = " ".join(strings(result.get("inputRequests")))
+    if "inputRequests" in result:
+        answers = dict.fromkeys(result["inputRequests"], yes())
+        brought = {"inputResponses": answers, "requestState": result.get("requestState")}
+        params = {"name": "delete_file", "arguments": filled, **brought}
+        answer = bench.reply(bench.request("tools/call", params))
+    _require_shown(bench, since, token, shown)
+    if token not in shown:
+        require_clear_error(answer)
