@@ -19,4 +19,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     monkeypatch.setenv("HOME", str(place))
     monkeypatch.setenv("CLAW_HOME", str(place / "claw"))
+    for variable in ("CLAW_STORE", "CLAW_EMBEDDER"):
+        monkeypatch.delenv(variable, raising=False)
     return place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tomllib
+from importlib import metadata
 
 import clawkit
 from tests.processes import ROOT
@@ -40,8 +40,7 @@ def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
 
 
 def test_the_version_is_the_one_of_the_package() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert clawkit.__version__ == project["version"]
+    assert clawkit.__version__ == metadata.version("clawkit")
 
 
 def test_an_error_of_the_document_is_reached_through_the_root() -> None:

@@ -16,12 +16,14 @@ _SHORTEST_SECRET = 16
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The directories, and the secret that servers on several machines share."""
+    """The directories, the secret that several machines share, the store and embedder of memory."""
 
     config: Path
     data: Path
     policy: Path
     secret: bytes | None = None
+    store: str = ""
+    embedder: str = ""
 
 
 @cache
@@ -41,6 +43,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         data=data / "claw",
         policy=config / "clawai",
         secret=None if secret is None else secret.encode(),
+        store=environment.get("CLAW_STORE", ""),
+        embedder=environment.get("CLAW_EMBEDDER", ""),
     )
 
 

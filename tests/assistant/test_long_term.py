@@ -115,7 +115,9 @@ async def test_a_memory_that_is_out_of_order_does_not_cost_the_answer(tmp_path: 
         async with Assistant(config) as assistant:
             reply = await say(assistant, "Hello?", "one", heard, origin="ask")
     assert reply.text == "Here I am."
-    assert any("memory: " in text and "beings.db" in text for text in heard.of("notice"))
+    assert any(
+        "memory is out of reach: " in text and "beings.db" in text for text in heard.of("notice")
+    )
 
 
 async def test_memory_can_be_turned_off(tmp_path: Path) -> None:

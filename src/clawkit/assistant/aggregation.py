@@ -91,6 +91,10 @@ class Both(Callbacks):
         for each in self._all:
             each.notice(text)
 
+    def problem(self, text: str) -> None:
+        for each in self._all:
+            each.problem(text)
+
 
 def combine(parts: Sequence[str], answer: str) -> str:
     """Each thing once, in the order it was said, and the answer at the end.

@@ -108,7 +108,7 @@ class Answering:
             await self._assistant.long_term.keep(
                 tuple(Exchanged(role, text, time.time()) for role, text in said if text.strip()),
                 self._context.session_key,
-                self._callbacks.notice,
+                self._callbacks.problem,
             )
         return ""
 
@@ -192,7 +192,7 @@ class Answering:
         remembered = ()
         if self._remembers:
             remembered = await self._assistant.long_term.recall(
-                self._context.text, self._context.session_key, self._callbacks.notice
+                self._context.text, self._context.session_key, self._callbacks.problem
             )
         system = system_prompt(
             self._config.assistant.instructions,

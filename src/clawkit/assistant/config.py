@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from clawkit.errors import SettingsError
 from clawkit.settings import Settings, settings
@@ -187,16 +188,25 @@ def config_file(places: Settings | None = None) -> Path:
 
 
 def read_config(places: Settings | None = None) -> Config:
-    """The config of this person, or the defaults where there is none."""
+    """The config of this person, or the defaults where there is none, as the environment has it."""
     places = places or settings()
     file = config_file(places)
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return Config(places=places)
+        return _in_environment(Config(places=places))
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from None
-    return parse_config(text, file, places)
+    return _in_environment(parse_config(text, file, places))
+
+
+def _in_environment(config: Config) -> Config:
+    """`CLAW_STORE` and `CLAW_EMBEDDER` count more than what [memory] says of the same."""
+    store, embedder = config.places.store, config.places.embedder
+    memory = replace(config.memory, embedder=embedder) if embedder else config.memory
+    if store:
+        memory = replace(memory, store=store, url="", being="")
+    return config if memory is config.memory else replace(config, memory=memory)
 
 
 def parse_config(text: str, file: Path, places: Settings) -> Config:

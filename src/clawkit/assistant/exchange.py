@@ -49,6 +49,10 @@ class Callbacks:
     def notice(self, text: str) -> None:
         """Something that takes time or has changed: a retry, a fallback, a summary."""
 
+    def problem(self, text: str) -> None:
+        """Something that the answer comes without, such as memory, and why."""
+        self.notice(text)
+
 
 class Reply(Struct, frozen=True):
     """The answer. `omissions` say what could not be sent with it, `problem` why it was not kept."""

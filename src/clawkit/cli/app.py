@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +47,9 @@ app.add_typer(guard.app, name="guard")
 
 
 def run() -> None:
-    app(prog_name=Path(sys.argv[0]).stem)
+    from clawkit.cli.mcp_server import program
+
+    app(prog_name=program())
 
 
 def _print_version(wanted: bool) -> None:

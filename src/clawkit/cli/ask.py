@@ -115,7 +115,7 @@ def _answer(config: Config, question: Question) -> int:
 
     context = _context(config, question)
     streaming = sys.stdout.isatty() and not question.as_json
-    screen = Screen(sys.stdout if streaming else None, _notes())
+    screen = Screen("ask", sys.stdout if streaming else None, _notes())
     screen.wait()
 
     def show(reply: Reply) -> int:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from clawkit.memory.keeper import Keeper
     from clawkit.memory.records import Being
 
-STORE = "CLAW_STORE"
-EMBEDDER = "CLAW_EMBEDDER"
 _EMBEDDING_KEY = "OPENAI_API_KEY"
 _INTERRUPTED = 130
 _OPTIONS = {
@@ -41,7 +39,7 @@ StoreOption = Annotated[
     typer.Option(
         "--store",
         metavar="sqlite:PATH|postgresql://…",
-        help=f"Where Beings are kept; {STORE}, or the config, or the data directory, without.",
+        help="Where Beings are kept; CLAW_STORE, or the config, or the data directory, without.",
     ),
 ]
 EmbedderOption = Annotated[
@@ -50,7 +48,7 @@ EmbedderOption = Annotated[
         "--embedder",
         metavar="NAME",
         help="What makes vectors of texts: use-multilingual-v3, the default, minilm-int8, "
-        f"text-embedding-3-small, openai:URL#MODEL; `none` for words only. {EMBEDDER} or the "
+        "text-embedding-3-small, openai:URL#MODEL; `none` for words only. CLAW_EMBEDDER or the "
         "config, without.",
     ),
 ]
@@ -68,8 +66,8 @@ class Place:
     """Where memories are: what was said on the command line, in the environment, in the config."""
 
     def __init__(self, store: str = "", embedder: str = "") -> None:
-        self._store = store or os.environ.get(STORE, "")
-        self._embedder = embedder or os.environ.get(EMBEDDER, "")
+        self._store = store
+        self._embedder = embedder
 
     @cached_property
     def config(self) -> Config:

@@ -223,7 +223,7 @@ class _Chat:
         context = MessageContext(message, self._session, True, "chat", attachments, self._model)
         notes = sys.stdout if self._terminal else (sys.stderr if sys.stderr.isatty() else None)
         known = assistant.toolbox.problems  # as of the message before: they were told then
-        screen = Screen(sys.stdout if self._terminal else None, notes, known)
+        screen = Screen("chat", sys.stdout if self._terminal else None, notes, known)
         screen.wait()
         try:
             reply = self._background.run(assistant.reply(context, screen))

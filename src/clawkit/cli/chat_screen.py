@@ -34,12 +34,14 @@ class Screen(Callbacks):
     """
 
     def __init__(
-        self, out: TextIO | None, notes: TextIO | None, known: Collection[str] = ()
+        self, verb: str, out: TextIO | None, notes: TextIO | None, known: Collection[str] = ()
     ) -> None:
+        self._verb = verb
         self._out = out
         self._notes = notes
         self._known = known
         self._blocks: list[str] = []
+        self._problems: set[str] = set()
         self._begin()
         self._open_line = False
         self._thinking = False
@@ -83,6 +85,18 @@ class Screen(Callbacks):
     def notice(self, text: str) -> None:
         if text not in self._known:
             self.note(f"… {text}")
+
+    def problem(self, text: str) -> None:
+        """Also told where nobody is told about steps: a script must know what it did not get."""
+        if text in self._problems:
+            return
+        self._problems.add(text)
+        if self._notes is not None:
+            self.notice(text)
+            return
+        from clawkit.assistant.redaction import redact
+
+        error_lines(self._verb, redact(text))
 
     def note(self, text: str) -> None:
         """A line beside the answer."""

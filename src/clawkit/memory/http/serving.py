@@ -119,4 +119,4 @@ def _loggers() -> list[logging.Logger]:
 def _need_websockets() -> None:
     """Without it uvicorn would start and refuse every bridge."""
     if find_spec("websockets") is None:
-        raise SettingsError("bridges need the package websockets: pip install 'clawkit[being]'")
+        raise SettingsError("bridges need the package websockets: pip install websockets")

@@ -26,12 +26,22 @@ def open_store(address: str | None = None) -> Database:
 
         return SqliteDatabase(Path(rest.removeprefix("//")).expanduser())
     if scheme in ("postgresql", "postgres"):
-        from clawkit.memory.store.postgres import PostgresDatabase
-
-        return PostgresDatabase(address)
+        return _open_postgres(address)
     raise SettingsError(
         f"{shown(address)}: a store is sqlite:PATH or postgresql://USER@HOST/DATABASE"
     )
+
+
+def _open_postgres(address: str) -> Database:
+    try:
+        from clawkit.memory.store.postgres import PostgresDatabase
+    except ImportError as error:
+        reason = str(error).partition("\n")[0]
+        raise SettingsError(
+            f"{shown(address)}: PostgreSQL needs packages that are not installed ({reason}): "
+            "pip install 'clawkit[being]'"
+        ) from None
+    return PostgresDatabase(address)
 
 
 def shown(address: str) -> str:

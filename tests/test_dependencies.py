@@ -1,0 +1,51 @@
+"""What the source imports is what `pyproject.toml` declares."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from importlib import metadata
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.processes import ROOT
+
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+_FOR_USERS = ("servers", "scans", "keyring", "minilm", "being")
+
+
+def declared() -> set[str]:
+    """The distributions of the base install and of the extras that are for users."""
+    extras = _PROJECT["optional-dependencies"]
+    texts = [*_PROJECT["dependencies"], *(text for name in _FOR_USERS for text in extras[name])]
+    wanted = [Requirement(text) for text in texts]
+    of_extras = {f"{one.name}-{extra}" for one in wanted for extra in one.extras}
+    return {canonicalize_name(name) for name in (*(one.name for one in wanted), *of_extras)}
+
+
+def imported() -> dict[str, str]:
+    """Each top-level package that a file of ours imports, at its start or later, and one such."""
+    found: dict[str, str] = {}
+    for file in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            for name in names:
+                found.setdefault(name.partition(".")[0], str(file.relative_to(ROOT)))
+    return found
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    homes = metadata.packages_distributions()
+    known, missing = declared(), dict[str, str]()
+    for package, file in imported().items():
+        if package not in sys.stdlib_module_names and package != "clawkit":
+            owners = {canonicalize_name(name) for name in homes.get(package, [package])}
+            if not owners & known:
+                missing[package] = file
+    assert missing == {}
