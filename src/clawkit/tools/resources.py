@@ -68,8 +68,8 @@ def compile_template(template: str) -> re.Pattern[str]:
     for number, (found, after) in enumerate(zip(variables, literals[1:], strict=True), 1):
         reach = ".+" if found[1] or found[3] else "[^/?#]+"
         if number < len(variables):
-            # Atomic: a URI that does not match is found out in linear time.
-            pattern += f"(?>(?P<{found[2]}>{reach}?){after})"
+            # A lookahead never tries again: a URI that does not match is found out in linear time.
+            pattern += f"(?=(?P<{found[2]}>{reach}?){after})(?P={found[2]}){after}"
         else:
             pattern += f"(?P<{found[2]}>{reach}){after}"
     return re.compile(pattern, re.DOTALL)

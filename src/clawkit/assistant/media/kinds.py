@@ -112,10 +112,9 @@ SUFFIXES = {
 
 LONGEST_TYPE = 255
 """Characters, parameters included."""
-# Nothing here is ever given back (`++`), so that a text is read once, whatever is in it.
-_TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`|~-]++"
-_TYPE = re.compile(rf"\s*+({_TOKEN}/{_TOKEN})\s*+(;.*)?", re.DOTALL)
-_PARAMETER = re.compile(rf';\s*+({_TOKEN})\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^";]*+)')
+_TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_TYPE = re.compile(rf"\s*({_TOKEN}/{_TOKEN})\s*(;.*)?", re.DOTALL)
+_PARAMETER = re.compile(rf';\s*({_TOKEN})\s*=\s*("[^"\\]*(?:\\.[^"\\]*)*"|[^";]*)')
 
 
 class MediaType(Struct, frozen=True):

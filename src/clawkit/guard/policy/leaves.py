@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, cast
 
 _NUMBER = re.compile(r"[+-]?(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_QUOTE_OR_ESCAPE = re.compile(r'"|\\.', re.DOTALL)
 _LONGEST_NUMBER = 40
 _ENDS = {"{": "}", "[": "]", '"': '"'}
 
@@ -39,7 +40,18 @@ def inside(text: str) -> Any:
     except ValueError:
         return None
     except RecursionError:  # A parser that goes deeper would come to these.
-        return [part for quoted in _QUOTED.findall(text) if (part := inside(quoted)) is not None]
+        return [part for quoted in _strings(text) if (part := inside(quoted)) is not None]
+
+
+def _strings(text: str) -> Iterator[str]:
+    """The strings in a JSON text, quotes included; no part of the text is looked at twice."""
+    start = -1
+    for mark in _QUOTE_OR_ESCAPE.finditer(text):
+        if start < 0:
+            start = mark.end() - 1 if mark.group().endswith('"') else -1
+        elif mark.group() == '"':
+            yield text[start : mark.end()]
+            start = -1
 
 
 def texts(leaf: object) -> tuple[str, ...]:

@@ -14,10 +14,13 @@ import msgspec
 from clawkit.errors import HostError
 from clawkit.hosts.documents.nodes import REMEMBERED, Field, Node, unreadable
 
-_GAP = re.compile(r"(?:[\s\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
+# Each part can end in one place only, so that a text is read once, whatever is in it.
+_GAP = re.compile(
+    r"(?:[\s\ufeff]+(?![\s\ufeff])|//[^\r\n]*(?![^\r\n])|/\*[^*]*(?:\*(?!/)[^*]*)*\*/)*"
+)
 _STRING = re.compile(
-    r'"[^"\\\r\n]*+(?:\\(?:\r\n|[\s\S])[^"\\\r\n]*+)*+"'
-    r"|'[^'\\\r\n]*+(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*+)*+'"
+    r'"[^"\\\r\n]*(?:\\(?:\r\n|[\s\S])[^"\\\r\n]*)*"'
+    r"|'[^'\\\r\n]*(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*)*'"
 )
 _WORD = re.compile(r"[^\s\ufeff,:\[\]{}\"'/]+")
 _NAME = re.compile(r"[^\W\d]\w*|\$[\w$]*")
@@ -36,7 +39,7 @@ _WORDS: dict[str, Any] = {
     "+Infinity": float("inf"),
     "-Infinity": float("-inf"),
 }
-_BLANKS = re.compile(r"[ \t\r\n]*+")
+_BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(parse_constant=_WORDS.__getitem__)
 _LONG = 10_000
 # A change leaves most of a long file as it was, so what it leaves alone is not read again.

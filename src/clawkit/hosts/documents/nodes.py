@@ -11,6 +11,9 @@ from clawkit.errors import HostError
 
 REMEMBERED = 3
 """How many documents a dialect keeps in mind: each step of a change reads the last one's text."""
+# Each part can end in one place only, so that a text is read once, whatever is in it.
+HASH_GAP = re.compile(r"(?:\s+(?!\s)|#[^\r\n]*(?![^\r\n]))*")
+"""Blanks and comments in TOML and YAML."""
 
 
 class Node(msgspec.Struct, frozen=True):

@@ -12,9 +12,8 @@ from typing import Any, cast
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.nodes import REMEMBERED, Field, Node, unreadable
+from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, Node, unreadable
 
-_GAP = re.compile(r"(?:\s++|#[^\r\n]*+)*+")
 _STRING = re.compile(
     r'"""(?:[^\\]|\\[\s\S])*?"""(?:""(?!")|"(?!"))?'
     r"|'''[\s\S]*?'''(?:''(?!')|'(?!'))?"
@@ -80,7 +79,7 @@ class TomlDocument(msgspec.Struct, frozen=True):
 class Toml:
     """TOML 1.0."""
 
-    gap = _GAP
+    gap = HASH_GAP
     assign = " = "
 
     def open(self, text: str, file: str) -> TomlDocument:
@@ -149,7 +148,7 @@ class _Scanner:
         self.file = file
 
     def skip(self, position: int) -> int:
-        match = _GAP.match(self.text, position)
+        match = HASH_GAP.match(self.text, position)
         return match.end() if match else position
 
     def key(self, position: int) -> tuple[Path, int]:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.nodes import REMEMBERED, Field, Node
+from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import yaml
 
-_GAP = re.compile(r"(?:\s++|#[^\r\n]*+)*+")
 _PLAIN = re.compile(r"[A-Za-z/~][A-Za-z0-9_./@+=-]*(?: [A-Za-z0-9_./@+=-]+)*")
 
 
@@ -46,7 +45,7 @@ class YamlDocument(msgspec.Struct, frozen=True):
 class Yaml:
     """YAML as PyYAML reads it: 1.1, one document."""
 
-    gap = _GAP
+    gap = HASH_GAP
     assign = ": "
 
     def open(self, text: str, file: str) -> YamlDocument:
