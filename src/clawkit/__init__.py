@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from clawkit.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from clawkit.claude.client import ClaudeClient as ClaudeClient
     from clawkit.claude.client import query as query
@@ -47,8 +49,6 @@ if TYPE_CHECKING:
     from clawkit.wire.context import Context as Context
     from clawkit.wire.http.connections import HttpLimits as HttpLimits
     from clawkit.wire.session import Session as Session
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "Allow": "claude.permissions",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawkit import __version__
 from clawkit.errors import InvalidParamsError, ToolExecutionError
 from clawkit.memory.access import Access
 from clawkit.memory.caller import LONGEST_CONVERSATION, META_CONVERSATION
@@ -23,6 +22,7 @@ from clawkit.memory.tools.session import GET_CURRENT_TIME, Offered, get_context
 from clawkit.memory.tools.structured import UPDATE_MEMORY, UPDATE_RELATION
 from clawkit.memory.tools.tool import tool
 from clawkit.memory.tools.turns import Turns
+from clawkit.version import __version__
 from clawkit.wire.server import Server
 from clawkit.wire.session import Principal
 
