@@ -73,10 +73,14 @@ class StdioServer:
 
     def receive(self, patience: float = PATIENCE) -> dict[str, Any]:
         """The next message; every line of stdout must be one."""
+        return json.loads(self.receive_line(patience))
+
+    def receive_line(self, patience: float = PATIENCE) -> bytes:
+        """The next line of stdout, as it was."""
         line = self._lines.get(timeout=patience)
         if not line:
             raise EOFError(f"the server ended: {self.stderr}")
-        return json.loads(line)
+        return line
 
     def silent(self, seconds: float) -> bool:
         """Whether nothing arrives for this long."""

@@ -16,6 +16,7 @@ from typing import cast
 
 from clawkit.errors import CliEndedError, CliGarbageError, CliNotFoundError
 from clawkit.wire.children import descendants, end_all
+from clawkit.wire.jsonrpc import one_line
 
 log = logging.getLogger("clawkit.claude")
 
@@ -86,12 +87,12 @@ class CliProcess:
         return "\n".join(self._last_lines)
 
     async def write(self, data: bytes) -> None:
-        """Send one line; raises CliEndedError when nobody reads it."""
+        """Send a message in one line; raises CliEndedError when nobody reads it."""
         stdin = self._process.stdin
         if stdin is None or stdin.is_closing():
             raise await self.ended()
         try:
-            stdin.write(data + b"\n")
+            stdin.write(one_line(data) + b"\n")
             await stdin.drain()
         except (ConnectionError, RuntimeError):
             raise await self.ended() from None

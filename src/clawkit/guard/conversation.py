@@ -1,7 +1,7 @@
 """One client and one server, and the guard between them: every message is parsed, judged, logged.
 
 It knows nothing of pipes or HTTP: a message comes in as bytes, and a `Passage` says which bytes go
-where. What is allowed and unchanged goes on as the bytes it came as.
+where. What is allowed and unchanged goes on as the bytes it came as, in one line.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ class Conversation:
             message = parse(line, policy.limits.depth)
         except ProtocolError as error:
             return self._unreadable(side, line, error)
+        line = jsonrpc.one_line(line)
         try:
             return self._pass(side, message, line, policy, deliver or self._deliver)
         except (AuditError, PinError) as error:

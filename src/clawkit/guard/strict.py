@@ -62,7 +62,7 @@ def _one_reading(line: bytes) -> object:
     """The value. What comes out as the same bytes again can only be read in one way."""
     try:
         value = _quick_decode(line)
-        if _quick_encode(value) == line:
+        if _quick_encode(value) == line.rstrip(b"\r"):
             return value
     except ValueError:
         pass  # The slow way finds the words for what is wrong.

@@ -222,12 +222,12 @@ class HttpLlm:
         return "".join(pieces)
 
     def _events(self, response: httpx2.Response) -> Iterator[dict[str, Any]]:
-        for line in response.iter_lines():
-            data = line.removeprefix("data:").strip()
-            if not line.startswith("data:") or data == "[DONE]":
+        for line in _lines(response):
+            data = line.removeprefix(b"data:").strip()
+            if not line.startswith(b"data:") or data == b"[DONE]":
                 continue
             try:
-                yield msgspec.json.decode(data.encode(), type=dict[str, Any])
+                yield msgspec.json.decode(data, type=dict[str, Any])
             except msgspec.MsgspecError as error:
                 raise ProviderDownError(
                     self._wire.provider,
@@ -240,3 +240,13 @@ class HttpLlm:
         return ProviderDownError(
             self._wire.provider, f"{self._wire.address} broke off its answer: {said}"
         )
+
+
+def _lines(response: httpx2.Response) -> Iterator[bytes]:
+    """The lines of a stream; the library's own end at separators that JSON may hold."""
+    rest = b""
+    for chunk in response.iter_bytes():
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest

@@ -6,6 +6,7 @@ Nothing is opened and nothing is kept: a Being's server is stateless, so each ca
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import httpx2
@@ -18,6 +19,7 @@ from clawkit.wire.revisions import NEWEST_LEGACY
 _CONNECT = 5.0
 _ANSWER = 30.0
 _EVENT = "data:"
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class _Block(msgspec.Struct, frozen=True):
@@ -91,7 +93,8 @@ def _read(response: httpx2.Response) -> _Answer:
     """The message in a response, which may be an event stream with one event."""
     text = response.text
     if response.headers.get("content-type", "").startswith("text/event-stream"):
-        lines = [line for line in text.splitlines() if line.startswith(_EVENT)]
+        # Not `splitlines`: JSON may hold separators that end no line of a stream.
+        lines = [line for line in _LINE_END.split(text) if line.startswith(_EVENT)]
         text = lines[-1].removeprefix(_EVENT) if lines else ""
     try:
         return msgspec.json.decode(text.encode(), type=_Answer)

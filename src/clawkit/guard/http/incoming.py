@@ -8,6 +8,8 @@ from clawkit.guard.http.reply import Reply
 from clawkit.wire.http.answer import Receive
 from clawkit.wire.http.endpoint import Refusal
 
+_UTF_8 = ("utf-8", "utf8")
+
 
 class Incoming(NamedTuple):
     """One HTTP request of a client; its headers by name, in lower case."""
@@ -23,9 +25,12 @@ class Incoming(NamedTuple):
 
     async def body(self, limit: int) -> bytes:
         """All of it. Raises Refusal if that is no JSON, or more than `limit` bytes."""
-        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
+        kind, *parameters = self.headers.get("content-type", "").lower().split(";")
+        if kind.strip() != "application/json":
             raise Refusal(415, "Content-Type must be application/json")
+        for name, _, value in (parameter.partition("=") for parameter in parameters):
+            if name.strip() == "charset" and value.strip(' \t"') not in _UTF_8:
+                raise Refusal(415, f"JSON is UTF-8; charset={value.strip()[:40]} is not understood")
         if "content-encoding" in self.headers:
             raise Refusal(415, "Content-Encoding is not understood; send the body as it is")
         declared = self.headers.get("content-length", "0")

@@ -144,7 +144,7 @@ class OldSse:
 
     async def _post(self, line: bytes, patience: float) -> str:
         """Why the server did not take it, if it did not."""
-        headers = {"accept": f"{JSON}, {EVENT_STREAM}", "content-type": JSON}
+        headers = {"accept": f"{JSON}, {EVENT_STREAM}"}
         try:
             async with self._upstream.ask(
                 "POST", headers, line, url=self._address, patience=patience

@@ -121,7 +121,7 @@ class Relay:
             for name, value in onward(self._headers).items()
             if name not in _OF_ONE_REQUEST and not name.startswith(PARAMETER)
         }
-        kept |= {"content-type": JSON, "accept": f"{JSON}, {EVENT_STREAM}"}
+        kept["accept"] = f"{JSON}, {EVENT_STREAM}"
         try:
             async with self._upstream.ask(
                 "POST", kept, line, url=self.address, patience=NOTICE_SECONDS

@@ -16,7 +16,6 @@ from clawkit.guard.conversation import Conversation
 from clawkit.guard.http.heads import answers
 from clawkit.guard.http.judging import is_readable, judged
 from clawkit.guard.http.oldsse import OldSse
-from clawkit.guard.http.sse import one_line
 from clawkit.guard.http.streamable import Streamable
 from clawkit.guard.http.target import Target, find_target
 from clawkit.guard.http.upstream import Upstream
@@ -184,7 +183,7 @@ class Remote:
             await self._write(passage.to_client)
 
     async def _write(self, line: bytes) -> None:
-        data = one_line(line) + b"\n"
+        data = line + b"\n"
         try:
             await self._writer.start(write_all, {"fd": self._sink, "data": data}).outcome
         except OSError:  # Nobody reads any more.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
@@ -24,12 +25,20 @@ _PASSED_BACK = (
 _KEPT_BACK = frozenset(
     (
         *("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
-        *("host", "content-length", "accept-encoding", "expect", "forwarded"),
+        *("accept-encoding", "expect"),
         # What a browser adds for this address is nothing to another one.
         *("cookie", "origin", "referer"),
     )
 )
-_KEPT_BACK_KINDS = ("proxy-", "sec-", "x-forwarded-")
+_KEPT_BACK_KINDS = ("proxy-", "sec-", "content-")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+"""No underscores: servers that turn headers into variables take them for dashes."""
+# With these a server takes a request for another: its address, method, sender, or path.
+_STEERING = re.compile(
+    r"(x-)?(accel|envoy|forwarde[dr]|host|http|method|middleware|original|proto|proxy|real|remote"
+    r"|rewrite|scheme|sendfile|url-scheme)(-.*)?"
+    r"|.*-override|.*-(client|connecting|originating)-ip|front-end-https"
+)
 
 
 class Reply:
@@ -115,6 +124,7 @@ def onward(headers: Mapping[str, str]) -> dict[str, str]:
         for name, value in headers.items()
         if name not in _KEPT_BACK and name not in only_here
         if not name.startswith(_KEPT_BACK_KINDS)
+        if _NAME.fullmatch(name) and not _STEERING.fullmatch(name)
     }
 
 

@@ -12,12 +12,6 @@ _LONGEST_ID = 1024
 _MOST_LINES = 250_000
 _REMAINS = b"?"
 """What is kept of a line of which there is too much: it is not an empty one."""
-# Some clients also end a line at these; inside JSON they can be written as an escape.
-_SEPARATORS = (
-    (b"\xc2\x85", b"\\u0085"),
-    (b"\xe2\x80\xa8", b"\\u2028"),
-    (b"\xe2\x80\xa9", b"\\u2029"),
-)
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -103,35 +97,19 @@ class Events:
 
 
 def encode(event: Event, data: bytes) -> bytes:
-    """The event with this data, written in the one way that every reader takes alike."""
+    """The event with this data, one line, written in the one way that every reader takes alike."""
     lines = [b": " + text if _PLAIN.fullmatch(text) else b":" for text in event.comments]
     if event.id is not None:
         lines.append(b"id: " + event.id)
     if event.retry is not None:
         lines.append(b"retry: " + event.retry)
     if data or event.id is not None:
-        lines.append(b"event: message")
-        lines += [b"data: " + line for line in one_reading(data).split(b"\n")]
+        lines += [b"event: message", b"data: " + data]
     return b"\n".join(lines) + b"\n\n"
 
 
 def message_event(line: bytes) -> bytes:
     return encode(Event(), line)
-
-
-def one_reading(message: bytes) -> bytes:
-    """The message without what could be taken for the end of a line."""
-    for raw, escaped in _SEPARATORS:
-        if raw in message:
-            message = message.replace(raw, escaped)
-    return message
-
-
-def one_line(message: bytes) -> bytes:
-    """The message without line ends: in JSON they stand only between its parts."""
-    if b"\n" in message or b"\r" in message:
-        message = message.replace(b"\r", b" ").replace(b"\n", b" ")
-    return message
 
 
 def _usable_id(value: bytes | None) -> bytes | None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clawkit.guard.http.remote import Remote
 
 _SESSION = "mcp-session-id"
-_BOTH = {"accept": f"{JSON}, {EVENT_STREAM}", "content-type": JSON}
+_BOTH = {"accept": f"{JSON}, {EVENT_STREAM}"}
 _NOT_SPOKEN = (400, 404, 405)
 """What a server of the old HTTP+SSE transport says to a POST."""
 

@@ -61,12 +61,16 @@ class Upstream:
         url: str | None = None,
         patience: float = ANSWER_SECONDS,
     ) -> AsyncGenerator[Response]:
-        """The beginning of an answer; leaving the context closes the connection it comes over."""
+        """The beginning of an answer; leaving the context closes the connection it comes over.
+
+        A body is a message, and of the one type that the guard has read it as.
+        """
+        ours = {} if body is None else {"content-type": JSON}
         request = self._client.build_request(
             method,
             url or self.target.url,
             content=body,
-            headers=_encoded({**headers, **self.target.headers}),
+            headers=_encoded({**headers, **self.target.headers, **ours}),
         )
         response = await self._begun(request, patience)
         try:

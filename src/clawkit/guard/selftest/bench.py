@@ -15,6 +15,7 @@ from clawkit.guard.selftest.guarded import Guarded, parsed
 from clawkit.guard.selftest.policies import SECRETS_OF_OTHER_RULES
 from clawkit.guard.selftest.scratch import CANARY, Place, Scratch
 from clawkit.guard.selftest.verdict import Leaked, NotHeld, Unclear
+from clawkit.guard.selftest.victim import LINE_ENDS
 
 _HOUSEKEEPING = frozenset(
     {"initialize", "ping", "server/discover", "tools/list", "notifications/initialized"}
@@ -224,6 +225,16 @@ class Bench:
         )
         self.nothing_passed(since)
         replies.require_clear_error(answer, code)
+
+    def one_line_each(self, since: Mark) -> None:
+        """What either side got is one message a line, wherever a reader ends its lines."""
+        reached, seen = self.passed(since)
+        for line in reached:
+            if parsed(line) is None:
+                raise Leaked(f"the server got part of a message: {replies.shortened(line)}")
+        for line in seen:
+            if len([*filter(None, LINE_ENDS.split(line))]) > 1:
+                raise Leaked(f"the client got several lines in one: {replies.shortened(line)}")
 
     def drops(self, line: bytes) -> None:
         """A line must go nowhere, and the guard go on."""

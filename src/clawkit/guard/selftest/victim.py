@@ -2,9 +2,10 @@
 
 It is started by its path and needs nothing but the standard library:
 `python victim.py JOURNAL`. Every line that reaches it is appended to the journal before anything
-else, so that what got past a guard is certain. It speaks both eras, takes duplicate keys, NaN,
-byte order marks, batches, several messages in a line and keys in any case, decodes percent signs,
-follows every link, and answers methods that nobody has heard of.
+else, so that what got past a guard is certain. A line ends for it wherever any reader ends one: at
+carriage returns as in Python, Node, Java and .NET, at U+2028 as in Node. It speaks both eras, takes
+duplicate keys, NaN, byte order marks, batches, several messages in a line and keys in any case,
+decodes percent signs, follows every link, and answers methods that nobody has heard of.
 
 The tool `act` makes it misbehave; see `ACTS`.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -23,6 +25,8 @@ from typing import Any, NoReturn, cast
 
 KEPT = 64 * 1024
 LONGEST_PARSED = 32 * 1024 * 1024
+LINE_ENDS = re.compile(rb"[\n\r\v\f\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
+"""What ends a line for one reader or another."""
 MODERN = "io.modelcontextprotocol/protocolVersion"
 TOOLS = ("echo", "read_file", "delete_file", "act", "tool_shell", "tool_port", "tool_nested")
 
@@ -37,12 +41,13 @@ class Victim:
 
     def run(self) -> None:
         while line := sys.stdin.buffer.readline(LONGEST_PARSED):
-            self._note(line)
-            for message in _messages(line):
-                self._handle(message)
+            for piece in filter(None, LINE_ENDS.split(line)):
+                self._note(piece)
+                for message in _messages(piece):
+                    self._handle(message)
 
     def _note(self, line: bytes) -> None:
-        text = line.rstrip(b"\n")
+        text = line
         if len(text) > 2 * KEPT:
             text = text[:KEPT] + b" ... " + text[-KEPT:]
         os.write(self._journal, text + b"\n")
@@ -92,7 +97,7 @@ class Victim:
 
 def _messages(line: bytes) -> Iterator[dict[str, Any]]:
     """Whatever in this line could be taken for a message, batches and neighbours too."""
-    text, at = line.decode("utf-8-sig", "replace").replace("\r", "\n").strip("\n\t \x00"), 0
+    text, at = line.decode("utf-8-sig", "replace").strip("\t \x00"), 0
     decoder = json.JSONDecoder(strict=False)
     while at < len(text):
         try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 Headers = Mapping[str, str]
 _PRINTABLE = re.compile(r"[\t -~]*")
-_ONCE = ("host", "origin", "authorization")
+_ONCE = ("host", "origin", "authorization", "content-type", "content-encoding")
 
 
 def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -149,3 +149,49 @@ def last_line_without_newline(bench: Bench) -> None:
             raise Leaked("reached the server: the last line, a denied call without a newline")
     finally:
         other.stop()
+
+
+def _hiding(hidden: str, around: str) -> str:
+    """A harmless message in which, for some readers, another has a line of its own."""
+    return around.replace("@", f"\r{hidden}\r")
+
+
+_AROUND = {
+    "in-meta": _request('"method": "ping", "params": {"_meta": {"x": @}}'),
+    "in-a-list": _request('"method": "ping", "params": {"_meta": {"x": [1, @, 2]}}'),
+    "in-a-notification": '{"jsonrpc": "2.0", "method": "notifications/initialized", '
+    '"params": {"_meta": {"x": @}}}',
+}
+
+
+@attacks_each("carriage-return", rows.LINES, "nothing hidden in it reaches the server", _AROUND)
+def carriage_return(bench: Bench, around: str) -> None:
+    since = bench.mark()
+    line = _hiding(_BAD, around).replace('"id": 0,', f'"id": {bench.new_id()},', 1)
+    bench.write(line.encode() + b"\n")
+    bench.nothing_passed(since)
+
+
+@attack(
+    "carriage-return-in-an-answer", rows.LINES, "nothing hidden in it reaches the client as a line"
+)
+def carriage_return_in_an_answer(bench: Bench) -> None:
+    asking = '{"jsonrpc": "2.0", "id": "hidden", "method": "sampling/createMessage", "params": {}}'
+    answer = _hiding(asking, '{"jsonrpc": "2.0", "id": ID, "result": {"_meta": {"x": @}}}')
+    since = bench.mark()
+    bench.reply(bench.start_act("write", answer.replace("ID", "@ID@").encode(), silent=True))
+    bench.one_line_each(since)
+
+
+_SEPARATORS = {"u2028": "\u2028", "u2029": "\u2029", "u0085": "\u0085"}
+
+
+@attacks_each("separator", rows.LINES, "one line for every reader, both ways", _SEPARATORS)
+def separator(bench: Bench, separator: str) -> None:
+    """In a string it is allowed, and some readers end a line at it all the same."""
+    since = bench.mark()
+    call = _GOOD.replace('"fine"', f'"a{separator}b"').replace('"id": 0', f'"id": {bench.new_id()}')
+    bench.write(call.encode() + b"\n")
+    notice = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": separator}}
+    bench.act("write", json.dumps(notice, ensure_ascii=False).encode())
+    bench.one_line_each(since)
