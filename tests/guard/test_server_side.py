@@ -105,7 +105,8 @@ def test_a_rule_redacts_what_it_names_in_the_results_of_its_calls(tmp_path: Path
     rule = "[[rule]]\naction = 'allow'\ntool = 'echo'\nredact = ['\\d{3}-\\d{4}']\n"
     with guarded(tmp_path, rule) as guard:
         result = guard.tool("echo", text="call 555-1234 now")["result"]
-        assert result["content"][0]["text"] == "call [redacted] now"
+        nonce = result["_meta"]["clawkit/redacted"]["nonce"]
+        assert result["content"][0]["text"] == f"call [redacted: rule #{nonce}] now"
 
 
 def test_a_rate_is_kept(tmp_path: Path) -> None:

@@ -111,5 +111,7 @@ def test_a_rules_redaction_covers_errors_and_tasks(tmp_path: Path) -> None:
         reply = {"jsonrpc": "2.0", "id": 3, "error": error}
         act(guard, "write", reply, id=3, silent=True)
         answered = guard.receive()
-        assert answered["error"]["message"] == "the password is [redacted]"
+        about = answered["error"]["data"]["clawkit/redacted"]
+        marker = f"[redacted: rule #{about['nonce']}]"
+        assert answered["error"]["message"] == f"the password is {marker}"
         assert "result" not in answered

@@ -26,11 +26,13 @@ from clawkit.guard.asking import Asking, Question
 from clawkit.guard.client import Client
 from clawkit.guard.inspection import (
     Inspected,
+    declared,
     inspect_questions,
     inspect_text,
     inspect_tools,
     judge_question,
     redacted,
+    undeclared,
 )
 from clawkit.guard.journal import Flight, Journal
 from clawkit.guard.owed import Owed
@@ -38,6 +40,7 @@ from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.prompts import Binding, Passage, Side
 from clawkit.guard.replies import back, denied, failure, id_within, on
+from clawkit.guard.scan.marks import holds_marker, without_nonce
 from clawkit.guard.strict import parse
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
@@ -49,6 +52,10 @@ Flights = dict[RequestId, Flight]
 _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 _MOST_CANCELLED = 1024
 _MOST_ASKED = 1024
+_WITHHELD = (
+    "an argument holds a [redacted: …] marker, which is not the value: the guard withheld that "
+    "from an earlier answer. Leave it out, or let the person fill it in"
+)
 
 
 class Conversation:
@@ -174,7 +181,10 @@ class Conversation:
         except InvalidParamsError as error:
             self.journal.dropped("client", message["method"], error.message, line)
             return back("client", failure(message["id"], error))
-        decision = self._judge(call, params, policy)
+        if holds_marker(line):
+            decision = Decision(action="deny", rule=None, reason=_WITHHELD)
+        else:
+            decision = self._judge(call, params, policy)
         if decision.action != "deny":
             question = Question("client", message, line, call, decision, policy, deliver)
             if (passage := self._asking.redeemed(question, self._forward)) is not None:
@@ -200,13 +210,13 @@ class Conversation:
     def _server_request(
         self, message: Message, line: bytes, policy: Policy, deliver: Deliver
     ) -> Passage:
-        inspected = inspect_text(message, line, policy)
+        inspected = inspect_text(undeclared(message), line, policy)
         original = inspected.message.get("params", {})
         decision, call, params = judge_question(message["method"], original, self._warden, policy)
         if inspected.refusal and decision.action != "deny":
             decision = Decision(action="deny", rule=decision.rule, reason=inspected.refusal)
         if params is not original or inspected.message is not message:
-            message = {**message, "params": params}
+            message = declared({**message, "params": params})
             line = jsonrpc.encode(message)
         if decision.action == "prompt":
             question = Question("server", message, line, call, decision, policy, deliver)
@@ -255,7 +265,7 @@ class Conversation:
             if side == "server":
                 return self._server_answer(message, line, flight, policy)
             self.owed.add(side, flight, Inspected(message), line)
-            return on(side, line)
+            return on(side, without_nonce(line))
         except (AuditError, PinError) as error:
             return on(side, failure(request_id, InternalError(f"Not passed on: {error}")))
 
@@ -284,7 +294,7 @@ class Conversation:
     def _inspect_answer(
         self, message: Message, line: bytes, flight: Flight, policy: Policy
     ) -> Inspected:
-        inspected = Inspected(message)
+        inspected = Inspected(undeclared(message))
         if flight.call.method == "tools/list":
             # Pins are of what the server said, not of what is left of it.
             inspected = inspect_tools(inspected, self._warden, first_page=flight.first_page)
@@ -298,6 +308,8 @@ class Conversation:
             return inspected
         if patterns := _redactions(flight, policy):
             inspected = Inspected(redacted(inspected.message, patterns), inspected.flags)
+        if inspected.message is not message:
+            inspected = replace(inspected, message=declared(inspected.message))
         return inspect_questions(inspected, "result", self._warden, policy)
 
     # Notices, and what is no message.
@@ -311,8 +323,10 @@ class Conversation:
             self.journal.notice(side, method, line)
             return Passage()
         flags: tuple[str, ...] = ()
-        if side == "server":
-            inspected = inspect_text(message, line, policy)
+        if side == "client":
+            line = without_nonce(line)
+        else:
+            inspected = inspect_text(undeclared(message), line, policy)
             if not inspected.refusal:
                 inspected = inspect_questions(inspected, "params", self._warden, policy)
             if inspected.refusal or inspected.ask:
@@ -329,7 +343,7 @@ class Conversation:
             if patterns and method.startswith("notifications/tasks"):
                 inspected = Inspected(redacted(inspected.message, patterns), flags)
             if inspected.message is not message:
-                line = jsonrpc.encode(inspected.message)
+                line = jsonrpc.encode(declared(inspected.message))
         self.journal.notice(side, method, line, flags)
         return on(side, line)
 

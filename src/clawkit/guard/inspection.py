@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 from msgspec import Struct
@@ -24,7 +24,9 @@ from clawkit.guard.scan import (
     remove_injections,
     suspicious,
 )
+from clawkit.guard.scan.marks import DECLARED, TAIL, around_markers, declaration, marker
 from clawkit.guard.warden import Warden
+from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, as_object
 
 _QUESTIONS = ("sampling/createMessage", "elicitation/create")
@@ -54,7 +56,7 @@ def inspect_text(
     for part in _PARTS:
         if part not in message:
             continue
-        value, findings = clean(message[part], options)
+        value, findings = clean(message[part], options, TAIL)
         if not findings:
             continue
         flags = (*flags, *_flags(findings))
@@ -104,6 +106,30 @@ def _blocked(findings: Findings, policy: Policy) -> str:
     return ""
 
 
+def declared(message: Message) -> Message:
+    """A message that says in its `_meta` what was withheld from it, if anything was."""
+    about = declaration(jsonrpc.encode(message))
+    if about is None:
+        return message
+    for part, place in (("result", "_meta"), ("params", "_meta"), ("error", "data")):
+        holder = as_object(message.get(part))
+        if holder is not None:
+            inner = {**(as_object(holder.get(place)) or {}), DECLARED: about}
+            return {**message, part: {**holder, place: inner}}
+    return message
+
+
+def undeclared(message: Message) -> Message:
+    """A server's message without a declaration that only the guard may make."""
+    for part, place in (("result", "_meta"), ("params", "_meta"), ("error", "data")):
+        holder = as_object(message.get(part))
+        inner = None if holder is None else as_object(holder.get(place))
+        if holder is not None and inner is not None and DECLARED in inner:
+            kept = {key: value for key, value in inner.items() if key != DECLARED}
+            message = {**message, part: {**holder, place: kept}}
+    return message
+
+
 def inspect_tools(inspected: Inspected, warden: Warden, *, first_page: bool) -> Inspected:
     """A tools/list result without the tools that are quarantined."""
     result = as_object(inspected.message.get("result")) or {}
@@ -135,7 +161,7 @@ def redacted(message: Message, patterns: tuple[re.Pattern[str], ...]) -> Message
 
     def replace(text: str) -> str:
         for pattern in patterns:
-            text = pattern.sub("[redacted]", text)
+            text = around_markers(text, partial(pattern.sub, marker("rule")))
         return text
 
     parts = {part: _map_text(message[part], replace) for part in _PARTS if part in message}

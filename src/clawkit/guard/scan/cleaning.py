@@ -36,9 +36,12 @@ def _escapes() -> Words:
     return Words(_ESCAPES)
 
 
-def clean(value: Any, options: ScanOptions) -> tuple[Any, Findings]:
-    """A JSON value without what the options take out of it: the same object if that is nothing."""
-    cleaner = _Cleaner(options)
+def clean(value: Any, options: ScanOptions, tail: str = "") -> tuple[Any, Findings]:
+    """A JSON value without what the options take out of it: the same object if that is nothing.
+
+    Markers of what was redacted end with `tail`.
+    """
+    cleaner = _Cleaner(options, tail)
     cleaned = cleaner.clean(value)
     return cleaned, cleaner.findings()
 
@@ -46,8 +49,9 @@ def clean(value: Any, options: ScanOptions) -> tuple[Any, Findings]:
 class _Cleaner:
     """One walk through a value, and what it has found so far."""
 
-    def __init__(self, options: ScanOptions) -> None:
+    def __init__(self, options: ScanOptions, tail: str) -> None:
         self._options = options
+        self._tail = tail
         self._hidden = 0
         self._secrets: dict[str, None] = {}
         self._injections: dict[str, None] = {}
@@ -80,7 +84,7 @@ class _Cleaner:
 
     def _clean_member(self, name: str, value: Any) -> Any:
         if isinstance(value, str) and self._options.secrets != "off":
-            redacted, kind = redact_named(name, value)
+            redacted, kind = redact_named(name, value, self._tail)
             if kind:
                 self._secrets[kind] = None
                 value = redacted if self._options.secrets == "redact" else value
@@ -94,7 +98,7 @@ class _Cleaner:
             self._injections.update(dict.fromkeys(find_injections(text)))
         if self._options.secrets == "off":
             return result
-        redacted, kinds = redact_secrets(plain)
+        redacted, kinds = redact_secrets(plain, self._tail)
         self._secrets.update(dict.fromkeys(kinds))
         return redacted if kinds and self._options.secrets == "redact" else result
 

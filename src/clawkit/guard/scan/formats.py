@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-Format = tuple[str, Callable[[str], tuple[str, int]]]
-"""The kind of a secret, and what redacts each of them in a text and counts them."""
+Format = tuple[str, Callable[[str, str], tuple[str, int]]]
+"""The kind of a secret, and what redacts each of them in a text and counts them.
+
+Its second argument is the end of the marker that is left.
+"""
 Formats = Callable[[], tuple[Format, ...]]
 
 WORD = r"[A-Za-z0-9]"
@@ -27,14 +30,14 @@ def _token(kind: str, prefix: str, rest: str, inner: str = "A-Za-z0-9") -> Forma
     """
     start = re.escape(prefix)
     pattern = re.compile(f"{start}(?<![{inner}]{start})(?:{rest})")
-    return kind, lambda text: pattern.subn(f"[redacted: {kind}]", text)
+    return kind, lambda text, tail: pattern.subn(f"[redacted: {kind}{tail}]", text)
 
 
 def _part(kind: str, pattern: str, is_secret: Callable[[str], bool]) -> Format:
     """A secret in a place: the group of the pattern."""
     compiled = re.compile(pattern)
 
-    def redact(text: str) -> tuple[str, int]:
+    def redact(text: str, tail: str) -> tuple[str, int]:
         count = 0
 
         def replace(found: re.Match[str]) -> str:
@@ -43,7 +46,7 @@ def _part(kind: str, pattern: str, is_secret: Callable[[str], bool]) -> Format:
                 return found[0]
             count += 1
             before, after = found.start(1) - found.start(), found.end(1) - found.start()
-            return f"{found[0][:before]}[redacted: {kind}]{found[0][after:]}"
+            return f"{found[0][:before]}[redacted: {kind}{tail}]{found[0][after:]}"
 
         return compiled.sub(replace, text), count
 

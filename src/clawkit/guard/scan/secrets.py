@@ -73,30 +73,33 @@ def _worth_trying(content: bytes) -> list[formats.Formats]:
     return [known for known in formats.EVERY if known in found]
 
 
-def redact_secrets(text: str) -> tuple[str, tuple[str, ...]]:
-    """A text with `[redacted: kind]` for each secret in it, and their kinds."""
+def redact_secrets(text: str, tail: str = "") -> tuple[str, tuple[str, ...]]:
+    """A text with `[redacted: kind]` for each secret in it, and their kinds.
+
+    The `tail` stands before the bracket is closed.
+    """
     kinds: dict[str, None] = {}
     for _ in range(_MOST_ROUNDS):  # what stood next to a secret may only now begin a word
-        redacted = _redact_once(text, kinds)
+        redacted = _redact_once(text, kinds, tail)
         if redacted == text:
             break
         text = redacted
     return text, tuple(kinds)
 
 
-def _redact_once(text: str, kinds: dict[str, None]) -> str:
+def _redact_once(text: str, kinds: dict[str, None], tail: str) -> str:
     for known in _worth_trying(encoded(text)):
         for kind, redact in known():
-            text, count = redact(text)
+            text, count = redact(text, tail)
             if count:
                 kinds[kind] = None
     return text
 
 
-def redact_named(name: str, value: str) -> tuple[str, str]:
+def redact_named(name: str, value: str, tail: str = "") -> tuple[str, str]:
     """A value whose name in an object makes it a secret: redacted, and its kind."""
     if name.endswith(_AWS_NAMES) and re.fullmatch(formats.BASE64 + "{40}", value):
-        return "[redacted: aws-secret-key]", "aws-secret-key"
+        return f"[redacted: aws-secret-key{tail}]", "aws-secret-key"
     if name.endswith(_HEADER_NAMES) and (found := re.match(_HEADER, value)):
-        return f"{found[1]}[redacted: authorization]", "authorization"
+        return f"{found[1]}[redacted: authorization{tail}]", "authorization"
     return value, ""
