@@ -136,6 +136,16 @@ def serving(file: str | Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "clawkit", "serve", str(file))
 
 
+def on_a_full_disk(*command: str, room: int = 0) -> tuple[str, ...]:
+    """The command in a process that can write no more than `room` bytes to any file."""
+    limit = (
+        "import os, resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))\n"
+        "os.execv(sys.argv[2], sys.argv[2:])\n"
+    )
+    return (sys.executable, "-c", limit, str(room), *command)
+
+
 def guarding(*command: str) -> tuple[str, ...]:
     """The command that puts a guard which allows everything in front of a server."""
     policy = str(ROOT / "tests" / "samples" / "allow_all.toml")

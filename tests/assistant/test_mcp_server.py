@@ -15,7 +15,7 @@ from tests.assistant.ordering import MODERN, PROGRAMS, assistant, order, text_of
 from tests.assistant.providers.scripted import scripted_anthropic
 from tests.assistant.providers.steps import Call, Hang, Pause, Say
 from tests.assistant.replying import provider_config
-from tests.processes import StdioServer
+from tests.processes import PATIENCE, StdioServer
 
 TOOL = """
 import asyncio
@@ -218,3 +218,12 @@ def test_the_end_of_input_in_mid_call_leaves_nothing_behind(tmp_path: Path) -> N
             server.close_input()
             assert server.process.wait(20) == 0
         assert not [one for one in started if one.is_running() and one.status() != "zombie"]
+
+
+def test_a_server_that_ends_with_its_input_leaves_no_lock_behind(tmp_path: Path) -> None:
+    with assistant(tmp_path) as server:
+        server.ask(order("My cat is called Miso."))
+        assert list(tmp_path.glob("**/owners/*.lock"))
+        server.close_input()
+        assert server.process.wait(PATIENCE) == 0
+    assert not list(tmp_path.glob("**/owners/*.lock"))

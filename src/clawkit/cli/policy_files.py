@@ -32,18 +32,21 @@ def make_default(path: Path, *, force: bool) -> Made:
             backup = _free(path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}"))
             path.rename(backup)
         return Made(path, write_default_policy(path), backup)
-    except OSError as error:
+    except (OSError, PolicyError) as error:
         if backup is not None and backup.exists() and not path.exists():
             backup.rename(path)
+        if isinstance(error, PolicyError):
+            raise
         raise PolicyError(str(path), 0, f"cannot be written: {error.strerror}") from error
 
 
 def write_new(path: Path, text: str) -> None:
     """A file that was not there before, for its owner only."""
+    from clawkit.hosts import files
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600, exist_ok=False)
-        path.write_text(text, encoding="utf-8")
+        files.write_new(path, text.encode())
     except FileExistsError:
         raise PolicyError(str(path), 0, "exists already: choose another name") from None
     except OSError as error:
@@ -54,12 +57,13 @@ def write_fixtures(directory: Path, fixtures: tuple[Fixture, ...]) -> None:
     """One file for each; those of an earlier run are the same files."""
     from clawkit.guard.policy.fixtures import fixture_json
     from clawkit.guard.policy.learn import fixture_name
+    from clawkit.hosts.files import write_whole
 
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for fixture in fixtures:
             place = directory / fixture_name(fixture)
-            place.write_text(fixture_json(fixture), encoding="utf-8")
+            write_whole(place, fixture_json(fixture).encode())
     except OSError as error:
         raise PolicyError(str(directory), 0, f"cannot be written: {error.strerror}") from None
 

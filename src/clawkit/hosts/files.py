@@ -88,11 +88,7 @@ def make_source(path: Path, text: str, mode: int) -> None:
     """A file that was not there, and its directory; raises Changed if somebody else made it."""
     try:
         path.parent.mkdir(exist_ok=True)
-        beside = write_beside(path, text.encode(), mode)
-        try:
-            os.link(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_new(path, text.encode(), mode)
     except FileExistsError:
         raise Changed from None
     except OSError as error:
@@ -114,6 +110,15 @@ def write_whole(path: Path, data: bytes) -> None:
     beside = write_beside(path, data, 0o600)
     try:
         beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """A file that was not there, whole or not at all; raises FileExistsError where one is."""
+    beside = write_beside(path, data, mode)
+    try:
+        os.link(beside, path)
     finally:
         beside.unlink(missing_ok=True)
 

@@ -6,6 +6,7 @@ has to wait for something; until then a server costs no more than a script.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import sys
@@ -106,5 +107,7 @@ def serve_stdio(
 def _leave_threads_behind() -> None:
     """A thread that somebody left running would keep the process alive long after its client."""
     if any(not t.daemon and t is not threading.main_thread() for t in threading.enumerate()):
+        # What was left to be done at the end, locks and folders of this process, is done even so.
+        atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
         sys.stderr.flush()
         os._exit(0)

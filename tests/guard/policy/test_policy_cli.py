@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from clawkit.cli.policy import app
 from tests.guard.policy.recordings import Recording
+from tests.processes import on_a_full_disk
 
 POLICY = """
 [[rule]]
@@ -375,3 +376,22 @@ def test_learn_gives_json(audit: Path, tmp_path: Path) -> None:
     assert (found["file"], found["policy"]) == (str(out), out.read_text())
     assert {each["expected"] for each in found["fixtures"]} == {"allow", "deny"}
     assert any("redacted or cut" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["new", "in place of another"])
+def test_a_policy_that_does_not_fit_on_the_disk_is_not_begun(
+    home: Path, force: tuple[str, ...]
+) -> None:
+    folder = home / "claw" / "config" / "clawai"
+    if force:
+        folder.mkdir(parents=True)
+        (folder / "policy.toml").write_text(POLICY)
+    command = (sys.executable, "-m", "clawkit", "policy", "init", *force)
+    done = subprocess.run(
+        on_a_full_disk(*command, room=1000), capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "policy.toml: cannot be written: File too large" in done.stderr
+    assert [(file.name, file.read_text()) for file in folder.iterdir()] == (
+        [("policy.toml", POLICY)] if force else []
+    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from clawkit.errors import PolicyError
+from clawkit.hosts.files import write_new
 
 SHELL_LIKE = ("*shell*", "*exec*", "*bash*", "*terminal*", "*command*", "run_*", "run-*")
 """Names of tools that run programs."""
@@ -89,13 +89,11 @@ def write_default_policy(path: Path) -> bool:
     """Write the default policy, for the owner only; False if there is a file already."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_new(path, DEFAULT_POLICY.encode())
     except FileExistsError:
         if path.parent.is_dir():
             return False
         raise PolicyError(str(path), 0, f"{path.parent} is no directory") from None
     except OSError as error:
         raise PolicyError(str(path), 0, f"cannot be written: {error.strerror}") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(DEFAULT_POLICY)
     return True
