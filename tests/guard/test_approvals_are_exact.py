@@ -149,3 +149,14 @@ def test_a_client_that_shows_no_forms_is_sent_none(tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize({"elicitation": {"url": {}}})
         assert "nobody can be asked" in delete(guard, 1)["error"]["message"]
+
+
+def test_what_stands_beside_the_arguments_is_approved_with_them(tmp_path: Path) -> None:
+    call: dict[str, Any] = {"name": "delete_file", "arguments": {"path": "/work/a"}}
+    with guarded(tmp_path, POLICY) as guard:
+        asked = modern(guard, 1, **call, task={"ttl": 5})["result"]
+        swapped = modern(guard, 2, **call, task={"ttl": 6}, **approve(asked))
+        assert "changed while a person was asked" in swapped["error"]["message"]
+        asked = modern(guard, 3, **call, _meta={"progressToken": 1, "x": "a"})["result"]
+        reply = modern(guard, 4, **call, _meta={"progressToken": 2, "x": "a"}, **approve(asked))
+        assert reply["result"]["content"]

@@ -183,7 +183,8 @@ MODERN_META = {
 def modern(
     guard: Guarded, number: int, method: str = "tools/call", **params: Any
 ) -> dict[str, Any]:
-    return guard.call(method, {**params, "_meta": MODERN_META}, number)
+    meta = {**MODERN_META, **params.get("_meta", {})}
+    return guard.call(method, {**params, "_meta": meta}, number)
 
 
 def approve(result: dict[str, Any], decision: str = "allow once") -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.policy import Paths
 from clawkit.guard.policy.rules import read_policy
-from tests.guard.guarding import ALLOW_ALL, guarded
+from tests.guard.guarding import ALLOW_ALL, guarded, records
 from tests.guard.test_prompt_rules import modern
 from tests.guard.test_server_side import act
 
@@ -48,6 +48,29 @@ def test_the_answers_to_a_servers_questions_are_looked_at_too(tmp_path: Path) ->
         reply = modern(guard, 1, **call, inputResponses={"q": content})
         assert reply["error"]["code"] == -32001
         assert not any(b".ssh" in line for line in guard.heard())
+
+
+def test_nothing_outside_the_arguments_reaches_the_server_if_it_is_denied(
+    tmp_path: Path, home: Path
+) -> None:
+    key = "/root/.ssh/id_rsa"
+    with guarded(tmp_path, NO_KEYS + ALLOW_ALL) as guard:
+        call: dict[str, Any] = {"name": "echo", "arguments": {"text": "x"}}
+        for id, params in enumerate(({"input": {"path": key}}, {"_meta": {"x": [key]}})):
+            assert guard.call("tools/call", {**call, **params}, id)["error"]["code"] == -32001
+        assert guard.call("tools/list", {"cursor": key}, 3)["error"]["code"] == -32001
+        message = {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": call}
+        guard.send({**message, "context": {"path": key}})
+        assert guard.receive()["error"]["code"] == -32001
+        notice = {"jsonrpc": "2.0", "method": "notifications/progress"}
+        guard.send({**notice, "params": {"progressToken": 1, "progress": 1, "message": key}})
+        guard.send({**notice, "params": {"progressToken": 1, "progress": 2}})
+        assert guard.call("tools/call", {**call, "_meta": {"progressToken": 1}}, 5)["result"]
+        heard = b"\n".join(guard.heard())
+        assert b".ssh" not in heard
+        assert b'"progress":2' in heard.replace(b" ", b"")
+    dropped = [r for r in records(home) if r["kind"] == "drop"]
+    assert [r["method"] for r in dropped] == ["notifications/progress"]
 
 
 @pytest.mark.parametrize("method", ["Resources/Subscribe", "TOOLS/CALL", "sampling/createmessage"])

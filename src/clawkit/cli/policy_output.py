@@ -117,7 +117,7 @@ def _at(rule: Rule | None) -> str:
 def _default(explanation: Explanation) -> str:
     if explanation.decision.action == "allow":
         return f"{visible(explanation.call.method, 100)} passes unless a rule stops it"
-    return "no rule matches, and what no rule matches is denied"
+    return f"no rule matches, and {visible(explanation.call.method, 100)} needs one that allows it"
 
 
 def _near_line(reading: Reading) -> str:
@@ -237,12 +237,16 @@ def print_rules(path: Path, policy: Policy, *, as_json: bool) -> None:
         print(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         )
-    print("What no rule matches is denied.")
+    print(
+        "What no rule matches is denied if it is a tool call, a resource, a prompt or sampling; "
+        "other methods pass."
+    )
 
 
 def _rule_row(rule: Rule) -> tuple[str, str, str, str]:
     parts = [_subject(rule)]
     parts += [f"{argument.label}={_few(argument.patterns)}" for argument in rule.args]
+    parts += ["only_args"] if rule.only_args else []
     parts += [f"server={_few(rule.server)}"] if rule.server else []
     parts += [f"rate={rule.rate}"] if rule.rate else []
     matched = visible("  ".join(parts), 100)
@@ -271,6 +275,7 @@ def _rule_json(rule: Rule) -> dict[str, Any]:
         "action": rule.action,
         "tool": rule.tools,
         "args": {argument.label.removeprefix("args."): argument.patterns for argument in rule.args},
+        "only_args": rule.only_args,
         "server": rule.server,
         "method": rule.methods,
         "resource": rule.resources,

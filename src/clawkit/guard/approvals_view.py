@@ -64,6 +64,8 @@ def rule_of(ask: Ask) -> str:
         call = msgspec.convert(ask.call, Call)
     except msgspec.ValidationError as error:
         raise PolicyError(file, 0, f"what was asked about is not a call: {error}") from error
+    if call.has_extras:
+        raise PolicyError(file, 0, "what stands outside the arguments cannot be said in a rule")
     return rule_for(call.tool, call.method, call.arguments, ask.servers or ask.server)
 
 

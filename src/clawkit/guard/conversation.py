@@ -50,6 +50,7 @@ Deliver = Callable[[Passage], None]
 Flights = dict[RequestId, Flight]
 
 _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
+_ENVELOPE = frozenset({"jsonrpc", "id", "method", "params"})
 _MOST_CANCELLED = 1024
 _MOST_ASKED = 1024
 _WITHHELD = (
@@ -177,7 +178,7 @@ class Conversation:
         self.client.meet(message["method"], params)
         self.journal.client = self.client.name
         try:
-            call = call_of(message["method"], params)
+            call = _call_in(message)
         except InvalidParamsError as error:
             self.journal.dropped("client", message["method"], error.message, line)
             return back("client", failure(message["id"], error))
@@ -324,6 +325,9 @@ class Conversation:
             return Passage()
         flags: tuple[str, ...] = ()
         if side == "client":
+            if reason := self._why_not_noticed(message, policy):
+                self.journal.dropped(side, method, reason, line)
+                return Passage()
             line = without_nonce(line)
         else:
             inspected = inspect_text(undeclared(message), line, policy)
@@ -346,6 +350,14 @@ class Conversation:
                 line = jsonrpc.encode(declared(inspected.message))
         self.journal.notice(side, method, line, flags)
         return on(side, line)
+
+    def _why_not_noticed(self, message: Message, policy: Policy) -> str:
+        """Why a client's notice does not go on; empty if it does."""
+        try:
+            decision = self._warden.judge(_call_in(message), policy)
+        except InvalidParamsError as error:
+            return error.message
+        return decision.reason if decision.action == "deny" else ""
 
     def _cancel(self, side: Side, params: dict[str, Any]) -> bool:
         """Whether what is cancelled still waited here; else its flight ends some time later."""
@@ -390,6 +402,12 @@ class Conversation:
             return Passage()
         reason = f"Nothing may pass: {error}"
         return back(side, failure(message["id"], InternalError(reason)))
+
+
+def _call_in(message: Message) -> Call:
+    """The call that rules look at. Raises InvalidParamsError."""
+    extras = {key: value for key, value in message.items() if key not in _ENVELOPE}
+    return call_of(message["method"], message.get("params", {}), extras)
 
 
 def _redactions(flight: Flight, policy: Policy) -> tuple[Pattern[str], ...]:

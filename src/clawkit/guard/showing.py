@@ -30,7 +30,7 @@ _MOST_MARKS = 3  # on one letter: more of them cover what stands around it
 
 def call_fields(call: Call) -> dict[str, Any]:
     """A call as it travels to the view, with everything that an approval is bound to."""
-    return msgspec.to_builtins(call)
+    return msgspec.to_builtins(call.lasting())
 
 
 def can_be_read(call: Call) -> bool:

@@ -73,11 +73,8 @@ class Warden:
 
     def binding(self, call: Call, policy: Policy) -> Binding:
         """What an approval of this call is worth: exactly this call, under exactly these terms."""
-        if call.method == "resources/read":
-            # Its rounds differ in what they bring along, not in what they read.
-            call = Call(call.method, call.tool, {"uri": call.arguments["uri"]})
         return Binding(
-            call=sha256(_canonical(call)).hexdigest(),
+            call=sha256(_canonical(call.lasting())).hexdigest(),
             policy=policy.digest,
             pin=self._pin(call.tool) if call.method == "tools/call" else "",
         )

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from clawkit.guard.policy.call import call_of
+from clawkit.guard.policy.leaves import texts
 from clawkit.guard.policy.policy import Paths
-from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, action, allow, on_path, policy
+from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, action, allow, deny, on_path, policy
 
 WORK = allow("/home/user/project/**")
 
@@ -226,3 +228,51 @@ def test_a_value_that_can_be_decoded_on_and_on_is_not_allowed() -> None:
 def test_a_backslash_may_be_a_letter_or_a_boundary() -> None:
     assert on_path(WORK, "\\home\\user\\project\\a") == "deny"
     assert on_path(WORK, "\\home\\user\\project\\a", IN_PROJECT) == "allow"
+
+
+CLOSED = policy('action = "allow"\ntool = "push"\nargs.branch = "main"\nonly_args = true')
+NESTED = policy('action = "allow"\ntool = "push"\nargs.a.b = "x"\nargs.c = "y"\nonly_args = true')
+
+
+def test_a_rule_with_only_args_allows_no_other_argument() -> None:
+    assert action(CLOSED, {"branch": "main"}, tool="push") == "allow"
+    assert action(CLOSED, {"branch": "main", "force": True}, tool="push") == "deny"
+    assert action(CLOSED, {"branch": "main", "force": None}, tool="push") == "deny"
+    assert action(NESTED, {"a": {"b": "x"}, "c": "y"}, tool="push") == "allow"
+    for more in ({"d": 1}, {"a": {"b": "x", "d": 1}}, {"a": {"b": "x", "d": {}}}):
+        assert action(NESTED, {"a": {"b": "x"}, "c": "y", **more}, tool="push") == "deny"
+    bare = policy('action = "allow"\ntool = "push"\nonly_args = true')
+    assert action(bare, {}, tool="push") == "allow"
+    assert action(bare, {"force": True}, tool="push") == "deny"
+
+
+def test_only_args_is_about_what_stands_beside_the_arguments_too() -> None:
+    def decided(**params: Any) -> str:
+        call = call_of("tools/call", {"name": "push", "arguments": {"branch": "main"}, **params})
+        return CLOSED.decide(call, ("git",), Paths()).action
+
+    assert decided(_meta={"progressToken": 1, "traceparent": "00-1-2-00"}) == "allow"
+    assert decided(task={"ttl": 1000}) == "allow"
+    assert decided(input={"force": True}) == "deny"
+
+
+@pytest.mark.parametrize("other", ["Path", "PATH", "pa\u200bth", "p\u0430th", " path", "\uff50ath"])
+def test_an_allow_does_not_match_beside_a_name_that_a_server_may_take_for_it(other: str) -> None:
+    rules = allow("/home/user/**")
+    assert action(rules, {"path": "/home/user/x", "other": "/x"}) == "allow"
+    assert action(rules, {"path": "/home/user/x", other: "/etc/passwd"}) == "deny"
+    nested = policy('action = "allow"\ntool = "*"\nargs.a.path = "/home/user/**"')
+    assert action(nested, {"a": {"path": "/home/user/x", other: "/etc/passwd"}}) == "deny"
+
+
+@pytest.mark.parametrize("number", [2**53, 2**53 + 1, -(2**53), 2**70, 1e22, float(2**53), -0.0])
+def test_a_number_that_servers_read_differently_is_not_allowed(number: float) -> None:
+    spellings = list(texts(number))
+    assert action(allow(spellings, "id"), {"id": number}) == "deny"
+    assert action(allow("*", "id"), {"id": number}) == "allow"
+    assert action(deny(spellings), {"id": number}) == "deny"
+
+
+def test_a_number_that_all_read_alike_is_allowed() -> None:
+    for number in (2**53 - 1, -(2**53 - 1), 0, 1.5, 1.0):
+        assert action(allow(list(texts(number)), "id"), {"id": number}) == "allow"

@@ -10,7 +10,7 @@ from clawkit.guard.policy.call import Call, call_of, is_judged
 
 def test_a_tool_call_is_its_name_and_arguments() -> None:
     call = call_of("tools/call", {"name": "read", "arguments": {"path": "/x"}, "_meta": {"a": 1}})
-    assert call == Call("tools/call", "read", {"path": "/x"})
+    assert call == Call("tools/call", "read", {"path": "/x"}, ({"_meta": {"a": 1}},))
 
 
 def test_a_tool_call_may_leave_its_arguments_out() -> None:
@@ -19,7 +19,7 @@ def test_a_tool_call_may_leave_its_arguments_out() -> None:
 
 def test_a_resource_read_is_a_tool_of_its_method() -> None:
     call = call_of("resources/read", {"uri": "file:///x", "_meta": {}})
-    assert call == Call("resources/read", "resources/read", {"uri": "file:///x"})
+    assert (call.tool, call.arguments) == ("resources/read", {"uri": "file:///x"})
 
 
 def test_a_prompt_has_its_name_and_its_own_arguments() -> None:
@@ -34,7 +34,8 @@ def test_an_argument_of_a_prompt_that_is_called_name_stays_visible() -> None:
 
 def test_any_other_method_has_its_parameters() -> None:
     call = call_of("sampling/createMessage", {"messages": [], "_meta": {"x": 1}})
-    assert call == Call("sampling/createMessage", "sampling/createMessage", {"messages": []})
+    assert (call.tool, call.arguments) == ("sampling/createMessage", {"messages": []})
+    assert call.outside == ({"_meta": {"x": 1}},)
 
 
 @pytest.mark.parametrize(

@@ -229,3 +229,14 @@ def test_an_explanation_never_disagrees_with_the_decision(
     explanation = explain(read_policy(text, "p"), call, servers, Paths())
     assert all(clause.met for clause in explanation.because)
     assert all(reading.missing for reading in explanation.near)
+
+
+def test_an_argument_that_a_closed_rule_does_not_name_is_told() -> None:
+    closed = '[[rule]]\naction = "allow"\ntool = "push"\nargs.branch = "main"\nonly_args = true\n'
+    more = told("push", {"branch": "main", "force": True}, rules=closed)
+    assert more.decision.action == "deny"
+    assert more.near[0].missing[0].text == "the call also has 'force'"
+    assert more.needed[0] == "rule 1 would allow it with no other argument"
+    shadowed = told("push", {"branch": "main", "Branch": "x"}, rules=closed)
+    assert "may take for it" in shadowed.near[0].missing[0].text
+    assert told("push", {"branch": "main"}, rules=closed).because[-1].met

@@ -112,7 +112,7 @@ def test_a_command_that_no_rule_can_say_is_prompted_and_widens_nothing(
     audit.call(tool, {"command": value})
     found = learnt(audit)
     allow, prompt, _ = rules(found)
-    assert (allow["action"], allow["args"]) == ("allow", {"command": "ls", "*": "ls"})
+    assert (allow["action"], allow["args"]) == ("allow", {"command": "ls"})
     assert (prompt["action"], prompt["tool"], prompt.get("args")) == ("prompt", tool, None)
     assert "# Not allowed exactly, so prompted: command " in found.policy
     assert decision(found, tool, {"command": "ls"}) == "allow"
@@ -192,6 +192,22 @@ def test_an_argument_that_only_some_calls_have_is_limited_too(audit: Recording) 
     assert decision(found, "read", {"path": "/srv/x/c", "follow": "/etc/shadow"}) == "deny"
 
 
+def test_what_is_learnt_allows_no_other_argument_at_any_depth(audit: Recording) -> None:
+    audit.call("push", {"branch": "main", "dry_run": True})
+    audit.call("commit", {"message": "x", "options": {"sign": True}})
+    audit.call("status", {})
+    found = learnt(audit)
+    assert {rule.get("only_args") for rule in rules(found)} == {True, None}
+    assert decision(found, "push", {"branch": "main", "dry_run": True}) == "allow"
+    assert decision(found, "push", {"branch": "main", "dry_run": True, "force": True}) == "deny"
+    signed: dict[str, Any] = {"message": "x", "options": {"sign": True}}
+    assert decision(found, "commit", signed) == "allow"
+    assert decision(found, "commit", {**signed, "amend": True}) == "deny"
+    assert decision(found, "commit", {**signed, "options": {"sign": True, "a": 1}}) == "deny"
+    assert decision(found, "status", {}) == "allow"
+    assert decision(found, "status", {"verbose": True}) == "deny"
+
+
 def test_nested_arguments_are_named_and_lists_are_prompted(audit: Recording) -> None:
     audit.call("edit", {"target": {"path": "/srv/x/a"}})
     audit.call("edit", {"target": {"path": "/srv/x/a"}, "edits": [{"old": "a"}]})
@@ -199,7 +215,8 @@ def test_nested_arguments_are_named_and_lists_are_prompted(audit: Recording) -> 
     found = learnt(audit)
     assert rules(found)[0]["args"] == {"target": {"path": "/srv/x/a"}}
     assert "edits is a list" in found.policy
-    assert decision(found, "edit", {"target": {"path": "/srv/y"}}) == "deny"
+    assert decision(found, "edit", {"target": {"path": "/srv/x/a"}}) == "allow"
+    assert decision(found, "edit", {"target": {"path": "/srv/y"}}) == "prompt"
     assert decision(found, "move", {"target": {"path": "/srv/x/a"}, "edits": []}) == "prompt"
     assert decision(found, "move", {"target": {"path": "/etc/x"}, "edits": []}) == "deny"
 

@@ -29,7 +29,7 @@ def test_a_sound_policy_has_nothing_to_remark() -> None:
     assert (
         remarks(
             rule("deny", "*", 'args."*" = ["**/.ssh/**", "/etc/**"]'),
-            rule("allow", "read_file", 'args.path = "/home/u/project/**"'),
+            rule("allow", "read_file", 'args.path = "/home/u/project/**"\nonly_args = true'),
             rule("prompt", "run_*"),
         )
         == []
@@ -115,10 +115,11 @@ def test_an_allow_for_every_tool_before_a_guarding_star_leaves_it_other_methods_
         (rule("allow", "git", 'args.command = "git *"'), "a star also matches"),
         (rule("allow", "*"), "allows every call that no rule before it stops"),
         (rule("deny", "x", "redact = ['a']"), "a denied call has no result"),
+        (rule("allow", "push", 'args.branch = "main"'), "beside any others"),
     ],
     ids=[
         *("one-level", "folder", "brackets", "braces", "regex", "prefix", "shell", "camel-case"),
-        *("command", "everything", "redact"),
+        *("command", "everything", "redact", "other-arguments"),
     ],
 )
 def test_a_trap_is_a_warning(rules: str, expected: str) -> None:
@@ -132,9 +133,9 @@ def test_a_trap_is_a_warning(rules: str, expected: str) -> None:
         rule("deny", "x", 'args."*" = "**/*.pem"'),
         rule("deny", "x", 'args."*" = "**/.env.*"'),
         rule("allow", "overrun_report"),
-        rule("allow", "shell", 'args.command = "git status"'),
-        rule("allow", "read", 'args.path = "/home/u/project/*"'),
-        rule("allow", "fetch", 'args.url = "https://example.com/**"'),
+        rule("allow", "shell", 'args.command = "git status"\nonly_args = true'),
+        rule("allow", "read", 'args.path = "/home/u/project/*"\nonly_args = false'),
+        rule("allow", "fetch", 'args.url = "https://example.com/**"\nonly_args = false'),
     ],
     ids=["extension", "dotfile", "word-within", "whole-command", "narrow-allow", "url"],
 )
@@ -184,7 +185,8 @@ def test_a_missing_policy_is_an_error_that_says_how_to_make_one(tmp_path: Path) 
 
 
 def test_each_rule_is_checked_against_the_others_and_no_more() -> None:
-    many = [rule("allow", f"tool_{n}", f'args.path = "/data/{n}/**"') for n in range(300)]
+    closed = "only_args = true"
+    many = [rule("allow", f"tool_{n}", f'args.path = "/data/{n}/**"\n{closed}') for n in range(300)]
     assert remarks(*many) == []
     few, twice = (calls(lambda count=count: remarks(*many[:count])) for count in (75, 150))
     assert twice < 4.5 * few

@@ -246,6 +246,8 @@ def test_what_a_call_says_reaches_the_terminal_escaped(policy: Path) -> None:
 
 
 def test_lint_prints_as_compilers_do_and_fails_on_errors_only(policy: Path) -> None:
+    closed = 'args.path = "/home/user/projects/**"\nonly_args = true'
+    policy.write_text(POLICY.replace('args.path = "/home/user/projects/**"', closed))
     assert claw("lint", policy).stdout == f"{policy}: nothing to remark\n"
     policy.write_text('[[rule]]\naction = "allow"\ntool = "*"\n')
     warned = claw("lint", policy)

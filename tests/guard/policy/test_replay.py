@@ -179,3 +179,15 @@ def test_an_answer_belongs_to_its_prompt_only(audit: Recording) -> None:
     audit.call("a", {}, "prompt")
     found = {recorded.answer: recorded.count for recorded in recorded_calls(audit.close())}
     assert found == {"allow": 1, "deny": 1, "": 1}
+
+
+def test_a_closed_rule_is_replayed_by_the_names_that_are_recorded(audit: Recording) -> None:
+    rule = 'action = "allow"\ntool = "login"\nonly_args = true\n'
+    audit.call("login", redact_arguments({"user": "u", "token": "anything"}))
+    for args, now in (
+        ('args.user = "u"\nargs.token = "x"', ["uncertain"]),
+        ('args.user = "u"\nargs.token = "*"', []),
+        ('args.user = "u"', ["deny"]),
+        ("", ["deny"]),
+    ):
+        assert [change.now for change in changed(audit, f"[[rule]]\n{rule}{args}\n")] == now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from clawkit.errors import InvalidParamsError
 from clawkit.guard.policy.call import call_of
 from clawkit.guard.policy.policy import Policy
 from tests.guard.policy.deciding import SERVERS, TEXT_ONLY, action, on_method, policy
@@ -181,3 +182,64 @@ def test_servers_may_be_several_patterns() -> None:
     rules = policy('action = "allow"\ntool = "*"\nserver = ["a-*", "b"]')
     assert action(rules, servers=("a-1", "b")) == "allow"
     assert action(rules, servers=("c",)) == "deny"
+
+
+NO_KEYS = 'action = "deny"\ntool = "*"\nargs."*" = "**/.ssh/**"'
+KEY = "/root/.ssh/id_rsa"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"_meta": {"x": KEY}},
+        {"task": {"ttl": 1, "file": KEY}},
+        {"input": {"path": KEY}},
+        {"path": KEY},
+        {KEY: 1},
+    ],
+)
+def test_what_stands_beside_the_arguments_is_denied_too(params: dict[str, object]) -> None:
+    rules = policy(NO_KEYS, ALLOW_ALL)
+    assert decided(rules, "tools/call", {"name": "t", **params}) == "deny"
+    assert decided(rules, "prompts/get", {"name": "t", **params}) == "deny"
+    assert decided(rules, "resources/read", {"uri": "notes://x", **params}) == "deny"
+    assert decided(rules, "tools/call", {"name": "t", "_meta": {"progressToken": 1}}) == "allow"
+
+
+def test_a_named_argument_is_denied_where_a_server_may_look_for_it_instead() -> None:
+    rules = policy('action = "deny"\ntool = "t"\nargs.port = "22"', ALLOW_ALL)
+    for params in ({"input": {"port": 22}}, {"port": 22}, {"_meta": {"Port": "22"}}):
+        assert decided(rules, "tools/call", {"name": "t", "arguments": {}, **params}) == "deny"
+
+
+@pytest.mark.parametrize("method", ["tools/list", "initialize", "notifications/progress", "ping"])
+def test_lists_and_notices_are_stopped_by_what_is_denied_in_them_and_nothing_else(
+    method: str,
+) -> None:
+    rules = policy(
+        NO_KEYS,
+        'action = "deny"\ntool = "*"\nargs."*" = "**"',
+        'action = "prompt"\ntool = "*"\nargs."*" = "x"',
+        'action = "deny"\nmethod = "**"',
+    )
+    assert decided(rules, method, {"cursor": KEY}) == "deny"
+    assert decided(rules, method, {"_meta": {"x": KEY}}) == "deny"
+    assert decided(rules, method, {"cursor": "x"}) == "allow"
+
+
+def test_a_method_that_mcp_does_not_have_passes_unless_a_rule_denies_it() -> None:
+    unknown = 'action = "deny"\nmethod = "unknown"'
+    for method in ("resources/write", "tools/execute", "x"):
+        assert on_method(policy(ALLOW_ALL), method) == "allow"
+        assert on_method(policy(unknown), method) == "deny"
+        assert (
+            on_method(policy(f'action = "allow"\nmethod = "{method}"', unknown), method) == "allow"
+        )
+    for method in ("completion/complete", "logging/setLevel", "tasks/get", "elicitation/create"):
+        assert on_method(policy(unknown), method) == "allow"
+
+
+def test_a_parameter_that_could_be_taken_for_the_arguments_is_invalid() -> None:
+    for key in ("argu\u200bments", "n\u0430me"):
+        with pytest.raises(InvalidParamsError, match="taken for another"):
+            call_of("tools/call", {"name": "t", "arguments": {}, key: {}})

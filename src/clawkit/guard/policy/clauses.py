@@ -12,9 +12,10 @@ from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.canonical import Reader
 from clawkit.guard.policy.fixtures import NAMELESS
 from clawkit.guard.policy.globs import is_any, is_wild
-from clawkit.guard.policy.leaves import texts
+from clawkit.guard.policy.leaves import is_read_differently, texts
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.patterns import allowed, denied_globs, kind_of
+from clawkit.guard.policy.permitting import has_other_spelling
 from clawkit.guard.policy.probe import matches
 from clawkit.guard.policy.rules import Argument, Rule
 
@@ -119,6 +120,10 @@ def _why_not(rule: Rule, argument: Argument, call: Call, paths: Paths) -> str:
         return f"{said} {_is_none_of(argument.patterns)}"
     if isinstance(value, dict | list):
         return f"{argument.label} is no single value, and allow needs one"
+    if has_other_spelling(call.arguments, argument.name[0]):
+        return f"{argument.label} stands beside an argument that a server may take for it"
+    if is_read_differently(value):
+        return f"{said} is a number that servers read differently"
     return said + _not_allowed(value, argument.patterns, paths)
 
 

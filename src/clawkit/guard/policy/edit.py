@@ -14,7 +14,7 @@ from typing import Any, cast
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.globs import is_wild
-from clawkit.guard.policy.leaves import texts
+from clawkit.guard.policy.leaves import is_read_differently, texts
 from clawkit.guard.policy.policy import Paths
 from clawkit.guard.policy.rules import Argument, Rule, read_policy
 from clawkit.guard.policy.toml_text import rule_text
@@ -22,8 +22,6 @@ from clawkit.hosts.locks import locked
 
 _HEADER = re.compile(rb"[ \t]*\[\[[ \t]*(rule|\"rule\"|'rule')[ \t]*\]\]")
 _NEW = "the new rule"
-_OTHERS = ("*",)
-_OPEN = "# Arguments that are not named here are not looked at.\n"
 
 
 def rule_for(
@@ -44,12 +42,11 @@ def rule_for(
         # A tool may have the name of a method, and `tool` alone would match both.
         methods=(_literal(method),) if method != "tools/call" or "/" in tool else (),
         server=tuple(map(_literal, servers)),
-        args=_conditions(arguments),
+        args=tuple(_leaves(arguments, ())),
+        only_args=True,
         description=f"Allowed by a person on {time.strftime('%Y-%m-%d')}",
     )
     text = rule_text(rule)
-    if rule.args[-1].name != _OTHERS:
-        text += _OPEN
     _must_allow(text, Call(method=method, tool=tool, arguments=arguments), servers)
     return text
 
@@ -76,18 +73,8 @@ def _insert(policy: Path, rule: str, before: int, digest: str) -> None:
     _replace(target, _with_rule(original, rule, before, os.fspath(policy)))
 
 
-def _conditions(arguments: dict[str, Any]) -> tuple[Argument, ...]:
-    """One condition for each argument, and where it can be said, that there are no others."""
-    if not arguments:
-        raise _unsayable("a call without arguments; the rule would allow it with any")
-    named = tuple(_leaves(arguments, ()))
-    if any(len(argument.name) > 1 for argument in named):
-        return named
-    values = dict.fromkeys(pattern for argument in named for pattern in argument.patterns)
-    return (*named, Argument(_OTHERS, tuple(values)))
-
-
 def _leaves(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[Argument]:
+    """One condition for each argument, also for those within objects."""
     for name, item in value.items():
         path = (*above, _literal(name))
         if isinstance(item, dict) and item:
@@ -95,6 +82,10 @@ def _leaves(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[Argument]
         elif isinstance(item, dict | list) or item == "":
             kind = "a list" if item else "empty"
             raise _unsayable(f"argument {'.'.join(path)!r} is {kind}")
+        elif is_read_differently(item):
+            raise _unsayable(
+                f"argument {'.'.join(path)!r} is a number that servers read differently"
+            )
         else:
             yield Argument(path, tuple(map(_literal, texts(item))))
 

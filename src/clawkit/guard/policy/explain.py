@@ -9,9 +9,11 @@ import msgspec
 from clawkit.guard.policy.call import EVALUATED, Call, is_judged
 from clawkit.guard.policy.clauses import Clause, argument_clause, expiry, listed
 from clawkit.guard.policy.globs import is_any
+from clawkit.guard.policy.permitting import all_named
 from clawkit.guard.policy.policy import Decision, Paths, Policy
 from clawkit.guard.policy.probe import matches
 from clawkit.guard.policy.rules import Rule
+from clawkit.guard.policy.scope import Scope
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -92,6 +94,8 @@ def _reading(rule: Rule, call: Call, servers: tuple[str, ...], paths: Paths) -> 
     if rule.server:
         clauses.append(_server_clause(rule, call, servers, paths))
     clauses += [argument_clause(rule, each, call, paths) for each in rule.args]
+    if rule.only_args:
+        clauses.append(_only_clause(rule, call))
     if rule.expires is not None:
         clauses.append(_expiry_clause(rule))
     return Reading(rule, tuple(clauses))
@@ -146,6 +150,17 @@ def _server_clause(rule: Rule, call: Call, servers: tuple[str, ...], paths: Path
     names = " or ".join(repr(name) for name in servers)
     verb = "matches" if met else "does not match"
     return Clause("server", met, f"server {names} {verb} {listed(rule.server)}", need)
+
+
+def _only_clause(rule: Rule, call: Call) -> Clause:
+    names = [condition.name for condition in Scope(rule).conditions(call.method)]
+    others = [key for key, value in call.arguments.items() if not all_named({key: value}, names)]
+    if call.has_extras:
+        others.append("what stands outside the arguments")
+    if not others:
+        return Clause("only_args", True, "the call has no other argument")
+    text = f"the call also has {listed(tuple(others))}"
+    return Clause("only_args", False, text, "no other argument")
 
 
 def _expiry_clause(rule: Rule) -> Clause:

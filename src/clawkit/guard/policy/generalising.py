@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from clawkit.guard.policy.globs import is_wild
-from clawkit.guard.policy.leaves import texts
+from clawkit.guard.policy.leaves import is_read_differently, texts
 from clawkit.guard.policy.pathtext import normal
 from clawkit.guard.policy.patterns import kind_of
 
@@ -26,6 +26,8 @@ def why_inexact(value: Any, *, runs: bool) -> str:
     """Why no pattern stands for this value alone; empty if one does. `runs`: it is a command."""
     if isinstance(value, dict | list):
         return "is a list or an empty object"
+    if is_read_differently(value):
+        return "is a number that servers read differently"
     text = text_of(value)
     if not text:
         return "is empty"

@@ -46,19 +46,13 @@ class _Lesson(msgspec.Struct, frozen=True):
 
 
 class _Lessons(msgspec.Struct, frozen=True):
-    """The rules for one tool, or for all: each kind stands below the one before it.
-
-    A tool that was called without arguments has one more allow rule, below one that stops every
-    call of it with arguments.
-    """
+    """The rules for one tool, or for all: what is allowed stands above what is asked about."""
 
     allows: list[_Lesson] = []
     prompts: list[_Lesson] = []
-    stops: list[_Lesson] = []
-    bare: list[_Lesson] = []
 
     def all(self) -> list[_Lesson]:
-        return [*self.allows, *self.prompts, *self.stops, *self.bare]
+        return [*self.allows, *self.prompts]
 
 
 def learn(calls: list[Recorded]) -> Learnt:
@@ -129,13 +123,11 @@ def _lessons(calls: list[Recorded]) -> _Lessons:
     for recorded in calls:
         call = recorded.call
         groups.setdefault((recorded.server, call.method, call.tool), []).append(recorded)
-    found = _Lessons([], [], [], [])
+    found = _Lessons([], [])
     for key in sorted(groups):
         one = _lessons_of_tool(groups[key])
         found.allows.extend(one.allows)
         found.prompts.extend(one.prompts)
-        found.stops.extend(one.stops)
-        found.bare.extend(one.bare)
     return found
 
 
@@ -144,28 +136,19 @@ def _lessons_of_tool(calls: list[Recorded]) -> _Lessons:
     runs = _runs_programs(calls)
     obstacles = [_obstacle(recorded, runs=runs) for recorded in calls]
     clear = [recorded for recorded, why in zip(calls, obstacles, strict=True) if not why]
-    bare = [recorded for recorded in clear if not recorded.call.arguments]
     rule = _rule(clear or calls)
-    allows = _allows(rule, [each for each in clear if each.call.arguments], runs=runs)
+    allows = _allows(rule, clear, runs=runs)
     known = Policy(tuple(lesson.rule for lesson in allows))
     left = {
         why or "no pattern fits its arguments": None
         for recorded, why in zip(calls, obstacles, strict=True)
-        if (why or recorded.call.arguments)
-        and (recorded.unknown or not _decide(known, recorded).rule)
+        if recorded.unknown or not _decide(known, recorded).rule
     }
     remarks = tuple(f"Not allowed exactly, so prompted: {why}" for why in left)[:_MOST_REMARKS]
     prompt = msgspec.structs.replace(
         rule, action="prompt", description="Was allowed, but could not be learnt exactly"
     )
-    if not bare:
-        return _Lessons(allows, [_Lesson(prompt, remarks)] if left else [], [], [])
-    guard = _with(prompt, "**")
-    if left:
-        return _Lessons(allows, [_Lesson(guard, remarks)], [], [_Lesson(rule)])
-    stop = msgspec.structs.replace(guard, action="deny", description="Not with these arguments")
-    remark = "Below is a rule for calls without arguments, which would allow any: not these"
-    return _Lessons(allows, [], [_Lesson(stop, (remark,))], [_Lesson(rule)])
+    return _Lessons(allows, [_Lesson(prompt, remarks)] if left else [])
 
 
 def _rule(calls: list[Recorded]) -> Rule:
@@ -206,8 +189,6 @@ def _obstacle(recorded: Recorded, *, runs: bool) -> str:
         label = ".".join(name)
         if not all(name) or is_wild(label):
             return f"no rule can name the argument {label!r}"
-        if runs and len(name) > 1:
-            return f"{label} is within an object, where a rule cannot limit what else is there"
         if why := why_inexact(value, runs=runs):
             return f"{label} {why}"
     return ""
@@ -230,13 +211,10 @@ def _allows(rule: Rule, calls: list[Recorded], *, runs: bool) -> list[_Lesson]:
         shapes.setdefault(tuple(names), []).append(recorded)
     if runs:
         units = [unit for names, each in shapes.items() for unit in _units(names, each)]
-        found = (_lesson(rule, _exact_patterns(unit), closed=True) for unit in units)
+        found = (_lesson(rule, _exact_patterns(unit)) for unit in units)
         return list(dict.fromkeys(found))  # one call may have been decided by several rules
     patterns = {name: _fitting(rule, name, calls) for names in shapes for name in names}
-    closed = len(shapes) > 1
-    return [
-        _lesson(rule, {name: patterns[name] for name in names}, closed=closed) for names in shapes
-    ]
+    return [_lesson(rule, {name: patterns[name] for name in names}) for names in shapes]
 
 
 def _units(names: tuple[_Name, ...], calls: list[Recorded]) -> list[list[Recorded]]:
@@ -261,19 +239,15 @@ def _fitting(rule: Rule, name: _Name, calls: list[Recorded]) -> Patterns:
     return tries[-1]
 
 
-def _lesson(rule: Rule, patterns: dict[_Name, Patterns], *, closed: bool) -> _Lesson:
-    """`closed`: what other arguments a call may have is limited to the same values."""
-    arguments = [Argument(name, each) for name, each in patterns.items()]
-    every = tuple(dict.fromkeys(pattern for each in patterns.values() for pattern in each))
-    flat = all(len(name) == 1 for name in patterns)
-    if closed and flat and not any(map(is_any, every)):
-        arguments.append(Argument(("*",), every))
+def _lesson(rule: Rule, patterns: dict[_Name, Patterns]) -> _Lesson:
+    """The rule for calls that have these arguments and no others."""
+    arguments = tuple(Argument(name, each) for name, each in patterns.items())
     remarks = tuple(
         f"{'.'.join(name)} may be anything: many different names or numbers were seen"
         for name, each in patterns.items()
         if any(map(is_any, each))
     )
-    return _Lesson(msgspec.structs.replace(rule, args=tuple(arguments)), remarks)
+    return _Lesson(msgspec.structs.replace(rule, args=arguments, only_args=True), remarks)
 
 
 def _matches(rule: Rule, recorded: Recorded) -> bool:

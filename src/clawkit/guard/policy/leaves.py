@@ -11,6 +11,7 @@ from typing import Any, cast
 _NUMBER = re.compile(r"[+-]?(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
 _QUOTE_OR_ESCAPE = re.compile(r'"|\\.', re.DOTALL)
 _LONGEST_NUMBER = 40
+_LARGEST_EXACT = 2**53 - 1
 _ENDS = {"{": "}", "[": "]", '"': '"'}
 
 
@@ -66,6 +67,17 @@ def texts(leaf: object) -> tuple[str, ...]:
         whole = math.isfinite(leaf) and leaf.is_integer()
         return (repr(leaf), _digits(int(leaf))) if whole else (repr(leaf),)
     return (str(leaf),)
+
+
+def is_read_differently(leaf: object) -> bool:
+    """Whether a number becomes another one in a program that keeps all of them as 64-bit floats."""
+    if isinstance(leaf, int):
+        return not -_LARGEST_EXACT <= leaf <= _LARGEST_EXACT
+    if not isinstance(leaf, float):
+        return False
+    if leaf == 0:
+        return math.copysign(1, leaf) < 0
+    return not math.isfinite(leaf) or (leaf.is_integer() and abs(leaf) > _LARGEST_EXACT)
 
 
 def as_number(text: str) -> tuple[str, ...]:

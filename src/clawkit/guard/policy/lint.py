@@ -146,6 +146,18 @@ def _open_allow(rule: Rule) -> Iterator[tuple[Level, str]]:
             )
 
 
+def _other_arguments(rule: Rule) -> Iterator[tuple[Level, str]]:
+    every = any(is_any(argument.name[0]) for argument in rule.args)
+    if rule.action == "allow" and rule.args and rule.only_args is None and not every:
+        yield (
+            "warning",
+            (
+                "allows these arguments beside any others: only_args = true allows no others, "
+                "only_args = false says that you mean it"
+            ),
+        )
+
+
 def _idle_fields(rule: Rule) -> Iterator[tuple[Level, str]]:
     if rule.action == "deny" and rule.redact:
         yield "warning", "has redact, but a denied call has no result"
@@ -156,6 +168,7 @@ def _idle_fields(rule: Rule) -> Iterator[tuple[Level, str]]:
 _CHECKS: tuple[Callable[[Rule], Iterator[tuple[Level, str]]], ...] = (
     _one_argument,
     _open_allow,
+    _other_arguments,
     _idle_fields,
     check_patterns,
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 
-from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.call import Call, is_judged
 from clawkit.guard.policy.canonical import Reader
 from clawkit.guard.policy.paths import Paths
-from clawkit.guard.policy.permitting import Permits
+from clawkit.guard.policy.permitting import Permits, all_named
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy.scope import Scope
 from clawkit.guard.policy.searching import Search
@@ -45,7 +45,7 @@ class Matcher:
             if self._reader.has_moved():
                 self._plans, self._shared = {}, {}
                 plan = self._plan(call, servers)
-        return plan.first(call.arguments, now)
+        return plan.first(call, now)
 
     def _plan(self, call: Call, servers: tuple[str, ...]) -> Plan:
         plans, shared = self._plans, self._shared
@@ -64,10 +64,11 @@ class Matcher:
     def _candidates(self, call: Call, servers: tuple[str, ...]) -> list[int]:
         """The rules that can decide about such calls: none behind one that always does."""
         found: list[int] = []
+        covers = Scope.covers if is_judged(call.method) else Scope.covers_content
         for place, (rule, scope) in enumerate(zip(self._rules, self._scopes, strict=True)):
-            if scope.covers(call.method, call.tool) and scope.covers_server(servers):
+            if covers(scope, call.method, call.tool) and scope.covers_server(servers):
                 found.append(place)
-                if rule.expires is None and not scope.conditions(call.method):
+                if rule.expires is None and scope.decides_alone(call.method):
                     break
         return found
 
@@ -88,7 +89,13 @@ class Plan:
         heads: dict[str, str],
     ) -> None:
         self._rules = rules
-        self._always = [place for place in rules if not conditions[place]]
+        self._only = {
+            place: [condition.name for condition in conditions[place]]
+            for place, rule in rules.items()
+            if rule.only_args
+        }
+        self._bare = [place for place in self._only if not conditions[place]]
+        self._always = [p for p in rules if not conditions[p] and p not in self._only]
         self._needs = {place: len(each) for place, each in conditions.items()}
         numbered = [(place, each) for place in rules for each in conditions[place]]
         self._owners = [place for place, _ in numbered]
@@ -101,20 +108,41 @@ class Plan:
         self._search = Search(guarding, reader)
         self._permits = Permits(allowing, reader, heads) if allowing else None
         self._expiring = any(rule.expires is not None for rule in rules.values())
-        self.settled = not numbered and not self._expiring
+        self.settled = not (numbered or self._bare or self._expiring)
         self.place = self._always[0] if self._always else None
 
-    def first(self, arguments: dict[str, Any], now: float | None) -> int | None:
+    def first(self, call: Call, now: float | None) -> int | None:
         """The place of the first rule that matches."""
         live = self._rules if not self._expiring else self._unexpired(now)
         places = [place for place in self._always if place in live]
-        if self._permits is not None:
-            places += self._complete(self._permits.hits(arguments), live)
+        places += self._permitted(call, live)
         best = min(places, default=None)
         if self._first_guard is None or (best is not None and best < self._first_guard):
             return best
-        places += self._complete(self._search.hits(arguments), live)
+        places += self._complete(self._guarded(call), live)
         return min(places, default=None)
+
+    def _permitted(self, call: Call, live: dict[int, Rule]) -> list[int]:
+        """The allowing rules that match because of what the arguments are."""
+        found = [place for place in self._bare if place in live]
+        if self._permits is not None:
+            found += self._complete(self._permits.hits(call.arguments), live)
+        if not self._only:
+            return found
+        return [p for p in found if p not in self._only or self._is_all(call, self._only[p])]
+
+    def _is_all(self, call: Call, names: list[tuple[str, ...]]) -> bool:
+        return all_named(call.arguments, names) and not call.has_extras
+
+    def _guarded(self, call: Call) -> set[int]:
+        """The conditions of guarding rules that hold, also where a server might look instead."""
+        found = self._search.hits(call.arguments)
+        for part in call.outside:
+            found |= self._search.hits(part)
+            for value in part.values():
+                if isinstance(value, dict):
+                    found |= self._search.hits(cast("dict[str, Any]", value))
+        return found
 
     def _unexpired(self, now: float | None) -> dict[int, Rule]:
         moment = time.time() if now is None else now

@@ -86,8 +86,6 @@ class Policy:
         `servers` are the names this server may have: a rule that denies or asks matches if one of
         them does, a rule that allows if all of them do.
         """
-        if not is_judged(call.method):
-            return _PASS
         if self._closed:
             return self._refuse(call)
         latest = self._latest
@@ -105,6 +103,8 @@ class Policy:
         return matcher
 
     def _refuse(self, call: Call) -> Decision:
+        if not is_judged(call.method):
+            return _PASS
         if self._closed == "table" and not _in_table(call.method):
             return _PASS
         return Decision("deny", None, self.problem)

@@ -18,7 +18,8 @@ from clawkit.guard.scan import ScanOptions
 
 _SECTIONS = ("rule", "scan", "env", "limits", "audit")
 _FIELDS = (
-    *("action", "tool", "args", "server", "description", "method", "resource", "prompt"),
+    *("action", "tool", "args", "only_args", "server", "description"),
+    *("method", "resource", "prompt"),
     *("rate", "redact", "expires", "injection"),
 )
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
@@ -87,6 +88,7 @@ def _rule(table: dict[str, Any], number: int, place: Place) -> Rule:
         action=action,
         tools=_patterns(table, "tool", place),
         args=_arguments(table["args"], place / "args") if "args" in table else (),
+        only_args=_flag(table["only_args"], place / "only_args") if "only_args" in table else None,
         server=_patterns(table, "server", place),
         methods=_patterns(table, "method", place),
         resources=_patterns(table, "resource", place),
@@ -110,6 +112,16 @@ def _check_together(table: dict[str, Any], action: Action, place: Place) -> None
         raise (place / "prompt").wrong("no call is about a resource and a prompt; write two rules")
     if action == "deny" and "rate" in table:
         raise (place / "rate").wrong("a rule that denies lets nothing through, so it has no rate")
+    if action != "allow" and "only_args" in table:
+        raise (place / "only_args").wrong(
+            "only_args is for rules that allow: one more argument would get around this rule"
+        )
+
+
+def _flag(value: Any, place: Place) -> bool:
+    if not isinstance(value, bool):
+        raise place.wrong(f"{place.name} = {checks.shown(value)} must be true or false")
+    return value
 
 
 def _patterns(table: dict[str, Any], key: str, place: Place) -> tuple[str, ...]:

@@ -103,14 +103,20 @@ def _surely(
 ) -> bool | None:
     """Whether a rule matches, whatever the unknown arguments were; None if that depends on them."""
     looked_at = [argument for argument in _conditions(rule) if _sees(rule, argument, unknown)]
-    if not looked_at:
+    nameless = rule.only_args and "*" in unknown
+    if not looked_at and not nameless:
         return matches(rule, call, servers, _TEXT)
     rest = tuple(argument for argument in rule.args if argument not in looked_at)
     if not rest and rule.action != "allow":
         rest = (_ANYTHING,)  # a lone star with arguments reaches further than one without
+    if rule.only_args and not nameless:
+        rest = tuple(
+            Argument(each.name, ("**",)) if each in looked_at else each for each in rule.args
+        )
     possible = msgspec.structs.replace(
         rule,
         args=rest,
+        only_args=rule.only_args and not nameless,
         resources=_loosened(rule.resources, looked_at),
         prompts=_loosened(rule.prompts, looked_at),
     )
@@ -141,6 +147,8 @@ def _decided_anyway(
     if rule.action != "allow":
         known = msgspec.structs.replace(call, arguments=without_unknown(call.arguments))
         return matches(rule, known, servers, _TEXT)
+    if rule.only_args and not looked_at:
+        return False
     indifferent = all(any(map(is_any, argument.patterns)) for argument in looked_at)
     return indifferent and matches(rule, call, servers, _TEXT)
 

@@ -44,6 +44,7 @@ class Rule(msgspec.Struct, frozen=True):
     action: Action
     tools: tuple[str, ...] = ()
     args: tuple[Argument, ...] = ()
+    only_args: bool | None = None  # whether no other argument may be there; None: not said
     server: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()

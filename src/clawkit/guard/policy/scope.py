@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawkit.guard.policy.call import EVALUATED
+from clawkit.guard.policy.call import EVALUATED, is_known
 from clawkit.guard.policy.folding import folded
 from clawkit.guard.policy.globs import Glob, is_any
 from clawkit.guard.policy.rules import Argument, Rule
@@ -10,6 +10,8 @@ from clawkit.guard.policy.rules import Argument, Rule
 # What else says something about a resource or a prompt: a rule that denies must see it there too.
 _ABOUT_RESOURCES = ("resources/subscribe", "subscriptions/listen", "completion/complete")
 _ABOUT_PROMPTS = ("completion/complete",)
+UNKNOWN = "unknown"
+"""As a rule's `method`: every request that MCP does not have."""
 
 
 class Names:
@@ -51,6 +53,14 @@ class Scope:
             return not self._table or method in EVALUATED
         return not self._rule.tools or self._tools.match(tool)
 
+    def covers_content(self, method: str, tool: str) -> bool:
+        """Whether the rule denies a message of this method for what it has in it, and only then."""
+        conditions = self.conditions(method)
+        if self._rule.action != "deny" or not conditions:
+            return False
+        said = all(not any(map(is_any, condition.patterns)) for condition in conditions)
+        return said and self.covers(method, tool)
+
     def covers_server(self, servers: tuple[str, ...]) -> bool:
         """An unknown server may be the one that is guarded, and is not the one that is trusted."""
         if not self._rule.server:
@@ -69,8 +79,14 @@ class Scope:
             found = (*found, Argument((name,), self._rule.prompts))
         return found
 
+    def decides_alone(self, method: str) -> bool:
+        """Whether the rule matches whatever the arguments of such a call are."""
+        return not (self._rule.only_args or self.conditions(method))
+
     def _covers_method(self, method: str) -> bool:
-        return not self._rule.methods or self._methods.match(method)
+        if not self._rule.methods or self._methods.match(method):
+            return True
+        return UNKNOWN in self._rule.methods and not is_known(method)
 
     def _covers_shorthand(self, method: str) -> bool:
         if self._rule.resources:

@@ -1,4 +1,4 @@
-"""Rules as TOML: what `policy learn` writes."""
+"""Rules as TOML: what `policy learn` and the answer "always" write."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def rule_text(rule: Rule) -> str:
     for argument in rule.args:
         key = ".".join(map(_key, argument.name))
         lines.append(f"args.{key} = {_patterns(argument.patterns)}")
+    if rule.only_args is not None:
+        lines.append(f"only_args = {str(rule.only_args).lower()}")
     if rule.description:
         lines.append(f"description = {quoted(rule.description)}")
     return "\n".join(lines) + "\n"
