@@ -78,6 +78,12 @@ def test_what_servers_ask_of_the_model_is_asked_about() -> None:
     assert on_method(DEFAULT, "prompts/get", name="x") == "prompt"
 
 
+@pytest.mark.parametrize("method", ["resources/write", "tools/execute", "shell/run"])
+def test_what_mcp_does_not_have_is_denied(method: str) -> None:
+    assert on_method(DEFAULT, method, uri="file:///x") == "deny"
+    assert on_method(DEFAULT, "completion/complete", argument={"value": "x"}) == "allow"
+
+
 def test_every_rule_says_why() -> None:
     assert all(rule.description for rule in DEFAULT.rules)
 
@@ -85,9 +91,9 @@ def test_every_rule_says_why() -> None:
 def test_the_example_in_it_is_a_rule() -> None:
     lines = [line.removeprefix("#   ") for line in DEFAULT_POLICY.splitlines()]
     start = lines.index("[[rule]]", lines.index("# Allow what you trust here, for example:"))
-    example = "\n".join(lines[start : start + 4])
+    example = "\n".join(lines[start : start + 5])
     assert tomllib.loads(example)["rule"][0]["args"] == {"path": "~/projects/**"}
-    assert read_policy(example, "p").rules[0].action == "allow"
+    assert read_policy(example, "p").rules[0].only_args
 
 
 def test_it_is_written_once_and_for_its_owner_only(tmp_path: Path) -> None:

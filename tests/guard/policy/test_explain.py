@@ -108,7 +108,7 @@ def test_a_rule_before_it_that_nearly_matched_says_what_was_missing() -> None:
         ({}, "the call has no argument 'path'"),
         ({"path": ["/home/u"]}, "args.path is no single value"),
         ({"path": "/home/../srv/x"}, "read as '/srv/x', is not under '/home/**'"),
-        ({"path": "/home/u\u200b"}, "can be read in ways that no rule for paths allows"),
+        ({"path": "/home/u\u200b"}, "can be read in ways that no rule allows"),
     ],
     ids=["missing", "list", "dots", "hidden"],
 )

@@ -116,10 +116,11 @@ def test_an_allow_for_every_tool_before_a_guarding_star_leaves_it_other_methods_
         (rule("allow", "*"), "allows every call that no rule before it stops"),
         (rule("deny", "x", "redact = ['a']"), "a denied call has no result"),
         (rule("allow", "push", 'args.branch = "main"'), "beside any others"),
+        (rule("allow", "get", 'args.url = "https://a.example**"'), "write 'https://a.example/**'"),
     ],
     ids=[
         *("one-level", "folder", "brackets", "braces", "regex", "prefix", "shell", "camel-case"),
-        *("command", "everything", "redact", "other-arguments"),
+        *("command", "everything", "redact", "other-arguments", "open-host"),
     ],
 )
 def test_a_trap_is_a_warning(rules: str, expected: str) -> None:

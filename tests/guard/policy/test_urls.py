@@ -105,6 +105,55 @@ def test_subdomains_may_be_allowed() -> None:
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example:x.good.example/",
+        "https://evil.example:80.good.example/x",
+        "https://evil.example:443:x.good.example/",
+        "https://a.good.example@evil.example/",
+        "https://evil.example@@a.good.example/",
+        "https://evil.example\\@a.good.example/",
+        "https://evil.example%2f.good.example/",
+        "https://evil.example%00.good.example/",
+        "https://evil.example;.good.example/",
+        "https://evil.example,a.good.example/",
+        "https://evil.example .good.example/",
+        "https://evil.example\u3002/x.good.example/",
+        "https://evil.example\uff0f.good.example/",
+        "https://[::1].good.example/",
+        "https:a.good.example/x",
+        "https:///a.good.example/x",
+        "https://a.good.example:8443/x",
+        "https://a.g\uff4fod.example/x",
+    ],
+)
+@pytest.mark.parametrize(
+    "pattern", ["https://*.good.example/**", "https://**.good.example/**", "**://*.good.example/**"]
+)
+def test_a_star_in_a_host_covers_no_part_of_another_host(pattern: str, url: str) -> None:
+    assert on_path(allow(pattern), "https://a.good.example/x") == "allow"
+    assert on_path(allow(pattern), "https://user:word@a.good.example:443/x?y=1#z") == "allow"
+    assert on_path(allow(pattern), url) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url"),
+    [
+        ("https://**/docs/**", "https://good.example/api/docs/x"),
+        ("https://good?example/**", "https://good/example/x"),
+        ("**://good.example/**", "https://evil.example/?://good.example/"),
+        ("http://127.0.0.1/**", "http://0177.0.0.1/x"),
+        ("http://8.0.0.1/**", "http://010.0.0.1/x"),
+        ("postgres://*.good.example/**", "postgres://evil.example:x.good.example/"),
+        ("mongodb://*.good.example/**", "mongodb://evil.example,a.good.example/"),
+        ("redis://**.good.example/**", "redis://evil.example/.good.example/"),
+    ],
+)
+def test_a_host_is_compared_by_itself(pattern: str, url: str) -> None:
+    assert on_path(allow(pattern), url) == "deny"
+
+
+@pytest.mark.parametrize(
     ("pattern", "uri", "expected"),
     [
         ("memo://insights", "memo://insights", "allow"),

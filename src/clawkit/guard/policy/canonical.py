@@ -24,7 +24,7 @@ from clawkit.guard.policy.pathtext import (
     slashed,
     without_device,
 )
-from clawkit.guard.policy.urls import scheme, url_readings
+from clawkit.guard.policy.urls import allowed_readings, scheme, url_readings
 
 _CONTROLS = re.compile(r"[\t\r\n]")
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}", re.IGNORECASE)
@@ -182,7 +182,13 @@ class Reader:
         stages = None if has_hidden(text) or _CONTROLS.search(text) else boundary_stages(text)
         if stages is None or not all(map(scheme, stages)):
             return None
-        return [reading for stage in stages for reading in url_readings(stage)]
+        found: list[str] = []
+        for stage in stages:
+            readings = allowed_readings(stage)
+            if readings is None:
+                return None
+            found.extend(readings)
+        return found
 
     def allowed_paths(self, text: str) -> list[str] | None:
         """For path patterns: absolute and real, or `./…` if the server's directory is unknown."""

@@ -18,6 +18,7 @@ from clawkit.guard.policy.patterns import allowed, denied_globs, kind_of
 from clawkit.guard.policy.permitting import has_other_spelling
 from clawkit.guard.policy.probe import matches
 from clawkit.guard.policy.rules import Argument, Rule
+from clawkit.guard.policy.urls import END
 
 _MOST_SHOWN = 3
 _MOST_LEAVES = 500
@@ -101,7 +102,8 @@ def _fits(single: Rule, pattern: str, call: Call, paths: Paths) -> str:
     if any(map(is_wild, argument.name)):
         return f"every argument that {argument.label} names {_is(pattern, True)}"
     value = _named(call.arguments, argument.name)
-    readings = [each for each in _allowed_readings(value, pattern, paths) or () if each != value]
+    readings = map(_unmarked, _allowed_readings(value, pattern, paths) or ())
+    readings = [each for each in readings if each != value]
     read = f", read as {_shown(readings[0])}," if readings else ""
     return f"{argument.label} {_shown(value)}{read} {_is(pattern, True)}"
 
@@ -133,11 +135,11 @@ def _not_allowed(value: Any, patterns: tuple[str, ...], paths: Paths) -> str:
     for pattern in patterns:
         readings = _allowed_readings(value, pattern, paths)
         if readings is None:
-            return " can be read in ways that no rule for paths allows"
+            return " can be read in ways that no rule allows"
         globs = allowed(pattern, reader, {}).globs
         other = [r for r in readings if not any(glob.matches(r) for glob in globs)]
-        if other and other[0] not in texts(value):
-            return f", read as {_shown(other[0])}, {_is_none_of(patterns)}"
+        if other and _unmarked(other[0]) not in texts(value):
+            return f", read as {_shown(_unmarked(other[0]))}, {_is_none_of(patterns)}"
     return f" {_is_none_of(patterns)}"
 
 
@@ -158,6 +160,10 @@ def _allowed_readings(value: Any, pattern: str, paths: Paths) -> list[str] | Non
             return None
         found.extend(readings)
     return found
+
+
+def _unmarked(reading: str) -> str:
+    return reading.replace(END, "")
 
 
 def _is(pattern: str, met: bool) -> str:

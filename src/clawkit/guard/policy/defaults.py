@@ -14,7 +14,8 @@ _SHELL_LIKE_TEXT = ", ".join(f'"{name}"' for name in SHELL_LIKE)
 
 DEFAULT_POLICY = f"""\
 # The guard's policy. Rules are read from the top; the first that matches a call decides:
-#   "deny" refuses it, "prompt" asks you, "allow" lets it through. No match: refused.
+#   "deny" refuses it, "prompt" asks you, "allow" lets it through. No match: tool calls,
+#   resources, prompts and sampling are refused, other methods pass.
 # In patterns, * is anything without "/", ** is anything, ? is one character.
 # Changes count at once. `claw policy lint` checks this file, `claw policy explain` a call.
 
@@ -58,6 +59,13 @@ args."*" = [
 ]
 description = "Cloud credentials are off limits"
 
+# Requests that MCP does not have, such as resources/write. Allow yours above, by their name:
+# method = "x/y".
+[[rule]]
+action = "deny"
+method = "unknown"
+description = "MCP has no such request"
+
 # What can run programs can do anything: always ask.
 [[rule]]
 action = "prompt"
@@ -76,6 +84,7 @@ description = "The server asks your model"
 #   action = "allow"
 #   tool = "read_*"
 #   args.path = "~/projects/**"
+#   only_args = true  # without other arguments
 
 # Everything else: ask.
 [[rule]]

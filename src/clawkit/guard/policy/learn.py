@@ -107,6 +107,9 @@ def _guards(good: list[Recorded]) -> tuple[list[_Lesson], list[str]]:
         if rule.action != "deny":
             continue
         hit = [recorded for recorded in good if _matches(rule, recorded)]
+        if not (rule.args or hit):
+            guards.append(_Lesson(rule))
+            continue
         patterns = [pattern for argument in rule.args for pattern in argument.patterns]
         needed = [p for p in patterns if any(_matches(_with(rule, p), each) for each in hit)]
         remarks = tuple(f"{p} is not denied here: an allowed call needs it" for p in needed)

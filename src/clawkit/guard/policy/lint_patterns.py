@@ -21,6 +21,7 @@ _SHELL_WORDS = frozenset(
 _CLASS = re.compile(r"\[[^\]/]+\]|\{[^}/]*,[^}/]*\}")
 _PIPE = re.compile(r"\(.*\|.*\)")
 _EXPRESSION = re.compile(r"^\^|\$$|\\[dwsSWD.]|\.\+|^\.\*|\.\*\.\*")
+_OPEN_HOST = re.compile(r"([a-z][a-z0-9+.-]*://[^/*?]*[^/*?:.@])\*")
 _RELATIVE = re.compile(r"(?![/~*?]|[A-Za-z][A-Za-z0-9+.-]*:)[^*?]*/")
 
 
@@ -46,6 +47,7 @@ def check_patterns(rule: Rule) -> Iterator[Remark]:
             yield from _foreign_syntax(pattern)
             yield from _one_level(rule, pattern)
             yield from _relative(rule, argument, pattern)
+            yield from _open_host(rule, pattern)
             yield from _home(argument, pattern)
             yield from _open_command(rule, argument, pattern)
 
@@ -84,6 +86,17 @@ def _relative(rule: Rule, argument: Argument, pattern: str) -> Iterator[Remark]:
             (
                 f"has {pattern!r} in {argument.label}, which begins in the server's directory, "
                 f"wherever the client starts it: write the whole path{anywhere}"
+            ),
+        )
+
+
+def _open_host(rule: Rule, pattern: str) -> Iterator[Remark]:
+    if rule.action == "allow" and (found := _OPEN_HOST.match(pattern)):
+        yield (
+            "warning",
+            (
+                f"allows {pattern!r}, where the star also matches {found[1] + '.evil.example'!r}: "
+                f"write {found[1] + '/**'!r}"
             ),
         )
 

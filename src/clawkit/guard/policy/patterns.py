@@ -19,7 +19,7 @@ from clawkit.guard.policy.pathtext import (
     normal_pattern,
     slashed,
 )
-from clawkit.guard.policy.urls import scheme, url_pattern
+from clawkit.guard.policy.urls import allowed_pattern, scheme, url_pattern
 
 Kind = Literal["any", "text", "path", "url"]
 _Spelling = tuple[str, str]  # a beginning in which stars are letters, and a pattern
@@ -60,7 +60,7 @@ def allowed(pattern: str, reader: Reader, heads: dict[str, str]) -> Allowed:
     a link that is changed later must not widen it."""
     kind = kind_of(pattern)
     if kind == "url":
-        return Allowed(kind, (Glob(url_pattern(pattern)),))
+        return Allowed(kind, (Glob(allowed_pattern(pattern)),))
     if kind != "path":
         return Allowed(kind, (Glob(pattern),))
     rooted = _rooted(pattern, reader)

@@ -12,6 +12,13 @@ _DEFAULT_PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp":
 _WEB = frozenset(_DEFAULT_PORTS)
 _DOTS = str.maketrans({"\u3002": ".", "\uff0e": ".", "\uff61": "."})
 _DIGITS = re.compile(r"(0x)?[0-9a-f]{0,12}")
+_AUTHORITY_ENDS = re.compile(r"[/?#\\]")
+_STRICT = re.compile(
+    r"(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?"
+    r"(?P<host>[\w-]+(?:\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?P<port>:[0-9]*)?"
+)
+END = "\0"
+"""Marks the end of the host, in what allow compares: no star can move it."""
 _MAPPED = re.compile(r"\[::ffff:(.+)\]", re.IGNORECASE)
 
 
@@ -37,6 +44,70 @@ def url_readings(text: str) -> list[str]:
     if name not in _WEB and ".." in rest:  # Its host may be no host but a folder.
         found.append(f"{name}://{normal(slashed[2:])}")
     return list(dict.fromkeys(found))
+
+
+def allowed_readings(text: str) -> list[str] | None:
+    """For allow: a URL with its host marked off, in each way to read it; None if that is unsure."""
+    whole = text.strip()
+    name = scheme(whole)
+    rest = whole[len(name) + 1 :]
+    if not _has_host(name, rest):
+        return [f"{name}:{rest}"]
+    if name not in _WEB:
+        return list(dict.fromkeys(map(_marked, _host_readings(name, rest))))
+    if not rest.startswith("//"):
+        return None
+    found = _AUTHORITY_ENDS.search(rest, 2)
+    end = found.start() if found else len(rest)
+    strict = _STRICT.fullmatch(rest[2:end])
+    if strict is None or rest[end : end + 1] == "\\":
+        return None
+    host = strict["host"].lower().rstrip(".")
+    if not _is_settled(host):
+        return None
+    port = (strict["port"] or ":")[1:]
+    shown = host if port in {"", _DEFAULT_PORTS[name]} else f"{host}:{port}"
+    readings = [f"{name}://{shown}{END}{_path(rest[end:])}"]
+    if rest[end : end + 1] in {"?", "#"}:  # For some parsers only a slash ends the host.
+        readings.append(_marked(_canonical(name, rest, "/")))
+    return readings
+
+
+def _is_settled(host: str) -> bool:
+    """Whether no reader would look a host up under another name or address."""
+    if host.startswith("["):
+        return True
+    if not host.isascii():
+        import unicodedata
+
+        return unicodedata.normalize("NFKC", host).casefold() == host
+    return _address(host) == host
+
+
+def _host_readings(name: str, rest: str) -> list[str]:
+    """Other URLs as they stand, and with each part of their host that may be all of it."""
+    found = url_readings(f"{name}:{rest}")
+    end = _AUTHORITY_ENDS.search(rest, 2)
+    authority = rest[2 : end.start() if end else len(rest)]
+    host, colon, port = authority.rpartition("@")[2].partition(":")
+    parts = host.split(",") if "," in authority else []
+    if colon and not port.isdigit():
+        parts.append(host)
+    path = rest[end.start() :] if end else ""
+    return [*found, *(f"{name}://{part}{path}" for part in parts)]
+
+
+def allowed_pattern(pattern: str) -> str:
+    """A pattern in the spelling of `allowed_readings`."""
+    canonical = url_pattern(pattern)
+    if canonical.endswith("*") and "/" not in canonical[canonical.index("//") + 2 :]:
+        return canonical  # A star that ends it is as long as it can be.
+    return _marked(canonical)
+
+
+def _marked(url: str) -> str:
+    slash = url.find("/", url.index("//") + 2)
+    return f"{url}{END}" if slash < 0 else f"{url[:slash]}{END}{url[slash:]}"
 
 
 def has_host(text: str) -> bool:
