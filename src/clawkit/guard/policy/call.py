@@ -68,7 +68,7 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def lasting(self) -> Call:
         """The call without what differs in each of its rounds and whenever it is repeated."""
-        kept = tuple(filter(None, map(_lasting, self.outside)))
+        kept = tuple(part for part in map(_lasting, self.outside) if part)
         return msgspec.structs.replace(self, outside=kept)
 
 
@@ -139,7 +139,6 @@ def _arguments(params: dict[str, Any], method: str) -> dict[str, Any]:
 
 def _lasting(outside: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in outside.items() if key not in _ROUND}
-    meta = as_object(kept.get("_meta"))
-    if meta is not None:
-        kept["_meta"] = {k: v for k, v in meta.items() if k not in _MARKS or as_object(v)}
-    return {key: value for key, value in kept.items() if value not in ({}, None)}
+    meta = as_object(kept.pop("_meta", None)) or {}
+    own = {k: v for k, v in meta.items() if k not in _MARKS or isinstance(v, (dict, list))}
+    return {**kept, "_meta": own} if own else kept

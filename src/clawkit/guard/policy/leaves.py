@@ -75,7 +75,7 @@ def is_read_differently(leaf: object) -> bool:
         return not -_LARGEST_EXACT <= leaf <= _LARGEST_EXACT
     if not isinstance(leaf, float):
         return False
-    if leaf == 0:
+    if not leaf:
         return math.copysign(1, leaf) < 0
     return not math.isfinite(leaf) or (leaf.is_integer() and abs(leaf) > _LARGEST_EXACT)
 
