@@ -40,6 +40,11 @@ _NAMED = frozenset({"name", "arguments"})
 _CARRIED = frozenset({"_meta", "task", "requestState", "inputResponses"})
 """What the protocol itself puts beside the arguments."""
 _ROUND = frozenset({"requestState", "inputResponses"})
+# What clients say of themselves, in every request of the modern era.
+_CLIENT = frozenset(
+    f"io.modelcontextprotocol/{name}"
+    for name in ("protocolVersion", "clientInfo", "clientCapabilities", "logLevel")
+)
 # Marks that clients give each request anew; they tell a server nothing to do.
 _MARKS = frozenset(
     {
@@ -140,5 +145,9 @@ def _arguments(params: dict[str, Any], method: str) -> dict[str, Any]:
 def _lasting(outside: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in outside.items() if key not in _ROUND}
     meta = as_object(kept.pop("_meta", None)) or {}
-    own = {k: v for k, v in meta.items() if k not in _MARKS or isinstance(v, (dict, list))}
+    own = {key: value for key, value in meta.items() if not _is_mark(key, value)}
     return {**kept, "_meta": own} if own else kept
+
+
+def _is_mark(key: str, value: object) -> bool:
+    return key in _CLIENT or (key in _MARKS and not isinstance(value, (dict, list)))
