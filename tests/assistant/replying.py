@@ -62,6 +62,9 @@ class Heard(Callbacks):
     def tool_ended(self, call: ToolCall, result: CallResult) -> None:
         self.events.append(("ended", (call.name, result.text)))
 
+    def step(self, text: str, tool: str = "") -> None:
+        self.events.append(("step", f"{tool}: {text}" if tool else text))
+
     def notice(self, text: str) -> None:
         self.events.append(("notice", text))
 

@@ -32,7 +32,7 @@ async def test_what_no_longer_fits_is_summarised_once_and_not_again_each_turn(
             for n in range(40):
                 await say(assistant, f"{n}: {FILLER}", heard=heard)
     assert 1 <= summaries <= 10
-    assert "summarising the earlier conversation" in heard.of("notice")
+    assert "summarising the earlier conversation" in heard.of("step")
     assert "- User: the code is 4711" in str(server.last.json["system"])
     assert all(len(request.body) < 60_000 for request in server.requests)
 

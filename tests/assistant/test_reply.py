@@ -167,7 +167,7 @@ async def test_two_messages_of_one_session_run_in_order(tmp_path: Path) -> None:
             )
     assert [reply.text for reply in replies] == [f"(message {n})" for n in range(5)]
     assert [len(request.messages) for request in server.requests] == [1, 3, 5, 7, 9]
-    assert any("earlier in this session" in notice for notice in heard.of("notice"))
+    assert any("earlier in this session" in step for step in heard.of("step"))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.toolbox.toolbox import CallResult
 
 LONGEST_TOOL_TEXT = 4000
+MOST_NOTICES = 50
 _LOOKS = 20
 """Places to look at: a text made to be compared for ever is none that anybody repeats."""
 _SPACES = re.compile(r"\s+")
@@ -24,6 +25,7 @@ class Collected(Callbacks):
 
     def __init__(self, *, show_tools: bool = True) -> None:
         self._parts: list[str] = []
+        self._notices: dict[str, None] = {}
         self._show_tools = show_tools
 
     def block(self, text: str) -> None:
@@ -33,13 +35,17 @@ class Collected(Callbacks):
         if self._show_tools and not result.outcome.is_error:
             self._parts.append(_shortened(call.name, result.text))
 
+    def notice(self, text: str) -> None:
+        if len(self._notices) < MOST_NOTICES:
+            self._notices[text] = None
+
     def beside(self, other: Callbacks) -> Callbacks:
         """Both hear everything."""
         return Both(self, other)
 
     def result(self, reply: Reply, *, with_media: bool, structured: bool) -> dict[str, Any]:
         """The result of the call, with everything that had to be left out said in the text."""
-        omissions = list(reply.omissions)
+        omissions = [*self._notices, *reply.omissions]
         if reply.media and not with_media:
             names = ", ".join(item.name for item in reply.media)
             omissions.append(f"{names} left out: answers of this tool are text only")
@@ -61,6 +67,7 @@ class Collected(Callbacks):
                     "cached": reply.usage.cached,
                 },
                 "stopReason": reply.reason,
+                **({"notices": list(self._notices)} if self._notices else {}),
             }
         return result
 
@@ -86,6 +93,10 @@ class Both(Callbacks):
     def tool_ended(self, call: ToolCall, result: CallResult) -> None:
         for each in self._all:
             each.tool_ended(call, result)
+
+    def step(self, text: str, tool: str = "") -> None:
+        for each in self._all:
+            each.step(text, tool)
 
     def notice(self, text: str) -> None:
         for each in self._all:

@@ -177,7 +177,7 @@ class Answering:
         fitted = fit(messages, min(room, window // 2 + size))
         left_out = len(fitted.needs_summary_of)
         if left_out or history.gap:
-            self._callbacks.notice("summarising the earlier conversation")
+            self._callbacks.step("summarising the earlier conversation")
             history, usage = await compacted(self._turn, history, left_out, self._models[0])
             exchange.usage += usage
         return history, fitted.messages
@@ -219,13 +219,10 @@ class Answering:
             return outbox.send_file(call)
         if call.name == SEARCH_HISTORY.name and self._remembers:
             return await self._assistant.long_term.search_history(call)
-        told = partial(self._told, call.name)
+        told = partial(self._callbacks.step, tool=call.name)
         result = await self._assistant.toolbox.call(call, progress=told)
         outbox.offer(result.media)
         return result
-
-    def _told(self, name: str, text: str) -> None:
-        self._callbacks.notice(f"{name}: {text}")
 
 
 def _trimmed(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:

@@ -80,6 +80,7 @@ class McpServer(Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
     transport: Literal["", "stdio", "http", "sse"] = ""
     timeout: Seconds = 60.0
+    start_timeout: Seconds = 10.0
     enabled: bool = True
 
     def __post_init__(self) -> None:

@@ -46,8 +46,11 @@ class Callbacks:
     def tool_ended(self, call: ToolCall, result: CallResult) -> None:
         """A tool is done."""
 
+    def step(self, text: str, tool: str = "") -> None:
+        """What takes time just now; `tool` says so of itself."""
+
     def notice(self, text: str) -> None:
-        """Something that takes time or has changed: a retry, a fallback, a summary."""
+        """What went otherwise than wanted, and is true of the answer: part of the result."""
 
     def problem(self, text: str) -> None:
         """Something that the answer comes without, such as memory, and why."""

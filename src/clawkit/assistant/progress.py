@@ -28,7 +28,8 @@ class Progress(Callbacks):
         self._count = 0
         self._text = ""
         self._shown = ""
-        self._notice = ""
+        self._notices: list[str] = []
+        self._steps: dict[str, str] = {}
         self._last = 0.0
         self._due: asyncio.TimerHandle | None = None
         self._beats: asyncio.Task[None] | None = None
@@ -61,12 +62,16 @@ class Progress(Callbacks):
         how = "failed" if result.outcome.is_error else "answered"
         self._say(f"{call.name} {how} after {result.seconds:.1f} s")
 
+    def step(self, text: str, tool: str = "") -> None:
+        """A tool may have much to say about itself: the client hears the last of it."""
+        self._steps[tool] = f"{tool}: {text}" if tool else text
+        self._soon()
+
     def notice(self, text: str) -> None:
-        self._notice = text
+        self._notices.append(text)
         self._soon()
 
     def _soon(self) -> None:
-        """A tool may have much to say about itself: the client hears the last of it."""
         if self._due is None:
             wait = max(0.0, self._last + BETWEEN_TEXTS - time.monotonic())
             self._due = asyncio.get_running_loop().call_later(wait, self._show)
@@ -75,9 +80,11 @@ class Progress(Callbacks):
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        notice, self._notice = self._notice, ""
-        if notice:
-            self._say(notice)
+        said = (*self._notices, *self._steps.values())
+        self._notices.clear()
+        self._steps.clear()
+        for one in said:
+            self._say(one)
         if self._text and self._text != self._shown:
             self._shown = self._text
             self._say(self._text if len(self._text) < LONGEST_TEXT else f"…{self._text}")

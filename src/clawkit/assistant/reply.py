@@ -88,7 +88,7 @@ class Assistant:
         """The answer to one message, once it is this message's turn in its session."""
 
         def waiting(ahead: int) -> None:
-            callbacks.notice(f"waiting for {ahead} earlier in this session")
+            callbacks.step(f"waiting for {ahead} earlier in this session")
 
         async with self.sessions.turn(
             context.session_key, origin=context.origin, named=context.named, on_wait=waiting

@@ -82,6 +82,9 @@ class Screen(Callbacks):
         how = f"failed: {_reason(result)}" if result.outcome.is_error else "done"
         self.note(f"  {call.name} {how} ({result.seconds:.1f} s)")
 
+    def step(self, text: str, tool: str = "") -> None:
+        self.note(f"… {tool}: {text}" if tool else f"… {text}")
+
     def notice(self, text: str) -> None:
         if text not in self._known:
             self.note(f"… {text}")

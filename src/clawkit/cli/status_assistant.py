@@ -237,7 +237,7 @@ async def _count_tools(name: str, server: McpServer, keys: Keys) -> str:
         found = await started.offers()
         if started.problem:
             raise ClawError(started.problem)
-        return plural(len(found), "tool")
+        return "; ".join((plural(len(found), "tool"), *started.problems))
     finally:
         await started.close()
 

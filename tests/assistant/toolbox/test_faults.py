@@ -262,7 +262,7 @@ async def test_however_our_process_ends_no_server_is_left(
         stderr=asyncio.subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    output = await asyncio.wait_for(process.communicate(), PATIENCE)
+    output = await asyncio.wait_for(process.communicate(), 5 * PATIENCE)
     server, grandchild = map(int, output[0].split())
     await eventually(lambda: not is_running(server) and not is_running(grandchild))
 

@@ -195,6 +195,17 @@ class Child(asyncio.SubprocessProtocol):
             return os.waitid(os.P_PID, self.pid, options) is None
         return False
 
+    def pause(self) -> None:
+        """Let it wait with what it writes next."""
+        self._output().pause_reading()
+
+    def resume(self) -> None:
+        if not self._has_ended:
+            self._output().resume_reading()
+
+    def _output(self) -> asyncio.ReadTransport:
+        return cast("asyncio.ReadTransport", self._transport.get_pipe_transport(1))
+
     def write(self, line: bytes) -> None:
         self._input.write(one_line(line) + b"\n")
 

@@ -7,21 +7,24 @@ import contextlib
 import logging
 import math
 import os
+from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import mcp_types as types
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp import Client, MCPError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import CONNECTION_CLOSED, REQUEST_TIMEOUT, jsonrpc_message_adapter
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.methods import validate_server_result
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from clawkit import __version__
 from clawkit.assistant.config import McpServer
@@ -52,6 +55,7 @@ _MOST_PAGES = 100
 _WRITE_GRACE = 5.0
 _END_GRACE = 3.0
 _CLOSE_GRACE = 5.0
+_LONGEST_BACKLOG = 1_000_000
 _CLOSED = "Connection closed"
 """What the client itself says; a server may use the same code for errors of its own."""
 
@@ -72,6 +76,7 @@ class Connection:
         """Status codes from 400 on, as they came."""
         self._listing = asyncio.Lock()
         self._offers: list[Offer] = []
+        self._sieve = Sieve()
         self._is_stale = True
         self._is_told = True
         """Whether the server says when its tools change; where it does not, they are asked for."""
@@ -107,18 +112,22 @@ class Connection:
                 self._child.kill()
             raise
 
-    async def offers(self) -> list[Offer]:
-        """The server's tools; asks for them only when they may have changed."""
+    async def offers(self) -> tuple[list[Offer], dict[str, str]]:
+        """The server's tools, and why others of them are left out.
+
+        Asks for them only when they may have changed.
+        """
         async with self._listing:
             if self._is_stale or not self._is_told:
                 self._is_stale = False  # Before they are asked for: they may change meanwhile.
                 try:
                     async with asyncio.timeout(self._server.timeout):
+                        self._sieve.left_out.clear()
                         self._offers = await self._list(self._here())
                 except (Exception, asyncio.CancelledError):
                     self._is_stale = True
                     raise
-            return self._offers
+            return self._offers, dict(self._sieve.left_out)
 
     async def _list(self, client: Client) -> list[Offer]:
         if client.server_capabilities.tools is None:
@@ -127,7 +136,7 @@ class Connection:
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             page = await client.list_tools(cursor=cursor)
-            for tool in page.tools:
+            for tool in await asyncio.to_thread(self._sieve.sound, page.tools):
                 found[tool.name] = Offer(tool.name, tool.description or "", tool.input_schema)
             if page.next_cursor is None or page.next_cursor == cursor:
                 break
@@ -200,6 +209,7 @@ class Connection:
                     client = await self._connect(stack)
                     await self._follow_changes(client, stack)
                 self._client = client
+                self._sieve.version = client.protocol_version
                 self._refusals.clear()
                 self._opened.set()
                 await self._over.wait()
@@ -239,13 +249,20 @@ class Connection:
         kind, mode = attempt
         ways = {"stdio": self._over_stdio, "http": self._over_http, "sse": self._over_sse}
         return Client(
-            ways[kind](),
+            self._sifted(ways[kind]()),
             mode=mode,
             read_timeout_seconds=self._server.timeout,
             message_handler=self._hear,
             client_info=types.Implementation(name="clawkit", version=__version__),
             cache=None,
         )
+
+    @asynccontextmanager
+    async def _sifted(
+        self, transport: AbstractAsyncContextManager[TransportStreams]
+    ) -> AsyncGenerator[TransportStreams]:
+        async with transport as (read, write):
+            yield _Sifted(read, self._sieve), write
 
     async def _hear(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
@@ -276,16 +293,20 @@ class Connection:
 
     @asynccontextmanager
     async def _over_stdio(self) -> AsyncGenerator[TransportStreams]:
-        send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        send, receive = anyio.create_memory_object_stream[tuple[SessionMessage, int]](math.inf)
+        backlog = Backlog()
 
         def take(line: bytes) -> None:
             try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                message = jsonrpc_message_adapter.validate_json(
+                    line.removeprefix(BOM_UTF8), by_name=False
+                )
             except ValueError:
                 log.debug("%s: a line of stdout that is no message", self._name)
                 return
             with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                send.send_nowait(SessionMessage(message))
+                send.send_nowait((SessionMessage(message), len(line)))
+                backlog.grow(len(line))
 
         def end() -> None:
             send.close()
@@ -298,8 +319,9 @@ class Connection:
         with send, receive:
             child = await Child.start(self._name, self._command(), take, end, show)
             self._child = child
+            backlog.source = child
             try:
-                yield receive, _Inlet(child)
+                yield _Unread(receive, backlog), _Inlet(child)
             finally:
                 await child.stop()
 
@@ -367,6 +389,42 @@ class _Inlet(ObjectSendStream[SessionMessage]):
         """Whoever started the process ends it."""
 
 
+class Backlog:
+    """How much of what a process wrote nobody has read yet; beyond a limit it is not heard."""
+
+    def __init__(self) -> None:
+        self.source: Child | None = None
+        self._bytes = 0
+
+    def grow(self, count: int) -> None:
+        before, self._bytes = self._bytes, self._bytes + count
+        if self.source is not None and before <= _LONGEST_BACKLOG < self._bytes:
+            self.source.pause()
+
+    def shrink(self, count: int) -> None:
+        before, self._bytes = self._bytes, self._bytes - count
+        if self.source is not None and self._bytes <= _LONGEST_BACKLOG < before:
+            self.source.resume()
+
+
+class _Unread(ObjectReceiveStream[SessionMessage | Exception]):
+    """The messages of a process, which is heard again when enough of them are read."""
+
+    def __init__(
+        self, stream: MemoryObjectReceiveStream[tuple[SessionMessage, int]], backlog: Backlog
+    ) -> None:
+        self._stream = stream
+        self._backlog = backlog
+
+    async def receive(self) -> SessionMessage | Exception:
+        message, size = await self._stream.receive()
+        self._backlog.shrink(size)
+        return message
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
 class _Watched(ObjectReceiveStream[SessionMessage | Exception]):
     """A stream that says when it ends."""
 
@@ -387,6 +445,81 @@ class _Watched(ObjectReceiveStream[SessionMessage | Exception]):
         except anyio.EndOfStream:
             self._on_end()
             raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class Sieve:
+    """Leaves out tools that break the protocol or have no valid schema, and says why.
+
+    The official client refuses a whole list for one such tool, as providers refuse a prompt.
+    """
+
+    def __init__(self) -> None:
+        self.version = LATEST_HANDSHAKE_VERSION
+        self.left_out: dict[str, str] = {}
+
+    def sift(self, message: SessionMessage) -> None:
+        """Take what is no tool out of a list of tools."""
+        answer = message.message
+        if not isinstance(answer, types.JSONRPCResponse):
+            return
+        listed: Any = answer.result.get("tools")
+        if not isinstance(listed, list):
+            return
+        rest = answer.result
+        kept = [tool for tool in cast("list[Any]", listed) if self._is_tool(tool, rest)]
+        answer.result["tools"] = kept
+
+    def sound(self, tools: list[types.Tool]) -> list[types.Tool]:
+        """Those whose schema is one; takes a while."""
+        return [tool for tool in tools if self._has_schema(tool)]
+
+    def _is_tool(self, tool: Any, result: dict[str, Any]) -> bool:
+        try:
+            types.Tool.model_validate(tool, by_name=False)
+            validate_server_result("tools/list", self.version, {**result, "tools": [tool]})
+        except ValueError as error:
+            title, *lines = str(error).splitlines()
+            reason = ": ".join(line.strip() for line in lines[:2]).partition(" [")[0]
+            return self._leave_out(tool, reason.removeprefix("tools.0.") or title)
+        return True
+
+    def _has_schema(self, tool: types.Tool) -> bool:
+        from jsonschema import SchemaError
+        from jsonschema.validators import Draft202012Validator, validator_for
+
+        try:
+            schema = tool.input_schema
+            validator_for(schema, default=Draft202012Validator).check_schema(schema)
+        except SchemaError as error:
+            where = "".join(f".{step}" for step in error.path)
+            return self._leave_out({"name": tool.name}, f"inputSchema{where}: {error.message}")
+        return True
+
+    def _leave_out(self, tool: Any, reason: str) -> bool:
+        name: Any = cast(dict[str, Any], tool).get("name") if isinstance(tool, dict) else None
+        self.left_out[str(name)[:100]] = reason[:300]
+        return False
+
+
+class _Sifted(ObjectReceiveStream[SessionMessage | Exception]):
+    """A stream whose lists of tools have only tools in them."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], sieve: Sieve) -> None:
+        self._stream = stream
+        self._sieve = sieve
+
+    @property
+    def last_context(self) -> Context | None:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        item = await self._stream.receive()
+        if isinstance(item, SessionMessage):
+            self._sieve.sift(item)
+        return item
 
     async def aclose(self) -> None:
         await self._stream.aclose()

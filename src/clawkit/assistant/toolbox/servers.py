@@ -36,31 +36,69 @@ class ExternalServer:
         self._keys = keys
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
+        self._listing: asyncio.Task[list[Offer]] | None = None
+        self._asked = 0.0
+        self._left_out: tuple[str, ...] = ()
         self._failures = 0
         self._wait_until = 0.0
         self._is_closed = False
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why it has no tools, or which of them it does not have."""
+        return (self.problem,) if self.problem else self._left_out
+
     async def offers(self) -> list[Offer]:
-        """Its tools now. A server that fails has none and a `problem`; it is asked again later."""
+        """Its tools, or none and a `problem` if they are not known within `start_timeout`.
+
+        The server goes on starting, and nobody waits for that a second time. After a failure it is
+        left alone for a while.
+        """
+        if self._listing is None:
+            if self._wait_until > _now():
+                return []
+            self._asked = _now()
+            self._listing = asyncio.get_running_loop().create_task(self._list())
+        listing, seconds = self._listing, self._server.start_timeout
+        await asyncio.wait({listing}, timeout=max(0.0, self._asked + seconds - _now()))
+        if listing.done():
+            return listing.result()
+        self.problem = (
+            f"mcp.servers.{self.name}: left out: it has not listed its tools within {seconds:g} s "
+            "(`start_timeout`); they can be used as soon as it has"
+        )
+        return []
+
+    async def _list(self) -> list[Offer]:
         try:
-            connection = await self._connect()
-            try:
-                found = await connection.offers()
-            except Exception:
-                if connection.is_usable():
-                    raise
-                # It had ended, and nobody had noticed.
-                connection = await self._connect()
-                found = await connection.offers()
+            found, left_out = await self._listed()
         except UnreachableError:
             return []
         except Exception as error:  # noqa: BLE001 - one server must not keep the others from working
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             text = f"mcp.servers.{self.name}: its tools cannot be listed: {reason}"
-            self.problem = redact(text, self._keys)
+            self._remember(redact(text, self._keys))
             return []
+        finally:
+            self._listing = None
         self.problem = ""
+        self._failures = 0
+        self._left_out = tuple(
+            redact(f"mcp.servers.{self.name}: {tool!r} is left out: {reason}", self._keys)
+            for tool, reason in left_out.items()
+        )
         return found
+
+    async def _listed(self) -> tuple[list[Offer], dict[str, str]]:
+        connection = await self._connect()
+        try:
+            return await connection.offers()
+        except Exception:
+            if connection.is_usable():
+                raise
+            # It had ended, and nobody had noticed.
+            connection = await self._connect()
+            return await connection.offers()
 
     async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> dict[str, Any]:
         connection = await self._connect()
@@ -75,6 +113,8 @@ class ExternalServer:
     async def close(self) -> None:
         """Stop the server; a call that needs it from now on fails."""
         self._is_closed = True
+        if self._listing is not None:
+            self._listing.cancel()
         if self._connection is not None:
             await self._connection.close()
 
@@ -91,7 +131,6 @@ class ExternalServer:
             except UnreachableError as error:
                 self._failed(str(error))
                 raise
-            self._failures = 0
             return connection
 
     async def _begin(self) -> Connection:
@@ -113,8 +152,11 @@ class ExternalServer:
         return kind(self.name, self._server, self._keys)
 
     def _failed(self, problem: str) -> None:
-        self.problem = problem
         self._connection = None
+        self._remember(problem)
+
+    def _remember(self, problem: str) -> None:
+        self.problem = problem
         self._wait_until = _now() + min(_FIRST_WAIT * 2**self._failures, _LONGEST_WAIT)
         self._failures += 1
 

@@ -68,7 +68,7 @@ class Toolbox:
     @property
     def problems(self) -> tuple[str, ...]:
         """What could not be loaded or started, as of the last `specs`."""
-        servers = (server.problem for server in self._servers if server.problem)
+        servers = (problem for server in self._servers for problem in server.problems)
         return (*self._files.problems(), *servers)
 
     async def specs(self) -> tuple[ToolSpec, ...]:
