@@ -16,7 +16,8 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).parent.parent
-PATIENCE = 20.0
+PATIENCE = 300
+"""Seconds until a test gives up. However busy the machine is, only what hangs takes that long."""
 _others: set[psutil.Process] = set()
 
 

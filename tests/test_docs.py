@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import ROOT, stdio_server
+from tests.processes import PATIENCE, ROOT, stdio_server
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -25,7 +25,7 @@ def test_the_python_on_a_page_runs(page: Path, tmp_path: Path) -> None:
     script = tmp_path / f"{page.stem.lower()}_page.py"
     script.write_text("\n\n".join(blocks(page)))
     done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, script], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
 
@@ -53,7 +53,9 @@ def test_the_readme_starts_a_server_with_the_commands_it_shows(tmp_path: Path) -
         arguments = {"name": "forecast", "arguments": {"city": "Oslo"}}
         reply = server.call("tools/call", arguments)
         assert reply["result"]["content"][0]["text"] == "3 sunny days in Oslo"
-    shown = subprocess.run(listing, capture_output=True, text=True, timeout=60, check=True).stdout
+    shown = subprocess.run(
+        listing, capture_output=True, text=True, timeout=PATIENCE, check=True
+    ).stdout
     assert "forecast" in shown
     assert "city: string" in shown
 
@@ -61,7 +63,7 @@ def test_the_readme_starts_a_server_with_the_commands_it_shows(tmp_path: Path) -
 def test_the_demo_runs() -> None:
     command = [sys.executable, "examples/demo.py"]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "speaks 2025-11-25" in done.stdout

@@ -41,7 +41,7 @@ from tests.assistant.providers.scripted import (
 from tests.claude.cli import environment as cli_environment
 from tests.claude.cli import real_cli
 from tests.cli.commands import KEYS
-from tests.processes import ROOT, StdioServer, stdio_server
+from tests.processes import PATIENCE, ROOT, StdioServer, stdio_server
 
 PROGRAMS = Path(sys.executable).parent
 README = ROOT / "README.md"
@@ -100,7 +100,7 @@ def run_page(page: Path, folder: Path, only: str = "", **more: str) -> None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, f"{command}: {done.stderr}{done.stdout}"
@@ -232,7 +232,7 @@ def test_the_log_looks_as_the_page_shows(tmp_path: Path) -> None:
     with assistant(tmp_path, "--verbose") as server:
         call(server, params)
         server.close_input()
-        server.process.wait(20)
+        server.process.wait(PATIENCE)
         log = server.stderr
     for line in blocks(ASSISTANT, "text", "In a terminal")[0].splitlines():
         assert any(map(pattern(line).fullmatch, log.splitlines())), line
@@ -276,7 +276,7 @@ def test_a_model_counts_in_the_order_that_the_page_gives(home: Path) -> None:
     def answers(*words: str, stdin: str = "") -> str:
         command = [sys.executable, "-m", "clawkit", *words]
         done = subprocess.run(
-            command, input=stdin, capture_output=True, text=True, timeout=60, check=False
+            command, input=stdin, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         return done.stdout + done.stderr
 

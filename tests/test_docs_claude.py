@@ -28,7 +28,7 @@ from clawkit.settings import settings
 from tests.assistant.providers.scripted import scripted_anthropic
 from tests.assistant.providers.steps import Call, Hang, Request, Say, Step
 from tests.claude.cli import environment, real_cli
-from tests.processes import ROOT
+from tests.processes import PATIENCE, ROOT
 
 PAGE = (ROOT / "docs" / "claude.md").read_text()
 BLOCK = re.compile(r"^```py\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
@@ -176,7 +176,7 @@ def claw(*words: str) -> str:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, f"claw {' '.join(words)}: {done.stderr}{done.stdout}"
@@ -189,7 +189,7 @@ def test_the_example_asks_where_the_policy_says_so(cli: Any, home: Path) -> None
         input="y\nn\nn\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.guard.guarding import guarded
-from tests.processes import ROOT
+from tests.processes import PATIENCE, ROOT
 
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 TOML = re.compile(r"^```toml\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -29,7 +29,7 @@ def commands(page: str) -> list[list[str]]:
 def run(folder: Path, *words: str) -> str:
     command = [sys.executable, "-m", "clawkit", *words]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, f"claw {' '.join(words)}: {done.stderr}{done.stdout}"
     return done.stdout
@@ -48,7 +48,7 @@ def test_the_commands_of_the_guards_page_work(tmp_path: Path, home: Path) -> Non
                 guard.call("tools/list", {}, 1)
                 guard.tool("echo", id=2, text="x")
                 guard.close_input()
-                guard.process.wait(20)
+                guard.process.wait(PATIENCE)
         run(tmp_path, *words)
         seen.append(words[0])
         wrapped = b"proxy" in config.read_bytes()

@@ -11,8 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from clawkit.memory.bridges.frames import Register
 from clawkit.memory.embed.choosing import KNOWN
 from clawkit.memory.http.limits import Limits
@@ -20,14 +18,13 @@ from clawkit.memory.imports.formats import FORMATS
 from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
 from tests.cli.being_commands import CLAW, as_json
 from tests.cli.test_being_tokens import call, served
-from tests.processes import ROOT
+from tests.processes import PATIENCE, ROOT
 from tests.test_docs_assistant import blocks, run_page, table
 
 PAGE = ROOT / "docs" / "memory.md"
 NOTES = "# Kyoto\nWe stayed for three days.\n\n- Ben forgot his umbrella at the golden temple\n"
 
 
-@pytest.mark.timeout(400)
 def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "2026-01-05.md").write_text(NOTES)
@@ -92,7 +89,7 @@ def test_the_bridge_of_the_page_senses_and_acts(tmp_path: Path) -> None:
 
 def until_sensed(url: str, token: str) -> dict[str, Any]:
     """The context, once the bridge has told something."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         _, result = call(url, token, "get_context")
         context = json.loads(result["content"][0]["text"])

@@ -16,6 +16,7 @@ from clawkit.assistant.toolbox.toolbox import CallResult
 from clawkit.settings import Settings
 from tests.assistant.providers.scripted import ScriptedServer, scripted_anthropic, scripted_openai
 from tests.assistant.providers.steps import Script
+from tests.processes import PATIENCE
 
 SCRIPTED = {"anthropic": scripted_anthropic, "openai": scripted_openai}
 
@@ -78,8 +79,8 @@ async def say(
     return await assistant.reply(MessageContext(text, key, **more), heard or Heard())
 
 
-async def until(seen: Callable[[], object], seconds: float = 20) -> None:
+async def until(seen: Callable[[], object]) -> None:
     """Wait for something that happens elsewhere."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(PATIENCE):
         while not seen():  # noqa: ASYNC110 - what is waited for is not ours to set an event
             await asyncio.sleep(0.01)

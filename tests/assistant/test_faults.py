@@ -19,7 +19,7 @@ from tests.assistant.ordering import PROGRAMS, assistant, order, text_of, write_
 from tests.assistant.providers.scripted import scripted_anthropic
 from tests.assistant.providers.steps import Hang, Request, Say, Step
 from tests.assistant.replying import provider_config
-from tests.processes import StdioServer
+from tests.processes import PATIENCE, StdioServer
 
 NOBODY = 65534
 
@@ -48,7 +48,7 @@ def test_a_kill_at_any_point_loses_at_most_the_turn_it_hit(tmp_path: Path, seed:
         env={**os.environ, "CLAW_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     ).stdout
     for one in answered:
@@ -90,7 +90,7 @@ def test_a_store_that_is_no_database_is_named_and_can_be_set_aside(tmp_path: Pat
         [PROGRAMS / "claw", "doctor", "--fix"],
         env=environment,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,  # it may find other things to say about this machine
     )
     kept = [file for file in store.parent.iterdir() if file.name.startswith("sessions.db")]
@@ -186,6 +186,6 @@ def test_a_server_killed_with_an_external_server_leaves_no_orphan(tmp_path: Path
             server.receive()
             children = psutil.Process(server.process.pid).children(recursive=True)
             server.process.kill()
-            server.process.wait(20)
-    _, left = psutil.wait_procs(children, timeout=60)
+            server.process.wait(PATIENCE)
+    _, left = psutil.wait_procs(children, timeout=PATIENCE)
     assert not left

@@ -1,6 +1,6 @@
 """Models and tools that say more, or other things, than anybody would expect.
 
-What once took longer the square of its length would not end within a test's two minutes.
+What once took longer the square of its length would not end within a test's time.
 """
 
 from __future__ import annotations

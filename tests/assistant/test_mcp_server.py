@@ -73,7 +73,11 @@ def test_clawdbot_is_the_first_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["--version"], ["mcp-server", "--version"]])
 def test_the_version_is_printed(program: str, arguments: list[str]) -> None:
     done = subprocess.run(
-        [PROGRAMS / program, *arguments], capture_output=True, text=True, check=True, timeout=60
+        [PROGRAMS / program, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     assert re.fullmatch(r"clawkit \d+\.\d+\.\d+\n", done.stdout)
 
@@ -82,7 +86,7 @@ def test_verbose_logs_on_stderr_without_words_or_keys(tmp_path: Path) -> None:
     with assistant(tmp_path, "--verbose") as server:
         server.ask(order("the password is swordfish", sessionKey="private-key-1"))
         server.close_input()
-        server.process.wait(20)
+        server.process.wait(PATIENCE)
     assert "tools/call order_openclaw" in server.stderr
     assert "order in session" in server.stderr
     assert "swordfish" not in server.stderr
@@ -93,7 +97,7 @@ def test_without_verbose_nothing_is_logged(tmp_path: Path) -> None:
     with assistant(tmp_path) as server:
         server.ask(order("hello"))
         server.close_input()
-        server.process.wait(20)
+        server.process.wait(PATIENCE)
     assert server.stderr == ""
 
 
@@ -180,7 +184,7 @@ def test_a_long_order_becomes_a_task_and_its_outcome_survives_a_restart(tmp_path
             created = server.ask(order("think", meta=MODERN))["result"]
             assert created["resultType"] == "task"
             server.close_input()  # what ends within the grace is kept
-            server.process.wait(20)
+            server.process.wait(PATIENCE)
     with assistant(tmp_path) as server:
         task = server.ask(modern("tasks/get", 5, taskId=created["taskId"]))["result"]
     assert task["status"] == "completed"
@@ -197,7 +201,7 @@ def test_work_that_a_stop_cut_off_has_failed(tmp_path: Path, kill: bool) -> None
                 server.process.kill()
             else:
                 server.close_input()
-            server.process.wait(20)
+            server.process.wait(PATIENCE)
     with assistant(tmp_path) as server:
         task = server.ask(modern("tasks/get", 5, taskId=created["taskId"]))["result"]
     assert task["status"] == "failed"
@@ -216,7 +220,7 @@ def test_the_end_of_input_in_mid_call_leaves_nothing_behind(tmp_path: Path) -> N
                 pass
             started = psutil.Process(server.process.pid).children(recursive=True)
             server.close_input()
-            assert server.process.wait(20) == 0
+            assert server.process.wait(PATIENCE) == 0
         assert not [one for one in started if one.is_running() and one.status() != "zombie"]
 
 

@@ -12,9 +12,8 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
 
 from tests.assistant.llama import Llama, llama_server
-from tests.processes import ROOT
+from tests.processes import PATIENCE, ROOT
 
-PATIENCE = 90.0
 CONFIG = """
 [model]
 use = "llamacpp/smollm2"

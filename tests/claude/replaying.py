@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.claude.record import Scrubber
 
-_PATIENCE = 30
+_PATIENCE = 300
 
 
 def replay(recording: str, verdict: str) -> None:

@@ -26,9 +26,7 @@ from clawkit.claude.servers import McpServerConfig
 from clawkit.errors import ControlError
 from tests.assistant.providers.scripted import Call, Say
 from tests.assistant.providers.steps import Step
-from tests.processes import ROOT, serving
-
-PATIENCE = 20
+from tests.processes import PATIENCE, ROOT, serving
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def test_the_agent_of_the_example_calculates(project: Path) -> None:
             env=env,
             capture_output=True,
             text=True,
-            timeout=3 * PATIENCE,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.stdout == "Let me see.\nIt is 42.\n", done.stderr

@@ -37,7 +37,7 @@ class Machine:
             env=self._env,
             capture_output=True,
             text=True,
-            timeout=3 * PATIENCE,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stderr + done.stdout

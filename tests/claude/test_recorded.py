@@ -19,7 +19,7 @@ from tests.claude.fakes import fake_cli
 from tests.claude.record import RECORDED
 from tests.claude.scenes import SCENES
 from tests.claude.talking import registry
-from tests.processes import ROOT
+from tests.processes import PATIENCE, ROOT
 
 HOST_ASKS = {
     *("initialize", "interrupt", "set_permission_mode", "set_model"),
@@ -62,7 +62,7 @@ replay({str(RECORDED / f"{name}.jsonl")!r}, {str(verdict)!r})
     if scene.server is not None:
         client.register_mcp_message_handler(registry(scene.server))
     async with client:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await scene.act(client)
         await eventually(lambda: verdict.exists() and verdict.read_text())
         assert json.loads(verdict.read_text()) == [], "said, and not in the recording"

@@ -15,6 +15,7 @@ from clawkit.claude.messages import ToolResultBlock, ToolUseBlock, UserMessage
 from tests.assistant.providers.scripted import Call, Say, scripted_anthropic
 from tests.claude.cli import environment, real_cli
 from tests.claude.talking import Talk, talking
+from tests.processes import PATIENCE
 
 PIXEL = base64.b64encode(
     bytes.fromhex(
@@ -27,12 +28,12 @@ ALL = ["mcp__kit"]
 
 async def known(client: ClaudeClient, tool: str) -> None:
     """Wait until the CLI knows of a tool."""
-    for _ in range(3000):
-        (status,) = await client.mcp_status()
-        if tool in [found["name"] for found in status["tools"]]:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"the CLI never heard of {tool}")
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            (status,) = await client.mcp_status()
+            if tool in [found["name"] for found in status["tools"]]:
+                return
+            await asyncio.sleep(0.01)
 
 
 def kit() -> SdkMcpServerImpl:

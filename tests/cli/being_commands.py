@@ -9,8 +9,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from tests.processes import PATIENCE
+
 CLAW = (sys.executable, "-m", "clawkit")
-PATIENCE = 60
 
 
 def run(

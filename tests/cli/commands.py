@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE = 60
+from tests.processes import PATIENCE
+
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 _PROGRAM = """
 import typer

@@ -13,6 +13,7 @@ import pytest
 from tests.cli.being_commands import CLAW, as_json, refused, run, said
 from tests.guard.approving import until
 from tests.guard.terminal import terminal
+from tests.processes import PATIENCE
 
 
 @pytest.fixture
@@ -162,7 +163,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def test_names_cannot_play_tricks_with_the_terminal() -> None:
@@ -184,5 +185,5 @@ def test_a_server_that_is_interrupted_ends_well() -> None:
         assert none == "There is none yet: `claw being create NAME` makes one.\n"
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
-        assert process.wait(60) in (0, 130)
+        assert process.wait(PATIENCE) in (0, 130)
     assert "Traceback" not in rest

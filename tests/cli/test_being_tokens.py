@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.being_commands import CLAW, as_json, refused, run, said
-from tests.processes import stdio_server
+from tests.processes import PATIENCE, stdio_server
 
 MASTER = {"CLAW_MEMORY_KEY": "m" * 40}
 
@@ -52,7 +52,7 @@ def call(url: str, token: str, tool: str, **arguments: Any) -> tuple[int, Any]:
         },
     )
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return answer.status, json.load(answer)["result"]
     except urllib.error.HTTPError as error:
         with error:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.wire.http.serving import is_loopback
-from tests.processes import ROOT, http_server, serving, stdio_server
+from tests.processes import PATIENCE, ROOT, http_server, serving, stdio_server
 from tests.wire.samples.messages import request
 from tests.wire.samples.peers import Peer
 
@@ -20,7 +20,7 @@ CALCULATOR = ROOT / "examples" / "calculator.py"
 def claw(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "clawkit", *arguments]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False
+        command, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False
     )
 
 
@@ -142,7 +142,7 @@ def test_what_a_file_prints_while_it_loads_does_not_reach_the_client(tmp_path: P
     with stdio_server(*serving(file)) as server:
         assert server.call("ping")["result"] == {}
         server.close_input()
-        server.process.wait(20)
+        server.process.wait(PATIENCE)
         assert "loading" in server.stderr
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from clawkit.assistant.media.folder import CallFolder
+from clawkit.cli import doctor_checks
+from tests.processes import PATIENCE
 
 KEY = "made-up-key-0123456789"
 NO_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
@@ -40,7 +42,9 @@ def data(home: Path) -> Path:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = (sys.executable, "-m", "clawkit", "doctor", *arguments)
-    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    return subprocess.run(
+        command, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
+    )
 
 
 def examined(*arguments: str, ok: bool = True) -> dict[str, list[dict[str, Any]]]:
@@ -139,6 +143,17 @@ def test_a_script_that_starts_us_is_known_by_its_version(
     assert (one(examined(), "claw")["state"], shim.exists()) == ("ok", True)
 
 
+def test_a_script_that_says_nothing_is_not_called_another_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shim = program(tmp_path / "shims", "claw", "#!/bin/sh\nexec sleep 600\n")
+    monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(doctor_checks, "_PATIENCE", 0.5)
+    check = next(check for check in doctor_checks.check_program() if check.name == "claw")
+    assert check.state == "warning"
+    assert check.detail == f"{shim} does not say its version within 0.5 s"
+
+
 def test_a_config_that_cannot_be_read_is_named_with_its_place(config: Path) -> None:
     (config / "config.toml").write_text("[model]\nuse = 3\n")
     check = one(examined(ok=False), "config")
@@ -206,7 +221,9 @@ def test_what_we_have_no_right_to_is_a_problem_and_not_the_end(
     (data / "sessions.db").write_text("")
     place = home / "claw"
     script = (sys.executable, "-c", AS_ANOTHER, str(place))
-    done = subprocess.run(script, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    done = subprocess.run(
+        script, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
+    )
     place.chmod(0o700)
     assert done.returncode == 0, done.stderr
     states = {check["name"]: check["state"] for check in json.loads(done.stdout)}

@@ -20,6 +20,7 @@ from clawkit.assistant.sessions.sessions import Sessions
 from clawkit.cli.sessions_text import ago, state, table
 from tests.guard.approving import until
 from tests.guard.terminal import terminal
+from tests.processes import PATIENCE
 
 COMMAND = (sys.executable, "-m", "clawkit", "sessions")
 
@@ -54,7 +55,7 @@ def run(*arguments: str, code: int = 0, **options: Any) -> subprocess.CompletedP
         (*COMMAND, *arguments),
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         stdin=subprocess.DEVNULL,
         **options,
@@ -316,7 +317,7 @@ async def test_it_works_while_a_turn_runs(store: Path) -> None:
 def test_whoever_reads_it_may_stop_reading(store: Path) -> None:
     said(store, "mine", *(from_user("x" * 5000) for _ in range(200)))
     shell = f"'{sys.executable}' -m clawkit sessions export | head -c 10"
-    done = subprocess.run(shell, shell=True, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(shell, shell=True, capture_output=True, timeout=PATIENCE, check=False)
     assert done.stderr == b""
 
 

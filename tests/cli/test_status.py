@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.guard.pins import Pins
+from tests.processes import PATIENCE
 
 COMMAND = (sys.executable, "-m", "clawkit", "status")
 
@@ -25,7 +26,7 @@ def guard(home: Path) -> Path:
 
 def status(*arguments: str) -> str:
     done = subprocess.run(
-        (*COMMAND, *arguments), capture_output=True, encoding="utf-8", timeout=60, check=False
+        (*COMMAND, *arguments), capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -34,7 +35,7 @@ def status(*arguments: str) -> str:
 def in_a_terminal(columns: int) -> list[str]:
     ours, theirs = pty.openpty()
     env = {**os.environ, "COLUMNS": str(columns)}
-    subprocess.run(COMMAND, stdout=theirs, env=env, timeout=60, check=True)
+    subprocess.run(COMMAND, stdout=theirs, env=env, timeout=PATIENCE, check=True)
     os.close(theirs)
     shown = os.read(ours, 20_000).decode()
     os.close(ours)
@@ -76,7 +77,7 @@ def test_only_a_server_that_the_guard_starts_gets_an_environment(home: Path) -> 
     (home / ".cursor").mkdir()
     (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     wrap = (sys.executable, "-m", "clawkit", "wrap", "--all", "--project", str(home))
-    subprocess.run(wrap, capture_output=True, timeout=60, check=True)
+    subprocess.run(wrap, capture_output=True, timeout=PATIENCE, check=True)
     local, far = (line for line in status().splitlines() if " wrapped" in line)
     assert "local" in local
     assert "environment: " in local

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes import ROOT
+from tests.processes import PATIENCE, ROOT
 
 KEY = "made-up-key-0123456789"
 CALCULATOR = ROOT / "examples" / "calculator.py"
@@ -36,7 +36,7 @@ def run(*arguments: str, code: int = 0) -> str:
         (sys.executable, "-m", "clawkit", "status", *arguments),
         capture_output=True,
         encoding="utf-8",
-        timeout=100,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stderr) == (code, "")

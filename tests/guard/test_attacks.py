@@ -12,8 +12,8 @@ from clawkit.guard.selftest.bench import Options
 from clawkit.guard.selftest.registry import Attack, all_attacks
 from clawkit.guard.selftest.run import run
 from clawkit.guard.selftest.scratch import OURS, Scratch
+from tests.processes import PATIENCE
 
-PATIENCE = 30
 WAITING = [attack for attack in all_attacks() if attack.name.startswith("server-hangs")]
 """A server that does not want to end is given time: these mostly wait, so they wait together."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from clawkit.guard.pins import Pins, pin_file
 from tests.guard.test_pins import READ, WRITE, Sifted, tool
+from tests.processes import PATIENCE
 
 SIFT = """
 import json, sys
@@ -40,7 +41,7 @@ def sift_at_once(directory: Path, *jobs: tuple[str, int, int]) -> None:
         process.stdin.write("go\n")
         process.stdin.flush()
     for process in processes:
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
 
 

@@ -80,7 +80,7 @@ def test_the_servers_errors_reach_the_clients_terminal() -> None:
         claw("proxy", "--", sys.executable, "-c", server),
         input=b"",
         capture_output=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=False,
     )
     assert b"hello from the server" in done.stderr
@@ -90,7 +90,10 @@ def test_the_servers_errors_reach_the_clients_terminal() -> None:
 
 def test_a_command_that_does_not_exist_is_said_to(tmp_path: Path) -> None:
     done = subprocess.run(
-        claw("proxy", "--", str(tmp_path / "nothing")), capture_output=True, timeout=20, check=False
+        claw("proxy", "--", str(tmp_path / "nothing")),
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 1
     assert b"cannot start" in done.stderr
@@ -239,7 +242,7 @@ def test_a_client_that_leaves_a_server_that_does_not_read_takes_it_along(tmp_pat
         guard.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
         started = psutil.Process(guard.process.pid).children()
         guard.close_input()
-        assert guard.process.wait(25) == 128 + signal.SIGTERM
+        assert guard.process.wait(PATIENCE) == 128 + signal.SIGTERM
         assert psutil.wait_procs(started, timeout=PATIENCE)[1] == []
     finally:
         guard.stop()

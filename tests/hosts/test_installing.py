@@ -23,6 +23,7 @@ from clawkit.hosts.unwrapping import unwrap
 from clawkit.hosts.wrapping import wrap
 from tests.hosts.installs import data_of, order_for, written
 from tests.hosts.samples import BY_CLIENT, SAMPLES, Sample
+from tests.processes import PATIENCE
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.id)
@@ -276,7 +277,7 @@ def test_many_at_once_leave_every_entry_there(home: Path) -> None:
             )
             for number in range(4)
         ]
-        return [child.communicate(timeout=60)[0].strip() for child in children]
+        return [child.communicate(timeout=PATIENCE)[0].strip() for child in children]
 
     assert all_of("install") == ["installed"] * 4
     assert {f"mine{number}" for number in range(4)} <= set(data_of("cursor", path)["mcpServers"])

@@ -121,7 +121,7 @@ def server(largest_file: int | None = None) -> Iterator[Server]:
         yield Server(supervisor, folder)
     finally:
         supervisor.stdin.close()
-        supervisor.wait(60)
+        supervisor.wait(300)
         supervisor.stdout.close()
         shutil.rmtree(folder, ignore_errors=True)
 

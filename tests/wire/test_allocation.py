@@ -6,6 +6,8 @@ import platform
 import subprocess
 import sys
 
+from tests.processes import PATIENCE
+
 WORK = """
 import resource, sys
 from clawkit.wire.allocation import keep_freed_memory
@@ -22,7 +24,11 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 def faults(how: str) -> int:
     done = subprocess.run(
-        [sys.executable, "-c", WORK, how], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", WORK, how],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     return int(done.stdout)
 

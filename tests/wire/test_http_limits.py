@@ -64,7 +64,7 @@ class Door:
     def status(self) -> int:
         """What somebody else gets who asks for something meanwhile."""
         host, port = self.address
-        return httpx2.get(f"http://{host}:{port}/nothing", timeout=3 * PATIENCE).status_code
+        return httpx2.get(f"http://{host}:{port}/nothing", timeout=PATIENCE).status_code
 
 
 @contextmanager

@@ -302,7 +302,7 @@ def test_sessions_know_nothing_of_each_other(keeper: Peer) -> None:
     one, two = (keeper.post(OPENING).headers["mcp-session-id"] for _ in range(2))
     assert one != two
     with ThreadPoolExecutor() as pool:
-        slow = call(1, "wait", seconds=1.5, note=one)
+        slow = call(1, "wait", seconds=6, note=one)
         waiting = pool.submit(lambda: keeper.post(slow, Mcp_Session_Id=one).json())
         until(lambda: f"{one} began" in keeper.history(Mcp_Session_Id=two))
         other = keeper.post(call(1, "echo", text="other"), Mcp_Session_Id=two)
@@ -370,7 +370,7 @@ def test_a_session_belongs_to_the_one_who_opened_it(alice: Peer, bob: Peer) -> N
 
 
 def test_a_task_belongs_to_the_one_who_started_it(alice: Peer, bob: Peer) -> None:
-    task = alice.post_modern(call(1, "long-work", seconds=1), TASKS).json()["result"]["taskId"]
+    task = alice.post_modern(call(1, "long-work", seconds=5), TASKS).json()["result"]["taskId"]
     for method in ("tasks/get", "tasks/cancel"):
         reply = bob.post_modern(request(1, method, {"taskId": task}), TASKS).json()
         assert reply["error"]["code"] == -32602
@@ -386,7 +386,7 @@ def test_a_task_belongs_to_the_one_who_started_it(alice: Peer, bob: Peer) -> Non
 def test_nobody_hears_of_the_tasks_of_others(alice: Peer, bob: Peer) -> None:
     tasks = [
         one.post_modern(call(1, "long-work", seconds=seconds), TASKS).json()["result"]["taskId"]
-        for one, seconds in ((alice, 0.5), (bob, 1.5))
+        for one, seconds in ((alice, 3), (bob, 5))
     ]
     wanted = request("listening", "subscriptions/listen", {"notifications": {"taskIds": tasks}})
     listen = modern(wanted, TASKS)

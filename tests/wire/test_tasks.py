@@ -12,6 +12,7 @@ from clawkit import Context, SdkMcpServerImpl, ToolResult
 from clawkit.errors import InternalError
 from clawkit.wire.session import Principal
 from clawkit.wire.tasks import MemoryTaskStore, TaskRecord, Tasks
+from tests.processes import PATIENCE
 from tests.wire.modern import TASK_CLIENT, ModernClient
 
 
@@ -72,11 +73,12 @@ async def test_a_task_can_be_polled_to_its_result(client: ModernClient) -> None:
 
 
 async def test_progress_describes_the_task_and_is_not_sent(client: ModernClient) -> None:
-    created = await client.call("slow", {"seconds": 0.05}, _meta={"progressToken": "p"})
+    created = await client.call("slow", {"seconds": 60}, _meta={"progressToken": "p"})
     await asyncio.sleep(0)
     task = (await client.ask("tasks/get", taskId=created["taskId"]))["result"]
     assert task["statusMessage"] == "half way"
     assert client.heard == []
+    await client.ask("tasks/cancel", taskId=created["taskId"])
 
 
 async def test_a_sync_tool_describes_its_task_from_its_thread(
@@ -87,17 +89,14 @@ async def test_a_sync_tool_describes_its_task_from_its_thread(
     @server.tool(task="required")
     def dig(context: Context) -> str:
         context.progress(3, 4)
-        go_on.wait(20)
+        go_on.wait(PATIENCE)
         return "dug"
 
     task_id = (await client.call("dig"))["taskId"]
     message = None
-    for _ in range(2000):
-        task = (await client.ask("tasks/get", taskId=task_id))["result"]
-        message = task.get("statusMessage")
-        if message:
-            break
+    while not message:
         await asyncio.sleep(0.01)
+        message = (await client.ask("tasks/get", taskId=task_id))["result"].get("statusMessage")
     go_on.set()
     assert message == "3 of 4"
     assert (await until(client, task_id, "completed"))["result"]["content"][0]["text"] == "dug"
@@ -152,8 +151,8 @@ async def test_a_task_waits_for_all_its_answers_and_never_uses_a_key_twice(
     await client.ask("tasks/update", taskId=task_id, inputResponses=useless)
     assert (await until(client, task_id, "input_required"))["status"] == "input_required"
     await client.ask("tasks/update", taskId=task_id, inputResponses={"two": {"action": "decline"}})
-    await asyncio.sleep(0.05)
-    assert "one-2" in (await until(client, task_id, "input_required"))["inputRequests"]
+    while "one-2" not in (await until(client, task_id, "input_required"))["inputRequests"]:  # noqa: ASYNC110 - a client can only look
+        await asyncio.sleep(0.01)
     await client.ask("tasks/update", taskId=task_id, inputResponses={"one-2": {"action": "cancel"}})
     done = await until(client, task_id, "completed")
     assert done["result"]["content"][0]["text"] == "accept decline cancel"
@@ -162,18 +161,22 @@ async def test_a_task_waits_for_all_its_answers_and_never_uses_a_key_twice(
 async def test_a_question_that_is_given_up_leaves_the_task_working(
     server: SdkMcpServerImpl, client: ModernClient
 ) -> None:
+    tired, rested = asyncio.Event(), asyncio.Event()
+
     @server.tool(task="required")
     async def impatient(context: Context) -> str:
-        try:
-            await asyncio.wait_for(context.elicit("Quick?"), 0.05)
-        except TimeoutError:
-            await asyncio.sleep(0.3)
+        question = asyncio.ensure_future(context.elicit("Quick?"))
+        await tired.wait()
+        question.cancel()
+        await rested.wait()
         return "went on"
 
     task_id = (await client.call("impatient"))["taskId"]
     await until(client, task_id, "input_required")
+    tired.set()
     working = await until(client, task_id, "working")
     assert "inputRequests" not in working
+    rested.set()
     await until(client, task_id, "completed")
 
 
@@ -213,7 +216,7 @@ async def test_a_task_that_the_end_of_its_server_cuts_off_has_failed(
 
     created = await client.call("forever")
     await asyncio.sleep(0.01)
-    await asyncio.wait(server.end_tasks(), timeout=30)
+    await asyncio.wait(server.end_tasks(), timeout=PATIENCE)
     assert cleaned_up.is_set()
     ended = await until(client, created["taskId"], "failed")
     assert "stopped before this was done" in ended["error"]["message"]

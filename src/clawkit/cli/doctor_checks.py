@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _NAMES = ("claw", "openclaw", "clawdbot", "clawai")
 _OLDEST = (3, 11)
 _LOOKED_AT = 65536
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 OUR_VERSION = f"clawkit {clawkit.__version__}"
 
 State = Literal["ok", "warning", "problem"]
@@ -51,7 +52,8 @@ def check_program() -> Iterator[Check]:
         yield Check("python", "problem", version, "install Python 3.11 or newer")
     else:
         yield Check("python", "ok", f"{version}, {sys.executable}")
-    yield from map(_command, _NAMES)
+    with ThreadPoolExecutor() as pool:  # each may have to be asked who it is
+        yield from pool.map(_command, _NAMES)
 
 
 def _command(name: str) -> Check:
@@ -60,7 +62,11 @@ def _command(name: str) -> Check:
     if found is None:
         hint = f"add {folder} to PATH, or write the full path into the clients' files"
         return Check(name, "warning", "not on PATH", hint)
-    if not _names_us(Path(found)) and _says_its_version(found) != OUR_VERSION:
+    said = OUR_VERSION if _names_us(Path(found)) else _says_its_version(found)
+    if said is None:
+        silent = f"{found} does not say its version within {_PATIENCE:g} s"
+        return Check(name, "warning", silent, f"see what `{found} --version` does")
+    if said != OUR_VERSION:
         hint = f"put {folder} before {Path(found).parent} on PATH, or write the full path"
         return Check(name, "problem", f"{found} comes first on PATH and is another program", hint)
     if Path(found).resolve().parent not in (folder, folder.resolve()) and _names_us(Path(found)):
@@ -81,7 +87,7 @@ def _names_us(program: Path) -> bool:
         return False
 
 
-def _says_its_version(program: str) -> str:
+def _says_its_version(program: str) -> str | None:
     """Of a script that starts who knows what, as those of version managers are."""
     import subprocess
 
@@ -93,7 +99,9 @@ def _says_its_version(program: str) -> str:
             check=False,
             stdin=subprocess.DEVNULL,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired:
+        return None
+    except OSError:
         return ""
     return done.stdout.decode(errors="replace").strip()
 

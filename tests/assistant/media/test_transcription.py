@@ -26,6 +26,7 @@ from clawkit.errors import MediaError
 from clawkit.settings import Settings
 from tests.assistant.media import samples
 from tests.assistant.media.waiting import has_ended, until
+from tests.processes import PATIENCE
 
 KEY = "a-key-that-nobody-may-see-0123456789"
 
@@ -53,7 +54,7 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.asked.append((self.path, headers, body))
         if self.server.delay is not None:
-            self.server.delay.wait(30)
+            self.server.delay.wait(PATIENCE)
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(self.server.answer)))
         self.end_headers()

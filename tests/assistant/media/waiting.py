@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import psutil
 
+from tests.processes import PATIENCE
+
 
 async def until(done: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if done():
-            return
-        await asyncio.sleep(0.01)
-    raise TimeoutError("it did not happen")
+    async with asyncio.timeout(PATIENCE):
+        while not done():  # noqa: ASYNC110 - what is waited for is not ours to set an event
+            await asyncio.sleep(0.01)
 
 
 def has_ended(process: psutil.Process) -> bool:

@@ -156,10 +156,10 @@ def test_waits_grow_differ_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_a_timeout_is_tried_again_once_only() -> None:
     found: list[str] = []
     with scripted_anthropic([[Hang()]] * 5) as server:
-        async with adapter("anthropic", server.url, timeout=0.2) as model:
+        async with adapter("anthropic", server.url, timeout=1) as model:
             with pytest.raises(ModelTimeoutError):
                 await heard(stream_with_retries(model, prompt(), retries=3, notice=found.append))
-        assert len(server.requests) == 2
+        await eventually(lambda: len(server.requests) == 2)
     assert "Nothing came from anthropic/m-1" in found[0]
 
 
@@ -271,5 +271,5 @@ async def test_a_ping_raises_what_is_wrong_at_once() -> None:
             with pytest.raises(ProviderDownError):
                 await ping(model)
             with pytest.raises(ModelTimeoutError):
-                await ping(model, seconds=0.2)
-        assert len(server.requests) == 3
+                await ping(model, seconds=1)
+        await eventually(lambda: len(server.requests) == 3)

@@ -33,6 +33,7 @@ from tests.assistant.providers.steps import (
     as_answer,
 )
 from tests.assistant.providers.wires import AnthropicWire, Control, OpenAiWire, Wire
+from tests.processes import PATIENCE
 
 __all__ = [
     "Call",
@@ -50,7 +51,6 @@ __all__ = [
     "scripted_anthropic",
     "scripted_openai",
 ]
-PATIENCE = 20.0
 _GLANCE = 0.005
 
 

@@ -24,9 +24,9 @@ from typing import Any
 from tests.assistant.providers.scripted import Request, Say, ScriptedServer
 from tests.assistant.providers.steps import Script, read_step
 from tests.assistant.providers.wires import AnthropicWire, OpenAiWire
+from tests.processes import PATIENCE
 
 _ROOT = Path(__file__).parents[3]
-_PATIENCE = 20.0
 _WIRES = {"anthropic": AnthropicWire, "openai": OpenAiWire}
 
 
@@ -115,7 +115,7 @@ def provider_process(
         yield ServerProcess(process, url, log)
     finally:
         process.kill()
-        process.wait(_PATIENCE)
+        process.wait(PATIENCE)
         process.stdin.close()
         process.stdout.close()
 

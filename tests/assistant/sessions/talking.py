@@ -11,9 +11,9 @@ from pathlib import Path
 from clawkit.assistant.models.protocol import Image, Message, Part, Text, Usage
 from clawkit.assistant.sessions.records import Saved
 from clawkit.assistant.sessions.sessions import Sessions, Turn
+from tests.processes import PATIENCE
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 60.0
 
 
 @asynccontextmanager

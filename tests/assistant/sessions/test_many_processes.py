@@ -12,6 +12,7 @@ import pytest
 from clawkit.assistant.sessions import queueing
 from clawkit.assistant.sessions.store import Store
 from tests.assistant.sessions.talking import all_texts, child, keep, opened, say, texts
+from tests.processes import PATIENCE
 
 APPEND = """
 async def main():
@@ -217,7 +218,7 @@ asyncio.run(main())
         parent.process.kill()
         parent.process.wait()
         # The child lets go as soon as it runs, which may be a moment after its parent is gone.
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while Store(file).show("k").info.running and time.monotonic() < end:
             time.sleep(0.01)
         assert not Store(file).show("k").info.running

@@ -25,6 +25,7 @@ from tests.assistant.sessions.talking import (
     user,
 )
 from tests.assistant.sessions.test_many_processes import HOLD
+from tests.processes import PATIENCE
 
 DAY = 86_400.0
 
@@ -132,7 +133,7 @@ async def test_an_export_is_complete_and_always_the_same(file: Path) -> None:
 
 
 async def test_the_store_can_be_written_while_it_is_exported(file: Path) -> None:
-    async with opened(file, patience=1.0) as sessions:
+    async with opened(file, patience=PATIENCE) as sessions:
         await say(sessions, "a", *(f"m{number}" for number in range(300)))
         export = Store(file).export()
         next(export)

@@ -17,6 +17,7 @@ import pytest
 from clawkit.guard.audit.record import Record
 from clawkit.guard.pins import Pins
 from tests.guard.audit.writing import call, write_all, write_many
+from tests.processes import PATIENCE
 
 COMMAND = (sys.executable, "-c", "from clawkit.cli.log import app; app(prog_name='claw log')")
 
@@ -32,7 +33,7 @@ def claw_log(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         encoding="utf-8",
         env={**os.environ, "PYTHONIOENCODING": "utf-8", "TZ": "UTC", **env},
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -137,7 +138,7 @@ def test_a_reader_that_leaves_early_is_no_error(directory: Path) -> None:
     process.stdout.close()
     with process.stderr as errors:
         assert errors.read() == ""
-    process.wait(20)
+    process.wait(PATIENCE)
 
 
 def test_following_shows_what_comes_until_it_is_interrupted(directory: Path) -> None:
@@ -152,7 +153,7 @@ def test_following_shows_what_comes_until_it_is_interrupted(directory: Path) -> 
         assert out.readline().split()[2:] == ["answer", "later", "1.5", "s"]
         process.send_signal(signal.SIGINT)
         assert out.read() == ""
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
 
 
 @pytest.mark.parametrize("env", [{}, {"NO_COLOR": "1"}], ids=["usual", "NO_COLOR"])
@@ -168,7 +169,7 @@ def test_a_terminal_gets_colours_and_lines_that_fit(directory: Path, env: dict[s
 def in_a_terminal(columns: int, **env: str) -> str:
     ours, theirs = pty.openpty()
     given = {**os.environ, "COLUMNS": str(columns), **env}
-    subprocess.run(COMMAND, stdout=theirs, env=given, timeout=60, check=True)
+    subprocess.run(COMMAND, stdout=theirs, env=given, timeout=PATIENCE, check=True)
     os.close(theirs)
     shown = os.read(ours, 10_000).decode()
     os.close(ours)
@@ -229,7 +230,7 @@ def test_following_hides_what_the_plain_view_hides(directory: Path) -> None:
         ]
         process.send_signal(signal.SIGINT)
         assert out.read() == ""
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
 
 
 def test_following_what_was_blocked_knows_the_calls_before(directory: Path) -> None:
@@ -240,7 +241,7 @@ def test_following_what_was_blocked_knows_the_calls_before(directory: Path) -> N
     with process.stdout as out:
         assert " ".join(out.readline().split()[2:]) == DENIED
         process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
 
 
 @pytest.mark.parametrize("command", [[], ["verify"], ["stats"], ["-f"]], ids=" ".join)

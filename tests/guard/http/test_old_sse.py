@@ -214,7 +214,7 @@ def test_a_slow_notice_does_not_keep_a_request_back(tmp_path: Path) -> None:
             return Response(status_code=405)
         posted.append(message)
         if "id" not in message:
-            await asyncio.to_thread(released.wait, 3 * PATIENCE)
+            await asyncio.to_thread(released.wait, PATIENCE)
         return Response(status_code=202)
 
     with (

@@ -58,7 +58,7 @@ def test_a_slow_notice_keeps_nothing_back_and_the_next_one_waits_for_it(
 
     async def answer(request: Request, message: Any) -> Response:
         if message.get("method") == method:
-            await asyncio.to_thread(released.wait, 3 * PATIENCE)
+            await asyncio.to_thread(released.wait, PATIENCE)
         if message.get("method") == "tools/call":
             asked = {"jsonrpc": "2.0", "id": "r", "method": "roots/list"}
             reply = {"jsonrpc": "2.0", "id": message["id"], "result": {}}

@@ -171,7 +171,7 @@ def test_text_is_found_at_the_end_of_a_long_one() -> None:
     ids=["escaped percents", "percents", "backslashes", "climbing", "letters"],
 )
 def test_a_long_text_of_tricks_takes_no_long_time(content: str) -> None:
-    # In the square of its length it would not end within a test's two minutes.
+    # In the square of its length it would not end within a test's time.
     action(ANYWHERE, {"content": content}, paths=IN_PROJECT)
 
 

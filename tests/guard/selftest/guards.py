@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import termios
 import threading
 import time
+from array import array
 from typing import NoReturn
+
+import psutil
 
 
 def passes_everything(command: list[str]) -> NoReturn:
@@ -22,10 +27,18 @@ def passes_everything(command: list[str]) -> NoReturn:
     threading.Thread(target=_copy, args=(replies, 1), daemon=True).start()
     threading.Thread(target=_exit_with, args=(server,), daemon=True).start()
     _copy(0, server.stdin.fileno())
+    # What the server was given last is still on its way to its journal, until it waits for more.
+    while _unread(server.stdin.fileno()) or psutil.Process(server.pid).status() != "sleeping":
+        time.sleep(0.05)
     server.stdin.close()
-    # What the server was given last is still on its way to its journal.
     time.sleep(0.3)
     os._exit(0)
+
+
+def _unread(pipe: int) -> int:
+    count = array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 def _exit_with(server: subprocess.Popen[bytes]) -> None:

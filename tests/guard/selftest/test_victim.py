@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.guard.selftest import victim
-from tests.processes import StdioServer, stdio_server
+from tests.processes import PATIENCE, StdioServer, stdio_server
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_it_answers_held_calls_when_they_are_released(server: StdioServer) -> No
 def test_it_ends_with_the_status_it_is_told(server: StdioServer) -> None:
     end = {"name": "act", "arguments": {"do": "exit", "status": 7}}
     server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": end})
-    assert server.process.wait(20) == 7
+    assert server.process.wait(PATIENCE) == 7
 
 
 def test_of_a_long_line_it_keeps_both_ends(server: StdioServer, journal: Path) -> None:

@@ -49,7 +49,7 @@ class Served:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.being = keeper.create("Ada")
-        self.http = httpx2.Client(base_url=self.url, timeout=3 * PATIENCE, limits=MANY)
+        self.http = httpx2.Client(base_url=self.url, timeout=PATIENCE, limits=MANY)
         self._lines = lines
 
     def token(self, being: Being | None = None, scope: Scope = "full", **more: Any) -> str:

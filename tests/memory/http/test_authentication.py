@@ -196,7 +196,7 @@ def test_reading_goes_on_for_all_where_nothing_can_be_written(
 
     def waits(keeper: Keeper, token_ids: set[str]) -> None:  # noqa: ARG001 - as it is called
         writes.append(token_ids)
-        assert free.wait(3 * PATIENCE)
+        assert free.wait(PATIENCE)
 
     monkeypatch.setattr(tokens, "note_use", waits)
     holders = [server.token() for _ in range(40)]

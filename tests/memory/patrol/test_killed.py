@@ -13,6 +13,7 @@ import pytest
 from clawkit.memory.store import messages, notes
 from tests.memory.patrol.killed import SAID
 from tests.memory.patrol.minds import Mind, open_mind
+from tests.processes import PATIENCE
 
 _REPOSITORY = Path(__file__).parents[3]
 _NOTES = 12
@@ -25,7 +26,7 @@ def _command(address: str, transaction: int, where: str) -> list[str]:
 
 def _patrol_until_killed(address: str, transaction: int, where: str) -> int:
     command = _command(address, transaction, where)
-    return subprocess.run(command, cwd=_REPOSITORY, timeout=100, check=False).returncode
+    return subprocess.run(command, cwd=_REPOSITORY, timeout=PATIENCE, check=False).returncode
 
 
 def _is_whole(mind: Mind) -> None:
@@ -67,7 +68,7 @@ def test_patrols_of_two_processes_make_no_note_two_nodes(tmp_path: Path) -> None
     mind.note(*(f"boat number {n} was painted" for n in range(200)))
     never = _command(address, 0, "never")
     both = [subprocess.Popen(never, cwd=_REPOSITORY) for _ in range(2)]
-    assert [process.wait(100) for process in both] == [0, 0]
+    assert [process.wait(PATIENCE) for process in both] == [0, 0]
     actions = Counter(node.scene.action for node in mind.nodes())
     assert len(actions) == 200 + len(SAID)
     assert set(actions.values()) == {1}

@@ -20,6 +20,7 @@ from clawkit.memory.store.schema import POSTGRES_STEPS
 from tests.memory import postgres
 from tests.memory.postgres import PASSWORD, Server
 from tests.memory.store.making import being, remember
+from tests.processes import PATIENCE
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_many_who_open_a_new_store_at_once_make_its_tables_once(empty: str) -> N
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert problems == []
     with psycopg.connect(empty) as raw:
         found = raw.execute("SELECT version FROM clawkit_memory").fetchall()
@@ -156,7 +157,7 @@ def test_many_who_open_a_new_store_at_once_make_its_tables_once(empty: str) -> N
 
 
 def test_a_being_that_another_process_keeps_locked_is_told_and_others_go_on(place: str) -> None:
-    database = PostgresDatabase(place, patience=0.3)
+    database = PostgresDatabase(place, patience=3)
     ada, bob = being(database, "Ada"), being(database, "Bob")
     with psycopg.connect(place) as other:
         other.execute("SELECT n FROM beings WHERE n = %s FOR UPDATE", (ada.n,))
@@ -212,7 +213,7 @@ def test_more_threads_than_connections_wait_for_their_turn(place: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert problems == []
     found = 0
     for n in everyone:
@@ -223,7 +224,7 @@ def test_more_threads_than_connections_wait_for_their_turn(place: str) -> None:
 
 
 def test_failures_use_no_connection_up(place: str) -> None:
-    database = PostgresDatabase(place, patience=0.5)
+    database = PostgresDatabase(place, patience=PATIENCE)
     ada = being(database)
     for _ in range(50):
         with pytest.raises(BeingError), database.write(999):

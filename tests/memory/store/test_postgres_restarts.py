@@ -13,6 +13,7 @@ from clawkit.memory.store import marks, nodes, postings
 from clawkit.memory.store.postgres import PostgresDatabase
 from tests.memory.postgres import Server
 from tests.memory.store.making import MODEL, being, place, remember, vectors
+from tests.processes import PATIENCE
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_a_commit_of_which_nobody_knows_is_told_and_not_repeated(
 def test_a_server_that_stays_away_is_told_after_some_patience(
     postgres_server: Server, address: str
 ) -> None:
-    database = PostgresDatabase(address, patience=0.5)
+    database = PostgresDatabase(address, patience=3)
     ada = being(database)
     postgres_server.stop()
     try:
@@ -172,7 +173,7 @@ def test_restarts_under_load_lose_no_acknowledged_write(
         over.wait(0.02)
     over.set()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert problems == []
     for n in everyone:
         with database.read(n) as unit:

@@ -10,6 +10,7 @@ from clawkit.memory.store import nodes, open_store, postings
 from clawkit.memory.store.database import Database, Unit
 from tests.memory.store.making import MODEL, being, place, remember, vectors
 from tests.memory.store.together import run_together, running
+from tests.processes import PATIENCE
 
 
 def write_many(address: str, n: int, word: str, count: int) -> list[int]:
@@ -74,7 +75,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_a_whole_store(
             for _ in range(5 + attempt):
                 kept = int(process.stdout.readline())
             process.send_signal(signal.SIGKILL)
-            process.wait(20)
+            process.wait(PATIENCE)
             for line in process.stdout:
                 kept = int(line) if line.endswith("\n") else kept
         with database.write(ada.n) as unit:

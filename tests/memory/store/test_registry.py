@@ -13,6 +13,7 @@ from clawkit.memory.store import beings, jobs, ledger, nodes, open_store, tokens
 from clawkit.memory.store.database import Database
 from tests.memory.store.making import MODEL, NOW, being, place, remember, vectors
 from tests.memory.store.together import run_together
+from tests.processes import PATIENCE
 
 
 def test_beings_are_listed_renamed_and_have_their_own_key(database: Database) -> None:
@@ -139,7 +140,7 @@ def test_eight_threads_claim_each_job_once(database: Database) -> None:
     start = threading.Barrier(8)
 
     def work(at: int) -> list[int]:
-        start.wait(20)
+        start.wait(PATIENCE)
         return _claim_all(database, f"w{at}")
 
     with ThreadPoolExecutor(8) as threads:

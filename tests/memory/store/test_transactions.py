@@ -9,6 +9,7 @@ from clawkit.errors import StoreError
 from clawkit.memory.store import marks, nodes, open_store, postings
 from clawkit.memory.store.database import Database
 from tests.memory.store.making import MODEL, being, place, remember, vectors
+from tests.processes import PATIENCE
 
 
 class Interruption(Exception):
@@ -86,7 +87,7 @@ def test_writers_of_one_being_take_turns(database: Database) -> None:
     start = threading.Barrier(6)
 
     def work(at: int) -> None:
-        start.wait(20)
+        start.wait(PATIENCE)
         for turn in range(10):
             with database.write(ada.n) as unit:
                 marks.put(unit, "count", str(int(marks.get(unit, "count") or 0) + 1))

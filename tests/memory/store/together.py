@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.processes import PATIENCE
+
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
@@ -59,13 +61,13 @@ def _start(work: str, arguments: Sequence[Any]) -> subprocess.Popen[str]:
 def _result(process: subprocess.Popen[str]) -> Any:
     assert process.stdout is not None
     last = process.stdout.readline()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE) == 0
     return json.loads(last)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
     process.kill()
-    process.wait(20)
+    process.wait(PATIENCE)
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             stream.close()

@@ -25,7 +25,7 @@ async def hold_alone(seconds: float) -> str:
     return "held"
 
 
-@hurried.tool(timeout=60)
+@hurried.tool(timeout=600)
 async def hold_longer(seconds: float) -> str:
     await asyncio.sleep(seconds)
     return "held"

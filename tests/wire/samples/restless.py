@@ -13,5 +13,5 @@ from clawkit import SdkMcpServerImpl
 
 server = SdkMcpServerImpl("restless", "1.0.0")
 threading.Thread(target=time.sleep, args=(120,), daemon=False).start()
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(900)"])
 Path(os.environ["RESTLESS_CHILD"]).write_text(str(child.pid))

@@ -17,7 +17,7 @@ import os, signal, sys, time
 if "stubborn" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print(os.getpid(), flush=True)
-time.sleep(120)
+time.sleep(900)
 """
 
 
@@ -38,7 +38,7 @@ async def block_everything(context: Context) -> None:
     """The mistake of a beginner: nothing else runs meanwhile, not even the door."""
     context.log("info", "blocking")
     await asyncio.sleep(0.1)
-    time.sleep(120)  # noqa: ASYNC251
+    time.sleep(900)  # noqa: ASYNC251
 
 
 @server.tool
@@ -46,7 +46,7 @@ async def swallow(context: Context) -> None:
     context.log("info", "swallowing")
     while True:
         try:
-            await asyncio.sleep(120)
+            await asyncio.sleep(900)
         except asyncio.CancelledError:
             context.log("info", "not me")
 

@@ -95,7 +95,7 @@ async def meet(count: int) -> str:
 
 @server.tool
 def meet_in_threads() -> str:
-    _threads_meet.wait(60)
+    _threads_meet.wait(300)
     return "met"
 
 
