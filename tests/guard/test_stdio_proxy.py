@@ -142,7 +142,10 @@ def test_a_server_that_dies_answers_every_call_in_flight_with_an_error(tmp_path:
         assert guard.process.wait(PATIENCE) == 5
 
 
-def test_a_wrapped_server_in_a_shell_is_ended_with_all_that_it_started() -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_wrapped_server_in_a_shell_is_ended_with_all_that_it_started(
+    number: signal.Signals,
+) -> None:
     command = (
         "sh",
         "-c",
@@ -151,10 +154,11 @@ def test_a_wrapped_server_in_a_shell_is_ended_with_all_that_it_started() -> None
     guard = StdioServer(*claw("proxy", "--", *command))
     try:
         deadline = time.monotonic() + PATIENCE
-        while len(started := psutil.Process(guard.process.pid).children(recursive=True)) < 3:
+        # The shell, its two programs, and the one that watches over them.
+        while len(started := psutil.Process(guard.process.pid).children(recursive=True)) < 4:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        guard.process.terminate()
+        guard.process.send_signal(number)
         guard.process.wait(PATIENCE)
         assert psutil.wait_procs(started, timeout=PATIENCE)[1] == []
     finally:

@@ -97,5 +97,5 @@ def _guard_process(request: Request) -> int:
         print(f"claw proxy: {policy.problem}", file=sys.stderr, flush=True)
     if not names and any(rule.server for rule in policy.rules):
         print(_NAMELESS.format(name=name), file=sys.stderr, flush=True)
-    environment = {**policy.env.narrow(os.environ, names), "CLAW_GUARDED": "1"}
+    environment = policy.env.narrow(os.environ, names)
     return run_proxy(warden, request.command, environment, fds)

@@ -17,8 +17,15 @@ from clawkit.guard.journal import host_id
 from clawkit.guard.pipes import Inlet, Outlet, Pump, widen
 from clawkit.guard.prompts import Passage
 from clawkit.guard.warden import Warden
+from clawkit.guard.watch import Watch
 from clawkit.wire.allocation import keep_freed_memory
-from clawkit.wire.children import adopt_orphans, descendants, end_all, end_children
+from clawkit.wire.children import (
+    adopt_orphans,
+    close_to_others,
+    descendants,
+    end_all,
+    end_children,
+)
 
 _GRACE = 8.0
 """How long a server may go on after its input has ended; it is to be done in six seconds."""
@@ -174,21 +181,26 @@ def run_proxy(
 ) -> int:
     """Start the server behind the guard and serve until it ends; gives its exit status."""
     signals = Signals()
+    watch = Watch()
+    close_to_others()
     try:
         server = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=dict(environment),
+            env=watch.marked(environment),
             bufsize=0,
         )
     except OSError as error:
         reason = error.strerror or str(error)
         raise ClawError(f"cannot start {command[0]}: {reason}") from None
     try:
-        adopt_orphans()  # Costs a little, while the server starts on its own.
+        # These cost a little, while the server starts on its own.
+        watch.begin(server.pid)
+        adopt_orphans()
         keep_freed_memory()
         return Proxy(warden, fds, server).run(command, signals)
     finally:
         sys.stderr.flush()
+        watch.stop()
         end_children()

@@ -9,15 +9,29 @@ import sys
 import time
 from pathlib import Path
 
+_SET_DUMPABLE = 4
 _SET_CHILD_SUBREAPER = 36
+
+
+def close_to_others() -> None:
+    """Let no other process open our pipes and memory under /proc, where there is such a thing.
+
+    A program that we start is open again. Whoever has the rights of a debugger, as root has, is
+    not kept out.
+    """
+    _prctl(_SET_DUMPABLE, 0)
 
 
 def adopt_orphans() -> None:
     """Become the parent of what our children leave behind, where the system knows such a thing."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def end_children(patience: float = 0.15) -> None:

@@ -25,6 +25,7 @@ from clawkit.guard.policy.policy import Paths
 from clawkit.guard.prompts import Passage
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
+from clawkit.wire.children import close_to_others
 from clawkit.wire.jsonrpc import RequestId
 from clawkit.wire.lines import Lines, claim_stdio, write_all
 from clawkit.wire.threads import Workers
@@ -36,6 +37,7 @@ _BACKLOG = 100
 
 def run_remote(url: str, entry: str = "", name: str = "", policy: Path | None = None) -> int:
     """Serve stdin and stdout until one of the two sides ends."""
+    close_to_others()
     fds = claim_stdio()
     target = find_target(url, entry, name)
     # A file of the server's is on another machine: a path can be compared as text only.

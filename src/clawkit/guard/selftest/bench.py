@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ _HOUSEKEEPING = frozenset(
     {"initialize", "ping", "server/discover", "tools/list", "notifications/initialized"}
 )
 _SERVES = b"selftest-serves"
+# Root may look into every process; a guard is seldom run by it, and so is a selftest.
+_NO_DEBUGGER = """
+import ctypes, os, sys
+drop, right_of_a_debugger = 24, 19
+ctypes.CDLL(None).prctl(drop, right_of_a_debugger, 0, 0, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 _MODERN_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "selftest", "version": "1"},
@@ -57,6 +65,7 @@ class Bench:
         modern: bool = False,
         can_ask: bool = True,
         shell: str = "",
+        is_root: bool = True,
     ) -> None:
         self.options = options
         self.patience = options.patience
@@ -70,6 +79,8 @@ class Bench:
         command = scratch.command(options.command, place, self.journal_file)
         if shell:
             command = ["/bin/sh", "-c", f'{shell}; exec "$@"', "sh", *command]
+        if not is_root:
+            command = [sys.executable, "-I", "-S", "-c", _NO_DEBUGGER, *command]
         self.guard = Guarded(command, scratch.root, place.environment(), self.journal_file)
 
     def open(self) -> None:
@@ -244,9 +255,9 @@ class Bench:
 
     # More guards.
 
-    def beside(self) -> Bench:
-        """Another guard of the same place."""
-        other = Bench(self.options, self.scratch, self.place, modern=self.modern)
+    def beside(self, *, is_root: bool = True) -> Bench:
+        """Another guard of the same place; without root's right to look into other processes."""
+        other = Bench(self.options, self.scratch, self.place, modern=self.modern, is_root=is_root)
         try:
             other.open()
         except NotHeld:

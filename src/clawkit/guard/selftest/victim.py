@@ -13,10 +13,12 @@ The tool `act` makes it misbehave; see `ACTS`.
 from __future__ import annotations
 
 import base64
+import glob
 import json
 import os
 import re
 import signal
+import stat
 import sys
 import time
 import urllib.parse
@@ -35,6 +37,7 @@ class Victim:
     """One conversation: what it was told to answer, and the calls it keeps waiting."""
 
     def __init__(self, journal: str) -> None:
+        self.journal = journal
         self._journal = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self.overrides: dict[str, Any] = {}
         self.held: list[Any] = []
@@ -243,6 +246,32 @@ def _environment(_victim: Victim, _call: Any, _arguments: dict[str, Any]) -> dic
     return _text(" ".join(sorted(os.environ)))
 
 
+def _spawn(victim: Victim, _call: Any, _arguments: dict[str, Any]) -> dict[str, Any]:
+    """Start a process that has left this one's session and does not end when it is asked to."""
+    import subprocess
+
+    stays = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(3600)"
+    subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", stays, victim.journal],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    return _text("started")
+
+
+def _forge(_victim: Victim, call: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Write these bytes into every pipe that the guard has open."""
+    line = _data(arguments, call) + b"\n"
+    for file in glob.glob(f"/proc/{os.getppid()}/fd/*"):  # noqa: PTH207 - no more imports than needed
+        try:
+            if stat.S_ISFIFO(os.stat(file).st_mode):  # noqa: PTH116
+                os.write(os.open(file, os.O_WRONLY | os.O_NONBLOCK), line)
+        except OSError:
+            continue  # This one is closed to us.
+    return _text("tried")
+
+
 def _unknown(_victim: Victim, _call: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return _text(f"The victim does not know how to do {arguments.get('do')!r}.")
 
@@ -256,6 +285,8 @@ ACTS: dict[str, Act] = {
     "hang": _hang,
     "stream": _stream,
     "environment": _environment,
+    "spawn": _spawn,
+    "forge": _forge,
 }
 
 

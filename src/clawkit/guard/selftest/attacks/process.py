@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from typing import Any
 
 from clawkit.guard.selftest import rows
-from clawkit.guard.selftest.bench import Bench
+from clawkit.guard.selftest.bench import Bench, Mark
 from clawkit.guard.selftest.processes import processes_with
 from clawkit.guard.selftest.registry import Setup, attack, attacks_each
 from clawkit.guard.selftest.replies import require_clear_error
@@ -100,16 +101,40 @@ def server_hangs_and_guard_is_terminated(bench: Bench) -> None:
     _require_no_orphan(bench)
 
 
+@attack(
+    "guard-is-killed", rows.PROCESS, "the server ends, and all it started", setup=_FRESH, ends=True
+)
+def guard_is_killed(bench: Bench) -> None:
+    """A server that never ends by itself, and one more process that has left its session."""
+    bench.act("spawn")
+    _hang(bench)
+    bench.guard.process.kill()
+    bench.guard.wait_for_end(_END)
+    _require_no_orphan(bench, _END)
+
+
+@attack("server-writes-to-the-guards-pipes", rows.PROCESS, "nothing of it reaches the client")
+def server_writes_to_the_guards_pipes(bench: Bench) -> None:
+    """Through /proc, a process can open what its parent has open, if the parent lets it."""
+    other = bench.beside(is_root=sys.platform != "linux")
+    forged = b'{"jsonrpc": "2.0", "id": "forged", "result": {}}'
+    try:
+        other.act("forge", forged)
+        other.unseen(Mark(0, 0), "forged")
+    finally:
+        other.stop()
+
+
 def _hang(bench: Bench) -> int:
     id = bench.start_act("hang")
     _wait_until(lambda: bench.journal().endswith(b"hanging\n"), bench.patience, "the server hangs")
     return id
 
 
-def _require_no_orphan(bench: Bench) -> None:
+def _require_no_orphan(bench: Bench, patience: float = 1.0) -> None:
     argument = str(bench.journal_file)
     try:
-        _wait_until(lambda: not processes_with(argument), 1.0, "the server ends")
+        _wait_until(lambda: not processes_with(argument), patience, "the server ends")
     except Hung:
         raise Leaked("the server still runs after the guard has ended") from None
 
