@@ -189,7 +189,10 @@ def _named(event: dict[str, Any]) -> bytes:
 
 
 def _data(value: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode()
+    try:
+        return f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode()
+    except UnicodeEncodeError:  # half a character, which JSON can only escape
+        return f"data: {json.dumps(value)}\n\n".encode()
 
 
 def _pieces(call: Call) -> Iterator[str]:

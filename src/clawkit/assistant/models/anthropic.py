@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Any
 
 from clawkit.assistant.models.anthropic_request import build
-from clawkit.assistant.models.arguments import read_arguments
+from clawkit.assistant.models.arguments import A_CALL, LONGEST_ARGUMENTS, read_arguments
 from clawkit.assistant.models.ending import ending
-from clawkit.assistant.models.failures import broke_off, from_status, no_stream
+from clawkit.assistant.models.failures import broke_off, from_status, no_stream, too_many_arguments
 from clawkit.assistant.models.fields import Json, fields, number, text
 from clawkit.assistant.models.http import Answer, Door, Refusal
 from clawkit.assistant.models.names import Names
@@ -27,6 +28,12 @@ from clawkit.assistant.models.said import read_error
 
 _VERSION = "2023-06-01"
 _CONTEXT = 200_000
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
 _REASONS: dict[str, StopReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -79,6 +86,8 @@ class Anthropic:
                 said = read_error(event)
                 raise from_status(self._door.party, said.status, said)
             delta = reading.take(event)
+            if reading.arguments > LONGEST_ARGUMENTS:
+                raise too_many_arguments(self._door.party, LONGEST_ARGUMENTS)
             if delta:
                 yield TextDelta(delta)
             if reading.is_over:
@@ -96,6 +105,8 @@ class _Reading:
 
     def __init__(self, names: Names) -> None:
         self.is_over = False
+        self.arguments = 0
+        """How large the calls are so far."""
         self._names = names
         self._blocks: dict[str, tuple[str, str, list[str]]] = {}
         self._usage: Json = {}
@@ -112,11 +123,10 @@ class _Reading:
         if kind == "message_start":
             message = fields(event.get("message"))
             self._model = text(message.get("model"))
-            self._usage |= fields(message.get("usage"))
+            self._count(message.get("usage"))
         elif kind == "message_delta":
             self._stop = text(fields(event.get("delta")).get("stop_reason")) or self._stop
-            # Counts are totals: later ones replace earlier ones.
-            self._usage |= fields(event.get("usage"))
+            self._count(event.get("usage"))
         elif kind == "message_stop":
             self.is_over = True
         return ""
@@ -134,13 +144,22 @@ class _Reading:
 
     def _start(self, index: str, block: Json) -> str:
         if block.get("type") == "tool_use":
-            self._blocks[index] = (text(block.get("id")), text(block.get("name")), [])
+            id, name = text(block.get("id")), text(block.get("name"))
+            self._blocks[index] = (id, name, [])
+            self.arguments += A_CALL + len(id) + len(name)
         return text(block.get("text")) if block.get("type") == "text" else ""
 
     def _grow(self, index: str, delta: Json) -> str:
         if delta.get("type") == "input_json_delta" and index in self._blocks:
-            self._blocks[index][2].append(text(delta.get("partial_json")))
+            piece = text(delta.get("partial_json"))
+            self._blocks[index][2].append(piece)
+            self.arguments += len(piece)
         return text(delta.get("text")) if delta.get("type") == "text_delta" else ""
+
+    def _count(self, usage: Any) -> None:
+        """Counts are totals: later ones replace earlier ones."""
+        counts = fields(usage)
+        self._usage |= {name: counts[name] for name in _COUNTS if name in counts}
 
     def _counted(self) -> Usage:
         """What came from the cache, or went into it, is input as well."""

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from clawkit.assistant.models.fields import decoded
+from clawkit.assistant.models.fields import decoded, joined
 from clawkit.assistant.models.protocol import ToolCall
 
 _MARK = "unreadable arguments"
 _LONGEST = 2000
+LONGEST_ARGUMENTS = 4_000_000
+"""Characters of all calls of one answer together."""
+A_CALL = 10_000
+"""What a call counts beside its arguments, so that there are not endlessly many."""
 
 
 def read_arguments(text: str) -> dict[str, Any]:
     """The arguments in a text; nothing at all stands for none."""
+    text = joined(text)
     if not text.strip():
         return {}
     try:
-        value = decoded(text.encode("utf-8", "replace"))
+        value = decoded(text.encode())
     except ValueError:
         return {_MARK: text[:_LONGEST]}
     if value is None:

@@ -14,7 +14,19 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
-from clawkit.assistant.models.protocol import Event, Finished, Message, Model, Prompt, Text
+from msgspec.structs import replace
+
+from clawkit.assistant.models.fields import joined
+from clawkit.assistant.models.protocol import (
+    Called,
+    Event,
+    Finished,
+    Message,
+    Model,
+    Prompt,
+    Text,
+    TextDelta,
+)
 from clawkit.errors import (
     ContextTooLongError,
     ModelError,
@@ -102,15 +114,36 @@ async def _complete(model: Model, prompt: Prompt) -> AsyncGenerator[Event]:
     """A model's stream, closed for sure; one that stops without its last event has failed."""
     events = model.stream(prompt)
     finished = False
+    half = ""
     try:
         async for event in events:
             finished = finished or isinstance(event, Finished)
-            yield event
+            if isinstance(event, TextDelta):
+                text, half = _whole(half + event.text)
+                if text:
+                    yield TextDelta(text)
+                continue
+            if half:
+                yield TextDelta(joined(half))
+                half = ""
+            yield _mended(event) if isinstance(event, Called) else event
     finally:
         await _close(events)
     if not finished:
         provider = model.name.partition("/")[0]
         raise ProviderDownError(provider, f"{model.name} stopped before its answer was complete")
+
+
+def _whole(text: str) -> tuple[str, str]:
+    """The text without half a character at its end, and that half: the other may come next."""
+    if "\ud800" <= text[-1:] <= "\udbff":
+        return joined(text[:-1]), text[-1]
+    return joined(text), ""
+
+
+def _mended(event: Called) -> Called:
+    call = event.call
+    return Called(replace(call, id=joined(call.id), name=joined(call.name)))
 
 
 async def _close(events: AsyncIterator[Event]) -> None:

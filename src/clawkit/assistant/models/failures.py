@@ -158,6 +158,15 @@ def broke_off(party: Party, how: str = "the connection ended") -> ProviderDownEr
     )
 
 
+def too_many_arguments(party: Party, most: int) -> ModelError:
+    """A model that does not stop writing the arguments of a call."""
+    return ModelError(
+        party.provider,
+        f"{party.provider}/{party.model} was stopped: the arguments of its calls have more than "
+        f"{most} characters. Ask for less at a time, or choose another model",
+    )
+
+
 def no_stream(party: Party, kind: str, said: Said) -> WrongAddressError:
     """A 200 that is not what was asked for: a proxy's page, or another program."""
     shown = f': "{party.quote(said.text)}"' if said.text else ""

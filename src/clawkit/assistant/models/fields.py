@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -12,17 +14,50 @@ Json = dict[str, Any]
 DEEPEST = 100
 """Levels. What is deeper may be read here and then not be written, with more on the stack."""
 _MOST = 10**12
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # both halves
+    r"|\\u([dD][89a-fA-F][0-9a-fA-F]{2})"  # only one
+    r"|\\."
+)
 
 
-def decoded(data: bytes) -> Any:
-    """What a text of JSON says; raises ValueError if it is none, or nested too deep."""
+def decoded(data: bytes, *, halves: bool = False) -> Any:
+    """What a text of JSON says; raises ValueError if it is none, or nested too deep.
+
+    Half a character, which JSON can write as `\\ud83d`, becomes U+FFFD; with `halves` it stays.
+    """
     try:
         value: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+        value = _mended(data, str(error), halves)
     if data.count(b"[") + data.count(b"{") > DEEPEST and _is_deep(value):
         raise ValueError(f"more than {DEEPEST} levels")
     return value
+
+
+def _mended(data: bytes, problem: str, halves: bool) -> Any:
+    text = data.decode("utf-8", "replace")
+    if not halves:
+        text = _ESCAPE.sub(_without_half, text)
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise ValueError(problem) from None
+
+
+def _without_half(escape: re.Match[str]) -> str:
+    return "\\ufffd" if escape[1] else escape[0]
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def joined(text: str) -> str:
+    """The text with halves of characters put together; one that stays alone becomes U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _is_deep(value: Any) -> bool:

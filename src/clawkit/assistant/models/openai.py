@@ -12,9 +12,9 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
 
-from clawkit.assistant.models.arguments import read_arguments
+from clawkit.assistant.models.arguments import A_CALL, LONGEST_ARGUMENTS, read_arguments
 from clawkit.assistant.models.ending import ending
-from clawkit.assistant.models.failures import broke_off, from_status
+from clawkit.assistant.models.failures import broke_off, from_status, too_many_arguments
 from clawkit.assistant.models.fields import Json, fields, number, objects, text
 from clawkit.assistant.models.http import Answer, Door, Refusal
 from clawkit.assistant.models.names import Names
@@ -100,7 +100,10 @@ class OpenAi:
                 if error := _error(chunk):
                     said = read_error(error)
                     raise from_status(self._door.party, said.status, said)
-                if delta := reading.take(chunk):
+                delta = reading.take(chunk)
+                if reading.arguments > LONGEST_ARGUMENTS:
+                    raise too_many_arguments(self._door.party, LONGEST_ARGUMENTS)
+                if delta:
                     yield TextDelta(delta)
         except ModelError:
             # With the reason for its end the answer is complete, whatever comes after it.
@@ -147,6 +150,8 @@ class _Reading:
     def __init__(self, names: Names) -> None:
         self.is_over = False
         self.stop = ""
+        self.arguments = 0
+        """How large the calls are so far."""
         self._names = names
         self._calls: list[_Called] = []
         self._usage = Usage()
@@ -184,7 +189,9 @@ class _Reading:
             arguments, (dict, list)
         ):  # Not as text, as it should be, but as what it says.
             arguments = json.dumps(arguments)
-        call.pieces.append(text(arguments))
+        piece = text(arguments)
+        call.pieces.append(piece)
+        self.arguments += len(piece)
 
     def _find(self, index: Any, id: str) -> _Called:
         """The call that a delta belongs to: not every server numbers them."""
@@ -195,6 +202,7 @@ class _Reading:
         if any(other.id == id for other in self._calls):
             call.id = f"call_{uuid.uuid4().hex[:24]}"
         self._calls.append(call)
+        self.arguments += A_CALL + len(call.id)
         return call
 
     def _count(self, usage: Any) -> None:

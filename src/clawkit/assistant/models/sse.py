@@ -44,7 +44,7 @@ def _object(data: bytes | None) -> dict[str, Any]:
     if data.strip() == b"[DONE]":
         return DONE
     try:
-        value = decoded(data)
+        value = decoded(data, halves=True)
     except ValueError as error:
         raise MalformedEventError(f"an event that is not JSON to be read ({error})") from None
     if not isinstance(value, dict):
