@@ -1,10 +1,10 @@
-"""`claw pins`: the tools that each server was seen with, and those that wait for a person."""
+"""`claw pins`: what each server was seen with, and what of it waits for a person."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
@@ -15,10 +15,10 @@ from clawkit.errors import ClawError
 if TYPE_CHECKING:
     from io import TextIOWrapper
 
-    from clawkit.guard.pins import Pin, Pinned, Pins
+    from clawkit.guard.pins import Kind, Pin, Pinned, Pins
 
 app = typer.Typer(
-    help="Show which tools each server was seen with, and accept those that changed.",
+    help="Show what each server was seen with, and accept what changed.",
     invoke_without_command=True,
 )
 
@@ -30,7 +30,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 
 @app.callback()
 def pins(context: typer.Context, as_json: AsJson = False) -> None:
-    """Show which tools each server was seen with, and accept those that changed."""
+    """Show what each server was seen with, and accept what changed."""
     # Names come from servers, and not every terminal can print them.
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     if context.invoked_subcommand is None:
@@ -40,17 +40,17 @@ def pins(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command("list")
 def list_pins(
     server: Annotated[
-        str, typer.Argument(metavar="SERVER", help="The tools of this server only.")
+        str, typer.Argument(metavar="SERVER", help="What this server offers only.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the servers that are pinned, or the tools of one."""
+    """List the servers that are pinned, or what one of them offers."""
     from clawkit.guard import places
     from clawkit.guard.pins import pinned_servers
 
     with _reported():
         if server:
-            _print_tools(_pins(server), as_json=as_json)
+            _print_offers(_pins(server), as_json=as_json)
         else:
             _print_servers(pinned_servers(places.pins_directory()), as_json=as_json)
 
@@ -58,44 +58,47 @@ def list_pins(
 @app.command()
 def show(
     server: Server,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool to look at.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A tool, or `prompt:NAME`, `template:URI`, ….")
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Show a tool as it was accepted, and what is different in the one that waits."""
+    """Show something as it was accepted, and what is different in what waits."""
     with _reported():
-        pin = _one(_pins(server), tool)
+        kind, pin = _one(_pins(server), name)
     if as_json:
-        about = {"server": server, "tool": tool, "state": _state(pin), "reason": pin.reason}
-        _print_json({**about, "accepted": pin.accepted, "pending": pin.pending})
+        about = {"server": server, kind.noun: name, "state": _state(pin), "reason": pin.reason}
+        seen = {"accepted": pin.accepted, "pending": pin.pending}
+        _print_json({**about, **seen, "suspect": list(_suspicions(pin))})
     else:
-        _print_pin(tool, pin)
+        _print_pin(name, pin)
 
 
 @app.command()
 def accept(
     server: Server,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool to accept.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to accept.")] = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="Every tool of the server that waits.")
+        bool, typer.Option("--all", help="Everything of the server that waits.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was accepted as JSON, the rest to stderr.")
     ] = False,
 ) -> None:
-    """Let tools in quarantine pass again, after showing what changed."""
-    if bool(tool) == everything:
-        _fail("name one TOOL, or give --all", code=2)
+    """Let what is in quarantine pass again, after showing what changed."""
+    if bool(name) == everything:
+        _fail("give a NAME, or --all", code=2)
     with _reported(), redirect_stdout(sys.stderr if as_json else sys.stdout):
         found = _pins(server)
         waiting = _waiting(found)
-        names = list(waiting) if everything else [tool]
+        names = list(waiting) if everything else [name]
         if not everything:
-            _one(found, tool)
+            _one(found, name)
         names = [name for name in names if name in waiting]
         if not names:
             print("Nothing waits to be accepted.")
-        accepted = [name for name in names if _accept(found, name, waiting[name], yes=yes)]
+        accepted = [name for name in names if _accept(found, name, *waiting[name], yes=yes)]
     refused = [name for name in names if name not in accepted]
     if as_json:
         _print_json({"server": server, "accepted": accepted, "not_accepted": refused})
@@ -116,7 +119,7 @@ def forget(server: Server, as_json: AsJson = False) -> None:
     print(f"Forgot {visible(server)}; its tools are pinned again when it lists them next.")
 
 
-def _accept(found: Pins, name: str, pin: Pin, *, yes: bool) -> bool:
+def _accept(found: Pins, name: str, kind: Kind, pin: Pin, *, yes: bool) -> bool:
     from clawkit.guard.scan import visible
 
     _print_pin(name, pin)
@@ -125,7 +128,8 @@ def _accept(found: Pins, name: str, pin: Pin, *, yes: bool) -> bool:
     if not yes and not _confirmed(f"Accept {visible(name)}?"):
         print("Not accepted.")
         return False
-    found.accept(name, pin.pending or {})
+    shown = pin.pending or pin.accepted or {}
+    found.accept(str(shown.get(kind.key)), shown, kind)
     print(f"Accepted {visible(name)}.")
     return True
 
@@ -142,18 +146,33 @@ def _pins(server: str) -> Pins:
     return Pins(places.pins_directory(), server)
 
 
-def _one(found: Pins, tool: str) -> Pin:
+def _one(found: Pins, name: str) -> tuple[Kind, Pin]:
     from clawkit.guard.scan import visible
 
-    pin = found.tools().get(tool)
-    if pin is None:
+    offered = _offers(found)
+    if name not in offered:
         server = visible(found.server)
-        _fail(f"{server} has no tool '{visible(tool)}'; `claw pins list {server}` lists them")
-    return pin
+        _fail(f"{server} has no tool '{visible(name)}'; `claw pins list {server}` lists them")
+    return offered[name]
 
 
-def _waiting(found: Pins) -> dict[str, Pin]:
-    return {name: pin for name, pin in found.tools().items() if pin.pending is not None}
+def _offers(found: Pins) -> dict[str, tuple[Kind, Pin]]:
+    """All that a server offers, by what people call it. Tools come first and keep their names."""
+    from clawkit.guard.pins import label
+
+    offers: dict[str, tuple[Kind, Pin]] = {}
+    for kind, name, pin in found.everything():
+        offers.setdefault(label(kind, name), (kind, pin))
+    return offers
+
+
+def _waiting(found: Pins) -> dict[str, tuple[Kind, Pin]]:
+    """What a person should look at: what is in quarantine, and what steers the model."""
+    return {
+        name: (kind, pin)
+        for name, (kind, pin) in _offers(found).items()
+        if pin.pending is not None or _suspicions(pin)
+    }
 
 
 def _print_servers(servers: Iterable[Pinned], *, as_json: bool) -> None:
@@ -168,38 +187,45 @@ def _print_servers(servers: Iterable[Pinned], *, as_json: bool) -> None:
     if not servers:
         print("No server is pinned yet: a server is when its tools are first listed.")
         return
-    rows = [("server", "tools", "in quarantine")]
-    rows += [
-        (
-            visible(s.server, 60),
-            str(s.tools),
-            ", ".join(visible(name, 60) for name in s.quarantined),
-        )
-        for s in servers
-    ]
+    heads = ("server", "tools", "prompts", "templates", "resources", "to look at")
+    rows: list[tuple[str, ...]] = [heads]
+    for s in servers:
+        counts = (s.tools, s.prompts, s.templates, s.resources)
+        names = [f"{visible(name, 60)} (in quarantine)" for name in s.quarantined]
+        names += [f"{visible(name, 60)} (steers the model)" for name in s.suspect]
+        rows.append((visible(s.server, 60), *map(str, counts), ", ".join(names)))
     _print_table(rows)
-    first = next((s for s in servers if s.quarantined), None)
+    first = next((s for s in servers if s.quarantined or s.suspect), None)
     if first is not None:
-        name = visible(first.quarantined[0])
+        name = visible((*first.quarantined, *first.suspect)[0])
         print(f"\nLook at one with `claw pins show {visible(first.server)} {name}`.")
 
 
-def _print_tools(found: Pins, *, as_json: bool) -> None:
+def _print_offers(found: Pins, *, as_json: bool) -> None:
     import msgspec
 
     from clawkit.guard.scan import visible
 
-    tools = found.tools()
+    offers = _offers(found)
     if as_json:
-        print(json.dumps(msgspec.to_builtins(tools), indent=2))
+        pins = {name: msgspec.to_builtins(pin) for name, (_, pin) in offers.items()}
+        print(json.dumps(pins, indent=2))
         return
-    rows = [("tool", "state", "description")]
-    rows += [(visible(name, 60), _state(pin), _summary(pin)) for name, pin in tools.items()]
+    rows: list[tuple[str, ...]] = [("name", "state", "description")]
+    rows += [(visible(n, 60), _state(pin), _summary(pin)) for n, (_, pin) in offers.items()]
     _print_table(rows)
 
 
+def _suspicions(pin: Pin) -> tuple[str, ...]:
+    from clawkit.guard import pins
+
+    return pins.suspicions_of(pin)
+
+
 def _state(pin: Pin) -> str:
-    return "in quarantine" if pin.pending else "accepted"
+    if pin.pending:
+        return "in quarantine"
+    return "steers the model" if _suspicions(pin) else "accepted"
 
 
 def _print_json(found: dict[str, Any]) -> None:
@@ -210,13 +236,15 @@ def _summary(pin: Pin) -> str:
     from clawkit.guard.scan import visible
 
     definition = pin.accepted or pin.pending or {}
-    return visible(str(definition.get("description", "")).partition("\n")[0], 60)
+    text = definition.get("description") or definition.get("instructions") or ""
+    return visible(str(text).partition("\n")[0], 60)
 
 
-def _print_table(rows: list[tuple[str, str, str]]) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print(f"{row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}".rstrip())
+        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())
 
 
 def _print_pin(name: str, pin: Pin) -> None:
@@ -227,6 +255,8 @@ def _print_pin(name: str, pin: Pin) -> None:
     print(f"{visible(name)}: {_state(pin)}")
     if pin.reason:
         print(visible(pin.reason))
+    if found := _suspicions(pin):
+        print(f"It tries to steer the model ({', '.join(found)}). Once you have looked: accept it.")
     accepted, pending = _lines(pin.accepted), _lines(pin.pending)
     if pin.pending is None or pin.accepted is None:
         print("\n".join(accepted or pending))

@@ -121,8 +121,13 @@ def _pins(found: Overview) -> str:
 
     tools = sum(server.tools for server in found.pins)
     waiting = [f"{s.server}: {', '.join(s.quarantined)}" for s in found.pins if s.quarantined]
+    suspect = [f"{s.server}: {', '.join(s.suspect)}" for s in found.pins if s.suspect]
     text = f"{plural(tools, 'tool')} of {plural(len(found.pins), 'server')}"
-    return f"{text}; quarantined: {'; '.join(waiting)}; see `claw pins`" if waiting else text
+    if waiting:
+        text = f"{text}; quarantined: {'; '.join(waiting)}"
+    if suspect:
+        text = f"{text}; try to steer the model: {'; '.join(suspect)}"
+    return f"{text}; see `claw pins`" if waiting or suspect else text
 
 
 def _approvals(found: Overview) -> str:

@@ -27,15 +27,17 @@ from clawkit.guard.client import Client
 from clawkit.guard.inspection import (
     Inspected,
     declared,
+    inspect_instructions,
+    inspect_list,
     inspect_questions,
     inspect_text,
-    inspect_tools,
     judge_question,
     redacted,
     undeclared,
 )
 from clawkit.guard.journal import Flight, Journal
 from clawkit.guard.owed import Owed
+from clawkit.guard.pins import LISTS
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.prompts import Binding, Passage, Side
@@ -295,14 +297,15 @@ class Conversation:
     def _inspect_answer(
         self, message: Message, line: bytes, flight: Flight, policy: Policy
     ) -> Inspected:
-        inspected = Inspected(undeclared(message))
-        if flight.call.method == "tools/list":
-            # Pins are of what the server said, not of what is left of it.
-            inspected = inspect_tools(inspected, self._warden, first_page=flight.first_page)
-            if inspected.refusal:
-                return inspected
-        # What is only flagged can be looked for when the answer is on its way.
-        later = policy.scan.injection == "flag"
+        # Pins are of what the server said, not of what is left of it.
+        inspected, defines = self._inspect_definitions(undeclared(message), flight, policy)
+        if inspected.refusal:
+            return inspected
+        # What is only flagged can be looked for when the answer is on its way; definitions have
+        # been looked through, and may be there because a person accepted them.
+        later = policy.scan.injection == "flag" or defines
+        if inspected.message is not message:
+            line = jsonrpc.encode(inspected.message)
         text = inspect_text(inspected.message, line, policy, injections=not later)
         inspected = Inspected(text.message, (*inspected.flags, *text.flags), text.refusal)
         if inspected.refusal:
@@ -312,6 +315,20 @@ class Conversation:
         if inspected.message is not message:
             inspected = replace(inspected, message=declared(inspected.message))
         return inspect_questions(inspected, "result", self._warden, policy)
+
+    def _inspect_definitions(
+        self, message: Message, flight: Flight, policy: Policy
+    ) -> tuple[Inspected, bool]:
+        """An answer without definitions that are kept away; and whether it is one that has any."""
+        method = flight.call.method
+        if (kind := LISTS.get(method)) is not None:
+            found = inspect_list(
+                Inspected(message), kind, self._warden, policy, first_page=flight.first_page
+            )
+            return found, True
+        if method in ("initialize", "server/discover"):
+            return inspect_instructions(Inspected(message), method, self._warden, policy), True
+        return Inspected(message), False
 
     # Notices, and what is no message.
 

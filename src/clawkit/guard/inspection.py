@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.errors import InvalidParamsError
+from clawkit.guard.pins import INSTRUCTIONS, Kind, Sifted, label
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.globs import is_any
 from clawkit.guard.policy.policy import Decision, Policy
@@ -130,24 +131,84 @@ def undeclared(message: Message) -> Message:
     return message
 
 
-def inspect_tools(inspected: Inspected, warden: Warden, *, first_page: bool) -> Inspected:
-    """A tools/list result without the tools that are quarantined."""
+def inspect_list(
+    inspected: Inspected, kind: Kind, warden: Warden, policy: Policy, *, first_page: bool
+) -> Inspected:
+    """The result of a list without what is quarantined."""
     result = as_object(inspected.message.get("result")) or {}
-    if "tools" not in result:
+    if kind.member not in result:
         return inspected
-    listed = _objects(result["tools"])
+    listed = _objects(result[kind.member])
     if listed is None:
-        return Inspected(inspected.message, inspected.flags, "its list of tools cannot be read")
-    sifted = warden.pins.sift(listed, first_page=first_page)
-    flags = (
-        *inspected.flags,
-        *(f"quarantined:{name}" for name, _ in sifted.quarantined),
-        *(f"new:{name}" for name in sifted.new),
-    )
+        reason = f"its list of {kind.section} cannot be read"
+        return Inspected(inspected.message, inspected.flags, reason)
+    sifted = _sift(listed, kind, warden, policy, first_page=first_page)
+    flags = (*inspected.flags, *_pin_flags(kind, sifted))
+    if refusal := _rest_blocked(result, kind.member, policy):
+        return Inspected(inspected.message, flags, refusal)
     if len(sifted.kept) == len(listed):
         return Inspected(inspected.message, flags)
-    result = {**result, "tools": sifted.kept}
+    result = {**result, kind.member: sifted.kept}
     return Inspected({**inspected.message, "result": result}, flags)
+
+
+def inspect_instructions(
+    inspected: Inspected, method: str, warden: Warden, policy: Policy
+) -> Inspected:
+    """What a server instructs the model: as first seen, until a person accepts a change."""
+    result = as_object(inspected.message.get("result"))
+    if result is None:
+        return inspected
+    said = result.get("instructions")
+    if said is None and warden.pins.accepted(method, INSTRUCTIONS) is not None:
+        return inspected
+    if said is not None and not isinstance(said, str):
+        return Inspected(inspected.message, inspected.flags, "its instructions cannot be read")
+    definition = {"method": method, "instructions": said}
+    sifted = _sift([definition], INSTRUCTIONS, warden, policy)
+    flags = (*inspected.flags, *_pin_flags(INSTRUCTIONS, sifted))
+    if refusal := _rest_blocked(result, "instructions", policy):
+        return Inspected(inspected.message, flags, refusal)
+    if sifted.kept:
+        return Inspected(inspected.message, flags)
+    before = (warden.pins.accepted(method, INSTRUCTIONS) or {}).get("instructions")
+    kept = {key: value for key, value in result.items() if key != "instructions"}
+    if before is not None and before != said:
+        kept["instructions"] = before
+    return Inspected({**inspected.message, "result": kept}, flags)
+
+
+def _sift(
+    listed: list[dict[str, Any]],
+    kind: Kind,
+    warden: Warden,
+    policy: Policy,
+    *,
+    first_page: bool = True,
+) -> Sifted:
+    injection = policy.scan.injection
+    return warden.pins.sift(
+        listed, first_page, kind, looks=injection != "off", blocks=injection == "block"
+    )
+
+
+def _pin_flags(kind: Kind, sifted: Sifted) -> tuple[str, ...]:
+    return (
+        *(f"quarantined:{label(kind, name)}" for name, _ in sifted.quarantined),
+        *(f"new:{label(kind, name)}" for name in sifted.new),
+        *(f"suspect:{label(kind, name)}:{what}" for name, all in sifted.suspect for what in all),
+    )
+
+
+def _rest_blocked(result: dict[str, Any], member: str, policy: Policy) -> str:
+    """Why an answer is held back for what stands in it beside definitions.
+
+    Those a person may have accepted, with whatever is in them.
+    """
+    if policy.scan.injection != "block":
+        return ""
+    rest = {key: value for key, value in result.items() if key != member}
+    return _blocked(clean(rest, _ONLY_INJECTIONS)[1], policy)
 
 
 def _objects(value: object) -> list[dict[str, Any]] | None:

@@ -1,8 +1,8 @@
-"""The tools of each server as they were first seen; a tool that changes is kept away until a
-person has looked at it.
+"""What each server offers, as first seen; what changes is kept away until a person has looked.
 
-One file a server. Proxies and the command line share them: who changes one holds the lock, and
-everybody looks whether the file is still the one that was read.
+Tools, prompts, resources and their templates, and the instructions for the model. One file a
+server. Proxies and the command line share them: who changes one holds the lock, and everybody looks
+whether the file is still the one that was read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,63 +24,143 @@ from clawkit.guard.scan.folding import plain
 from clawkit.guard.scan.hidden import visible
 from clawkit.hosts.locks import locked
 
-Tool = dict[str, Any]
+Definition = dict[str, Any]
 _Stamp = tuple[int, int, int]
 _Others = Callable[[str], Iterable[tuple[str, str]]]
 _LOCK = "pins.lock"
 _MOMENT = 1.0
 
 
-class Sifted(msgspec.Struct, frozen=True):
-    """What is left of a list of tools; what was kept away, and why; what was never seen before."""
+class Kind(NamedTuple):
+    """A kind of thing that servers offer: what it is called, and how one is told from another."""
 
-    kept: list[Tool]
+    noun: str
+    section: str
+    """Its place in the file."""
+    member: str
+    """Its place in the result of a list."""
+    key: str
+    """The member of a definition that names it."""
+    poses: bool = False
+    """Whether names that look alike are one name to a reader."""
+    shared: bool = False
+    """Whether the names of all servers stand side by side."""
+    changing: tuple[str, ...] = ()
+    """Members that may change without a person's word."""
+    most: int = 0
+    """How many are pinned at most, where servers may list any number; 0 is all."""
+
+
+TOOLS = Kind("tool", "tools", "tools", "name", poses=True, shared=True)
+PROMPTS = Kind("prompt", "prompts", "prompts", "name", poses=True)
+TEMPLATES = Kind("template", "templates", "resourceTemplates", "uriTemplate")
+RESOURCES = Kind(
+    "resource", "resources", "resources", "uri", changing=("size", "annotations"), most=1000
+)
+INSTRUCTIONS = Kind("instructions", "instructions", "", "method")
+KINDS = (TOOLS, PROMPTS, TEMPLATES, RESOURCES, INSTRUCTIONS)
+
+LISTS = {
+    "tools/list": TOOLS,
+    "prompts/list": PROMPTS,
+    "resources/templates/list": TEMPLATES,
+    "resources/list": RESOURCES,
+}
+
+
+def label(kind: Kind, name: str) -> str:
+    """What people call it: a tool by its name, the rest with what it is."""
+    return name if kind is TOOLS else f"{kind.noun}:{name}"
+
+
+class Sifted(msgspec.Struct, frozen=True):
+    """What is left of a list; what was kept away, and why; what is new; what steers the model."""
+
+    kept: list[Definition]
     quarantined: tuple[tuple[str, str], ...] = ()
     new: tuple[str, ...] = ()
+    suspect: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class Pin(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A tool as it was accepted, and as it waits for a person, if it does."""
+    """A definition as it was accepted, and as it waits for a person, if it does."""
 
-    accepted: Tool | None = None
-    pending: Tool | None = None
+    accepted: Definition | None = None
+    pending: Definition | None = None
     reason: str = ""
+    reviewed: bool = False
+    """Whether a person has looked at what was accepted."""
 
 
 class Pinned(msgspec.Struct, frozen=True):
-    """A server in short: how many tools it has, and the names of those in quarantine."""
+    """A server in short: what it offers, and what of it is in quarantine or steers the model."""
 
     server: str
     tools: int
     quarantined: tuple[str, ...] = ()
+    prompts: int = 0
+    templates: int = 0
+    resources: int = 0
+    suspect: tuple[str, ...] = ()
 
 
-class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+_Section = dict[str, Pin]
+
+
+class _Document(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The file. A section that is missing was never listed; earlier files have tools only."""
+
     server: str
-    tools: dict[str, Pin]
+    tools: _Section | None = None
+    prompts: _Section | None = None
+    templates: _Section | None = None
+    resources: _Section | None = None
+    instructions: _Section | None = None
+
+    def section(self, kind: Kind) -> _Section | None:
+        return getattr(self, kind.section)
 
 
-class _Book:
-    """The pins of one server as they were read, and what is looked up in them."""
+class _Pinned:
+    """The pins of one kind as they were read, and what is looked up in them."""
 
-    def __init__(self, tools: dict[str, Pin]) -> None:
-        self.tools = tools
+    def __init__(self, kind: Kind, pins: _Section) -> None:
+        self.kind = kind
+        self.pins = pins
 
     @cached_property
     def accepted(self) -> dict[str, str]:
-        definitions = ((name, pin.accepted) for name, pin in self.tools.items())
-        return {name: canonical(tool) for name, tool in definitions if tool is not None}
+        definitions = ((name, pin.accepted) for name, pin in self.pins.items())
+        return {n: compared(self.kind, found) for n, found in definitions if found is not None}
 
     @cached_property
     def reasons(self) -> dict[str, str]:
-        """By the folded name, why calls of a tool are refused."""
-        return {plain(name): pin.reason for name, pin in self.tools.items() if pin.pending}
+        """By the folded name, why it is refused."""
+        return {plain(name): pin.reason for name, pin in self.pins.items() if pin.pending}
 
-    def refusal(self, tool: str) -> str | None:
-        pin = self.tools.get(tool)
+    def refusal(self, name: str) -> str | None:
+        pin = self.pins.get(name)
         if pin is not None:
             return pin.reason if pin.pending else None
-        return self.reasons.get(plain(tool)) if self.reasons else None
+        if not self.reasons:
+            return None
+        if self.kind is TEMPLATES:
+            waiting = (t for t, pin in self.pins.items() if pin.pending)
+            return next((self.pins[t].reason for t in waiting if _covers(t, name)), None)
+        return self.reasons.get(plain(name))
+
+
+class _Book:
+    """The pins of one server as they were read."""
+
+    def __init__(self, document: _Document) -> None:
+        self.document = document
+        self._sections: dict[Kind, _Pinned] = {}
+
+    def __getitem__(self, kind: Kind) -> _Pinned:
+        if kind not in self._sections:
+            self._sections[kind] = _Pinned(kind, self.document.section(kind) or {})
+        return self._sections[kind]
 
 
 class Pins:
@@ -92,61 +172,97 @@ class Pins:
         self._file = pin_file(directory, server)
         self._read: tuple[_Stamp, _Book] | None = None
         self._looked = 0.0
-        self._is_first_listing = False
+        self._first_listings: set[Kind] = set()
 
-    def sift(self, tools: list[Tool], first_page: bool = True) -> Sifted:
-        """Compare one page of a list of tools with the pins, and pin what is new."""
+    def sift(
+        self,
+        listed: list[Definition],
+        first_page: bool = True,
+        kind: Kind = TOOLS,
+        *,
+        looks: bool = True,
+        blocks: bool = False,
+    ) -> Sifted:
+        """Compare one page of a list with the pins, and pin what is new.
+
+        With `looks`, what steers the model is named; with `blocks`, it is kept away as well.
+        """
         self._looked = 0.0
         book = self._book()
         # All pages of the first list are first sight.
-        self._is_first_listing = book is None or (self._is_first_listing and not first_page)
-        sifting = self._sift(book, tools)
-        if sifting.changes or book is None:
+        is_first = book is None or book.document.section(kind) is None
+        if is_first:
+            self._first_listings.add(kind)
+        elif first_page:
+            self._first_listings.discard(kind)
+        look = _Look(looks, blocks)
+        sifting = self._sift(book, listed, kind, look)
+        if sifting.changes or is_first:
             with self._changing() as current:
-                sifting = self._sift(current, tools)
-                self._write({**(current.tools if current else {}), **sifting.changes})
-        return Sifted(sifting.kept, tuple(sifting.quarantined), tuple(sifting.new))
+                sifting = self._sift(current, listed, kind, look)
+                before = _Document(self.server) if current is None else current.document
+                changed = {**(before.section(kind) or {}), **sifting.changes}
+                self._write(msgspec.structs.replace(before, **{kind.section: changed}))
+        return Sifted(
+            sifting.kept, tuple(sifting.quarantined), tuple(sifting.new), tuple(sifting.suspect)
+        )
 
-    def quarantined(self, tool: str) -> str | None:
-        """Why calls of this tool are refused, if they are.
+    def quarantined(self, name: str, kind: Kind = TOOLS) -> str | None:
+        """Why a tool, or something of another kind, is refused, if it is.
 
-        That a tool is free is believed for a moment; that it is not, never.
+        That it is free is believed for a moment; that it is not, never.
         """
         now = time.monotonic()
-        if now - self._looked < _MOMENT and self._free(tool):
+        if now - self._looked < _MOMENT and self._free(name, kind):
             return None
         book = self._book()
         self._looked = now
-        return None if book is None else book.refusal(tool)
+        return None if book is None else book[kind].refusal(name)
 
-    def _free(self, tool: str) -> bool:
-        return self._read is None or self._read[1].refusal(tool) is None
+    def _free(self, name: str, kind: Kind) -> bool:
+        return self._read is None or self._read[1][kind].refusal(name) is None
+
+    def accepted(self, name: str, kind: Kind) -> Definition | None:
+        """A definition as it was accepted, if it was."""
+        book = self._book()
+        pin = None if book is None else book[kind].pins.get(name)
+        return None if pin is None else pin.accepted
 
     def digest(self, tool: str) -> str:
         """The SHA-256 of the accepted definition, in hexadecimal; empty if there is none."""
         book = self._book()
-        definition = None if book is None else book.accepted.get(tool)
+        definition = None if book is None else book[TOOLS].accepted.get(tool)
         return "" if definition is None else hashlib.sha256(definition.encode()).hexdigest()
 
     def tools(self) -> dict[str, Pin]:
         """Every tool of the server; raises PinError if the server was never seen."""
+        return self._known()[TOOLS].pins
+
+    def everything(self) -> list[tuple[Kind, str, Pin]]:
+        """All that is pinned of the server; raises PinError if it was never seen."""
+        book = self._known()
+        return [(kind, name, pin) for kind in KINDS for name, pin in book[kind].pins.items()]
+
+    def _known(self) -> _Book:
         book = self._book()
         if book is None:
             raise PinError(f"no server named {self.server!r} is pinned; `claw pins` lists those")
-        return book.tools
+        return book
 
-    def accept(self, tool: str, definition: Tool) -> None:
-        """Let a tool pass as it was shown to a person; not if it has changed again since."""
-        self.tools()
+    def accept(self, name: str, definition: Definition, kind: Kind = TOOLS) -> None:
+        """Let a definition pass as it was shown to a person; not if it has changed again since."""
+        self._known()
         with self._changing() as current:
-            pin = None if current is None else current.tools.get(tool)
-            if current is None or pin is None or pin.pending is None:
-                raise PinError(f"nothing waits for {tool!r} of {self.server!r} to be accepted")
-            if canonical(pin.pending) != canonical(definition):
+            pin = None if current is None else current[kind].pins.get(name)
+            shown = None if pin is None else pin.pending or pin.accepted
+            if current is None or pin is None or shown is None or _is_settled(pin):
+                raise PinError(f"nothing waits for {name!r} of {self.server!r} to be accepted")
+            if canonical(shown) != canonical(definition):
                 raise PinError(
-                    f"{tool!r} of {self.server!r} has just changed again; look once more"
+                    f"{name!r} of {self.server!r} has just changed again; look once more"
                 )
-            self._write({**current.tools, tool: Pin(accepted=definition)})
+            changed = {**current[kind].pins, name: Pin(accepted=definition, reviewed=True)}
+            self._write(msgspec.structs.replace(current.document, **{kind.section: changed}))
 
     def forget(self) -> bool:
         """Drop all that is known of a server, readable or not; its next list is its first."""
@@ -156,17 +272,20 @@ class Pins:
             self._file.unlink(missing_ok=True)
         return True
 
-    def _sift(self, book: _Book | None, tools: list[Tool]) -> _Sifting:
-        others = None if self._is_first_listing else self._elsewhere
-        sifting = _Sifting(self.server, book or _Book({}), others)
-        sifting.take(tools)
+    def _sift(
+        self, book: _Book | None, listed: list[Definition], kind: Kind, look: _Look
+    ) -> _Sifting:
+        others = None if kind in self._first_listings else self._elsewhere
+        known = _Pinned(kind, {}) if book is None else book[kind]
+        sifting = _Sifting(self.server, known, others, look)
+        sifting.take(listed)
         return sifting
 
     def _elsewhere(self, folded: str) -> Iterator[tuple[str, str]]:
         """The other servers that have a tool of this name, each with its definition."""
         for file in sorted(self._directory.glob("*.json")):
             if file != self._file and (document := _read_document(file)) is not None:
-                for name, definition in _Book(document.tools).accepted.items():
+                for name, definition in _Book(document)[TOOLS].accepted.items():
                     if plain(name) == folded:
                         yield document.server, definition
 
@@ -186,7 +305,7 @@ class Pins:
             if document.server != self.server:
                 problem = f"it is about the server {document.server!r}"
                 raise PinError(_unusable(self._file, problem, self.server))
-            self._read = (stamp, _Book(document.tools))
+            self._read = (stamp, _Book(document))
         return self._read[1]
 
     @contextmanager
@@ -198,77 +317,115 @@ class Pins:
         except OSError as error:
             raise PinError(f"{self._file}: cannot be written: {error}") from error
 
-    def _write(self, tools: dict[str, Pin]) -> None:
+    def _write(self, document: _Document) -> None:
         """Write beside and rename, so that nobody ever reads half a file."""
-        document = msgspec.to_builtins(_Document(self.server, tools))
         beside = self._file.with_suffix(".new")
         beside.unlink(missing_ok=True)
         beside.touch(0o600, exist_ok=False)
-        beside.write_text(json.dumps(document, indent=1))
+        beside.write_text(json.dumps(msgspec.to_builtins(document), indent=1))
         beside.replace(self._file)
+
+
+class _Look(NamedTuple):
+    """Whether definitions are looked through for what steers the model, and kept away for it."""
+
+    looks: bool
+    blocks: bool
+
+    def at(self, definition: Definition) -> tuple[str, ...]:
+        if not self.looks:
+            return ()
+        from clawkit.guard.scan.poisoning import suspicions
+
+        return suspicions(definition)
 
 
 class _Sifting:
     """One page of a list on its way past the pins."""
 
-    def __init__(self, server: str, book: _Book, others: _Others | None) -> None:
-        self.kept: list[Tool] = []
+    def __init__(self, server: str, known: _Pinned, others: _Others | None, look: _Look) -> None:
+        self.kept: list[Definition] = []
         self.quarantined: list[tuple[str, str]] = []
         self.new: list[str] = []
+        self.suspect: list[tuple[str, tuple[str, ...]]] = []
         self.changes: dict[str, Pin] = {}
         self.listed: set[str] = set()
         self._server = server
-        self._book = book
+        self._known = known
+        self._kind = known.kind
         self._others = others
-        self._names = {plain(name): name for name in book.tools}
+        self._look = look
+        self._names = {plain(name): name for name in known.pins} if self._kind.poses else {}
 
-    def take(self, tools: list[Tool]) -> None:
-        texts = [canonical(tool) for tool in tools]
+    def take(self, listed: list[Definition]) -> None:
+        texts = [compared(self._kind, definition) for definition in listed]
         present = set(texts)
-        unchanged = {n for n, text in self._book.accepted.items() if text in present}
-        for tool, text in zip(tools, texts, strict=True):
-            name = tool.get("name")
+        unchanged = {n for n, text in self._known.accepted.items() if text in present}
+        for definition, text in zip(listed, texts, strict=True):
+            name = definition.get(self._kind.key)
             if not isinstance(name, str):
-                self.quarantined.append(("", "A tool without a name."))
+                self.quarantined.append(("", f"A {self._kind.noun} without a name."))
                 continue
-            changed = text != self._book.accepted.get(name)
+            changed = text != self._known.accepted.get(name)
             if name in self.listed or (name in unchanged and changed):
-                self.quarantined.append((name, "A second tool of the same name in one list."))
+                reason = f"A second {self._kind.noun} of the same name in one list."
+                self.quarantined.append((name, reason))
                 continue
             self.listed.add(name)
-            self._take(name, tool, text)
+            self._take(name, definition, text)
 
-    def _take(self, name: str, tool: Tool, text: str) -> None:
-        pin = self._book.tools.get(name)
+    def _take(self, name: str, definition: Definition, text: str) -> None:
+        pin = self._known.pins.get(name)
         if pin is None:
-            self._take_new(name, tool, text)
-        elif text == self._book.accepted.get(name):
-            self.kept.append(tool)
-            if pin.pending is not None:
-                self.changes[name] = Pin(accepted=tool)
+            self._take_new(name, definition, text)
+        elif text == self._known.accepted.get(name):
+            if not self._steers(name, definition, pin):
+                self.kept.append(definition)
+                if pin.pending is not None:
+                    self.changes[name] = Pin(accepted=definition, reviewed=pin.reviewed)
         else:
             reason = pin.reason or self._reason(name, "has changed since it was accepted")
-            self._quarantine(name, reason, Pin(pin.accepted, tool, reason), pin)
+            self._quarantine(name, reason, Pin(pin.accepted, definition, reason), pin)
 
-    def _take_new(self, name: str, tool: Tool, text: str) -> None:
-        folded = plain(name)
-        same = self._names.setdefault(folded, name)
-        if same != name:
-            what = f"has a name that looks like that of {_quoted(same)}"
-        elif rival := self._rival(folded, text):
-            what = f"has the name of another tool, of the server {_quoted(rival)}"
-        else:
-            self.kept.append(tool)
-            self.changes[name] = Pin(accepted=tool)
-            if self._others is not None:
+    def _take_new(self, name: str, definition: Definition, text: str) -> None:
+        what = self._pose(name, text)
+        if what:
+            reason = self._reason(name, what)
+            self._quarantine(name, reason, Pin(None, definition, reason), None)
+        elif not self._steers(name, definition, None):
+            self.kept.append(definition)
+            if not self._kind.most or len(self._known.pins) + len(self.changes) < self._kind.most:
+                self.changes[name] = Pin(accepted=definition)
+            if self._others is not None and not self._kind.most:
                 self.new.append(name)
-            return
-        reason = self._reason(name, what)
-        self._quarantine(name, reason, Pin(None, tool, reason), None)
+
+    def _steers(self, name: str, definition: Definition, pin: Pin | None) -> bool:
+        """Whether a definition is kept away for what it says; what a person saw is not."""
+        found = () if pin is not None and pin.reviewed else self._look.at(definition)
+        if found:
+            self.suspect.append((name, found))
+        if not found or not self._look.blocks:
+            return False
+        reason = self._reason(name, f"tries to steer the model ({', '.join(found)})")
+        accepted = None if pin is None else pin.accepted
+        self._quarantine(name, reason, Pin(accepted, definition, reason), pin)
+        return True
+
+    def _pose(self, name: str, text: str) -> str:
+        """How something new is like something else that it must not be taken for."""
+        if self._kind is INSTRUCTIONS:
+            said = self._known.accepted.values()
+            return "is another than before" if said and text not in said else ""
+        folded = plain(name)
+        same = self._names.setdefault(folded, name) if self._kind.poses else name
+        if same != name:
+            return f"has a name that looks like that of {_quoted(same)}"
+        rival = self._rival(folded, text)
+        return f"has the name of another tool, of the server {_quoted(rival)}" if rival else ""
 
     def _rival(self, folded: str, text: str) -> str | None:
         """Another server whose tool of this name is another one; not looked for at first sight."""
-        named = self._others(folded) if self._others is not None else ()
+        named = self._others(folded) if self._others is not None and self._kind.shared else ()
         return next((server for server, definition in named if definition != text), None)
 
     def _quarantine(self, name: str, reason: str, pin: Pin, before: Pin | None) -> None:
@@ -277,21 +434,65 @@ class _Sifting:
             self.changes[name] = pin
 
     def _reason(self, name: str, what: str) -> str:
+        called = _quoted(label(self._kind, name))
+        subject = f"The {self._kind.noun} {_quoted(name)}"
+        if self._kind is INSTRUCTIONS:
+            subject = "The server's text of instructions"
         return (
-            f"The tool {_quoted(name)} {what}. "
+            f"{subject} {what}. "
             "It is in quarantine until a person has looked at it: "
-            f"`claw pins accept {_quoted(self._server)} {_quoted(name)}`."
+            f"`claw pins accept {_quoted(self._server)} {called}`."
         )
 
 
-def _differ(one: Tool | None, other: Tool | None) -> bool:
+def _differ(one: Definition | None, other: Definition | None) -> bool:
     """Not by `!=`, to which 1 and true are the same."""
     return one is None or other is None or canonical(one) != canonical(other)
 
 
-def canonical(tool: Tool) -> str:
+def _is_settled(pin: Pin) -> bool:
+    """Whether there is nothing that a person could still look at."""
+    if pin.pending is not None or pin.accepted is None:
+        return pin.pending is None
+    return pin.reviewed or not suspicions_of(pin)
+
+
+def suspicions_of(pin: Pin) -> tuple[str, ...]:
+    """What steers the model in a definition that passes and that no person has looked at."""
+    if pin.reviewed or pin.accepted is None:
+        return ()
+    from clawkit.guard.scan.poisoning import suspicions
+
+    return suspicions(pin.accepted)
+
+
+def _covers(template: str, uri: str) -> bool:
+    """Whether an address can come of a URI template, whatever stands in its braces."""
+    first, *rest = re.split(r"\{[^{}]*\}", template)
+    if not rest:
+        return uri == template
+    if not uri.startswith(first) or not uri[len(first) :].endswith(rest[-1]):
+        return False
+    at, end = len(first), len(uri) - len(rest[-1])
+    for part in rest[:-1]:
+        found = uri.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def compared(kind: Kind, definition: Definition) -> str:
+    """A definition as the text that is compared, without what may change."""
+    left_out = (*kind.changing, "method") if kind is INSTRUCTIONS else kind.changing
+    if not left_out:
+        return canonical(definition)
+    return canonical({k: v for k, v in definition.items() if k not in left_out})
+
+
+def canonical(definition: Definition) -> str:
     """A definition as the text that is compared: all of it, whatever the order of its members."""
-    return json.dumps(tool, sort_keys=True, separators=(",", ":"))
+    return json.dumps(definition, sort_keys=True, separators=(",", ":"))
 
 
 def pin_file(directory: Path, server: str) -> Path:
@@ -304,13 +505,24 @@ def pin_file(directory: Path, server: str) -> Path:
 def pinned_servers(directory: Path) -> tuple[Pinned, ...]:
     """All servers that have pins, by name."""
     documents = [_read_document(file) for file in sorted(directory.glob("*.json"))]
-    return tuple(
-        Pinned(
-            document.server,
-            len(document.tools),
-            tuple(name for name, pin in document.tools.items() if pin.pending),
-        )
-        for document in sorted((d for d in documents if d), key=lambda found: found.server)
+    found = sorted((d for d in documents if d), key=lambda document: document.server)
+    return tuple(map(_pinned, found))
+
+
+def _pinned(document: _Document) -> Pinned:
+    everything = [
+        (label(kind, name), pin)
+        for kind in KINDS
+        for name, pin in (document.section(kind) or {}).items()
+    ]
+    return Pinned(
+        document.server,
+        tools=len(document.tools or {}),
+        quarantined=tuple(name for name, pin in everything if pin.pending),
+        prompts=len(document.prompts or {}),
+        templates=len(document.templates or {}),
+        resources=len(document.resources or {}),
+        suspect=tuple(name for name, pin in everything if not pin.pending and suspicions_of(pin)),
     )
 
 

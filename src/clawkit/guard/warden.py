@@ -10,12 +10,13 @@ import msgspec
 from clawkit.guard.audit.log import AuditLog
 from clawkit.guard.audit.record import Record
 from clawkit.guard.audit.repeats import Repeats
-from clawkit.guard.pins import Pins
+from clawkit.guard.pins import PROMPTS, RESOURCES, TEMPLATES, Pins
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.policy import Decision, Paths, Policy, PolicyFile
 from clawkit.guard.policy.rates import Rates
 from clawkit.guard.prompts import Binding, Prompts
 
+_READING = ("resources/read", "resources/subscribe")
 _canonical = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -57,10 +58,9 @@ class Warden:
 
     def judge(self, call: Call, policy: Policy, *, counts: bool = True) -> Decision:
         """What is to be done with a call: its tool's pin speaks first, its rule's rate last."""
-        if call.method == "tools/call":
-            quarantine = self.pins.quarantined(call.tool)
-            if quarantine is not None:
-                return Decision(action="deny", rule=None, reason=quarantine)
+        quarantine = self._quarantine(call)
+        if quarantine is not None:
+            return Decision(action="deny", rule=None, reason=quarantine)
         decision = policy.decide(call, self.servers, self._paths)
         rule = decision.rule
         if rule is None or rule.rate is None or not counts:
@@ -70,6 +70,17 @@ class Warden:
         about = f"{decision.reason} " if decision.reason else ""
         reason = f"{about}(too many calls: its rate is {rule.rate}; try again later)"
         return Decision(action="deny", rule=rule, reason=reason)
+
+    def _quarantine(self, call: Call) -> str | None:
+        """Why what is called, asked for or read is kept away, if it is."""
+        if call.method == "tools/call":
+            return self.pins.quarantined(call.tool)
+        if call.method == "prompts/get":
+            return self.pins.quarantined(call.arguments["name"], PROMPTS)
+        uri = call.arguments.get("uri") if call.method in _READING else None
+        if not isinstance(uri, str):
+            return None
+        return self.pins.quarantined(uri, RESOURCES) or self.pins.quarantined(uri, TEMPLATES)
 
     def binding(self, call: Call, policy: Policy) -> Binding:
         """What an approval of this call is worth: exactly this call, under exactly these terms."""

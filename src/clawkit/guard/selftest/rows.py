@@ -19,6 +19,7 @@ ASKING = "server to client: sampling, elicitation, roots, and the same inside in
 TEXTS = "text in notifications, _meta, error.data, annotations, descriptions"
 RESULTS = "injection phrases, hidden characters and secrets in results"
 PINS = "a tool whose definition changes, a new tool that shadows an old name"
+OFFERS = "prompts, resources and instructions that change; definitions that steer the model"
 SHOWN = "escape sequences in what a person is asked to approve"
 UNSEEN = "a person approves what they were not shown"
 APPROVALS = "approval for one call used for another; the policy changed meanwhile"
