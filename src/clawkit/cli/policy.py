@@ -206,9 +206,15 @@ def init(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the policy; the old one is kept beside it.")
     ] = False,
+    to_stdout: Annotated[bool, typer.Option("--print", help="Print it and write nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write the default policy: secrets denied, shells and all the rest prompted."""
+    if to_stdout:
+        from clawkit.guard.policy.defaults import DEFAULT_POLICY
+
+        print(DEFAULT_POLICY, end="")
+        return
     from clawkit.cli.policy_files import make_default
     from clawkit.cli.policy_output import print_made
 

@@ -209,6 +209,13 @@ def user_files(client: Client, machine: Machine) -> tuple[PurePath, ...]:
     return tuple(flavour(place.format_map(roots)) for place in places)
 
 
+def file_patterns(client: Client) -> tuple[str, ...]:
+    """Globs for all files in which the client keeps servers, in any home and any project."""
+    roots = {**_roots(Machine("**", {}, "linux")), "config": "**", "support": "**"}
+    places = [place.format_map(roots) for place in (*client.places, *client.windows)]
+    return tuple(dict.fromkeys((*places, *(f"**/{name}" for name in client.project))))
+
+
 def user_directory(client: Client, machine: Machine) -> PurePath:
     """What is there once the client is installed on such a machine."""
     first = user_files(client, machine)[0]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import stat
 import tomllib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.defaults import DEFAULT_POLICY, write_default_policy
 from clawkit.guard.policy.policy import Paths, PolicyFile
 from clawkit.guard.policy.rules import read_policy
+from clawkit.hosts.clients import CLIENTS, Machine, project_files, user_files
 from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, action, on_method
 
 DEFAULT = read_policy(DEFAULT_POLICY, "policy.toml")
@@ -41,6 +42,47 @@ DEFAULT = read_policy(DEFAULT_POLICY, "policy.toml")
         "C:\\Windows\\System32\\config\\SAM",
         "/home/user/.config/clawai/policy.toml",
         "/var/run/docker.sock",
+        "http://[::ffff:169.254.169.254]/latest",
+        "http://[0:0:0:0:0:ffff:a9fe:a9fe]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://[fd00:0ec2:0:0:0:0:0:254]/",
+        "fd00:ec2:0:0::254",
+        "2852039166",
+        "0xa9.0xfe.0251.254",
+        "http://169.254.170.2/v2/credentials",
+        "http://169.254.170.23/v1/credentials",
+        "http://metadata/computeMetadata/v1/",
+        "http://metadata.google.internal./",
+        "URL:file:///etc/passwd",
+        "<file:///etc/passwd>",
+        "@/etc/passwd",
+        "--file=/etc/passwd",
+        "body=@/etc/passwd",
+        "HEAD:.env",
+        "origin/main:config/.env",
+        "/etc/pass*",
+        "/e?c/shadow",
+        "/[e]tc/{passwd,x}",
+        "/{etc,x}/passwd",
+        "~/.ss?/id_*",
+        "~/.claude/.credentials.json",
+        "/home/user/.codex/auth.json",
+        "~/.gemini/oauth_creds.json",
+        "/home/user/.config/Cursor/User/globalStorage/state.vscdb",
+        "~/.config/gh/hosts.yml",
+        "C:\\Users\\u\\AppData\\Roaming\\GitHub CLI\\hosts.yml",
+        "~/.pgpass",
+        "~/.local/share/keyrings/login.keyring",
+        "/Users/u/Library/Keychains/login.keychain-db",
+        "~/.mozilla/firefox/x.default/logins.json",
+        "~/.config/google-chrome/Default/Cookies",
+        "/Users/u/Library/Application Support/Google/Chrome/Default/Login Data",
+        "~/.bashrc",
+        "/home/user/.zshenv",
+        "~/.bash_history",
+        "project/.git/hooks/pre-commit",
+        ".git/config",
+        "~/.claude/settings.local.json",
     ],
 )
 @pytest.mark.parametrize("paths", [TEXT_ONLY, IN_PROJECT], ids=["text", "project"])
@@ -61,10 +103,29 @@ def test_secrets_and_system_files_are_denied_in_any_argument(value: str, paths: 
         ("mcp_Bash", {}),
         ("read_file", {"path": "/home/user/project/a.txt"}),
         ("anything", {"environment": "x", "text": "etc. and so on"}),
+        ("anything", {"text": "see /etc/passwd", "to": "user@example.com", "at": "12:30"}),
+        ("find", {"pattern": "**/*.json", "path": "src/*/config"}),
+        ("grep", {"pattern": "^foo.*[a-z]+$", "include": "*.{ts,tsx}"}),
+        ("git", {"revision": "HEAD:src/main.py", "remote": "git@github.com:a/b.git"}),
+        ("read_file", {"path": "/home/user/project/package.json"}),
+        ("read_file", {"path": "/home/user/project/.github/workflows/ci.yml"}),
+        ("read_file", {"path": "/home/user/project/CLAUDE.md"}),
+        ("read_file", {"path": "/home/user/project/.vscode/settings.json"}),
+        ("fetch", {"url": "https://example.com/metadata/etc/passwd?a=*"}),
+        ("fetch", {"url": "http://[2001:db8::1]:8080/x"}),
     ],
 )
 def test_everything_else_is_asked_about(tool: str, arguments: dict[str, Any]) -> None:
     assert action(DEFAULT, arguments, tool=tool, paths=IN_PROJECT) == "prompt"
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_the_files_in_which_clients_keep_their_servers_are_denied(platform: str) -> None:
+    machine = Machine("/home/somebody", {}, platform)
+    project = PurePosixPath("/srv/project")
+    for client in CLIENTS:
+        for file in (*user_files(client, machine), *project_files(client, project)):
+            assert action(DEFAULT, {"path": str(file)}, tool="write_file") == "deny", file
 
 
 @pytest.mark.parametrize("tool", ["run_code", "run-code", "Remote-Shell", "code-execute"])

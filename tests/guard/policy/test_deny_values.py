@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.guard.policy.deciding import IN_PROJECT, action, deny, on_path, policy
+from clawkit.guard.policy.policy import Paths
+from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, action, deny, on_path, policy
 
 BAD = "/etc/shadow"
 ON_PATH = deny("/etc/**", "path")
@@ -194,3 +195,32 @@ LONG = "The quick brown fox jumps over the lazy dog. " * 1500
 def test_a_long_text_is_read_in_the_same_ways(pattern: str, value: str) -> None:
     assert action(deny(pattern), {"text": value}, paths=IN_PROJECT) == "deny"
     assert action(deny(pattern), {"text": LONG[4:]}, paths=IN_PROJECT) == "allow"
+
+
+WRAPPED = deny(["/etc/**", "**/.env", "**/private/**"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("--file=/etc/x", "@/etc/x", "a=@/etc/x", "'/etc/x'", "`/etc/x`", "jar:file:///etc/x!/y"),
+        *("<URL:file:///etc/x>", "url: file:///etc/x", "--file%3D/etc/x", "sqlite:////etc/x"),
+        *("HEAD:.env", ":0:.env", "HEAD^{/fix}:.env", "stash@{0}:.env", "host:/etc/x"),
+        *("--file=..\\..\\..\\etc\\x", "--FILE=/ETC/x", "\uff1cfile:///etc/x\uff1e"),
+        *("/e?c/x", "/*/x/../../etc/x", "/[de]tc/x", "/{a,e{t,x}c}/x", "a/pri*e/x", "a/.e[n]v"),
+    ],
+)
+@pytest.mark.parametrize("paths", [TEXT_ONLY, IN_PROJECT], ids=["text", "project"])
+def test_a_value_is_found_in_what_programs_wrap_it_in(value: str, paths: Paths) -> None:
+    assert action(WRAPPED, {"x": value}, paths=paths) == "deny"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("*", "**", "*/x", "**/*.env2", ".*", "a*/b", "user@etc.example", "a: /etc/x is there"),
+        *("x=1", "12:30:05", "https://a.example/?f=/etc/x", "12:00Z", "C:/x", "a\n--file=/etc/x"),
+    ],
+)
+def test_what_is_no_wrapper_holds_nothing(value: str) -> None:
+    assert action(WRAPPED, {"x": value}, paths=IN_PROJECT) == "allow"

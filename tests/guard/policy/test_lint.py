@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.guard.policy.defaults import DEFAULT_POLICY
 from clawkit.guard.policy.lint import Issue, lint, lint_file
 from tests.counting import calls
 
@@ -198,3 +199,11 @@ def test_a_pattern_in_the_home_is_noted(action: str) -> None:
     found = reasons(rule(action, "read", 'args.path = "~/projects/**"'))
     assert "note: rule 1 has '~/projects/**' in args.path, which matches only where the" in found
     assert "not in `claw policy test`" in found
+
+
+def test_what_the_default_policy_denies_by_now_is_pointed_out() -> None:
+    known = rule("deny", "*", 'args."*" = ["**/.ssh/**", "/etc/**"]')
+    found = reasons(known, end=rule("prompt", "*"))
+    assert "note: does not deny" in found
+    assert "`claw policy init --print` shows its rules" in found
+    assert lint(DEFAULT_POLICY, "p") == []

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from clawkit.cli.policy import app
+from clawkit.guard.policy.defaults import DEFAULT_POLICY
 from tests.guard.policy.recordings import Recording
 from tests.processes import on_a_full_disk
 
@@ -261,7 +262,8 @@ def test_lint_prints_as_compilers_do_and_fails_on_errors_only(policy: Path) -> N
 
 def test_lint_gives_json(policy: Path) -> None:
     policy.write_text('[[rule]]\naction = "allow"\ntool = "*"\n')
-    (issue,) = json.loads(claw("lint", policy, "--json").stdout)["issues"]
+    issue, default = json.loads(claw("lint", policy, "--json").stdout)["issues"]
+    assert (default["level"], default["line"]) == ("note", 0)
     assert (issue["level"], issue["line"], issue["rule"]) == ("warning", 1, 1)
 
 
@@ -397,3 +399,9 @@ def test_a_policy_that_does_not_fit_on_the_disk_is_not_begun(
     assert [(file.name, file.read_text()) for file in folder.iterdir()] == (
         [("policy.toml", POLICY)] if force else []
     )
+
+
+def test_the_default_policy_can_be_printed_without_being_written(home: Path) -> None:
+    printed = claw_process("init", "--print")
+    assert printed.stdout == DEFAULT_POLICY
+    assert not list(home.rglob("policy.toml"))

@@ -17,6 +17,7 @@ from tests.guard.policy.deciding import action, deny
 
 LINKS = 4096
 FILLER = "lorem ipsum dolor sit amet " * 200
+PADDING = "./" * 3000
 PATTERNS = (
     *("/etc/**", "**/.ssh/**", "**/*.pem", "**/id_rsa*", "**/.env", "~/notes/**", "data/private/*"),
     *("*rm -rf*", "** drop table **", "secret?key", "C:/Windows/**", "\\\\host\\share\\**"),
@@ -85,6 +86,7 @@ SIGNS = (
         "\0",
         "\x08",
     ),
+    *("--file=", "=", "<", ">", "'", "HEAD:", "URL:", "jar:file:///", "[::1]", "?", "*"),
     *("%2f", "%2e", "%252f", "%u002f", "%", "$HOME/", "${HOME}", "$", ":", "C:", "//?/", "@", "#"),
     *("\u2215", "\uff0f", "\u2026", "\u0301", "\u200b", "\ud800", "\uff9e", "\u00a0", "\u2028"),
 )
@@ -155,12 +157,19 @@ def test_ordinary_text_is_not_read_in_every_way(text: str) -> None:
         ("**/etc/**", f"{FILLER}%u002fet\u0441/"),
         ("**/etc/**", f"{FILLER}\\ETC\u2215{FILLER}"),
         ("/work/**", f"a/{FILLER}"),
+        ("/etc/**", f"--file=/etc/{FILLER}"),
+        ("**/private/**", f"HEAD:private/{FILLER}"),
+        ("**/private/**", f"\uff28\u0415AD\uff1apriv\u200bate/{FILLER}"),
+        ("/etc/**", f"<URL:file:///etc/{FILLER}>"),
+        ("/etc/**", f"/e?c/{PADDING}passwd"),
+        ("/etc/**", f"\uff0fe\uff1fc/{PADDING}passwd"),
+        ("**/private/**", f"x/{{priv,y}}ate/{PADDING}passwd"),
         ("** x", f"{FILLER}/ x\n"),
     ],
 )
 def test_a_long_text_matches_as_a_short_one_does(pattern: str, text: str) -> None:
     place = Paths(cwd="/work", home="/home/user")
-    for value in (text, text.replace(FILLER, "")):
+    for value in (text, text.replace(FILLER, "").replace(PADDING, "")):
         assert action(deny(pattern), {"text": value}, paths=place) == "deny"
 
 

@@ -24,7 +24,14 @@ from clawkit.guard.policy.pathtext import (
     slashed,
     without_device,
 )
-from clawkit.guard.policy.urls import allowed_readings, scheme, url_readings
+from clawkit.guard.policy.urls import (
+    addresses,
+    allowed_readings,
+    is_address,
+    scheme,
+    url_readings,
+)
+from clawkit.guard.policy.wrappers import inner_values
 
 _CONTROLS = re.compile(r"[\t\r\n]")
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}", re.IGNORECASE)
@@ -76,6 +83,8 @@ class Reader:
                 start = len(text) - len(text.lstrip())
                 whole = f"{text[:start]}{low}{text[start + len(low) :]}"
                 yield from self._as_path(text, whole) if len(text) <= _LONGEST else (whole,)
+            for inner in inner_values(stripped):
+                yield from self.denied(inner)
             return
         seen: set[str] = set()
         for stage in every_stage(text):
@@ -106,6 +115,7 @@ class Reader:
         if "$" in stage and self.home is not None:
             home = self.home
             found.append(_HOME.sub(lambda _: home, stage))
+        found.extend([inner for text in found for inner in inner_values(text)])
         found.extend([slashed(text) for text in found if "\\" in text])
         found.extend([without_device(text) for text in found if text.startswith("//")])
         found.extend([path for text in found if is_file_url(text) for path in file_paths(text)])
@@ -125,6 +135,8 @@ class Reader:
         yield from self._as_path(text, fold(text))
         if scheme(text):
             yield from map(fold, url_readings(text))
+        if is_address(text):
+            yield from addresses(fold(text))
 
     def _as_path(self, text: str, low: str) -> Iterator[str]:
         """A text, of which `low` is the one without its case, and where it leads as a path."""
@@ -262,5 +274,6 @@ def is_plain(text: str) -> bool:
         and not text[-1:].isspace()
         and not text.startswith(("~", "//"))
         and not (":" in text[:50] and scheme(text))
+        and not is_address(text)
         and not has_hidden(text)
     )

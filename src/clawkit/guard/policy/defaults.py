@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 
 from clawkit.errors import PolicyError
+from clawkit.hosts.clients import CLIENTS, file_patterns
 from clawkit.hosts.files import write_new
 
 SHELL_LIKE = ("*shell*", "*exec*", "*bash*", "*terminal*", "*command*", "run_*", "run-*")
 """Names of tools that run programs."""
 
+CLIENT_FILES = tuple(dict.fromkeys(name for each in CLIENTS for name in file_patterns(each)))
+"""Where the clients that we know keep their servers: a tool that may write there needs no guard."""
+
+_CLIENT_FILES_TEXT = fill(
+    ", ".join(f'"{name}"'.replace(" ", "\0") for name in CLIENT_FILES) + ",",
+    96,
+    initial_indent="    ",
+    subsequent_indent="    ",
+    break_on_hyphens=False,
+).replace("\0", " ")
 _SHELL_LIKE_TEXT = ", ".join(f'"{name}"' for name in SHELL_LIKE)
 
 DEFAULT_POLICY = f"""\
@@ -25,12 +37,37 @@ DEFAULT_POLICY = f"""\
 action = "deny"
 tool = "*"
 args."*" = [
-    "**/.ssh/**", "**/.gnupg/**", "**/id_rsa*", "**/id_ed25519*", "**/id_ecdsa*",
-    "**/*.pem", "**/*.p12", "**/*.pfx", "**/*.kdbx",
-    "**/.env", "**/.env.*", "**/.netrc", "**/.npmrc", "**/.pypirc", "**/.git-credentials",
-    "**/.aws/**", "**/.azure/**", "**/.config/gcloud/**", "**/.kube/**", "**/.docker/config.json",
+    "**/.ssh/**", "**/.gnupg/**", "**/id_rsa*", "**/id_ed25519*", "**/id_ecdsa*", "**/id_dsa*",
+    "**/*.pem", "**/*.p12", "**/*.pfx", "**/*.kdbx", "**/*.ppk", "**/*.keystore", "**/*.jks",
+    "**/.env", "**/.env.*", "**/.envrc", "**/.netrc", "**/_netrc", "**/.npmrc", "**/.pypirc",
+    "**/.git-credentials", "**/.aws/**", "**/.azure/**", "**/.config/gcloud/**", "**/.kube/**",
+    "**/.docker/config.json", "**/.config/gh/**", "**/gh/hosts.yml", "**/GitHub CLI/hosts.yml",
+    "**/glab-cli/config.yml", "**/.pgpass", "**/pgpass.conf", "**/.my.cnf", "**/.mylogin.cnf",
+    "**/.vault-token", "**/.terraformrc", "**/credentials.tfrc.json", "**/.cargo/credentials*",
+    "**/.gem/credentials", "**/.m2/settings.xml", "**/.boto", "**/.s3cfg", "**/rclone/rclone.conf",
+    "**/.*_history",
 ]
 description = "Keys and credentials are off limits"
+
+# What AI clients, keyrings and browsers keep.
+[[rule]]
+action = "deny"
+tool = "*"
+args."*" = [
+    "**/.claude/.credentials.json", "**/.codex/auth.json", "**/.gemini/oauth_creds.json",
+    "**/.gemini/google_accounts.json", "**/.openai/**", "**/.anthropic/**", "**/.config/openai/**",
+    "**/.config/anthropic/**", "**/github-copilot/**", "**/opencode/auth.json",
+    "**/.codeium/config.json", "**/globalStorage/state.vscdb*", "**/.cache/huggingface/token",
+    "**/.huggingface/token", "**/.openclaw/credentials/**", "**/io.datasette.llm/keys.json",
+    "**/.local/share/keyrings/**", "**/kwalletd/**", "**/Library/Keychains/**",
+    "**/.password-store/**", "**/Microsoft/Credentials/**", "**/Microsoft/Protect/**",
+    "**/.mozilla/**", "**/Firefox/Profiles/**", "**/snap/firefox/**", "**/org.mozilla.firefox/**",
+    "**/.config/google-chrome*/**", "**/.config/chromium/**", "**/.config/BraveSoftware/**",
+    "**/.config/microsoft-edge*/**", "**/.config/vivaldi/**", "**/Google/Chrome/**",
+    "**/BraveSoftware/Brave-Browser/**", "**/Microsoft/Edge/**", "**/Library/Safari/**",
+    "**/Library/Cookies/**", "**/cookies.sqlite", "**/logins.json", "**/key4.db", "**/Login Data",
+]
+description = "Credentials of other programs are off limits"
 
 # The machine itself.
 [[rule]]
@@ -38,24 +75,47 @@ action = "deny"
 tool = "*"
 args."*" = [
     "/etc/**", "**/etc/shadow*", "**/etc/sudoers*", "/proc/**", "/sys/**", "/boot/**",
-    "**/docker.sock", "C:/Windows/**",
+    "/var/spool/cron/**", "**/docker.sock", "C:/Windows/**",
 ]
 description = "System files are off limits"
 
-# Who may change this file decides everything.
+# Who may change these decides what runs next, with nobody asked.
 [[rule]]
 action = "deny"
 tool = "*"
-args."*" = ["**/.config/clawai/**", "**/clawai/policy.toml", "**/claw/guard/**"]
-description = "The guard's own files are off limits"
+args."*" = [
+    "**/.bashrc", "**/.bash_profile", "**/.bash_login", "**/.bash_logout", "**/.profile",
+    "**/.zshrc", "**/.zshenv", "**/.zprofile", "**/.zlogin", "**/.cshrc", "**/.tcshrc",
+    "**/.config/fish/**", "**/.xprofile", "**/.xinitrc", "**/.xsessionrc", "**/*profile.ps1",
+    "**/.pam_environment", "**/environment.d/**", "**/.config/autostart/**", "**/systemd/user/**",
+    "**/Library/LaunchAgents/**", "**/Library/LaunchDaemons/**", "**/Programs/Startup/**",
+    "**/.git/hooks/**", "**/.git/config", "**/.git/modules/**/hooks/**", "**/.gitconfig",
+    "**/.config/git/**",
+]
+description = "What starts by itself is off limits"
+
+# Who may change these takes the guard away.
+[[rule]]
+action = "deny"
+tool = "*"
+args."*" = [
+    "**/.config/clawai/**", "**/clawai/policy.toml", "**/claw/guard/**", "**/.config/claw/**",
+    "**/config/claw/**", "**/.claude/settings*.json",
+    # Where clients keep their servers.
+{_CLIENT_FILES_TEXT}
+]
+description = "The guard's own files, and those that decide which servers run, are off limits"
 
 # Addresses at which clouds hand out credentials.
 [[rule]]
 action = "deny"
 tool = "*"
 args."*" = [
-    "**169.254.169.254**", "**metadata.google.internal**", "**100.100.100.200**",
-    "**fd00:ec2::254**",
+    "**169.254.169.254**", "**169.254.170.2**", "**169.254.169.253**", "**100.100.100.200**",
+    "**168.63.129.16**", "**192.0.0.192**", "**fd00:ec2::254**", "**fd00:ec2::23**",
+    "**metadata.google.internal**", "**metadata.goog**", "**metadata.tencentyun.com**",
+    "http://metadata/**", "https://metadata/**", "http://instance-data/**",
+    "http://instance-data.ec2.internal/**",
 ]
 description = "Cloud credentials are off limits"
 

@@ -111,6 +111,11 @@ class Glob:
                 found.extend(("segment", name) for name in piece.text.split("/")[1:-1])
         return found
 
+    @property
+    def is_rooted(self) -> bool:
+        """Whether every matching text begins with "/" and a name."""
+        return self._first.text.startswith("/") and len(self._first.text) > 1
+
     def names(self) -> list[tuple[str, bool, bool]]:
         """The names in it, and whether each begins and ends a segment of every matching text."""
         found: list[tuple[str, bool, bool]] = []

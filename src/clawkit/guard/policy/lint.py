@@ -11,14 +11,15 @@ from typing import Literal
 import msgspec
 
 from clawkit.errors import PolicyError
-from clawkit.guard.policy.clauses import expiry
-from clawkit.guard.policy.fixtures import NO_POLICY, read_text
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.clauses import expiry, listed
+from clawkit.guard.policy.fixtures import NAMELESS, NO_POLICY, read_text
 from clawkit.guard.policy.globs import is_any
 from clawkit.guard.policy.lint_patterns import check_patterns, is_shell_like
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.probe import matches
 from clawkit.guard.policy.rules import Rule, read_policy
-from clawkit.guard.policy.witnesses import PLACE, Witness, witnesses
+from clawkit.guard.policy.witnesses import PLACE, Witness, sample, witnesses
 
 Level = Literal["error", "warning", "note"]
 
@@ -48,7 +49,7 @@ def lint(text: str, file: str) -> list[Issue]:
     except PolicyError as error:
         return [Issue("error", error.line, 0, error.reason)]
     now = time.time()
-    found = list(_ending(policy))
+    found = [*_ending(policy), *_missing_defaults(policy)]
     for rule in policy.rules:
         if rule.expired(now):
             found.append(_issue("warning", rule, f"expired at {expiry(rule)} and does nothing"))
@@ -78,6 +79,27 @@ def _ending(policy: Policy) -> Iterator[Issue]:
     if not general:
         reason = 'no rule for tool = "*" stands at the end: what no rule matches is denied'
         yield Issue("note", 0, 0, reason)
+
+
+def _missing_defaults(policy: Policy) -> Iterator[Issue]:
+    """What the policy of `policy init` denies by now and this one does not."""
+    from clawkit.guard.policy.defaults import DEFAULT_POLICY
+
+    found: list[str] = []
+    for rule in read_policy(DEFAULT_POLICY, "the default policy").rules:
+        if rule.action == "deny":
+            found += [p for each in rule.args for p in each.patterns if not _denies(policy, p)]
+    if found and policy.rules:
+        reason = (
+            f"does not deny {len(found)} of the places that the default policy denies, such as "
+            f"{listed(tuple(found[:3]))}: `claw policy init --print` shows its rules, to copy from"
+        )
+        yield Issue("note", 0, 0, reason)
+
+
+def _denies(policy: Policy, pattern: str) -> bool:
+    call = Call("tools/call", sample("*"), {sample("?"): sample(pattern)})
+    return policy.decide(call, NAMELESS, PLACE).action == "deny"
 
 
 def _reach(policy: Policy, rule: Rule) -> Iterator[Issue]:

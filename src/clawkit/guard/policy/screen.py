@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
+from clawkit.guard.policy.expansion import has_wildcards, is_remote
 from clawkit.guard.policy.folding import bare, fold, has_hidden, look_alike
 from clawkit.guard.policy.globs import Glob
 from clawkit.guard.policy.pathtext import is_file_url, normal, slashed
 from clawkit.guard.policy.urls import has_host, scheme
+from clawkit.guard.policy.wrappers import is_wrapped
 from clawkit.guard.words import Words, encoded
 
 _SHORTEST_NAME = 3
@@ -23,6 +25,8 @@ _ESCAPE = re.compile(rb"%(?:[0-9a-fA-F]{2}|[uU][0-9a-fA-F]{4})")
 _UP = b"/../"
 _MARKS = (_UP, b"$home", b"${home}")
 _SAMPLE = 4096
+_MOST_WORDS = 56  # With more than 64 a search reads byte by byte, ten times as long.
+_LONGEST_WRAPPED = 4 * 32768  # bytes of the longest text that is read as more than it says
 
 
 class Screen:
@@ -34,12 +38,20 @@ class Screen:
         """`inserted` is what a reading can have that the text has not: the server's directory."""
         known = _plain(f"/{inserted}/")
         names = {_rarest(glob, known) for glob in globs}
-        self._words = None if None in names else Words(name for name in names if name)
+        needed = sorted(name for name in names if name)
+        self._words = None if None in names else _in_groups(needed)
 
     def may_match(self, gists: Iterable[bytes]) -> bool:
         """Whether to read the text with these gists in every way."""
-        words = self._words
-        return words is None or any(words.places(gist) for gist in gists)
+        if self._words is None:
+            return True
+        return any(words.places(gist) for gist in gists for words in self._words)
+
+
+def _in_groups(names: list[bytes]) -> list[Words]:
+    """Few enough words in each search for it to read many bytes at a time."""
+    starts = range(0, len(names), _MOST_WORDS)
+    return [Words(names[start : start + _MOST_WORDS]) for start in starts]
 
 
 def gists(text: str, longest_link: int) -> tuple[bytes, ...] | None:
@@ -59,6 +71,11 @@ def gists(text: str, longest_link: int) -> tuple[bytes, ...] | None:
         return None
     stays_long = _is_long if _UP in marks else _has_letters
     if not stays_long((own, plain.decode("utf-8", "replace")), longest_link):
+        return None
+    if len(plain) <= _LONGEST_WRAPPED and any(
+        is_wrapped(each) or (has_wildcards(each) and not is_remote(each))
+        for each in (own, plain.decode("utf-8", "replace"))
+    ):
         return None
     start = content[:_SAMPLE].decode("utf-8", "replace")
     if not (scheme(own) or scheme(start)):

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from clawkit.guard.policy.canonical import Reader, is_plain
+from clawkit.guard.policy.expansion import Expansions, has_wildcards, is_remote
 from clawkit.guard.policy.folding import folded
 from clawkit.guard.policy.globs import Glob, is_any, is_wild
 from clawkit.guard.policy.index import GlobIndex
 from clawkit.guard.policy.leaves import as_number, inside, items, texts
 from clawkit.guard.policy.patterns import denied_globs
 from clawkit.guard.policy.rules import Argument
+from clawkit.guard.policy.wrappers import is_wrapped
 
 if TYPE_CHECKING:
     from clawkit.guard.policy.screen import Screen
@@ -77,6 +79,7 @@ class Search:
         self._names: dict[str, set[int]] = {}
         self._known: dict[tuple[str, tuple[GlobIndex, ...]], set[int]] = {}
         self._screens: dict[GlobIndex, Screen] = {}
+        self._expanding: dict[GlobIndex, Expansions] = {}
         for number, condition in conditions:
             globs = [glob for text in condition.patterns for glob in denied_globs(text, reader)]
             nodes = [self._root]
@@ -130,10 +133,14 @@ class Search:
         hits: set[int] = set()
         self._test_readings(text, indexes, hits)
         found |= hits
-        if known is None and is_plain(text) and self._reader.stays(text):
+        if known is None and self._is_certain(text) and self._reader.stays(text):
             if len(self._known) >= _MOST_NAMES:
                 self._known.clear()
             self._known[(text, indexes)] = hits
+
+    def _is_certain(self, text: str) -> bool:
+        """Whether what a text leads to depends on nothing but where it is as a path."""
+        return is_plain(text) and not is_wrapped(text)
 
     def _may_match(self, text: str, indexes: tuple[GlobIndex, ...]) -> bool:
         """Whether a long text is worth reading in every way."""
@@ -148,13 +155,23 @@ class Search:
         return any(self._screens[index].may_match(found) for index in indexes)
 
     def _test_readings(self, text: str, indexes: tuple[GlobIndex, ...], found: set[int]) -> None:
+        address = is_remote(text)
         for reading, segments in _split(self._reader.denied(text)):
             for index in indexes:
                 found |= index.find(reading, segments)
+                if not address and has_wildcards(reading):
+                    for other in self._expansions(index).of(reading):
+                        found |= index.find(other)
         if text[:1] in _NUMERIC:
             for number in as_number(text):
                 for index in indexes:
                     found |= index.find(number)
+
+    def _expansions(self, index: GlobIndex) -> Expansions:
+        known = self._expanding.get(index)
+        if known is None:
+            known = self._expanding[index] = Expansions(index.globs)
+        return known
 
     def _test_name(self, name: str, index: GlobIndex, found: set[int]) -> None:
         """An argument's own name; an ordinary one gives the same in every call."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from clawkit.guard.policy.pathtext import normal
 
@@ -19,7 +20,11 @@ _STRICT = re.compile(
 )
 END = "\0"
 """Marks the end of the host, in what allow compares: no star can move it."""
-_MAPPED = re.compile(r"\[::ffff:(.+)\]", re.IGNORECASE)
+_ADDRESS = re.compile(r"\[?[0-9a-fx:.]{3,50}(?:%[\w.-]{1,20})?\]?(?::[0-9]{1,5})?", re.IGNORECASE)
+_IN_BRACKETS = re.compile(r"([^/]*//)\[([^\]/]*)\](.*)", re.DOTALL)
+# The first bytes of IPv6 addresses that end in an IPv4 address: compatible ones, and NAT64.
+_CARRIERS = (bytes(12), bytes.fromhex("0064ff9b") + bytes(8))
+_MAPPED = re.compile(r"\[::ffff:([^:]+)\]", re.IGNORECASE)
 
 
 def scheme(text: str) -> str:
@@ -43,7 +48,50 @@ def url_readings(text: str) -> list[str]:
     found.append(_canonical(name, slashed, "/"))
     if name not in _WEB and ".." in rest:  # Its host may be no host but a folder.
         found.append(f"{name}://{normal(slashed[2:])}")
+    found.extend([other for url in found if "[" in url for other in _other_addresses(url)])
     return list(dict.fromkeys(found))
+
+
+def _other_addresses(url: str) -> Iterator[str]:
+    """A URL with an IPv6 address, with other spellings of it."""
+    if found := _IN_BRACKETS.match(url):
+        for other in _spellings(found[2]):
+            yield f"{found[1]}{other}{found[3]}"
+
+
+def is_address(text: str) -> bool:
+    """Whether a text begins with what may be the address of a machine."""
+    head = text[:80].partition("/")[0]
+    return len(head) >= 3 and _ADDRESS.fullmatch(head) is not None
+
+
+def addresses(text: str) -> list[str]:
+    """Other spellings of the address that a text begins with: the usual one, and IPv4 in IPv6."""
+    head, slash, rest = text.partition("/")
+    host, colon, port = head.rpartition(":")
+    if head.startswith("[") or head.count(":") > 1:
+        inside, _, behind = head.removeprefix("[").partition("]")
+        return [f"{other}{behind}{slash}{rest}" for other in _spellings(inside)]
+    host = host if colon else head
+    found = _address(host)
+    if found == host or ("." not in host and found.startswith("0.")):
+        return []
+    return [f"{found}{colon}{port}{slash}{rest}" if colon else f"{found}{slash}{rest}"]
+
+
+def _spellings(host: str) -> list[str]:
+    """An IPv6 address in its shortest form, and the IPv4 address that it leads to."""
+    import ipaddress
+
+    try:
+        found = ipaddress.IPv6Address(host.partition("%")[0])
+    except ValueError:
+        return []
+    inner = found.ipv4_mapped or found.sixtofour
+    if inner is None and found.packed[:12] in _CARRIERS:
+        inner = ipaddress.IPv4Address(found.packed[12:])
+    spelled = [f"[{found.compressed}]"]
+    return [*spelled, str(inner)] if inner is not None else spelled
 
 
 def allowed_readings(text: str) -> list[str] | None:

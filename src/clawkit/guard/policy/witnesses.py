@@ -42,6 +42,11 @@ class Witness(msgspec.Struct, frozen=True):
     """The rule matches this too, but was hardly written for it."""
 
 
+def sample(pattern: str) -> str:
+    """A text that a pattern matches."""
+    return _fill(pattern, _FILLERS[0])
+
+
 def witnesses(rule: Rule) -> list[Witness]:
     """Calls that a rule should match: each of its patterns occurs in some of them."""
     found: list[Witness] = []
