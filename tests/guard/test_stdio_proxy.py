@@ -71,6 +71,7 @@ def test_a_policy_that_changes_counts_from_the_next_call(tmp_path: Path) -> None
         assert "policy.toml:2" in message
         assert "perhaps" in message
         guard.policy.write_text(ALLOW_ALL)
+        os.utime(guard.policy, (1, 1))
         assert "result" in guard.tool("echo", id=4, text="x")
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,7 @@ def test_a_file_that_breaks_closes_and_one_that_is_mended_opens(file: Path) -> N
     file.write_text("[[")
     assert decision(policies.current())[0] == "deny"
     file.write_text(ALLOW)
+    long_ago(file)
     assert decision(policies.current())[0] == "allow"
     file.unlink()
     assert decision(policies.current())[0] == "deny"
@@ -118,3 +120,62 @@ def test_what_is_no_file_is_broken(file: Path) -> None:
 def test_what_is_not_text_is_broken_and_names_the_line(file: Path) -> None:
     file.write_bytes(b"# a\n# \xff\n")
     assert f"{file}:2: not UTF-8" in PolicyFile(file).current().problem
+
+
+NARROW = '[[rule]]\naction = "allow"\ntool = "*"\nargs.path = "/work/**"\n'
+HALF = NARROW.partition("args")[0]
+
+
+def long_ago(file: Path) -> None:
+    os.utime(file, (1, 1))
+
+
+def just_now(file: Path) -> None:
+    """However long this machine takes until somebody looks."""
+    os.utime(file, (time.time() + 3600,) * 2)
+
+
+@pytest.mark.parametrize("half", [HALF, HALF.rstrip("\n"), f"{DENY}\n{HALF}"[len(DENY) :]])
+def test_a_half_written_rule_allows_nothing_that_was_not_allowed_before(
+    file: Path, half: str
+) -> None:
+    file.write_text(NARROW)
+    policies = PolicyFile(file)
+    assert decision(policies.current())[0] == "deny"
+    with file.open("w") as being_written:
+        being_written.write(half)
+        being_written.flush()
+        just_now(file)
+        action, reason = decision(policies.current())
+        assert (action, "has just changed" in reason) == ("deny", True)
+        being_written.write(NARROW.removeprefix(half))
+    assert decision(policies.current())[0] == "deny"
+
+
+def test_what_is_allowed_anew_counts_when_the_file_has_rested(file: Path) -> None:
+    file.write_text(DENY)
+    policies = PolicyFile(file)
+    assert decision(policies.current())[0] == "deny"
+    file.write_text(ALLOW)
+    just_now(file)
+    assert decision(policies.current())[0] == "deny"
+    long_ago(file)
+    assert decision(policies.current())[0] == "allow"
+
+
+def test_what_is_denied_anew_counts_at_once_also_beside_what_is_allowed_anew(file: Path) -> None:
+    file.write_text('[[rule]]\naction = "allow"\ntool = "x"\n')
+    policies = PolicyFile(file)
+    assert decision(policies.current())[0] == "allow"
+    file.write_text('[[rule]]\naction = "deny"\ntool = "x"\n' + ALLOW)
+    assert decision(policies.current())[0] == "deny"
+
+
+def test_a_file_that_takes_the_place_of_another_is_whole(file: Path, tmp_path: Path) -> None:
+    file.write_text(DENY)
+    policies = PolicyFile(file)
+    assert decision(policies.current())[0] == "deny"
+    other = tmp_path / "other"
+    other.write_text(ALLOW)
+    other.replace(file)
+    assert decision(policies.current())[0] == "allow"

@@ -29,7 +29,8 @@ DEFAULT_POLICY = f"""\
 #   "deny" refuses it, "prompt" asks you, "allow" lets it through. No match: tool calls,
 #   resources, prompts and sampling are refused, other methods pass.
 # In patterns, * is anything without "/", ** is anything, ? is one character.
-# Changes count at once. `claw policy lint` checks this file, `claw policy explain` a call.
+# Changes count at once, what they allow anew a second later. `claw policy lint` checks this
+# file, `claw policy explain` a call.
 
 # Secrets, wherever a tool, a resource or a prompt names them. args."*" looks into every
 # argument, however deep, and knows other spellings of the same path.

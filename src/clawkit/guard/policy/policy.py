@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from copy import copy
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -25,6 +26,7 @@ _LONGEST_NAME = 100
 _MOST_MATCHERS = 16
 # A file that is written twice within one tick of its clock can look unchanged.
 _TICK = 100_000_000
+_REST = 1.0  # seconds without a change, after which a file is no longer being written
 # What a server needs to start; what else a broken file would have given it is unknown.
 _BARE_ENVIRONMENT = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TERM", "TZ"),
@@ -42,6 +44,13 @@ class Decision(msgspec.Struct, frozen=True):
 
 _TABLE = frozenset(method.lower() for method in EVALUATED)
 _PASS = Decision("allow", None, "")
+_NOT_YET = Decision(
+    "deny",
+    None,
+    "The policy has just changed, and what it allows anew counts after a second without "
+    "another change: try again",
+)
+_STRICT: dict[Action, int] = {"allow": 0, "prompt": 1, "deny": 2}
 _REASONS: dict[Action, str] = {
     "allow": "",
     "deny": "A rule denies this call",
@@ -72,6 +81,7 @@ class Policy:
         self.audit = audit or AuditOptions()
         self.problem = problem
         self._closed = closed
+        self._former: Policy | None = None
         self._decisions = tuple(
             Decision(rule.action, rule, rule.description or _REASONS[rule.action]) for rule in rules
         )
@@ -86,6 +96,27 @@ class Policy:
         `servers` are the names this server may have: a rule that denies or asks matches if one of
         them does, a rule that allows if all of them do.
         """
+        decision = self._decide(call, servers, paths, now)
+        if self._former is None or decision.action == "deny":
+            return decision
+        before = self._former.decide(call, servers, paths, now)
+        return decision if _STRICT[before.action] <= _STRICT[decision.action] else _NOT_YET
+
+    def within(self, former: Policy) -> Policy:
+        """This policy, which allows nothing that a former one did not."""
+        found = copy(self)
+        found._former = former
+        return found
+
+    def alone(self) -> Policy:
+        """This policy in full effect."""
+        found = copy(self)
+        found._former = None
+        return found
+
+    def _decide(
+        self, call: Call, servers: tuple[str, ...], paths: Paths, now: float | None
+    ) -> Decision:
         if self._closed:
             return self._refuse(call)
         latest = self._latest
@@ -125,12 +156,28 @@ def _undecided(call: Call) -> Decision:
     return Decision("deny", None, f"No rule allows the tool {name!r} with these arguments")
 
 
+class _Seen(msgspec.Struct, frozen=True):
+    """A policy in full effect, and the file that it was read from: its time, size and inode."""
+
+    status: tuple[int, int, int] | None
+    inode: int
+    policy: Policy
+
+
+class _Fresh(msgspec.Struct, frozen=True):
+    """A policy that may be half written yet, and since when its content is known."""
+
+    policy: Policy
+    since: float
+
+
 class PolicyFile:
     """The policy in a file, read again whenever the file changes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read: tuple[tuple[int, int, int] | None, Policy] | None = None
+        self._read: _Seen | None = None
+        self._fresh: _Fresh | None = None
 
     def current(self) -> Policy:
         """The policy as the file is now; one that denies, if it is missing or cannot be used."""
@@ -141,26 +188,49 @@ class PolicyFile:
         except OSError as error:
             return self._unreadable(error)
         seen = (status.st_mtime_ns, status.st_size, status.st_ino)
-        if self._read is not None and self._read[0] == seen:
-            return self._read[1]
-        settled = time.time_ns() - status.st_mtime_ns > _TICK
-        policy = self._load()
-        self._read = (seen if settled else None, policy)
-        return policy
-
-    def _load(self) -> Policy:
+        if self._read is not None and self._read.status == seen:
+            return self._read.policy
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
             return self._missing()
         except OSError as error:
             return self._unreadable(error)
-        if self._read is not None and self._read[1].digest == sha256(content).hexdigest():
-            return self._read[1]
+        return self._taken_up(content, status)
+
+    def _taken_up(self, content: bytes, status: os.stat_result) -> Policy:
+        """The policy that a content says; within the one before, while it may be half written."""
+        read, age = self._read, time.time_ns() - status.st_mtime_ns
+        policy = self._parsed(content)
+        if read is not None and read.policy is not policy:
+            # What takes a file's place is whole, if it ends as texts do.
+            replaced = status.st_ino != read.inode and content.endswith(b"\n")
+            if not replaced and not self._has_rested(policy, age):
+                assert self._fresh is not None
+                return self._fresh.policy
+        self._fresh = None
+        seen = (status.st_mtime_ns, status.st_size, status.st_ino)
+        self._read = _Seen(seen if age > _TICK else None, status.st_ino, policy)
+        return policy
+
+    def _parsed(self, content: bytes) -> Policy:
+        digest = sha256(content).hexdigest()
+        if self._read is not None and self._read.policy.digest == digest:
+            return self._read.policy
+        if self._fresh is not None and self._fresh.policy.digest == digest:
+            return self._fresh.policy.alone()
         try:
             return read_policy(_decoded(content, str(self.path)), str(self.path))
         except PolicyError as error:
-            return _broken(error, sha256(content).hexdigest())
+            return _broken(error, digest)
+
+    def _has_rested(self, policy: Policy, age: int) -> bool:
+        """Whether a changed file has not changed for a while, by its own time or by ours."""
+        now = time.monotonic()
+        if self._fresh is None or self._fresh.policy.digest != policy.digest:
+            assert self._read is not None
+            self._fresh = _Fresh(policy.within(self._read.policy), now)
+        return age > _REST * 1e9 or now - self._fresh.since > _REST
 
     def _unreadable(self, error: OSError) -> Policy:
         return _broken(PolicyError(str(self.path), 0, error.strerror or str(error)), "")
