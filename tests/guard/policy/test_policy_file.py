@@ -132,7 +132,8 @@ def long_ago(file: Path) -> None:
 
 def just_now(file: Path) -> None:
     """However long this machine takes until somebody looks."""
-    os.utime(file, (time.time() + 3600,) * 2)
+    ahead = time.time() + 3600
+    os.utime(file, (ahead, ahead))
 
 
 @pytest.mark.parametrize("half", [HALF, HALF.rstrip("\n"), f"{DENY}\n{HALF}"[len(DENY) :]])
