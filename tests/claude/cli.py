@@ -9,15 +9,20 @@ from pathlib import Path
 
 from tests.processes import ROOT
 
-_PACKAGES = ROOT / "tests" / "node" / "node_modules" / "@anthropic-ai"
+_MODULES = ROOT / "tests" / "node" / "node_modules"
+_PACKAGES = {"newest": "@anthropic-ai/claude-code", "oldest": "claude-code-oldest"}
+"""The newest one, and the oldest that a policy is accepted for."""
 _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
 
-def real_cli() -> str:
+def real_cli(which: str = "newest") -> str:
     """The program itself: npm puts it into a package of its own for each platform."""
     machine = _MACHINES[platform.machine().lower()]
     name = f"claude-code-{sys.platform}-{machine}"
-    places = [_PACKAGES / f"{name}{libc}" / "claude" for libc in ("", "-musl")]
+    own = _MODULES / _PACKAGES[which] / "node_modules"
+    modules = [own] if which == "oldest" else [own, _MODULES]
+    packages = [place / "@anthropic-ai" / name for place in modules]
+    places = [Path(f"{package}{libc}", "claude") for package in packages for libc in ("", "-musl")]
     found = [place for place in places if place.exists()]
     assert found, f"there is no {places[0]}: run `make setup`"
     return str(found[0])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.settings import settings
+from tests.claude.cli import real_cli
 from tests.claude.shopping import RULES
 
 _KEPT = ("PATH", "HOME", "CLAW_HOME", "PYTEST_CURRENT_TEST")
@@ -23,6 +24,12 @@ def bare(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.cache_clear()
     yield
     settings.cache_clear()
+
+
+@pytest.fixture(params=["newest", "oldest"])
+def each_cli(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs with the newest CLI, and with the oldest that a policy is accepted for."""
+    monkeypatch.setenv("CLAUDE_CLI_PATH", real_cli(request.param))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from clawkit import SdkMcpServerImpl, SdkMcpServerRegistry
 from clawkit.claude.client import ClaudeClient, Prompt
 from clawkit.claude.messages import Message, ResultMessage, SystemMessage
 from tests.assistant.providers.scripted import ScriptedServer, scripted_anthropic
-from tests.assistant.providers.steps import Script
+from tests.assistant.providers.steps import Request, Script
 from tests.claude.cli import environment, real_cli
 
 
@@ -39,13 +40,23 @@ class Talk:
         return found[-1].data
 
     @property
+    def asked(self) -> list[Request]:
+        """The questions to the model; a CLI also looks whether the API is there."""
+        return [request for request in self.api.requests if request.method == "POST"]
+
+    @property
+    def heard(self) -> str:
+        """Everything that the model was told."""
+        return "".join(request.body.decode() for request in self.asked)
+
+    @property
     def offered(self) -> list[str]:
         """The tools that the last request offered to the model."""
         return self.api.last.tools
 
     def result(self, tool_use_id: str) -> dict[str, Any]:
         """What the model was given as the result of a call."""
-        for request in self.api.requests:
+        for request in self.asked:
             for message in request.messages:
                 for block in message["content"]:
                     if isinstance(block, dict) and block.get("tool_use_id") == tool_use_id:
@@ -68,7 +79,8 @@ async def talking(
     env = options.pop("env", {})
     with scripted_anthropic(script) as api:
         known = environment(api.url, project.parent)
-        client = ClaudeClient(cli_path=real_cli(), cwd=project, env={**known, **env}, **options)
+        cli = os.environ.get("CLAUDE_CLI_PATH") or real_cli()
+        client = ClaudeClient(cli_path=cli, cwd=project, env={**known, **env}, **options)
         if servers:
             client.register_mcp_message_handler(registry(*servers))
         async with client:

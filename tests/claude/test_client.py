@@ -141,10 +141,12 @@ async def test_partial_messages_come_as_they_are_made(project: Path) -> None:
     assert whole == ["Once upon a time."]
 
 
-async def test_an_answer_in_the_shape_that_was_asked_for(project: Path) -> None:
+async def test_an_answer_in_the_shape_that_was_asked_for_however_long_that_is(
+    project: Path,
+) -> None:
     schema = {
         "type": "object",
-        "properties": {"sheep": {"type": "integer"}},
+        "properties": {"sheep": {"type": "integer", "description": "How many. " * 20_000}},
         "required": ["sheep"],
     }
     script = [Call("StructuredOutput", {"sheep": 7}, id="s"), Say("There.")]

@@ -83,7 +83,7 @@ async def test_the_real_one_is_new_enough() -> None:
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ("echo '1.0.83 (Claude Code)'", "is 1.0.83, and 2.1.0 is needed: `claude update`"),
+        ("echo '1.0.83 (Claude Code)'", "is 1.0.83, and 2.1.0 or newer is needed: `claude update`"),
         ("echo hello", "says its version is 'hello': is it the CLI?"),
         ("exit 3", "says its version is ''"),
     ],

@@ -92,12 +92,46 @@ def test_a_message_of_a_new_shape_passes_through_as_it_came(data: dict[str, Any]
     assert message.data is data
 
 
+WHOLE: dict[str, Any] = {
+    "subtype": "success",
+    "is_error": True,
+    "session_id": "s",
+    "num_turns": 2,
+    "result": "Yes.",
+    "total_cost_usd": 1,
+    "usage": {"output_tokens": 3},
+    "errors": ["e"],
+}
+
+
 @pytest.mark.parametrize(
-    "odd", [{"usage": None}, {"num_turns": "two"}, {"errors": {}}, {"session_id": None}]
+    "odd",
+    [
+        *({"usage": None}, {"num_turns": "two"}, {"errors": {}}, {"session_id": None}),
+        *({"result": 7}, {"total_cost_usd": "dear"}, {"origin": 1}, {"user_message_uuids": 3}),
+    ],
 )
-def test_a_result_of_a_new_shape_still_ends_the_turn(odd: dict[str, Any]) -> None:
-    data = {"type": "result", "subtype": "success", "is_error": False, "session_id": "s", **odd}
+def test_one_odd_field_of_a_result_spoils_no_other(odd: dict[str, Any]) -> None:
+    data = {"type": "result", **WHOLE, **odd}
     message = parse_message(data)
     assert isinstance(message, ResultMessage)
-    assert message.subtype == "success"
     assert message.data is data
+    for name in WHOLE.keys() - odd.keys():
+        assert getattr(message, name) == WHOLE[name]
+    for name in odd.keys() & WHOLE.keys():
+        assert getattr(message, name) in (None, {}, 0, [], "")
+
+
+@pytest.mark.parametrize("field", ["subtype", "is_error"])
+def test_a_result_without_its_first_fields_still_ends_the_turn(field: str) -> None:
+    data = {name: value for name, value in WHOLE.items() if name != field}
+    message = parse_message({"type": "result", **data})
+    assert isinstance(message, ResultMessage)
+    assert message.result == "Yes."
+
+
+def test_a_piece_of_a_stream_keeps_its_words_beside_an_odd_field() -> None:
+    event = {"delta": {"type": "text_delta", "text": "Hel"}}
+    piece = parse_message({"type": "stream_event", "event": event, "session_id": 7})
+    assert isinstance(piece, StreamEvent)
+    assert (piece.text, piece.session_id) == ("Hel", "")

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from clawkit import SdkMcpServer
-from clawkit.claude.arguments import command_line, initialize_fields, settings_of
+from clawkit.claude.arguments import command_line, initialize_fields
 from clawkit.claude.client import ClaudeClient
+from clawkit.claude.confinement import settings_of
 from clawkit.claude.hosting import Hooks
 from clawkit.claude.options import ClaudeAgentOptions
 from clawkit.claude.permissions import HookInput, HookMatcher, ToolRequest
@@ -38,14 +39,16 @@ FLAGS: dict[str, tuple[Any, list[str]]] = {
     "strict_mcp_config": (True, ["--strict-mcp-config"]),
     "permission_mode": ("acceptEdits", ["--permission-mode=acceptEdits"]),
     "can_use_tool": (decide, ["--permission-prompt-tool=stdio"]),
-    "policy": ("policy.toml", ["--permission-prompt-tool=stdio"]),
+    "policy": (
+        "policy.toml",
+        ["--permission-prompt-tool=stdio", "--strict-mcp-config", "--disable-slash-commands"],
+    ),
     "model": ("opus", ["--model=opus"]),
     "fallback_model": ("haiku", ["--fallback-model=haiku"]),
     "effort": ("high", ["--effort=high"]),
     "max_turns": (3, ["--max-turns=3"]),
     "max_budget_usd": (0.5, ["--max-budget-usd=0.5"]),
     "max_thinking_tokens": (0, ["--max-thinking-tokens=0"]),
-    "json_schema": ({"type": "object"}, ['--json-schema={"type": "object"}']),
     "betas": (["one", "two"], ["--betas=one,two"]),
     "resume": ("-5", ["--resume=-5"]),
     "continue_conversation": (True, ["--continue"]),
@@ -66,6 +69,7 @@ FIELDS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"a": {"description": "d", "prompt": "p"}},
         {"agents": {"a": {"description": "d", "prompt": "p"}}},
     ),
+    "json_schema": ({"type": "object"}, {"jsonSchema": {"type": "object"}}),
 }
 OURS = {
     # In the config file, which is named by --mcp-config; see test_servers.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from clawkit.claude.permissions import ToolRequest
 from clawkit.claude.policy import PolicyGate
 from tests.assistant.providers.scripted import Call, Request, Say
@@ -12,6 +14,8 @@ from tests.assistant.providers.steps import Step
 from tests.claude.shopping import RULES, Shop, buy, look, rewrite
 from tests.claude.talking import talking
 from tests.guard.guarding import records
+
+pytestmark = pytest.mark.usefixtures("each_cli")
 
 
 async def test_the_same_rules_govern_the_clis_own_tools_and_mcp_tools(

@@ -15,6 +15,7 @@ import pytest
 
 from clawkit import SdkMcpServerImpl
 from clawkit.claude.client import ClaudeClient
+from clawkit.claude.messages import ResultMessage, UnknownMessage
 from clawkit.claude.servers import McpServerConfig
 from clawkit.errors import (
     CliEndedError,
@@ -23,6 +24,7 @@ from clawkit.errors import (
     CliNotFoundError,
     CliSilentError,
     ControlError,
+    SettingsError,
 )
 from tests.assistant.providers.scripted import Call, Hang, Say, eventually
 from tests.claude.fakes import fake_cli
@@ -158,22 +160,117 @@ async def test_a_cli_that_ignores_the_request_to_end_is_ended(
     assert not process.is_running()
 
 
-@pytest.mark.parametrize("garbage", ["Hello, I am a CLI", "[1, 2]", "7", '{"type": '])
-async def test_a_cli_that_writes_garbage_is_told_from_one_that_speaks(
-    tmp_path: Path, garbage: str
-) -> None:
-    script = f"""
+async def test_a_message_that_is_no_json_is_garbage_for_everybody_who_waits(tmp_path: Path) -> None:
+    script = """
 print("oops", file=sys.stderr, flush=True)
 initialize()
-print({garbage!r}, flush=True)
+heard()
+print('{"type": ', flush=True)
 time.sleep(60)
 """
     async with ClaudeClient(cli_path=fake_cli(tmp_path, script)) as client:
+        asking = asyncio.create_task(client.mcp_status())
         with pytest.raises(CliGarbageError, match="wrote what is no JSON object") as caught:
             async for _ in client.receive():
                 pass
-        assert garbage in str(caught.value)
         assert caught.value.stderr == "oops"
+        with pytest.raises(CliGarbageError):
+            await asking
+
+
+DEEP = 3_000
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [f"print({DEEP} * '{{\"a\":' + '1' + {DEEP} * '}}', flush=True)", "raise_in_the_reader"],
+    ids=["nested", "a failure of our own"],
+)
+async def test_a_reader_that_cannot_go_on_is_an_error_for_everybody_who_waits(
+    tmp_path: Path, broken: str
+) -> None:
+    class Failing(ClaudeClient):
+        def _hear(self, line: bytes) -> None:
+            if b"raise_in_the_reader" in line:
+                raise RuntimeError("out of order")
+            super()._hear(line)
+
+    line = broken if broken.startswith("print") else f"print({broken!r}, flush=True)"
+    script = f"initialize()\nheard()\n{line}\ntime.sleep(60)\n"
+    async with Failing(cli_path=fake_cli(tmp_path, script)) as client:
+        (process,) = [p for p in psutil.Process().children() if "stream-json" in p.cmdline()]
+        asking = asyncio.create_task(client.mcp_status())
+        async with asyncio.timeout(3 * PATIENCE):
+            with pytest.raises(CliError, match=r"nested too deeply|out of order"):
+                async for _ in client.receive():
+                    pass
+            with pytest.raises(CliError):
+                await asking
+        await eventually(lambda: not process.is_running())
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"[SandboxDebug] a line that is no message",
+        b"[1, 2]",
+        b"7",
+        b'{"type": "odd", "text": "half \\ud83d"}',
+        b'{"type": "odd", "cost": NaN, "most": Infinity}',
+        b'{"type": "odd", "text": "\xff\xfe"}',
+    ],
+)
+async def test_what_can_be_told_apart_ends_no_session(tmp_path: Path, odd: bytes) -> None:
+    result = {"type": "result", "subtype": "success", "is_error": False, "session_id": "s"}
+    script = f"""
+initialize()
+sys.stdout.buffer.write({odd!r} + b"\\n")
+say({result!r})
+time.sleep(60)
+"""
+    lines: list[str] = []
+    async with ClaudeClient(cli_path=fake_cli(tmp_path, script), stderr=lines.append) as client:
+        heard = [message async for message in client.receive_response()]
+    assert isinstance(heard[-1], ResultMessage)
+    if odd.startswith(b"{"):
+        (message, _) = heard
+        assert isinstance(message, UnknownMessage)
+        json.dumps(message.data).encode()
+        assert message.data.get("text") in (None, "half \ufffd", "\ufffd\ufffd")
+        assert message.data.get("cost") is None
+    else:
+        assert lines == [odd.decode()]
+
+
+async def test_receiving_before_connecting_is_an_error() -> None:
+    client = ClaudeClient()
+    for receive in (client.receive, client.receive_response, client.receive_rest):
+        with pytest.raises(CliError, match=r"not connected: call connect\(\) first"):
+            async for _ in receive():
+                pass
+
+
+async def test_a_cli_that_is_killed_in_the_middle_of_a_line_has_ended_and_wrote_no_garbage(
+    tmp_path: Path,
+) -> None:
+    script = """
+initialize()
+sys.stdout.write('{"type": "assistant", "message": {"con')
+sys.stdout.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    async with ClaudeClient(cli_path=fake_cli(tmp_path, script)) as client:
+        with pytest.raises(CliEndedError, match="by SIGKILL, in the middle of a message") as caught:
+            async for _ in client.receive():
+                pass
+        assert caught.value.code == -signal.SIGKILL
+
+
+async def test_an_option_too_long_for_a_command_line_is_named(tmp_path: Path) -> None:
+    cli = fake_cli(tmp_path, "initialize()\ntime.sleep(60)\n")
+    tools = [f"Tool{n}" for n in range(300_000)]
+    with pytest.raises(SettingsError, match=r"--allowed-tools has \d{7} bytes, more than"):
+        await ClaudeClient(cli_path=cli, allowed_tools=tools).connect()
 
 
 @pytest.mark.parametrize(

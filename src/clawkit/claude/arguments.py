@@ -6,13 +6,11 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from clawkit.claude import confinement
 from clawkit.claude.options import ClaudeAgentOptions
 from clawkit.claude.servers import AnyServer, McpServerConfig
-from clawkit.errors import SettingsError
-from clawkit.wire.jsonrpc import as_object
 
 _STREAMING = (
     *("--output-format", "stream-json"),
@@ -29,7 +27,6 @@ _VALUES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "max_turns": ("--max-turns", str),
     "max_budget_usd": ("--max-budget-usd", str),
     "max_thinking_tokens": ("--max-thinking-tokens", str),
-    "json_schema": ("--json-schema", json.dumps),
     "resume": ("--resume", str),
     "session_id": ("--session-id", str),
 }
@@ -49,7 +46,7 @@ _SWITCHES = {
 def command_line(
     options: ClaudeAgentOptions, mcp_config: str | None = None, settings: str | None = None
 ) -> list[str]:
-    """The CLI's arguments, with the files that `mcp_config_of` and `settings_of` are written to."""
+    """The CLI's arguments, with the files that its MCP config and settings are written to."""
     return [*_STREAMING, *_flags(options, mcp_config, settings)]
 
 
@@ -78,6 +75,8 @@ def _flags(
         yield f"--mcp-config={mcp_config}"
     if asks_host(options):
         yield "--permission-prompt-tool=stdio"
+    if options.policy is not None:
+        yield from confinement.FLAGS
     for name, value in options.extra_args.items():
         yield f"--{name}" if value is None else f"--{name}={value}"
 
@@ -93,31 +92,6 @@ def mcp_config_of(options: ClaudeAgentOptions) -> dict[str, Any] | None:
     if not servers:
         return None
     return {"mcpServers": {name: server.to_dict() for name, server in servers.items()}}
-
-
-def settings_of(options: ClaudeAgentOptions) -> dict[str, Any] | None:
-    """What a policy makes of the settings: hooks in settings and plugins are off, not ours.
-
-    They could change a call after it was judged, and the model might be able to write them.
-    """
-    if options.policy is None:
-        return None
-    return {**_chosen_settings(options), "disableAllHooks": True}
-
-
-def _chosen_settings(options: ClaudeAgentOptions) -> dict[str, Any]:
-    if options.settings is None:
-        return {}
-    chosen = str(options.settings)
-    try:
-        if not chosen.lstrip().startswith("{"):
-            chosen = Path(options.cwd or ".", chosen).read_text(encoding="utf-8-sig")
-        found = as_object(json.loads(chosen))
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"settings: {options.settings} cannot be read: {error}") from None
-    if found is None:
-        raise SettingsError(f"settings: {options.settings} must hold a JSON object")
-    return found
 
 
 def write_private(name: str, content: dict[str, Any] | None) -> str | None:
@@ -152,6 +126,7 @@ def initialize_fields(
         "systemPrompt": options.system_prompt,
         "appendSystemPrompt": options.append_system_prompt,
         "agents": {name: dict(agent) for name, agent in options.agents.items()},
+        "jsonSchema": options.json_schema,
     }
     fields.update({key: value for key, value in more.items() if value not in (None, [], {})})
     return fields

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
+import uuid
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Mapping,
+)
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from clawkit.claude import confinement, turns
 from clawkit.claude.arguments import (
     command_line,
     external_servers,
     initialize_fields,
     mcp_config_of,
-    settings_of,
     write_private,
 )
 from clawkit.claude.control import Control
-from clawkit.claude.finding import ask_version, check_version, find_cli
+from clawkit.claude.finding import (
+    TAKES_PROMPTS_AS_THEY_ARE,
+    ask_version,
+    check_version,
+    find_cli,
+)
 from clawkit.claude.hosting import (
     Hooks,
     McpMessageHandler,
@@ -29,7 +43,8 @@ from clawkit.claude.hosting import (
     Questions,
     ToolServers,
 )
-from clawkit.claude.messages import Message, ResultMessage, parse_message
+from clawkit.claude.lines import read_line
+from clawkit.claude.messages import Message, ResultMessage, SystemMessage, parse_message
 from clawkit.claude.names import strangers
 from clawkit.claude.options import ClaudeAgentOptions, PermissionMode
 from clawkit.claude.process import CliProcess
@@ -43,9 +58,9 @@ if TYPE_CHECKING:
 Prompt = str | list[dict[str, Any]] | dict[str, Any]
 """Words, content blocks, or a whole message as the CLI takes it."""
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+log = logging.getLogger("clawkit.claude")
+
 _encode = msgspec.json.Encoder().encode
-_SHOWN = 200
 
 
 class Registered:
@@ -65,6 +80,8 @@ class ClaudeClient:
         self.server_info: dict[str, Any] = {}
         self._process: CliProcess | None = None
         self._messages: asyncio.Queue[Message | CliError | None] = asyncio.Queue()
+        self._turns = turns.Turns()
+        self._known_servers: set[str] = set()
         self._reader: asyncio.Task[None] | None = None
         self._sending: set[asyncio.Task[None]] = set()
         self._files: list[str] = []
@@ -104,8 +121,9 @@ class ClaudeClient:
                 "hook_callback": hooks.answer,
             },
         )
-        self._messages, self._leaving = asyncio.Queue(), False
-        mcp_config, settings = mcp_config_of(options), settings_of(options)
+        self._messages, self._turns, self._leaving = asyncio.Queue(), turns.Turns(), False
+        self._known_servers = {*options.mcp_servers, *(s.name for s in options.sdk_mcp_servers)}
+        mcp_config, settings = mcp_config_of(options), confinement.settings_of(options)
         try:
             servers = self._write_file("mcp", mcp_config)
             chosen = self._write_file("settings", settings)
@@ -120,12 +138,15 @@ class ClaudeClient:
             fields = initialize_fields(options, hooks.announcement)
             self.server_info = await self._ask("initialize", options.connect_timeout, **fields)
             said = self.server_info.get("claude_code_version")
-            self.version = check_version(cli, said or await ask_version(cli, environment))
+            self.version = self._check_version(cli, said or await ask_version(cli, environment))
+            if options.policy is not None:
+                confinement.check_handshake(self.server_info)
+                names = [str(server.get("name")) for server in await self.mcp_status()]
+                confinement.check_servers(names, self._known_servers)
         except (CliEndedError, CliGarbageError):
             await self.disconnect()
-            check_version(
-                cli, await ask_version(cli, environment)
-            )  # too old, it would say so itself
+            # Too old, it may have failed before it could say so.
+            self._check_version(cli, await ask_version(cli, environment))
             raise
         except BaseException:
             await self.disconnect()
@@ -133,8 +154,8 @@ class ClaudeClient:
         if prompt is not None:
             await self.send(prompt)
 
-    async def send(self, prompt: Prompt, session_id: str = "default") -> None:
-        """Say something to the model."""
+    async def send(self, prompt: Prompt, session_id: str = "default") -> str:
+        """Say something to the model; gives the id that its `ResultMessage` has in `answers`."""
         message: dict[str, Any]
         if isinstance(prompt, dict):
             message = dict(prompt)
@@ -145,13 +166,52 @@ class ClaudeClient:
                 "parent_tool_use_id": None,
                 "session_id": session_id,
             }
-        if self.options.verbatim_prompts or self.options.policy is not None:
+        if self._takes_prompts_as_they_are:
             # Else the CLI reads the files that a text names with @, and no rule is asked.
             message["client_composed"] = True
+        id = str(message.setdefault("uuid", str(uuid.uuid4())))
+        if message.get("type") == "user":
+            self._turns.sent(id)
         await self._write(_encode(message))
+        return id
 
     async def receive(self) -> AsyncGenerator[Message]:
         """Everything the CLI says, until it ends."""
+        async with contextlib.aclosing(self._received(lambda _: False)) as messages:
+            async for message in messages:
+                yield message
+
+    async def receive_response(self) -> AsyncGenerator[Message]:
+        """What the CLI says up to the answer to the oldest prompt that has none yet.
+
+        That answer is the last message, a `ResultMessage`. Turns that the CLI has by itself, when
+        an agent in the background is done, may come before it. If nothing was sent, it is the next
+        result; if everything is answered, because prompts were answered together, nothing comes.
+        """
+        awaited = self._turns.awaited
+        if awaited is None and self._turns.anything_sent:
+            return
+
+        def is_answered(message: Message) -> bool:
+            if awaited is None:
+                return isinstance(message, ResultMessage)
+            return not self._turns.is_open(awaited)
+
+        async with contextlib.aclosing(self._received(is_answered)) as messages:
+            async for message in messages:
+                yield message
+
+    async def receive_rest(self) -> AsyncGenerator[Message]:
+        """What the CLI says until it has nothing more to do: no prompt, and no agent at work."""
+        self._check_connected()
+        if self._turns.over:
+            return
+        async with contextlib.aclosing(self._received(lambda _: self._turns.over)) as messages:
+            async for message in messages:
+                yield message
+
+    async def _received(self, is_last: Callable[[Message], bool]) -> AsyncGenerator[Message]:
+        self._check_connected()
         while True:
             message = await self._messages.get()
             if message is None or isinstance(message, CliError):
@@ -159,15 +219,16 @@ class ClaudeClient:
                 if message is None:
                     return
                 raise message
-            yield message
-
-    async def receive_response(self) -> AsyncGenerator[Message]:
-        """What the CLI says up to the end of this turn, which is a `ResultMessage`."""
-        async with contextlib.aclosing(self.receive()) as messages:
-            async for message in messages:
+            self._turns.hear(message)
+            last = is_last(message)
+            if not turns.is_for_the_host(message):
                 yield message
-                if isinstance(message, ResultMessage):
-                    return
+            if last:
+                return
+
+    def _check_connected(self) -> None:
+        if self._reader is None and self._messages.empty():
+            raise CliError("not connected: call connect() first")
 
     async def interrupt(self) -> None:
         """Stop the turn that is under way."""
@@ -192,6 +253,7 @@ class ClaudeClient:
         config = {name: server.to_dict() for name, server in found.items()}
         for ours in self.options.sdk_mcp_servers:
             config[ours.name] = {"type": "sdk", "name": ours.name}
+        self._known_servers = set(config)
         return await self.control("mcp_set_servers", servers=config)
 
     async def toggle_mcp_server(self, name: str, enabled: bool) -> None:
@@ -239,7 +301,18 @@ class ClaudeClient:
     def _environment(self) -> dict[str, str]:
         """Ours, without the mark that would make the CLI believe it runs inside another."""
         inherited = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
-        return {**inherited, **self.options.env}
+        forced = {} if self.options.policy is None else confinement.ENVIRONMENT
+        return {**inherited, **self.options.env, **turns.ENVIRONMENT, **forced}
+
+    @property
+    def _takes_prompts_as_they_are(self) -> bool:
+        return self.options.verbatim_prompts or self.options.policy is not None
+
+    def _check_version(self, cli: str, said: str) -> str:
+        if not self._takes_prompts_as_they_are:
+            return check_version(cli, said)
+        why = "to take prompts as they are, where an older one reads the files that they name"
+        return check_version(cli, said, TAKES_PROMPTS_AS_THEY_ARE, why)
 
     def _gate(self, environment: Mapping[str, str]) -> PolicyGate | None:
         options = self.options
@@ -279,28 +352,39 @@ class ClaudeClient:
             await self.control("mcp_message", server_name=server, message=message)
 
     async def _read(self, process: CliProcess) -> None:
-        """Hear the CLI until it ends, and say how it ended."""
-        error: CliError
+        """Hear the CLI until it ends. Whatever happens, whoever waits is told how it ended."""
+        error: CliError | None = None
         try:
             async for line in process.lines():
                 if line.strip():
                     self._hear(line)
-            error = await process.ended()
-        except CliError as garbage:
-            error = type(garbage)(str(garbage), process.stderr)
+        except CliError as refused:
+            error = type(refused)(str(refused), process.stderr)
+        except Exception as failure:
+            log.exception("what the Claude CLI said could not be taken")
+            error = CliError(f"what the Claude CLI said could not be taken: {failure!r}")
+        ended = await process.ended() if error is None else error
         if self._leaving:
-            error = CliError("the client has disconnected")
-        await self._control.close(error)
-        self._messages.put_nowait(None if self._leaving else error)
+            ended = CliError("the client has disconnected")
+        await self._control.close(ended)
+        self._messages.put_nowait(None if self._leaving else ended)
+        if error is not None and not self._leaving:
+            await process.stop()  # nobody hears it any more
 
     def _hear(self, line: bytes) -> None:
-        try:
-            message = _decode(line)
-        except msgspec.DecodeError:
-            shown = line[:_SHOWN].decode(errors="replace")
-            raise CliGarbageError(f"the Claude CLI wrote what is no JSON object: {shown}") from None
-        if not self._control.take(message):
-            self._messages.put_nowait(parse_message(message))
+        data = read_line(line)
+        if data is None:
+            if self._process is not None:
+                self._process.keep(line)
+        elif not self._control.take(data):
+            message = parse_message(data)
+            if self.options.policy is not None and _is_start(message):
+                confinement.check_start(data, self._known_servers)
+            self._messages.put_nowait(message)
+
+
+def _is_start(message: Message) -> bool:
+    return isinstance(message, SystemMessage) and message.subtype == "init"
 
 
 async def query(
@@ -310,7 +394,10 @@ async def query(
     registry: McpMessageHandler | None = None,
     **fields: Any,
 ) -> AsyncGenerator[Message]:
-    """One question: everything up to its answer. Of several prompts, each is answered in turn."""
+    """One question: everything up to its answer, and what agents in the background still do.
+
+    Of several prompts, each is answered in turn.
+    """
     client = ClaudeClient(options, **fields)
     if registry is not None:
         client.register_mcp_message_handler(registry)
@@ -319,6 +406,8 @@ async def query(
             await client.send(one)
             async for message in client.receive_response():
                 yield message
+        async for message in client.receive_rest():
+            yield message
 
 
 async def _each(prompt: Prompt | AsyncIterable[Prompt]) -> AsyncIterator[Prompt]:

@@ -11,7 +11,11 @@ from pathlib import Path
 
 from clawkit.errors import CliNotFoundError, CliVersionError
 
-OLDEST = (2, 1, 0)
+Version = tuple[int, int, int]
+
+OLDEST: Version = (2, 1, 0)
+TAKES_PROMPTS_AS_THEY_ARE: Version = (2, 1, 248)
+"""Older ones read the files that a prompt names with `@`, and carry out what begins with `/`."""
 _INSTALL = (
     "install it with `npm install -g @anthropic-ai/claude-code`, "
     "or name it with CLAUDE_CLI_PATH or cli_path"
@@ -61,14 +65,17 @@ def _usual_places(environment: Mapping[str, str]) -> list[Path]:
     ]
 
 
-def check_version(cli: str, said: str) -> str:
+def check_version(cli: str, said: str, needed: Version = OLDEST, why: str = "") -> str:
     """The version in what the CLI says of itself; raises for one that is too old."""
     found = _VERSION.search(said)
     if found is None:
         raise CliVersionError(f"{cli} says its version is {said[:80]!r}: is it the CLI?")
-    if tuple(map(int, found.groups())) < OLDEST:
-        needed = ".".join(map(str, OLDEST))
-        raise CliVersionError(f"{cli} is {found[0]}, and {needed} is needed: `claude update`")
+    if tuple(map(int, found.groups())) < needed:
+        written = ".".join(map(str, needed))
+        reason = f" {why}" if why else ""
+        raise CliVersionError(
+            f"{cli} is {found[0]}, and {written} or newer is needed{reason}: `claude update`"
+        )
     return found[0]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -101,6 +102,10 @@ class ResultMessage(Struct, frozen=True):
     structured_output: Any = None
     permission_denials: list[dict[str, Any]] = []
     errors: list[str] = []
+    answers: tuple[str, ...] = ()
+    """The ids of the prompts that it answers, as `send` gave them."""
+    origin: dict[str, Any] | None = None
+    """What the turn came from if not from a prompt, such as an agent that is done."""
     data: dict[str, Any] = {}
 
 
@@ -170,20 +175,37 @@ def _system(data: dict[str, Any]) -> SystemMessage:
 
 
 def _result(data: dict[str, Any]) -> ResultMessage:
-    try:
-        return msgspec.convert({**data, "data": data}, ResultMessage)
-    except msgspec.ValidationError:
-        # Whatever it looks like, it is the end of the turn, and somebody waits for that.
-        return ResultMessage(
-            subtype=str(data.get("subtype")),
-            is_error=bool(data.get("is_error")),
-            session_id=str(data.get("session_id") or ""),
-            data=data,
-        )
+    """Whatever it looks like, it is the end of the turn, and somebody waits for that."""
+    fields: dict[str, Any] = {
+        "subtype": str(data.get("subtype")),
+        "is_error": bool(data.get("is_error")),
+        "session_id": "",
+    }
+    fields |= _fitting(data, ResultMessage)
+    fields |= {"answers": _answers(data), "data": data}
+    return ResultMessage(**fields)
+
+
+def _answers(data: dict[str, Any]) -> tuple[str, ...]:
+    named = data.get("user_message_uuids")
+    several = (
+        cast("list[Any]", named) if isinstance(named, list) else [data.get("user_message_uuid")]
+    )
+    return tuple(uuid for uuid in several if isinstance(uuid, str))
 
 
 def _stream_event(data: dict[str, Any]) -> StreamEvent:
-    return msgspec.convert(data, StreamEvent)
+    return StreamEvent(**_fitting(data, StreamEvent))
+
+
+def _fitting(data: dict[str, Any], kind: type[Struct]) -> dict[str, Any]:
+    """The fields of a message that are as they should be: one that is odd spoils no other."""
+    found: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        if field.name in data:
+            with contextlib.suppress(msgspec.ValidationError):
+                found[field.name] = msgspec.convert(data[field.name], field.type)
+    return found
 
 
 _READERS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import secrets
@@ -14,7 +15,15 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from clawkit.errors import CliEndedError, CliGarbageError, CliNotFoundError
+from clawkit.claude.lines import read_line
+from clawkit.errors import (
+    ClawError,
+    CliEndedError,
+    CliError,
+    CliGarbageError,
+    CliNotFoundError,
+    SettingsError,
+)
 from clawkit.wire.children import descendants, end_all
 from clawkit.wire.jsonrpc import one_line
 
@@ -30,6 +39,7 @@ _KILLED = 10.0
 _PATIENCE = 0.2
 _GLANCE = 0.01
 _MARK = "CLAW_CLI_RUN"
+_NOT_THERE = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP, errno.EISDIR)
 
 
 class CliProcess:
@@ -45,6 +55,7 @@ class CliProcess:
         self._process = process
         self._mark = f"{_MARK}={mark}"
         self._max_line = max_line
+        self._cut_off = False
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._on_stderr = on_stderr
         self._errors = asyncio.get_running_loop().create_task(self._read_stderr())
@@ -74,7 +85,7 @@ class CliProcess:
                 start_new_session=os.name == "posix",
             )
         except OSError as error:
-            raise CliNotFoundError(f"{command[0]} cannot be started: {error.strerror}") from None
+            raise _not_started(command, error) from None
         return cls(process, mark, on_stderr, max_line)
 
     @property
@@ -98,7 +109,7 @@ class CliProcess:
             raise await self.ended() from None
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """What it writes, a line at a time, until it ends."""
+        """What it writes, a line at a time, until it ends; a line that it did not end is none."""
         stdout = self._process.stdout
         assert stdout is not None
         pending: list[bytes] = []
@@ -114,15 +125,18 @@ class CliProcess:
                 size += len(rest)
                 if size > self._max_line:
                     raise CliGarbageError(f"a line has more than {self._max_line} bytes")
-        if size:
-            yield b"".join(pending)
+        rest = b"".join(pending)
+        self._cut_off = not _is_whole(rest)
+        if rest and not self._cut_off:
+            yield rest
 
     async def ended(self) -> CliEndedError:
         """The error that says how it ended."""
         await self._gone_within(_MOMENT)
         await asyncio.wait([self._errors], timeout=_PATIENCE)
         code = self._process.returncode
-        return CliEndedError(f"the Claude CLI ended {_how(code)}", self.stderr, code)
+        where = ", in the middle of a message" if self._cut_off else ""
+        return CliEndedError(f"the Claude CLI ended {_how(code)}{where}", self.stderr, code)
 
     async def stop(self) -> None:
         """Ask it to end, then end it, with everything it started."""
@@ -163,12 +177,13 @@ class CliProcess:
         while chunk := await stderr.read(_CHUNK):
             *whole, pending = (pending + chunk).split(b"\n")
             for line in whole:
-                self._keep(line)
+                self.keep(line)
             pending = pending[-_CHUNK:]
         if pending:
-            self._keep(pending)
+            self.keep(pending)
 
-    def _keep(self, line: bytes) -> None:
+    def keep(self, line: bytes) -> None:
+        """Take a line that is no message as one of its stderr."""
         text = line.decode(errors="replace").rstrip()
         self._last_lines.append(text[:_LONGEST_KEPT])
         if self._on_stderr is not None:
@@ -176,6 +191,26 @@ class CliProcess:
                 self._on_stderr(text)
             except Exception:
                 log.exception("the stderr callback failed")  # and the CLI goes on writing
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        read_line(line)
+    except CliGarbageError:
+        return False
+    return True
+
+
+def _not_started(command: Sequence[str], error: OSError) -> ClawError:
+    if error.errno == errno.E2BIG:
+        longest = max(command, key=len)
+        name = longest.partition("=")[0]
+        return SettingsError(
+            f"{name} has {len(longest.encode())} bytes, more than a command line can have: shorten "
+            "what it says"
+        )
+    said = f"{command[0]} cannot be started: {error.strerror}"
+    return CliNotFoundError(said) if error.errno in _NOT_THERE else CliError(said)
 
 
 def marked(mark: str) -> list[int]:

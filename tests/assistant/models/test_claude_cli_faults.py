@@ -35,6 +35,7 @@ from tests.assistant.models.conftest import Behind
 from tests.assistant.models.through_cli import CONFIG, answered, asked, results, running, said
 from tests.assistant.providers.steps import Call, Cut, Hang, Reply, Request, Say, Status, Step
 from tests.assistant.replying import Heard, config_of, say, until
+from tests.claude.fakes import fake_cli
 
 
 async def test_a_cli_that_dies_after_a_tool_is_replaced(tmp_path: Path, cli: Behind) -> None:
@@ -222,3 +223,12 @@ def test_an_answer_that_broke_off_may_be_resumed_but_not_begun_again() -> None:
     hearing = Hearing(ModelSettings("claude-cli", ""))
     with pytest.raises(ProviderDownError, match="mid-answer"):
         [hearing.hear(parse_message(message)) for message in anew]
+
+
+async def test_a_cli_that_reads_the_files_in_a_message_is_too_old(tmp_path: Path) -> None:
+    old = fake_cli(tmp_path, "initialize()\ntime.sleep(60)\n", version="2.1.247")
+    model = ClaudeCli(ModelSettings("claude-cli", ""), tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLAUDE_CLI_PATH", old)
+        with pytest.raises(ModelError, match=r"is 2\.1\.247, and 2\.1\.248 or newer is needed"):
+            await answered(model, Prompt("", (Message("user", (Text("@~/secret.txt"),)),)))

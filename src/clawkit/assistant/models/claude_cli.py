@@ -152,6 +152,7 @@ class _Turn:
             strict_mcp_config=True,
             keep_session=False,
             include_partial_messages=True,
+            verbatim_prompts=True,
         )
 
     def _registry(self, specs: tuple[ToolSpec, ...]) -> SdkMcpServerRegistry:

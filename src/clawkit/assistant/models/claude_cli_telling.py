@@ -13,17 +13,12 @@ _WHO = {"user": "User", "assistant": "Assistant", "tool": "Tool"}
 
 
 def message_of(messages: tuple[Message, ...]) -> dict[str, Any]:
-    """The conversation as a message of the user.
-
-    `client_composed`: the CLI takes it as it is. Else it would read the files that a text names
-    with `@`, and carry out what begins with `/`.
-    """
+    """The conversation as a message of the user."""
     return {
         "type": "user",
         "message": {"role": "user", "content": _content(messages)},
         "parent_tool_use_id": None,
         "session_id": "default",
-        "client_composed": True,
     }
 
 
