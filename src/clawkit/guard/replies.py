@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+import msgspec
 
 from clawkit.errors import DeniedError, ProtocolError
 from clawkit.guard.prompts import Passage, Side
+from clawkit.guard.strict import has_too_many_values
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import RequestId
+
+
+class _WithId(msgspec.Struct, frozen=True):
+    id: Any = None
+
+
+_decode = msgspec.json.Decoder(_WithId).decode
 
 
 def on(side: Side, line: bytes) -> Passage:
@@ -32,6 +43,11 @@ def denied(request_id: RequestId, reason: str) -> bytes:
 def id_within(line: bytes) -> RequestId | None:
     """The id of what is no proper message, as far as a lenient reader finds one."""
     try:
-        return jsonrpc.reply_id(json.loads(line))
+        found = _decode(line).id  # Nothing else of it is kept, however much there is.
+        return found if jsonrpc.valid_id(found) else None
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    try:
+        return None if has_too_many_values(line) else jsonrpc.reply_id(json.loads(line))
     except (ValueError, RecursionError):
         return None

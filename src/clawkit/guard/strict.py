@@ -37,12 +37,17 @@ _METHODS = _spelled(
 )
 _METHOD = re.compile(r"[!-.0-~]+(/[!-.0-~]+)*")
 _NAMES = ("name", "uri")
+MOST_VALUES = 1_000_000
+"""Three bytes can be an empty list that takes seventy in memory, and more time than text does."""
+_OUTSIDE_STRINGS = re.compile(rb'"[^"]*"?|([\[{,])')
 _quick_decode = msgspec.json.Decoder().decode
 _quick_encode = msgspec.json.Encoder().encode
 
 
 def parse(line: bytes, depth: int) -> Message:
     """One message, nested at most `depth` levels. Raises ParseError or InvalidRequestError."""
+    if has_too_many_values(line):
+        raise ParseError(f"Parse error: more than {MOST_VALUES} values in one message")
     try:
         value = _one_reading(line)
     except RecursionError:
@@ -110,15 +115,40 @@ def _reason(error: ValueError) -> str:
     return str(error)
 
 
+def has_too_many_values(line: bytes) -> bool:
+    """Whether there are more than `MOST_VALUES`: each follows a bracket or a comma, but the first.
+
+    An empty list or object counts twice.
+    """
+    if len(line) < 2 * MOST_VALUES or not _has_more(line, (b"{", b"[", b","), MOST_VALUES):
+        return False
+    # Most of them may stand in strings, which end at the next quote once no escaped one is left.
+    plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+    values = strings = 0
+    for found in _OUTSIDE_STRINGS.finditer(plain):
+        if found.lastindex:
+            values += 1
+        else:
+            strings += 1
+        if values > MOST_VALUES or strings > 2 * MOST_VALUES:
+            return True
+    return False
+
+
 def _could_be_deeper(line: bytes, depth: int) -> bool:
-    """Whether there are brackets enough. To find the next one is quicker than to count all."""
-    brackets = 0
-    for bracket in (b"{", b"["):
-        at = line.find(bracket)
-        while at >= 0 and brackets <= depth:
-            brackets += 1
-            at = line.find(bracket, at + 1)
-    return brackets > depth
+    """Whether there are brackets enough."""
+    return _has_more(line, (b"{", b"["), depth)
+
+
+def _has_more(line: bytes, signs: tuple[bytes, ...], most: int) -> bool:
+    """Whether there are more than `most`. To find the next one is quicker than to count all."""
+    count = 0
+    for sign in signs:
+        at = line.find(sign)
+        while at >= 0 and count <= most:
+            count += 1
+            at = line.find(sign, at + 1)
+    return count > most
 
 
 def _deeper_than(value: object, depth: int) -> bool:

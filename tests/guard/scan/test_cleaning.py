@@ -119,3 +119,20 @@ def test_a_plain_line_of_64_kilobytes_is_looked_through_without_any_expression()
     found = called(lambda: suspicious(line.encode("utf-8", "surrogatepass"), ScanOptions()))
     assert not [name for name in found if name.startswith("Pattern.")]
     assert found.total() < 20
+
+
+class Counted(dict[str, Any]):
+    """Counts how often a key was looked for."""
+
+    looked = 0
+
+    def __contains__(self, key: object) -> bool:
+        self.looked += 1
+        return super().__contains__(key)
+
+
+def test_many_keys_that_clean_to_one_name_take_one_look_each() -> None:
+    members = Counted({"a" + "\u200b" * count: count for count in range(1, 1001)})
+    cleaned, _ = clean(members, ScanOptions())
+    assert list(cleaned) == ["a", *(f"a_{number}" for number in range(2, 1001))]
+    assert members.looked <= 2 * len(members)

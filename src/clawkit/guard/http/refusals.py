@@ -5,6 +5,7 @@ from __future__ import annotations
 from clawkit.errors import InternalError, ProtocolError
 from clawkit.guard.http.target import Target
 from clawkit.guard.http.upstream import Response
+from clawkit.guard.strict import has_too_many_values
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId
 
@@ -13,6 +14,8 @@ BROKEN = "Internal error: the guard could not do this; its stderr says where"
 
 def rpc_error(body: bytes) -> Message | None:
     """The JSON-RPC error that a response consists of, if it does."""
+    if has_too_many_values(body):
+        return None
     try:
         found = jsonrpc.decode(body)
     except ProtocolError:

@@ -28,6 +28,7 @@ from clawkit.guard.http.upstream import (
     kind_of,
     whole,
 )
+from clawkit.guard.strict import has_too_many_values
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 
@@ -222,7 +223,7 @@ class Streamable:
 
     def _learn(self, request: Message, data: bytes) -> None:
         """What an answer says about the requests to come."""
-        if request["method"] not in ("initialize", "tools/list"):
+        if request["method"] not in ("initialize", "tools/list") or has_too_many_values(data):
             return
         message, _ = jsonrpc.decode_or_error(data)
         if message is None or "result" not in message or message.get("id") != request["id"]:

@@ -74,8 +74,11 @@ class _Cleaner:
 
     def _clean_object(self, members: dict[str, Any]) -> dict[str, Any]:
         cleaned: dict[str, Any] = {}
+        numbers: dict[str, int] = {}
         for key, value in members.items():
-            name = _free_name(self._clean_text(key), key, members, cleaned)
+            name = self._clean_text(key)
+            if name is not key:
+                name = _free_name(name, members, cleaned, numbers)
             cleaned[name] = self._clean_member(name, value)
         same = all(map(_same, cleaned, members)) and all(
             map(_same, cleaned.values(), members.values())
@@ -107,12 +110,15 @@ def _same(one: Any, other: Any) -> bool:
     return one is other
 
 
-def _free_name(name: str, key: str, members: dict[str, Any], taken: dict[str, Any]) -> str:
-    """A cleaned name must not take the place of another member: it is numbered then."""
-    if name is key:
-        return name
-    number, free = 2, name
+def _free_name(
+    name: str, members: dict[str, Any], taken: dict[str, Any], numbers: dict[str, int]
+) -> str:
+    """A cleaned name must not take the place of another member: it is numbered then.
+
+    `numbers` has the last number of each name: thousands of keys may clean to the same one.
+    """
+    free = name
     while free in members or free in taken:
-        free = f"{name}_{number}"
-        number += 1
+        numbers[name] = numbers.get(name, 1) + 1
+        free = f"{name}_{numbers[name]}"
     return free

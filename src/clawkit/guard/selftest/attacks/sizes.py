@@ -71,10 +71,24 @@ def endless_line_of_the_server(bench: Bench) -> None:
     _require_bounded(bench, before)
 
 
-def _require_bounded(bench: Bench, before: int | None) -> None:
+def _require_bounded(bench: Bench, before: int | None, bound: int = _BOUND) -> None:
     after = peak_memory(bench.guard.process.pid)
-    if before is not None and after is not None and after - before > _BOUND:
+    if before is not None and after is not None and after - before > bound:
         raise Unclear(f"the guard grew by {(after - before) // _MEGABYTE} MB for one line")
+
+
+@attack(
+    "many-values",
+    rows.MALFORMED,
+    "refused, in memory that a message of this size may take",
+    setup=Setup(policy="tight", fresh=True),
+)
+def many_values(bench: Bench) -> None:
+    """Empty lists: three bytes each on the wire, many more in memory."""
+    bench.serve()
+    before = peak_memory(bench.guard.process.pid)
+    bench.refuses_call("echo", {"a": [[]] * 3_500_000, "z": bench.secret})
+    _require_bounded(bench, before, 4 * _BOUND)
 
 
 def _long(text: str, megabytes: int) -> str:

@@ -1,0 +1,27 @@
+"""What is too much to be read is refused before it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from clawkit.errors import ParseError
+from clawkit.guard.strict import MOST_VALUES, parse
+
+HEAD = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":'
+
+
+def message(value: bytes) -> bytes:
+    return HEAD + value + b"}}}"
+
+
+@pytest.mark.parametrize("value", [b"[]", b"{}", b'""', b"1", b'{"a":"b"}', b"[[[]]]"], ids=repr)
+def test_a_message_of_too_many_values_is_refused(value: bytes) -> None:
+    line = message(b"[" + b",".join([value] * (MOST_VALUES + 1)) + b"]")
+    with pytest.raises(ParseError, match="more than 1000000 values"):
+        parse(line, 200)
+
+
+@pytest.mark.parametrize("text", [b",[{", b'\\",', b"\\\\,,", b'\\\\\\",'], ids=repr)
+def test_what_stands_in_a_string_is_no_value(text: bytes) -> None:
+    line = message(b'["' + text * (MOST_VALUES + 1) + b'",1]')
+    assert parse(line, 200)["params"]["arguments"]["a"][1] == 1
