@@ -17,7 +17,7 @@ from clawkit.assistant.models.choosing import choose, open_model
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.secrets import Keys
 from clawkit.errors import ClawError
-from tests.assistant.providers.scripted import Cut, Hang, Say, Status, scripted_openai
+from tests.assistant.providers.scripted import Call, Cut, Hang, Say, Status, scripted_openai
 from tests.assistant.replying import config_of
 from tests.test_docs_assistant import ASSISTANT, pattern, table
 
@@ -30,7 +30,9 @@ Trouble = Callable[[Path], Awaitable[object]]
 
 async def order(config: Config, key: str = "k") -> None:
     async with Assistant(config) as assistant:
-        await assistant.reply(MessageContext("Hello", key), Callbacks())
+        reply = await assistant.reply(MessageContext("Hello", key), Callbacks())
+    if reply.problem:
+        raise ClawError(reply.problem)
 
 
 def told(text: str, key: str = "k") -> Trouble:
@@ -38,11 +40,11 @@ def told(text: str, key: str = "k") -> Trouble:
     return lambda folder: order(config_of(folder, text), key)
 
 
-def answered(step: Any, more: str = "") -> Trouble:
+def answered(*steps: Any, more: str = "") -> Trouble:
     """An order to a provider that answers so."""
 
     async def trouble(folder: Path) -> None:
-        with scripted_openai([step]) as server:
+        with scripted_openai(steps) as server:
             provider = f'base_url = "{server.url}"\nkey_env = "MINE"\n'
             model = f'[model]\nuse = "mine/m"\nretries = 0\ntimeout = 0.3\n{more}'
             await order(config_of(folder, f"{model}\n[providers.mine]\n{provider}"))
@@ -91,7 +93,8 @@ TROUBLES: list[tuple[str, Trouble]] = [
     ("fails", answered(Status(503, message="sorry"))),
     ("does not take", answered(Status(400, message="bad picture"))),
     ("broke off", answered([Say("Once"), Cut()])),
-    ("no answer after", answered([Say("x", pause=9)], "[assistant]\ntimeout = 0.1")),
+    ("no answer after", answered([Say("x", pause=9)], more="[assistant]\ntimeout = 0.1")),
+    ("Tools had run", answered(Call("send_file", {"path": "a", "text": "b"}), Status(400))),
     ("at most 10", sent([PNG] * 11)),
     ("declared as", sent([PNG])),
     ("15 MB", sent([LONG])),

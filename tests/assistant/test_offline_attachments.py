@@ -12,6 +12,7 @@ from clawkit.assistant.media.parts import to_parts
 from clawkit.assistant.models.offline.attachments import dimensions, receive
 from clawkit.assistant.models.offline.model import answer_to
 from clawkit.assistant.models.protocol import Image, Message, Prompt, Text
+from tests.assistant.media.samples import wav
 from tests.assistant.offline_corpus import assistant, user
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + bytes(9)
@@ -119,6 +120,30 @@ async def test_archives_are_named_with_what_is_known_of_them() -> None:
     said = answer(message)
     assert "I received a & b.zip (application/zip, " in said
     assert "an archive, not unpacked" in said
+
+
+async def test_audio_is_described_by_its_length_and_not_by_a_note_about_it() -> None:
+    message = await sent("", ("audio", "v.wav", "audio/wav", wav(2.5)))
+    said = answer(message)
+    assert "I received v.wav (audio/wav, 39.1 KB, 2.5 s, not transcribed)." in said
+
+
+def test_a_transcript_is_text_that_was_heard() -> None:
+    opening = '<attachment name="v.wav" type="audio/wav" size="9 KB" duration="2.5 s" path="x">'
+    heard = f"{opening}\n[transcribed by scribe]\nThe train leaves at nine.\n</attachment>"
+    (file,) = receive(user(heard)).files
+    assert file.described == "v.wav (audio/wav, 9 KB, 2.5 s, transcribed by scribe)"
+    assert file.text == "The train leaves at nine."
+    silent = f"{opening}\n[transcribed by scribe: no words were heard]\n</attachment>"
+    (file,) = receive(user(silent)).files
+    assert file.described.endswith(", transcribed by scribe: no words were heard)")
+
+
+def test_a_text_that_looks_like_a_note_is_text() -> None:
+    opening = '<attachment name="a.txt" type="text/plain" size="9 bytes">'
+    (file,) = receive(user(f"{opening}\n[a video; or not]\n</attachment>")).files
+    assert file.text == "[a video; or not]"
+    assert "1 line, 17 characters" in file.described
 
 
 def test_a_json_list_is_text_and_no_note() -> None:

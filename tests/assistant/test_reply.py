@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant import loop
 from clawkit.assistant.exchange import MessageContext
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.reply import Assistant, get_reply
@@ -177,7 +178,7 @@ async def test_two_messages_of_one_session_run_in_order(tmp_path: Path) -> None:
         (Status(404, kind="not_found_error", message="model: one"), NoSuchModelError),
         (Status(429, headers={"retry-after": "600"}), RateLimitError),
         (Status(500), ProviderDownError),
-        ([Say("Hel"), Cut()], ProviderDownError),
+        ([Cut()], ProviderDownError),
     ],
 )
 async def test_failures_have_their_own_error_and_leave_no_half_turn(
@@ -242,9 +243,41 @@ async def test_a_message_that_alone_is_too_long_says_so(tmp_path: Path) -> None:
 async def test_an_order_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     more = "[assistant]\ntimeout = 0.5\n"
     late = pytest.raises(ToolTimeoutError, match=r"no answer after 0\.5 s")
-    with scripted(tmp_path, [[Say("Hm"), Hang()]], more=more) as (server, config), late:
+    with scripted(tmp_path, [Hang()], more=more) as (server, config), late:
         await get_reply(config, MessageContext("hi", "k"), Heard())
     assert server.open == 0
+
+
+async def test_what_was_said_before_an_error_comes_with_it_and_stays_in_the_session(
+    tmp_path: Path,
+) -> None:
+    with scripted(tmp_path, [[Say("Once upon"), Cut()], Say("ok")]) as (server, config):
+        async with Assistant(config) as assistant:
+            reply = await say(assistant, "tell me a story")
+            assert (reply.text, reply.reason) == ("Once upon", "failed")
+            assert "broke off in the middle" in reply.problem
+            assert "Tools" not in reply.problem
+            await say(assistant, "go on")
+    assert [m["role"] for m in server.last.messages] == ["user", "assistant", "user"]
+    assert "Once upon\\n[failed: ProviderDownError here]" in server.last.body.decode()
+
+
+async def test_an_answer_without_end_is_cut_off_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "LONGEST_ANSWER", 10)
+    with scripted(tmp_path, [Say("on ", "and on ", "and on ", "and on")]) as (_, config):
+        reply = await get_reply(config, MessageContext("go on", "k"), Heard())
+    assert (reply.text, reply.reason) == ("on and on", "length")
+    assert reply.omissions == ("the answer is cut off after 10 characters",)
+
+
+async def test_a_refusal_is_told_with_its_words(tmp_path: Path) -> None:
+    refusal = {"choices": [{"message": {"refusal": "I won't."}, "finish_reason": "stop"}]}
+    with scripted(tmp_path, [Status(200, refusal)], wire="openai") as (_, config):
+        reply = await get_reply(config, MessageContext("hi", "k"), Heard())
+    assert (reply.text, reply.reason) == ("I won't.", "refusal")
+    assert reply.omissions == ("the model declined to answer",)
 
 
 async def test_an_empty_answer_is_said_to_be_one(tmp_path: Path) -> None:

@@ -150,8 +150,8 @@ async def turn_in(file: Path) -> AsyncIterator[Turn]:
 
 
 async def talk(turn: Turn, *turns: str) -> None:
-    for text in turns:
-        await turn.save([user(text), assistant("noted")], usage=Usage(), model="m", reason="end")
+    said = [message for text in turns for message in (user(text), assistant("noted"))]
+    await turn.save(said, usage=Usage(), model="m", reason="end")
 
 
 async def test_what_is_older_than_the_history_is_in_the_summary_too(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ class Collected(Callbacks):
         self._notices: dict[str, None] = {}
         self._show_tools = show_tools
 
+    def take_back(self) -> bool:
+        return True
+
     def block(self, text: str) -> None:
         self._parts.append(text)
 
@@ -81,6 +84,9 @@ class Both(Callbacks):
     def text(self, delta: str) -> None:
         for each in self._all:
             each.text(delta)
+
+    def take_back(self) -> bool:
+        return all(each.take_back() for each in self._all)
 
     def block(self, text: str) -> None:
         for each in self._all:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clawkit.assistant import tokens
+from clawkit.assistant import loop, tokens
 from clawkit.assistant.compaction import fit
 from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
 from clawkit.assistant.loop import Exchange, Means, converse
@@ -25,15 +26,18 @@ from clawkit.assistant.models.protocol import (
 )
 from clawkit.assistant.outbox import SEND_FILE, Outbox
 from clawkit.assistant.prompt import system_prompt
+from clawkit.assistant.redaction import redact
 from clawkit.assistant.remembering.protocol import SEARCH_HISTORY, Exchanged
 from clawkit.assistant.sessions.records import History
 from clawkit.assistant.summaries import compacted
-from clawkit.errors import ContextTooLongError, StoreError, ToolTimeoutError
+from clawkit.errors import ClawError, ContextTooLongError, StoreError, ToolTimeoutError
 
 if TYPE_CHECKING:
     from clawkit.assistant.reply import Assistant
     from clawkit.assistant.sessions.sessions import Turn
     from clawkit.assistant.toolbox.toolbox import CallResult
+
+log = logging.getLogger("clawkit.assistant")
 
 WINDOW = 12_000
 """Tokens of a prompt, where the config does not say how many: what is older is summarised."""
@@ -60,31 +64,57 @@ class Answering:
             exchange = Exchange(await self._message(folder))
             outbox = Outbox(folder, self._config.workspace)
             try:
+                await self._turn.keep(exchange.new)
                 await self._in_time(exchange, outbox)
             except asyncio.CancelledError:
                 await self._save(exchange, exchange.stopped("cancelled"), "cancelled")
                 raise
-            except Exception as error:
-                if len(exchange.new) > 1:  # tools have run: what they did must not be forgotten
-                    stopped = exchange.stopped(f"failed: {type(error).__name__}")
-                    await self._save(exchange, stopped, "failed")
-                raise
-            problem = await self._save(exchange, exchange.new, exchange.reason)
-            text = outbox.take_lines(exchange.text).strip()
+            except Exception as error:  # noqa: BLE001 - raised again, or told with what is there
+                problem = await self._failed(exchange, error)
+            else:
+                problem = await self._save(exchange, exchange.new, exchange.reason)
+            text = self._clean(outbox, exchange.text).strip()
             picked = outbox.close()
+        silent = not (text or picked.media or problem)
         return Reply(
-            text or ("" if picked.media else _nothing_said(exchange.reason)),
+            _nothing_said(exchange.reason) if silent else text,
             exchange.model or self._models[0].name,
             self._context.session_key,
             picked.media,
-            (*picked.omissions, *self._cut_short(exchange)),
+            (*picked.omissions, *(() if silent else self._cut_short(exchange))),
             exchange.usage,
             exchange.reason,
             problem,
         )
 
+    async def _failed(self, exchange: Exchange, error: Exception) -> str:
+        """What went wrong, where something was said or done before; else it is raised as it is."""
+        if len(exchange.new) == 1 and not exchange.text.strip():
+            await self._forget()
+            raise error
+        stopped = exchange.stopped(f"failed: {type(error).__name__}")
+        kept = await self._save(exchange, stopped, "failed")
+        exchange.reason = "failed"
+        if isinstance(error, ClawError):
+            said = redact(str(error), self._assistant.keys).rstrip(".")
+        else:
+            log.error("the answer failed", exc_info=error)
+            said = f"{type(error).__name__} in the assistant; `mcp-server --verbose` says more"
+        return ". ".join(filter(None, (said, exchange.what_ran(), kept)))
+
+    async def _forget(self) -> None:
+        """Nothing came of the message: whoever sends it again has said it once."""
+        try:
+            await self._turn.discard()
+        except StoreError as error:
+            log.warning("%s", error)  # what was wrong first is what is told
+
     def _cut_short(self, exchange: Exchange) -> tuple[str, ...]:
-        if exchange.reason != "length" or exchange.rounds_ended:
+        if exchange.reason == "refusal":
+            return ("the model declined to answer",)
+        if exchange.limit == "size":
+            return (f"the answer is cut off after {loop.LONGEST_ANSWER:,} characters",)
+        if exchange.reason != "length" or exchange.limit:
             return ()
         most = self._config.model.max_tokens
         return (f"the answer is cut short: `max_tokens` under [model] is {most}",)
@@ -135,7 +165,9 @@ class Answering:
             history, messages = await self._fitted(exchange, history, window, room)
             prompt = await self._prompt(history, messages, specs)
             try:
-                await converse(exchange, prompt, self._means(outbox, room), self._callbacks)
+                await converse(
+                    exchange, prompt, self._means(exchange, outbox, room), self._callbacks
+                )
                 return
             except ContextTooLongError:
                 if not left or len(exchange.new) > 1 or not history.messages:
@@ -143,13 +175,20 @@ class Answering:
                 room = window = min(window, tokens.of_messages(messages)) // 2
                 self._callbacks.notice("too long for the model: asking again with less")
 
-    def _means(self, outbox: Outbox, room: int) -> Means:
+    def _means(self, exchange: Exchange, outbox: Outbox, room: int) -> Means:
         retries = self._config.model.retries
         return Means(
-            ask=partial(answer, self._models, retries=retries, notice=self._callbacks.notice),
+            ask=lambda prompt, take_back: answer(
+                self._models,
+                prompt,
+                retries=retries,
+                notice=self._callbacks.notice,
+                take_back=take_back,
+            ),
             run=partial(self._run, outbox),
+            record=partial(self._turn.keep, exchange.new),
             trim=partial(_trimmed, room=room),
-            clean=outbox.take_lines,
+            clean=partial(self._clean, outbox),
             steps=self._config.assistant.tool_steps,
         )
 
@@ -196,7 +235,7 @@ class Answering:
             )
         system = system_prompt(
             self._config.assistant.instructions,
-            workspace=self._config.workspace if specs else None,
+            workspace=self._config.workspace if SEND_FILE in specs else None,
             summary=history.summary,
             recalled=recalled,
             remembered=remembered,
@@ -212,10 +251,14 @@ class Answering:
         specs = await toolbox.specs()
         for problem in toolbox.problems:
             self._callbacks.notice(problem)
-        return (SEND_FILE, *([SEARCH_HISTORY] if self._remembers else ()), *specs)
+        return (
+            *([SEND_FILE] if self._context.with_media else ()),
+            *([SEARCH_HISTORY] if self._remembers else ()),
+            *specs,
+        )
 
     async def _run(self, outbox: Outbox, call: ToolCall) -> CallResult:
-        if call.name == SEND_FILE.name:
+        if call.name == SEND_FILE.name and self._context.with_media:
             return outbox.send_file(call)
         if call.name == SEARCH_HISTORY.name and self._remembers:
             return await self._assistant.long_term.search_history(call)
@@ -223,6 +266,10 @@ class Answering:
         result = await self._assistant.toolbox.call(call, progress=told)
         outbox.offer(result.media)
         return result
+
+    def _clean(self, outbox: Outbox, text: str) -> str:
+        """A text without the lines that send files, where files can be sent."""
+        return outbox.take_lines(text) if self._context.with_media else text
 
 
 def _trimmed(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:

@@ -20,7 +20,7 @@ class MessageContext(Struct, frozen=True):
     """A message, and where it was said. A session that is not `named` is pruned after a while.
 
     `model` answers this message, and no other stands in for it; without, it is the session's own
-    or the config's.
+    or the config's. Without `with_media` the answer is text only, so the model sends no files.
     """
 
     text: str
@@ -29,6 +29,7 @@ class MessageContext(Struct, frozen=True):
     origin: Origin = "mcp"
     attachments: tuple[Attachment, ...] = ()
     model: str = ""
+    with_media: bool = True
 
 
 class Callbacks:
@@ -36,6 +37,13 @@ class Callbacks:
 
     def text(self, delta: str) -> None:
         """More of what the model is saying."""
+
+    def take_back(self) -> bool:
+        """The model failed and can be asked anew: forget the text since the last block.
+
+        False if somebody has seen any of it: then it stays, and the answer ends there.
+        """
+        return False
 
     def block(self, text: str) -> None:
         """Something it said in full before it went on with tools."""
@@ -58,7 +66,11 @@ class Callbacks:
 
 
 class Reply(Struct, frozen=True):
-    """The answer. `omissions` say what could not be sent with it, `problem` why it was not kept."""
+    """The answer. `omissions` say what is missing from it and why.
+
+    `problem`: what went wrong after something was said or done, which is here as far as it came;
+    or why the answer could not be kept.
+    """
 
     text: str
     model: str

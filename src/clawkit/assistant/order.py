@@ -60,7 +60,12 @@ async def take_order(
             async with Progress(context, options.heartbeat) as progress:
                 reply = await assistant.reply(
                     MessageContext(
-                        order.message, order.session_key, order.named, "mcp", order.attachments
+                        order.message,
+                        order.session_key,
+                        order.named,
+                        "mcp",
+                        order.attachments,
+                        with_media=brand.with_media,
                     ),
                     collected.beside(progress),
                 )

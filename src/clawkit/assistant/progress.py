@@ -26,8 +26,10 @@ class Progress(Callbacks):
         self._heartbeat = heartbeat
         self._started = time.monotonic()
         self._count = 0
-        self._text = ""
-        self._shown = ""
+        self._text: str = ""
+        self._shown: str = ""
+        self._seen = False
+        """Whether the client has seen any of the text since the last block."""
         self._notices: list[str] = []
         self._steps: dict[str, str] = {}
         self._last = 0.0
@@ -50,9 +52,16 @@ class Progress(Callbacks):
         self._text = f"{self._text}{delta}"[-LONGEST_TEXT:]
         self._soon()
 
+    def take_back(self) -> bool:
+        if self._seen:
+            return False
+        self._text = ""
+        return True
+
     def block(self, text: str) -> None:  # noqa: ARG002 - it came in pieces already
         self._show()
         self._text = ""
+        self._seen = False
 
     def tool_started(self, call: ToolCall) -> None:
         self._show()
@@ -87,7 +96,11 @@ class Progress(Callbacks):
             self._say(one)
         if self._text and self._text != self._shown:
             self._shown = self._text
+            self._seen = self._seen or self._is_heard()
             self._say(self._text if len(self._text) < LONGEST_TEXT else f"…{self._text}")
+
+    def _is_heard(self) -> bool:
+        return self._context.task_id is not None or "progressToken" in self._context.meta
 
     def _say(self, message: str) -> None:
         self._last = time.monotonic()

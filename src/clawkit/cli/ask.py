@@ -111,7 +111,7 @@ def _ask(question: Question) -> int:
 def _answer(config: Config, question: Question) -> int:
     import asyncio
 
-    from clawkit.cli.chat_screen import Screen
+    from clawkit.cli.chat_screen import Screen, error_lines
 
     context = _context(config, question)
     streaming = sys.stdout.isatty() and not question.as_json
@@ -125,7 +125,11 @@ def _answer(config: Config, question: Question) -> int:
 
     try:
         return asyncio.run(_reply(config, context, screen, show))
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        screen.pause()
+        if screen.tools:
+            names = ", ".join(screen.tools)
+            error_lines("ask", f"stopped after tools were started: {names}; the session has it")
         raise KeyboardInterrupt from None
     finally:
         screen.pause()
@@ -273,7 +277,7 @@ def _print(question: Question, reply: Reply, screen: Screen, *, streamed: bool) 
     text = combine(screen.blocks, reply.text)
     if question.as_json:
         _print_json(reply, text, saved)
-    elif not streamed:
+    elif text and not streamed:
         sys.stdout.buffer.write(f"{text}\n".encode(errors="replace"))
         sys.stdout.flush()
     if not question.as_json:

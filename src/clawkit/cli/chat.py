@@ -261,8 +261,9 @@ class _Chat:
         from clawkit.cli.chat_screen import error_lines
 
         screen.finish(reply)
-        if not self._terminal:
-            print(combine(screen.blocks, reply.text), flush=True)
+        text = combine(screen.blocks, reply.text)
+        if text and not self._terminal:
+            print(text, flush=True)
         for path in save_media(reply.media, OUTPUT):
             self._tell(f"saved {path}")
         for problem in (*reply.omissions, reply.problem):

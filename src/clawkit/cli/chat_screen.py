@@ -42,6 +42,8 @@ class Screen(Callbacks):
         self._known = known
         self._blocks: list[str] = []
         self._problems: set[str] = set()
+        self.tools: dict[str, None] = {}
+        """The names of the tools that were started, in their order."""
         self._begin()
         self._open_line = False
         self._thinking = False
@@ -67,12 +69,19 @@ class Screen(Callbacks):
         if self._out is not None:
             self._write(self._stream.feed(delta))
 
+    def take_back(self) -> bool:
+        if self._stream.shown:
+            return False
+        self._begin()
+        return True
+
     def block(self, text: str) -> None:
         self._blocks.append(text)
         self.pause()
         self._begin()
 
     def tool_started(self, call: ToolCall) -> None:
+        self.tools[call.name] = None
         arguments = json.dumps(call.arguments, ensure_ascii=False) if call.arguments else ""
         if len(arguments) > _LONGEST_ARGUMENTS:
             arguments = arguments[:_LONGEST_ARGUMENTS] + "…"

@@ -50,7 +50,11 @@ class Asked:
 
 
 async def ask(
-    *scripts: Any, retries: int = 3, contexts: Sequence[int] = (), into: Asked | None = None
+    *scripts: Any,
+    retries: int = 3,
+    contexts: Sequence[int] = (),
+    into: Asked | None = None,
+    unseen: bool = False,
 ) -> Asked:
     """The models of these scripts, Anthropic's and OpenAI's in turn, one standing in for another"""
     found = into or Asked()
@@ -63,8 +67,19 @@ async def ask(
             model = await stack.enter_async_context(adapter(wire, servers[-1].url))
             model.context = contexts[number] if contexts else model.context
             models.append(model)
+
+        def take_back() -> bool:
+            found.text = "" if unseen else found.text
+            return unseen
+
         try:
-            events = answer(models, prompt(), retries=retries, notice=found.notices.append)
+            events = answer(
+                models,
+                prompt(),
+                retries=retries,
+                notice=found.notices.append,
+                take_back=take_back,
+            )
             async for event in events:
                 if isinstance(event, TextDelta):
                     found.text += event.text
@@ -132,6 +147,17 @@ async def test_what_was_shown_is_never_followed_by_another_answer() -> None:
     with pytest.raises(ProviderDownError, match="broke off"):
         await ask([[Say("Hel"), Cut()], Say("Hello")], [Say("Hi")], into=found)
     assert (found.text, found.requests, found.notices) == ("Hel", [1, 0], [])
+
+
+async def test_what_nobody_has_seen_is_asked_for_again_from_the_same_model_and_the_next() -> None:
+    broken = [Say("Hel"), Cut()]
+    found = await ask([broken, broken, Say("Hello")], [Say("Hi")], unseen=True)
+    assert (found.text, found.requests) == ("Hello", [3, 0])
+    found = await ask([broken] * 9, [broken, Say("Hi")], retries=1, unseen=True)
+    assert (found.text, found.requests) == ("Hi", [2, 2])
+    assert "asking openai/m-1 instead" in found.notices[1]
+    with pytest.raises(ProviderDownError, match="broke off"):
+        await ask([broken] * 9, [broken] * 9, retries=1, unseen=True)
 
 
 async def test_a_wait_that_the_provider_asks_for_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

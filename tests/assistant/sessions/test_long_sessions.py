@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from clawkit.assistant.models.protocol import Usage
-from clawkit.assistant.sessions import conversation, tickets
+from clawkit.assistant.sessions import conversation, journal, tickets
 from clawkit.assistant.sessions.coding import encode
 from clawkit.assistant.sessions.database import Database
 from clawkit.assistant.sessions.tickets import Ticket
@@ -33,7 +33,8 @@ def fill(database: Database, key: str, turns: int) -> None:
     ]
 
     def work(connection: sqlite3.Connection) -> None:
-        conversation.append(connection, ticket, messages, usage=Usage(), model="m", reason="end")
+        journal.add(connection, ticket.session, ticket.id, messages)
+        conversation.end(connection, ticket, usage=Usage(), model="m", reason="end")
 
     database.write(work)
     ticket.saved = True

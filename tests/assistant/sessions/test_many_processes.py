@@ -51,8 +51,8 @@ asyncio.run(main())
 
 # Stands still with one of two messages written and the transaction open.
 HALF = """
-from clawkit.assistant.sessions import conversation
-whole = conversation._add
+from clawkit.assistant.sessions import journal
+whole = journal._add
 
 def half(*values):
     whole(*values)
@@ -62,7 +62,7 @@ def half(*values):
 async def main():
     async with opened(file) as sessions:
         await say(sessions, "k", "whole")
-        conversation._add = half
+        journal._add = half
         await say(sessions, "k", "one", "two")
 asyncio.run(main())
 """

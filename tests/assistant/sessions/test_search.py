@@ -96,9 +96,9 @@ async def test_what_tools_found_can_be_found_too(file: Path) -> None:
 
 async def test_the_best_comes_first_and_no_more_than_wanted(file: Path) -> None:
     async with opened(file) as sessions, sessions.turn("k", origin="ask", named=True) as turn:
-        await keep(turn, *(f"the weather is fine, day {number}" for number in range(30)))
-        await keep(turn, "my dog is called Rex")
-        await keep(turn, *(f"the weather is bad, day {number}" for number in range(30)))
+        fine = [f"the weather is fine, day {number}" for number in range(30)]
+        bad = [f"the weather is bad, day {number}" for number in range(30)]
+        await keep(turn, *fine, "my dog is called Rex", *bad)
         hits = await turn.search("what is the name of my dog", 3)
         assert texts(hits)[0] == "my dog is called Rex"
         assert len(hits) == 3

@@ -296,7 +296,7 @@ async def test_a_turn_knows_its_session(file: Path) -> None:
 async def test_usage_adds_up_over_the_saves_of_a_turn(file: Path) -> None:
     async with opened(file) as sessions, sessions.turn("k", origin="ask", named=True) as turn:
         await turn.save([user("a")], usage=Usage(10, 5, 1), model="m", reason="cancelled")
-        await turn.save([user("b")], usage=Usage(1, 1, 1), model="m", reason="end")
+        await turn.save([user("a"), user("b")], usage=Usage(1, 1, 1), model="m", reason="end")
     found = rows(file, "SELECT input, output, cached, reason, owner FROM turns")
     assert found == [(11, 6, 2, "end", None)]
 

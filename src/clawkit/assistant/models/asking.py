@@ -1,8 +1,9 @@
 """Asking models until one answers: again after a while, then the next one.
 
-Nobody may see half of one answer and then another: as soon as anything of an answer was passed on,
-an error ends it. A conversation too long for one model goes only to a fallback into which more
-fits; where there is none, the caller is told, who can shorten it.
+Nobody may see half of one answer and then another: what was passed on of an answer that failed has
+to be taken back before the model is asked again, and where somebody has seen it, the error ends the
+answer. A conversation too long for one model goes only to a fallback into which more fits; where
+there is none, the caller is told, who can shorten it.
 """
 
 from __future__ import annotations
@@ -46,46 +47,62 @@ PING_SECONDS = 30.0
 _PING_TOKENS = 16
 
 Notice = Callable[[str], None]
+TakeBack = Callable[[], bool]
+
+
+def _never() -> bool:
+    """Whoever does not say otherwise has shown what it was given."""
+    return False
 
 
 async def answer(
-    models: Sequence[Model], prompt: Prompt, *, retries: int, notice: Notice
+    models: Sequence[Model],
+    prompt: Prompt,
+    *,
+    retries: int,
+    notice: Notice,
+    take_back: TakeBack = _never,
 ) -> AsyncGenerator[Event]:
-    """The answer of the first model that gives one."""
+    """The answer of the first model that gives one.
+
+    `take_back` forgets what was passed on of an answer, and says whether nobody had seen it.
+    """
     left = list(models)
     while left:
         model = left.pop(0)
-        shown = False
+        begun = False
         try:
-            events = stream_with_retries(model, prompt, retries=retries, notice=notice)
+            events = stream_with_retries(
+                model, prompt, retries=retries, notice=notice, take_back=take_back
+            )
             async with aclosing(events):
                 async for event in events:
-                    shown = True
+                    begun = True
                     yield event
             return
         except ModelError as error:
             left = _after(model, error, left)
-            if shown or not left:
+            if not left or (begun and not take_back()):
                 raise
             notice(f"{_short(error)}; asking {left[0].name} instead")
 
 
 async def stream_with_retries(
-    model: Model, prompt: Prompt, *, retries: int, notice: Notice
+    model: Model, prompt: Prompt, *, retries: int, notice: Notice, take_back: TakeBack = _never
 ) -> AsyncGenerator[Event]:
-    """A model's answer, asked for again while nothing of it came and waiting may help."""
+    """A model's answer, asked for again while nobody has seen any of it and waiting may help."""
     tried = 0
     while True:
-        shown = False
+        begun = False
         try:
             async with aclosing(_complete(model, prompt)) as events:
                 async for event in events:
-                    shown = True
+                    begun = True
                     yield event
             return
         except ModelError as error:
-            wait = None if shown or tried >= retries else _wait(error, tried)
-            if wait is None:
+            wait = None if tried >= retries else _wait(error, tried)
+            if wait is None or (begun and not take_back()):
                 raise
             tried += 1
             notice(f"{_short(error)}; trying again in {wait:.1f} s ({tried} of {retries})")

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-StopReason = Literal["end", "tools", "length", "refusal", "cancelled"]
+StopReason = Literal["end", "tools", "length", "refusal", "cancelled", "failed"]
 Role = Literal["user", "assistant", "tool"]
 
 

@@ -17,7 +17,7 @@ from clawkit.assistant.models.protocol import (
 
 _Waiting = tuple[str, str]
 """A call without an outcome yet: its id as it was, and as it is sent."""
-_NOT_RUN = "This call was interrupted; whether it had any effect is not known."
+_UNKNOWN = "This call was interrupted: it may have run, and what came of it is not known."
 _BEGINNING = Message("user", (Text("(The beginning of the conversation is left out.)"),))
 _NOTHING = (Text("(An empty message.)"),)
 SEEN_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -46,6 +46,22 @@ def tidy(messages: Sequence[Message]) -> list[Message]:
             found.append(Message(message.role, parts or _NOTHING))
     found += _interrupted(waiting)
     return found if found and found[0].role == "user" else [_BEGINNING, *found]
+
+
+def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
+    """The calls of the last answer that have no outcome yet."""
+    outcomes: set[str] = set()
+    for message in reversed(messages):
+        if message.role == "assistant":
+            calls = (part for part in message.parts if isinstance(part, ToolCall))
+            return tuple(call for call in calls if call.id not in outcomes)
+        outcomes |= {part.call_id for part in message.parts if isinstance(part, ToolOutcome)}
+    return ()
+
+
+def unknown_outcome(call_id: str) -> ToolOutcome:
+    """What stands for the outcome of a call that was interrupted."""
+    return ToolOutcome(call_id, (Text(_UNKNOWN),), is_error=True)
 
 
 def plain_text(message: Message) -> str:
@@ -92,7 +108,7 @@ def _answering(message: Message, waiting: list[_Waiting]) -> Message:
 
 def _interrupted(waiting: list[_Waiting]) -> Iterator[Message]:
     if waiting:
-        outcomes = tuple(ToolOutcome(id, (Text(_NOT_RUN),), is_error=True) for _, id in waiting)
+        outcomes = tuple(unknown_outcome(id) for _, id in waiting)
         waiting.clear()
         yield Message("tool", outcomes)
 

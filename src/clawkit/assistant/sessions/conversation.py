@@ -1,10 +1,9 @@
-"""What is said in one session: added, read back within a budget, found, left behind."""
+"""What is said in one session: read back within a budget, found, summarised, left behind."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,9 +11,9 @@ from msgspec.structs import replace
 from clawkit.assistant.compaction import cut_down
 from clawkit.assistant.models.protocol import Image, Message, Text, ToolOutcome, Usage
 from clawkit.assistant.sessions import searching
-from clawkit.assistant.sessions.coding import Encoded, Showing, StoredImage, decode_parts, shown
+from clawkit.assistant.sessions.coding import Showing, StoredImage, decode_parts, shown
 from clawkit.assistant.sessions.known import Known
-from clawkit.assistant.sessions.records import History, Saved, Stretch
+from clawkit.assistant.sessions.records import LAST, History, Saved, Stretch
 from clawkit.assistant.sessions.tickets import Ticket
 from clawkit.assistant.tokens import of_message
 
@@ -27,68 +26,43 @@ _Found = tuple[int, float, str]
 """The number of a message, when it was saved, and its role."""
 
 
-def append(
-    connection: sqlite3.Connection,
-    ticket: Ticket,
-    messages: Sequence[Encoded],
-    *,
-    usage: Usage,
-    model: str,
-    reason: str,
+def end(
+    connection: sqlite3.Connection, ticket: Ticket, *, usage: Usage, model: str, reason: str
 ) -> None:
-    """Add what was said in a turn, and how it ended."""
-    now = time.time()
+    """Note how a turn ended, who answered, and what it cost."""
     connection.execute(
         "UPDATE turns SET reason = ?, model = ?, input = input + ?, output = output + ?,"
         " cached = cached + ? WHERE id = ?",
         (reason, model, usage.input, usage.output, usage.cached, ticket.id),
     )
-    title = next((message.title for message in messages if message.title), "")
     connection.execute(
-        "UPDATE sessions SET updated = ?, last_model = coalesce(nullif(?, ''), last_model),"
-        " title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ?",
-        (now, model, title, ticket.session),
+        "UPDATE sessions SET updated = ?, last_model = coalesce(nullif(?, ''), last_model)"
+        " WHERE id = ?",
+        (time.time(), model, ticket.session),
     )
-    epoch = _epoch(connection, ticket.session)
-    for message in messages:
-        _add(connection, ticket, epoch, now, message)
-
-
-def _add(
-    connection: sqlite3.Connection, ticket: Ticket, epoch: int, now: float, message: Encoded
-) -> None:
-    added = connection.execute(
-        "INSERT INTO messages (session, turn, epoch, created, tokens, role, parts)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (ticket.session, ticket.id, epoch, now, message.tokens, message.role, message.parts),
-    )
-    id_ = added.lastrowid or 0
-    for digest, data in message.images.items():
-        connection.execute(
-            "INSERT INTO images (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING",
-            (digest, data),
-        )
-        connection.execute(
-            "INSERT INTO image_uses SELECT ?, id FROM images WHERE digest = ?", (id_, digest)
-        )
-    searching.add(connection, id_, searching.place(ticket.session, epoch), message.words)
 
 
 def history(
-    connection: sqlite3.Connection, session: int, budget: int, known: Known | None = None
+    connection: sqlite3.Connection,
+    session: int,
+    budget: int,
+    known: Known | None = None,
+    *,
+    before: int = LAST,
 ) -> History:
     """The newest messages that fit, oldest first. Reads no more of the session than that.
 
-    One that is larger than half of it would push out everything else: it is given in short.
+    Those from `before` on belong to the turn that goes on. One that is larger than half of the
+    budget would push out everything else: it is given in short.
     """
     summary, floor = _covered(connection, session)
     large, small = budget // 2, max(1, budget // 8)
     found: list[_Found] = []
     gap = False
     cursor = connection.execute(
-        "SELECT id, created, role, tokens FROM messages WHERE session = ? AND id > ?"
+        "SELECT id, created, role, tokens FROM messages WHERE session = ? AND id > ? AND id < ?"
         " ORDER BY id DESC",
-        (session, floor),
+        (session, floor, before),
     )
     for id_, created, role, tokens in cursor:
         budget -= small if tokens > large else tokens
@@ -101,7 +75,7 @@ def history(
         _begin_well(found)
     whole = _read(connection, session, found, Known() if known is None else known)
     messages = tuple(_in_short(one, small) if one.tokens > large else one for one in whole)
-    first = not found and not _anything(connection, session)
+    first = not found and not _anything(connection, session, before)
     return History(summary, messages, first, whole=not gap and not summary, gap=gap)
 
 
@@ -280,6 +254,8 @@ def _epoch(connection: sqlite3.Connection, session: int) -> int:
     return 0 if row is None else row[0]
 
 
-def _anything(connection: sqlite3.Connection, session: int) -> bool:
-    row = connection.execute("SELECT 1 FROM messages WHERE session = ? LIMIT 1", (session,))
+def _anything(connection: sqlite3.Connection, session: int, before: int) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM messages WHERE session = ? AND id < ? LIMIT 1", (session, before)
+    )
     return row.fetchone() is not None

@@ -13,16 +13,24 @@ from types import TracebackType
 from typing import TypeVar
 
 from clawkit.assistant.models.protocol import Message, Usage
-from clawkit.assistant.sessions import conversation, overview, owners, tickets
+from clawkit.assistant.sessions import conversation, journal, overview, owners, tickets
 from clawkit.assistant.sessions.coding import encode
 from clawkit.assistant.sessions.database import PATIENCE, Database
 from clawkit.assistant.sessions.pruning import pruning_if_due
 from clawkit.assistant.sessions.queueing import OnWait, Queueing
-from clawkit.assistant.sessions.records import History, Saved, SessionInfo, Stretch, check_key
+from clawkit.assistant.sessions.records import (
+    LAST,
+    History,
+    Saved,
+    SessionInfo,
+    Stretch,
+    check_key,
+)
 from clawkit.assistant.sessions.tickets import Ticket
 from clawkit.assistant.sessions.worker import Worker
 
 T = TypeVar("T")
+InSession = Callable[[sqlite3.Connection, int], T]
 _PRUNE_EVERY = 3600.0
 
 
@@ -66,6 +74,11 @@ class Turn:
         self._sessions = sessions
         self._worker = worker
         self._ticket = ticket
+        # What follows is only used by the worker's thread.
+        self._written = 0
+        """How many messages of this turn are in the store."""
+        self._first = LAST
+        """The first of them: what lies before it was said in earlier turns."""
 
     @property
     def key(self) -> str:
@@ -86,7 +99,9 @@ class Turn:
         def job(database: Database) -> History:
             def work(connection: sqlite3.Connection) -> History:
                 session = tickets.session_of(connection, self._ticket)
-                return conversation.history(connection, session, tokens, database.known)
+                return conversation.history(
+                    connection, session, tokens, database.known, before=self._first
+                )
 
             return database.read(work)
 
@@ -94,22 +109,34 @@ class Turn:
 
     async def stretches(self, up_to: int, size: int) -> tuple[Stretch, ...]:
         """What no summary covers up to a message, in pieces of about so many tokens."""
-        return await self._read(conversation.stretches, up_to, size)
+        return await self._read(
+            lambda connection, session: conversation.stretches(
+                connection, session, min(up_to, self._first - 1), size
+            )
+        )
 
     async def read(self, stretch: Stretch) -> tuple[Saved, ...]:
         """The messages of a stretch, as they were said."""
-        return await self._read(conversation.read, stretch)
+        return await self._read(
+            lambda connection, session: conversation.read(connection, session, stretch)
+        )
 
     async def search(
         self, text: str, limit: int = 5, *, outside: int | None = None
     ) -> tuple[Saved, ...]:
         """The messages of this session that match best; `outside`: only those before this one."""
-        return await self._read(conversation.search, text, limit, outside)
+        return await self._read(
+            lambda connection, session: conversation.search(
+                connection, session, text, limit, min(outside or LAST, self._first)
+            )
+        )
 
     async def info(self) -> SessionInfo:
         """What is known of the session, counted since it last began anew."""
         is_alive = partial(owners.is_alive, owners.directory_for(self._sessions.file))
-        found = await self._read(overview.describe, is_alive)
+        found = await self._read(
+            lambda connection, session: overview.describe(connection, session, is_alive)
+        )
         if found is not None:
             return found
         now = time.time()
@@ -118,29 +145,79 @@ class Turn:
             ticket.key, ticket.origin, ticket.named, now, now, 0, 0, ticket.model, True, ""
         )
 
+    async def keep(self, messages: Sequence[Message], *, lasting: bool = False) -> None:
+        """Write down the turn as far as it came: all its messages, of which some may be there.
+
+        If `lasting`, it is on the disk before something is done that cannot be undone.
+        """
+        so_far = tuple(messages)
+        await self._worker.do(lambda database: self._keep(database, so_far, lasting=lasting))
+
     async def save(
         self, messages: Sequence[Message], *, usage: Usage, model: str, reason: str
     ) -> None:
-        """Keep what was said, all of it or nothing."""
-        ticket = self._ticket
+        """Keep all that was said in the turn, and how it ended."""
+        whole = tuple(messages)
+        end = partial(conversation.end, usage=usage, model=model, reason=reason)
 
         def job(database: Database) -> None:
-            encoded = [encode(message) for message in messages]
-
-            def work(connection: sqlite3.Connection) -> None:
-                tickets.renew(database, connection, ticket)
-                conversation.append(
-                    connection, ticket, encoded, usage=usage, model=model, reason=reason
-                )
-
-            database.write(work, lasting=True)
-            ticket.saved = True
+            self._keep(database, whole, lasting=True, end=end)
+            self._ticket.saved = True
+            self._first = LAST  # from here on it is what was said before
 
         await self._worker.do(job)
 
+    async def discard(self) -> None:
+        """Take back what was kept of the turn: nothing came of it."""
+
+        def job(database: Database) -> None:
+            def work(connection: sqlite3.Connection) -> None:
+                self._renew(database, connection)
+                journal.discard(connection, self._ticket.session, self._ticket.id)
+
+            database.write(work)
+            self._written, self._first = 0, LAST
+
+        await self._worker.do(job)
+
+    def _keep(
+        self,
+        database: Database,
+        messages: tuple[Message, ...],
+        *,
+        lasting: bool,
+        end: Callable[[sqlite3.Connection, Ticket], None] | None = None,
+    ) -> None:
+        ticket = self._ticket
+        encoded = {at: encode(messages[at]) for at in range(self._written, len(messages))}
+
+        def work(connection: sqlite3.Connection) -> int:
+            self._renew(database, connection)
+            new = [
+                encoded.get(at) or encode(messages[at])
+                for at in range(self._written, len(messages))
+            ]
+            first = journal.add(connection, ticket.session, ticket.id, new)
+            if end is not None:
+                end(connection, ticket)
+            return first
+
+        first = database.write(work, lasting=lasting)
+        self._written = max(self._written, len(messages))
+        self._first = min(self._first, first or LAST)
+
+    def _renew(self, database: Database, connection: sqlite3.Connection) -> None:
+        """See that the turn has its ticket; if that was deleted, what was written went with it."""
+        if not tickets.renew(database, connection, self._ticket):
+            self._written, self._first = 0, LAST
+
     async def compact(self, summary: str, up_to: int) -> None:
         """Let a summary stand in history for the messages up to and with `up_to`."""
-        await self._write(conversation.compact, summary, up_to)
+        await self._write(
+            lambda connection, session: conversation.compact(
+                connection, session, summary, min(up_to, self._first - 1)
+            )
+        )
 
     async def reset(self) -> int:
         """Leave everything behind that was said; gives how many messages that is."""
@@ -148,24 +225,24 @@ class Turn:
 
     async def choose_model(self, model: str) -> None:
         """Let another model answer in this session from now on; `""` for the usual one."""
-        await self._write(conversation.choose_model, model)
+        await self._write(
+            lambda connection, session: conversation.choose_model(connection, session, model)
+        )
         self._ticket.model = model
 
-    async def _read(self, work: Callable[..., T], *values: object) -> T:
+    async def _read(self, work: InSession[T]) -> T:
         def job(database: Database) -> T:
             return database.read(
-                lambda connection: work(
-                    connection, tickets.session_of(connection, self._ticket), *values
-                )
+                lambda connection: work(connection, tickets.session_of(connection, self._ticket))
             )
 
         return await self._worker.do(job)
 
-    async def _write(self, work: Callable[..., T], *values: object) -> T:
+    async def _write(self, work: InSession[T]) -> T:
         def job(database: Database) -> T:
             def all_of_it(connection: sqlite3.Connection) -> T:
-                tickets.renew(database, connection, self._ticket)
-                return work(connection, self._ticket.session, *values)
+                self._renew(database, connection)
+                return work(connection, self._ticket.session)
 
             return database.write(all_of_it)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ from clawkit.assistant.sessions.failures import explained_os, is_damage
 from clawkit.assistant.sessions.pruning import DAYS, give_back_space, prune
 from clawkit.assistant.sessions.records import Saved, SessionInfo, Transcript
 from clawkit.assistant.sessions.setting_aside import set_aside
+from clawkit.assistant.sessions.tickets import clear_all_dead
 from clawkit.errors import SessionError, StoreError
 
 __all__ = ["Store", "set_aside"]
@@ -85,6 +87,7 @@ class Store:
             return
         database = Database(self.file, patience=self._patience)
         try:
+            _end_what_died(database)
             for id_ in database.read(lambda connection: _chosen(connection, keys)):
                 yield from _exported(database, id_)
         finally:
@@ -125,7 +128,11 @@ class Store:
             return [str(error)]
 
     def _read(self, work: Callable[[sqlite3.Connection], T], missing: T) -> T:
-        return self._with(lambda database: database.read(work), missing)
+        def job(database: Database) -> T:
+            _end_what_died(database)
+            return database.read(work)
+
+        return self._with(job, missing)
 
     def _with(self, job: Callable[[Database], T], missing: T) -> T:
         try:
@@ -138,6 +145,12 @@ class Store:
             return job(database)
         finally:
             database.close()
+
+
+def _end_what_died(database: Database) -> None:
+    """Turns of dead processes are shown with their end, if it can be written."""
+    with suppress(StoreError):  # a full disk hides nothing of what is there
+        clear_all_dead(database)
 
 
 def _erase(database: Database) -> None:
@@ -214,7 +227,8 @@ def _head(
     }
     names = _TURN.split(", ")
     turns = connection.execute(
-        f"SELECT {_TURN} FROM turns WHERE session = ? AND ended IS NOT NULL ORDER BY id",
+        f"SELECT {_TURN} FROM turns WHERE session = ? AND (ended IS NOT NULL"
+        " OR EXISTS (SELECT 1 FROM messages WHERE turn = turns.id)) ORDER BY id",
         (session,),
     )
     head = {"type": "turn", "session": key}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clawkit.assistant.sessions import journal
 from clawkit.assistant.sessions.database import Database
 from clawkit.assistant.sessions.failures import explained_os
 from clawkit.assistant.sessions.owners import directory_for, is_alive, this_process
@@ -90,8 +91,10 @@ def enter(connection: sqlite3.Connection, ticket: Ticket, owner: str) -> None:
     ticket.id = added.lastrowid or 0
 
 
-def renew(database: Database, connection: sqlite3.Connection, ticket: Ticket) -> None:
-    """Get the ticket back if the session was deleted in the middle of its turn, or the file."""
+def renew(database: Database, connection: sqlite3.Connection, ticket: Ticket) -> bool:
+    """Whether the ticket is still there; else the session was deleted in the middle of its turn,
+    or the file, and it gets another one.
+    """
     owner = _owner(database.file)
     mine = (ticket.id, owner, ticket.key)
     found = connection.execute(f"SELECT session FROM turns WHERE {_MINE}", mine).fetchone()
@@ -99,6 +102,7 @@ def renew(database: Database, connection: sqlite3.Connection, ticket: Ticket) ->
         enter(connection, ticket, owner)
     else:
         ticket.session = found[0]
+    return found is not None
 
 
 def session_of(connection: sqlite3.Connection, ticket: Ticket) -> int:
@@ -115,19 +119,24 @@ def end(database: Database, ticket: Ticket, reason: str) -> None:
     if not ticket.id:
         return
     mine = (ticket.id, _owner(database.file), ticket.key)
-    if ticket.saved or (ticket.running and reason):
-        statement = (
-            "UPDATE turns SET owner = NULL, ended = ?,"
-            f" reason = CASE WHEN ? THEN reason ELSE ? END WHERE {_MINE}"
-        )
-        values = (time.time(), ticket.saved, reason, *mine)
-    else:
-        statement, values = f"DELETE FROM turns WHERE {_MINE}", mine
-    database.write(lambda connection: connection.execute(statement, values))
+
+    def work(connection: sqlite3.Connection) -> None:
+        if connection.execute(f"SELECT 1 FROM turns WHERE {_MINE}", mine).fetchone() is None:
+            return
+        if ticket.saved:
+            _close(connection, ticket.id)
+        elif journal.close(connection, ticket.id) or (ticket.running and reason):
+            _close(connection, ticket.id, reason or LOST)
+        else:
+            connection.execute("DELETE FROM turns WHERE id = ?", (ticket.id,))
+
+    database.write(work)
 
 
 def clear(connection: sqlite3.Connection, dead: Iterable[str]) -> None:
-    """Take away the tickets of dead processes; those which ran leave word that they are lost."""
+    """Take away the tickets of dead processes. What those which ran have written down stays, with
+    a word that its end is lost.
+    """
     for owner in dead:
         mine = connection.execute(
             "SELECT id, reason, NOT EXISTS (SELECT 1 FROM turns AS earlier WHERE"
@@ -137,13 +146,20 @@ def clear(connection: sqlite3.Connection, dead: Iterable[str]) -> None:
             (owner,),
         ).fetchall()
         for id_, reason, ran in mine:
-            if ran or reason:
-                connection.execute(
-                    "UPDATE turns SET owner = NULL, ended = ?, reason = ? WHERE id = ?",
-                    (time.time(), reason or LOST, id_),
-                )
+            if reason:  # it was saved, and died before it could leave
+                _close(connection, id_)
+            elif journal.close(connection, id_) or ran:
+                _close(connection, id_, LOST)
             else:
                 connection.execute("DELETE FROM turns WHERE id = ?", (id_,))
+
+
+def _close(connection: sqlite3.Connection, turn: int, reason: str = "") -> None:
+    connection.execute(
+        "UPDATE turns SET owner = NULL, ended = ?, reason = coalesce(nullif(?, ''), reason)"
+        " WHERE id = ?",
+        (time.time(), reason, turn),
+    )
 
 
 def clear_all_dead(database: Database) -> None:
