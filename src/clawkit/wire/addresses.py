@@ -61,10 +61,13 @@ def is_private(url: str) -> bool:
 
 
 def origin_of(url: str) -> str:
-    """What may be shown of an address that somebody else gave."""
+    """What may be shown of an address that somebody else gave: neither a name nor a password."""
     try:
         parts = urlsplit(url)
-        return f"{parts.scheme}://{parts.hostname}" if parts.hostname else ""
+        if not parts.hostname:
+            return ""
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port is not None else "")
     except ValueError:
         return ""
 

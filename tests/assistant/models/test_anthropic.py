@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from clawkit.assistant.models.arguments import unreadable
+from clawkit.assistant.models.failures import WrongAddressError
 from clawkit.assistant.models.protocol import (
     Finished,
     Image,
@@ -15,6 +16,7 @@ from clawkit.assistant.models.protocol import (
     ToolSpec,
     Usage,
 )
+from clawkit.errors import ProviderDownError
 from tests.assistant.models.adapters import (
     ADD,
     KEY,
@@ -26,7 +28,7 @@ from tests.assistant.models.adapters import (
     prompt,
     user,
 )
-from tests.assistant.providers.scripted import Call, Reply, Say, scripted_anthropic
+from tests.assistant.providers.scripted import Call, Reply, Say, Status, scripted_anthropic
 
 PNG = Image(b"\x89PNG....", "image/png", "cat.png")
 CACHED = {"cache_control": {"type": "ephemeral"}}
@@ -215,3 +217,29 @@ async def test_without_a_system_prompt_there_is_none() -> None:
     *_, body = await asked("anthropic", [Say("ok")], prompt(system=""))
     assert "system" not in body
     assert "tools" not in body
+
+
+async def test_a_server_that_does_not_stream_is_heard_all_the_same() -> None:
+    document = {
+        "type": "message",
+        "role": "assistant",
+        "model": "m-2",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "s"},
+            {"type": "text", "text": "Hi"},
+            {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}},
+        ],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 3, "output_tokens": 2},
+    }
+    text, calls, end, _ = await asked("anthropic", [Status(200, document)])
+    assert (text, calls) == ("Hi", [ToolCall("t1", "add", {"a": 1})])
+    assert end == Finished("tools", Usage(3, 2), "anthropic/m-2")
+
+
+async def test_an_error_may_come_with_a_status_that_is_none() -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "later"}}
+    with pytest.raises(ProviderDownError, match="overloaded"):
+        await asked("anthropic", [Status(200, error)])
+    with pytest.raises(WrongAddressError, match="where a model's answer should be"):
+        await asked("anthropic", [Status(200, {"hello": "world"})])

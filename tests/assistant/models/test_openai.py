@@ -127,8 +127,15 @@ async def test_thoughts_are_not_the_answer_and_a_refusal_is() -> None:
         chunk({"content": None, "refusal": "I won't."}),
         chunk({"content": [{"type": "text", "text": " Sorry."}]}),
     )
-    text, _, _, _ = await asked("openai", [Reply(*parts)])
-    assert text == "I won't. Sorry."
+    text, _, end, _ = await asked("openai", [Reply(*parts)])
+    assert (text, end.reason) == ("I won't. Sorry.", "refusal")
+
+
+async def test_a_refusal_may_be_a_part_of_the_content_and_come_in_one_document() -> None:
+    message = {"content": [{"type": "refusal", "refusal": "No."}]}
+    document = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    text, _, end, _ = await asked("openai", [Status(200, document)])
+    assert (text, end.reason) == ("No.", "refusal")
 
 
 async def test_pictures_are_data_urls() -> None:

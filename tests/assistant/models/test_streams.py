@@ -176,7 +176,7 @@ async def test_a_redirect_is_not_followed_and_no_key_goes_there(wire: str) -> No
         with pytest.raises(WrongAddressError, match="redirect") as caught:
             await asked(wire, [Status(307, "", headers={"location": target})])
         assert thief.requests == []
-    assert "http://localhost" in str(caught.value)
+    assert f" to {thief.origin.replace('127.0.0.1', 'localhost')} (307)" in str(caught.value)
     assert "hidden" not in str(caught.value)
 
 

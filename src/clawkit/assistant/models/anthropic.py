@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
+
+import msgspec
 
 from clawkit.assistant.models.anthropic_request import build
 from clawkit.assistant.models.arguments import A_CALL, LONGEST_ARGUMENTS, read_arguments
 from clawkit.assistant.models.ending import ending
 from clawkit.assistant.models.failures import broke_off, from_status, no_stream, too_many_arguments
-from clawkit.assistant.models.fields import Json, fields, number, text
+from clawkit.assistant.models.fields import Json, fields, number, objects, text
 from clawkit.assistant.models.http import Answer, Door, Refusal
 from clawkit.assistant.models.names import Names
 from clawkit.assistant.models.protocol import (
@@ -78,10 +80,8 @@ class Anthropic:
         await self._door.close()
 
     async def _read(self, answer: Answer, names: Names) -> AsyncGenerator[Event]:
-        if answer.kind == "application/json":
-            raise no_stream(self._door.party, answer.kind, read_error(await answer.document()))
         reading = _Reading(names)
-        async for event in answer.events():
+        async for event in self._events(answer):
             if event.get("type") == "error":
                 said = read_error(event)
                 raise from_status(self._door.party, said.status, said)
@@ -98,6 +98,34 @@ class Anthropic:
         for call in reading.calls():
             yield Called(call)
         yield reading.finished(self._settings)
+
+    async def _events(self, answer: Answer) -> AsyncGenerator[Json]:
+        """What streams in, or the same out of the one document of a server that does not stream."""
+        if answer.kind != "application/json":
+            async for event in answer.events():
+                yield event
+            return
+        document = await answer.document()
+        if document.get("type") != "error" and not isinstance(document.get("content"), list):
+            raise no_stream(self._door.party, answer.kind, read_error(document))
+        for event in _as_stream(document):
+            yield event
+
+
+def _as_stream(message: Json) -> Iterator[Json]:
+    """The events that a whole message would have come in."""
+    if message.get("type") == "error":
+        yield message
+        return
+    yield {"type": "message_start", "message": message}
+    for index, block in enumerate(objects(message.get("content"))):
+        yield {"type": "content_block_start", "index": index, "content_block": block}
+        if block.get("type") == "tool_use":
+            written = msgspec.json.encode(fields(block.get("input"))).decode()
+            delta = {"type": "input_json_delta", "partial_json": written}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+    yield {"type": "message_delta", "delta": {"stop_reason": message.get("stop_reason")}}
+    yield {"type": "message_stop"}
 
 
 class _Reading:

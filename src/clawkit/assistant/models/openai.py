@@ -152,6 +152,7 @@ class _Reading:
         self.stop = ""
         self.arguments = 0
         """How large the calls are so far."""
+        self._refused = False
         self._names = names
         self._calls: list[_Called] = []
         self._usage = Usage()
@@ -166,7 +167,9 @@ class _Reading:
         delta = fields(choice.get("delta") or choice.get("message"))
         for call in objects(delta.get("tool_calls")):
             self._grow(call)
-        return _text(delta.get("content")) + _text(delta.get("refusal"))
+        refusal = _refusal(delta)
+        self._refused = self._refused or bool(refusal)
+        return _text(delta.get("content")) + refusal
 
     def calls(self) -> list[ToolCall]:
         return [
@@ -175,7 +178,8 @@ class _Reading:
         ]
 
     def finished(self, settings: ModelSettings) -> Finished:
-        reason = ending(_REASONS.get(self.stop, "end"), calls=bool(self._calls))
+        said = "refusal" if self._refused else _REASONS.get(self.stop, "end")
+        reason = ending(said, calls=bool(self._calls))
         # llama.cpp tells the path of a file.
         used = self._model.rpartition("/")[2] if self._model[:1] == "/" else self._model
         return Finished(reason, self._usage, f"{settings.provider}/{used or settings.model}")
@@ -226,3 +230,9 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(text(part.get("text")) for part in objects(content))
+
+
+def _refusal(delta: Json) -> str:
+    """The words with which a model declines: beside its content, or as a part of it."""
+    parts = objects(delta.get("content"))
+    return text(delta.get("refusal")) + "".join(text(part.get("refusal")) for part in parts)

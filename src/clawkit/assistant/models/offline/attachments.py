@@ -15,18 +15,19 @@ from clawkit.assistant.models.protocol import Image, Message, Text
 
 
 class Attached(Struct, frozen=True):
-    """Something that came as a file, as far as it is text; `note` stands where it is none."""
+    """Something that came as a file, as far as it is text; `note` says what it is if it is not."""
 
     name: str
     mime_type: str
     size: str = ""
+    duration: str = ""
     text: str = ""
     note: str = ""
 
     @property
     def described(self) -> str:
         """`notes.txt (text/plain, 1.2 KB, 12 lines, 345 characters)`."""
-        about = [self.mime_type, self.size]
+        about = [self.mime_type, self.size, self.duration]
         if self.note:
             about.append(self.note)
         else:
@@ -46,10 +47,13 @@ class Received(Struct, frozen=True):
 
 # The frame that assistant/media/parts.py puts around everything that is not a picture.
 _OPENING = re.compile(
-    r'<(attachment(?:-\d+)?) name="([^"]*)" type="([^"]*)"(?: size="([^"]*)")?[^>\n]*>\n'
+    r'<(attachment(?:-\d+)?) name="([^"]*)" type="([^"]*)"(?: size="([^"]*)")?'
+    r'(?: duration="([^"]*)")?[^>\n]*>\n'
 )
-# What it writes where there is no text.
-_NOTE = re.compile(r"\[((?:a video|an archive|accepted)[^\];\n]*)[^\]\n]*\]")
+_TEXTS = ("text/", "application/json", "application/pdf")
+# What it says of what is not text itself, and of words that were heard.
+_NOTE = re.compile(r"\[(?:accepted, )?(not transcribed|[^:;\n]*)")
+_TRANSCRIBED = re.compile(r"\[(transcribed by [^\n]*)\](?:\n|$)")
 _SEARCHED = 2_000_000
 """Characters of a file in which answers are looked for."""
 
@@ -80,12 +84,14 @@ def receive(message: Message) -> Received:
 
 
 def _attached(frame: re.Match[str], text: str) -> Attached:
-    name, mime_type, size = (unescape(value or "") for value in frame.group(2, 3, 4))
+    about = [unescape(value or "") for value in frame.group(2, 3, 4, 5)]
     text = text.removesuffix("\n")
-    note = _NOTE.fullmatch(text) if len(text) < 500 else None
-    if note:
-        return Attached(name, mime_type, size, note=note[1])
-    return Attached(name, mime_type, size, text=text)
+    if about[1].startswith(_TEXTS):
+        return Attached(*about, text=text)
+    if heard := _TRANSCRIBED.match(text):
+        return Attached(*about, text=text[heard.end() :], note=heard[1])
+    note = _NOTE.match(text)
+    return Attached(*about, note=note[1].rstrip("]") if note else "")
 
 
 def best_sentence(attached: Attached, question: Question) -> str:
