@@ -39,13 +39,13 @@ WEBP = (
 )
 
 
-def wav() -> bytes:
+def wav(seconds: float = 0.01) -> bytes:
     file = io.BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(1)
         sound.setsampwidth(2)
         sound.setframerate(8000)
-        sound.writeframes(b"\0\1" * 80)
+        sound.writeframes(b"\0\1" * int(8000 * seconds))
     return file.getvalue()
 
 

@@ -136,7 +136,7 @@ async def test_audio_without_a_provider_is_accepted_and_not_transcribed() -> Non
     note = (
         "[accepted, not transcribed: no transcription provider is configured (`[transcription]`)]"
     )
-    assert parts == (framed(note, "v.wav", "audio/wav", "204 bytes"),)
+    assert parts == (framed(note, "v.wav", "audio/wav", '204 bytes" duration="0.01 s'),)
     assert inbox == {"v.wav": samples.wav()}
 
 
@@ -144,7 +144,7 @@ async def test_audio_is_transcribed_once() -> None:
     scribe = Scribe("Good morning.")
     parts, _ = await parts_of(None, [item(samples.mp3(), "audio/mp3", "v.mp3")], scribe)
     said = "[transcribed by scribe]\nGood morning."
-    assert parts == (framed(said, "v.mp3", "audio/mpeg", "1.2 KB"),)
+    assert parts == (framed(said, "v.mp3", "audio/mpeg", '1.2 KB" duration="0.078 s'),)
     assert scribe.heard == [("v.mp3", "audio/mpeg", samples.mp3())]
 
 

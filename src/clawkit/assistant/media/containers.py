@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 
+from msgspec import Struct
+
 _BLOCK = 512
 _Length = Callable[[bytes, int], int]
 _NAME_OF_RIFF = {b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo", b"WEBP": "image/webp"}
@@ -113,17 +115,17 @@ def is_compressed_tar(data: bytes) -> bool:
 
 def mpeg_audio(data: bytes) -> tuple[str, ...]:
     """MPEG audio, AAC in ADTS or FLAC, with an ID3 tag in front or without."""
-    start = _after_id3(data)
+    start = after_id3(data)
     if data[start : start + 4] == b"fLaC":
         return ("audio/flac",)
     if data[start : start + 4] == b"ADIF" or _is_chain(data, start, _adts_length):
         return ("audio/aac",)
-    if start or _is_chain(data, _first_byte(data), _mp3_length):
+    if start or _is_chain(data, first_byte(data), _mp3_length):
         return ("audio/mpeg",)
     return ()
 
 
-def _after_id3(data: bytes) -> int:
+def after_id3(data: bytes) -> int:
     if data[:3] != b"ID3" or len(data) < 10 or data[3] not in (2, 3, 4) or data[5] & 0x0F:
         return 0
     # Seven bits of each byte count.
@@ -131,7 +133,7 @@ def _after_id3(data: bytes) -> int:
     return size + (20 if data[5] & 0x10 else 10)
 
 
-def _first_byte(data: bytes) -> int:
+def first_byte(data: bytes) -> int:
     """Some encoders begin with silence that is not even a frame."""
     head = data[:65536]
     return len(head) - len(head.lstrip(b"\0"))
@@ -146,19 +148,33 @@ def _is_chain(data: bytes, start: int, length_at: _Length) -> bool:
     return following >= len(data) - 4 or length_at(data, following) > 0
 
 
+class Mp3Frame(Struct, frozen=True):
+    """A frame of MPEG audio: how many bytes it has, how many samples, at how many a second."""
+
+    length: int
+    samples: int
+    rate: int
+
+
 def _mp3_length(data: bytes, at: int) -> int:
+    frame = mp3_frame(data, at)
+    return 0 if frame is None else frame.length
+
+
+def mp3_frame(data: bytes, at: int) -> Mp3Frame | None:
+    """The frame that begins here, if one does."""
     if len(data) < at + 4 or data[at] != 0xFF or data[at + 1] & 0xE0 != 0xE0:
-        return 0
+        return None
     version, layer = data[at + 1] >> 3 & 3, 4 - (data[at + 1] >> 1 & 3)
     bitrate, rate = data[at + 2] >> 4, data[at + 2] >> 2 & 3
     # Nobody has layer 1, and the mark of UTF-16 looks like it.
     if version == 1 or layer in (1, 4) or bitrate in (0, 15) or rate == 3:
-        return 0
+        return None
     bits = _BITRATES[version == 3, layer][bitrate - 1] * 1000
     hertz = _RATES[version][rate]
     padding = data[at + 2] >> 1 & 1
-    samples = 72 if layer == 3 and version != 3 else 144
-    return samples * bits // hertz + padding
+    samples = 576 if layer == 3 and version != 3 else 1152
+    return Mp3Frame(samples // 8 * bits // hertz + padding, samples, hertz)
 
 
 def _adts_length(data: bytes, at: int) -> int:

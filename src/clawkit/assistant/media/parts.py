@@ -18,6 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clawkit.assistant.media.durations import duration, readable_duration
 from clawkit.assistant.media.folder import CallFolder
 from clawkit.assistant.media.kinds import readable
 from clawkit.assistant.media.names import Names, safe_name
@@ -116,12 +117,20 @@ def _framed(attachment: Attachment, file: Path, parts: Sequence[Text | Image]) -
         "name": attachment.name,
         "type": attachment.mime_type,
         "size": readable(len(attachment.data)),
+        **_duration(attachment),
         "path": str(file),
         "path-lasts": "this answer",
     }
     written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
     whole: list[Part] = [Text(f"<{tag}{written}>\n"), *parts, Text(f"</{tag}>")]
     return _joined(whole)
+
+
+def _duration(attachment: Attachment) -> dict[str, str]:
+    if attachment.kind not in ("audio", "video"):
+        return {}
+    seconds = duration(attachment.data)
+    return {} if seconds is None else {"duration": readable_duration(seconds)}
 
 
 def _joined(parts: Sequence[Part]) -> list[Part]:
