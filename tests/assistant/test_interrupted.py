@@ -36,6 +36,9 @@ async def water(bed: str) -> str:
 BASIL = Call("mcp__garden__water", {"bed": "basil"}, id="c1")
 ENDLESS = Call("mcp__garden__water", {"bed": "endless"}, id="c2")
 
+# A server that is asked to end, and not killed, may have the time to say so.
+ENDS = ("interrupted", "cancelled")
+
 
 def garden(home: Path) -> Path:
     """A tool that leaves a mark of each time it ran; gives where."""
@@ -132,7 +135,8 @@ def test_a_tool_that_ran_and_one_that_may_have_are_in_the_session(
             lambda: (effects / "endless").exists() and has_outcome(tmp_path),
         )
         text = claw(tmp_path, "sessions", "show", "k")
-        assert "interrupted" in claw(tmp_path, "sessions")
+        listed = claw(tmp_path, "sessions")
+        assert any(end in listed for end in ENDS)
         with assistant(tmp_path) as server:
             assert text_of(server.ask(order("again?", sessionKey="k"))) == "They are wet."
         heard = told(provider.last)
@@ -143,7 +147,7 @@ def test_a_tool_that_ran_and_one_that_may_have_are_in_the_session(
     assert outcomes[0] == ("outcome", "basil is wet now")
     assert "it may have run" in outcomes[1][1]
     assert note[0] == "assistant"
-    assert "interrupted here" in note[1]
+    assert any(end in note[1] for end in ENDS)
     assert again == ("user", "again?")
     for words in ("Water the beds, please.", "basil is wet now", "it may have run", note[1]):
         assert text.count(words) == 1

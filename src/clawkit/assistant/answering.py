@@ -183,6 +183,7 @@ class Answering:
                 prompt,
                 retries=retries,
                 notice=self._callbacks.notice,
+                step=self._callbacks.step,
                 take_back=take_back,
             ),
             run=partial(self._run, outbox),

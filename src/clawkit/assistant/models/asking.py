@@ -61,10 +61,12 @@ async def answer(
     *,
     retries: int,
     notice: Notice,
+    step: Notice | None = None,
     take_back: TakeBack = _never,
 ) -> AsyncGenerator[Event]:
     """The answer of the first model that gives one.
 
+    `notice` hears that another model is asked, which is true of the answer; `step` hears of waits.
     `take_back` forgets what was passed on of an answer, and says whether nobody had seen it.
     """
     left = list(models)
@@ -73,7 +75,7 @@ async def answer(
         begun = False
         try:
             events = stream_with_retries(
-                model, prompt, retries=retries, notice=notice, take_back=take_back
+                model, prompt, retries=retries, notice=step or notice, take_back=take_back
             )
             async with aclosing(events):
                 async for event in events:
