@@ -101,6 +101,51 @@ def test_unless_a_rule_of_its_own_allows_that(tmp_path: Path) -> None:
         assert guard.receive()["method"] == "elicitation/create"
 
 
+LINK = {"mode": "url", "elicitationId": "1", "message": "Please sign in"}
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "http://example.com/", "https://a@b.c/", 7])
+def test_a_person_is_not_sent_to_an_address_that_hides_where_it_leads(
+    url: Any, tmp_path: Path
+) -> None:
+    own = '[[rule]]\naction = "allow"\nmethod = "elicitation/create"\n'
+    with guarded(tmp_path, own + ALLOW_ALL) as guard:
+        guard.initialize({"elicitation": {"form": {}, "url": {}}})
+        params = {**LINK, "url": url}
+        act(guard, "write", {**elicitation("a"), "params": params})
+        assert guard.receive()["id"] == 1
+        asked = {"a": {"method": "elicitation/create", "params": params}}
+        result = {"resultType": "input_required", "requestState": "s", "inputRequests": asked}
+        act(guard, "set", result, id=2, method="resources/read")
+        assert guard.receive()["id"] == 2
+        refused = modern(guard, 3, "resources/read", uri="notes://one")
+        assert "may not send a person to" in refused["error"]["message"]
+        error = {"code": -32042, "message": "Not yet", "data": {"elicitations": [params]}}
+        act(guard, "write", {"jsonrpc": "2.0", "id": 4, "error": error}, id=4, silent=True)
+        assert "may not send a person to" in guard.receive()["error"]["message"]
+
+
+def test_a_person_is_told_which_host_an_address_leads_to(tmp_path: Path) -> None:
+    params = {**LINK, "url": "https://example.com/login?a=1"}
+    told = "Please sign in\n\nThis opens example.com."
+    with guarded(tmp_path) as guard:
+        guard.initialize({"elicitation": {"form": {}, "url": {}}})
+        act(guard, "write", {**elicitation("a"), "params": params})
+        assert guard.receive()["params"] == {**params, "message": told}
+        assert guard.receive()["id"] == 1
+        error = {"code": -32042, "message": "Not yet", "data": {"elicitations": [params]}}
+        act(guard, "write", {"jsonrpc": "2.0", "id": 4, "error": error}, id=4, silent=True)
+        assert guard.receive()["error"]["data"]["elicitations"] == [{**params, "message": told}]
+
+
+def test_an_address_may_not_ask_for_a_password_either(tmp_path: Path) -> None:
+    params = {**LINK, "url": "https://example.com/", "message": "Enter your password"}
+    with guarded(tmp_path) as guard:
+        guard.initialize({"elicitation": {"form": {}, "url": {}}})
+        act(guard, "write", {**elicitation("a"), "params": params})
+        assert guard.receive()["id"] == 1
+
+
 def test_a_rule_redacts_what_it_names_in_the_results_of_its_calls(tmp_path: Path) -> None:
     rule = "[[rule]]\naction = 'allow'\ntool = 'echo'\nredact = ['\\d{3}-\\d{4}']\n"
     with guarded(tmp_path, rule) as guard:

@@ -28,12 +28,14 @@ from clawkit.guard.inspection import (
     Inspected,
     declared,
     inspect_instructions,
+    inspect_links,
     inspect_list,
     inspect_questions,
     inspect_text,
     judge_question,
     redacted,
     undeclared,
+    with_host,
 )
 from clawkit.guard.journal import Flight, Journal
 from clawkit.guard.owed import Owed
@@ -218,6 +220,8 @@ class Conversation:
         decision, call, params = judge_question(message["method"], original, self._warden, policy)
         if inspected.refusal and decision.action != "deny":
             decision = Decision(action="deny", rule=decision.rule, reason=inspected.refusal)
+        if decision.action != "deny":
+            params = with_host(message["method"], params)
         if params is not original or inspected.message is not message:
             message = declared({**message, "params": params})
             line = jsonrpc.encode(message)
@@ -314,7 +318,8 @@ class Conversation:
             inspected = Inspected(redacted(inspected.message, patterns), inspected.flags)
         if inspected.message is not message:
             inspected = replace(inspected, message=declared(inspected.message))
-        return inspect_questions(inspected, "result", self._warden, policy)
+        inspected = inspect_questions(inspected, "result", self._warden, policy)
+        return inspected if inspected.refusal else inspect_links(inspected, self._warden, policy)
 
     def _inspect_definitions(
         self, message: Message, flight: Flight, policy: Policy

@@ -22,15 +22,20 @@ from clawkit.guard.scan import (
     asks_for_secret,
     clean,
     find_injections,
+    host_of,
+    link_of,
     remove_injections,
     suspicious,
+    visible,
 )
 from clawkit.guard.scan.marks import DECLARED, TAIL, around_markers, declaration, marker
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, as_object
 
-_QUESTIONS = ("sampling/createMessage", "elicitation/create")
+_IDS = ("url", "mode", "elicitationId")
+_ELICITATION = "elicitation/create"
+_QUESTIONS = ("sampling/createMessage", _ELICITATION)
 _PARTS = ("result", "error", "params")
 _OPAQUE = ("requestState", "nextCursor", "taskId", "progressToken")
 _ONLY_INJECTIONS = ScanOptions(hidden="off", secrets="off", injection="flag")
@@ -248,6 +253,7 @@ def inspect_questions(inspected: Inspected, part: str, warden: Warden, policy: P
     if requests is None or not all(map(_is_question, requests.values())):
         return Inspected(inspected.message, inspected.flags, "its questions cannot be read")
     kept: dict[str, Any] = {}
+    flags = inspected.flags
     ask: list[tuple[Call, Rule]] = []
     for key, request in requests.items():
         original = request.get("params", {})
@@ -256,11 +262,33 @@ def inspect_questions(inspected: Inspected, part: str, warden: Warden, policy: P
             return Inspected(inspected.message, inspected.flags, decision.reason)
         if decision.action == "prompt" and decision.rule is not None:
             ask.append((call, decision.rule))
+        if params is not original:
+            flags = (*flags, "injection:removed")
+        params = with_host(request["method"], params)
         kept[key] = request if params is original else {**request, "params": params}
+    message = inspected.message
     if any(kept[key] is not requests[key] for key in kept):
-        changed = {**inspected.message, part: {**holder, "inputRequests": kept}}
-        return Inspected(changed, (*inspected.flags, "injection:removed"), ask=tuple(ask))
-    return Inspected(inspected.message, inspected.flags, ask=tuple(ask))
+        message = {**message, part: {**holder, "inputRequests": kept}}
+    return Inspected(message, flags, ask=tuple(ask))
+
+
+def inspect_links(inspected: Inspected, warden: Warden, policy: Policy) -> Inspected:
+    """The addresses that an error wants a person to open: each is a question of the server."""
+    error = as_object(inspected.message.get("error")) or {}
+    data = as_object(error.get("data")) or {}
+    if "elicitations" not in data:
+        return inspected
+    links = _objects(data["elicitations"])
+    if links is None:
+        return Inspected(inspected.message, inspected.flags, "its questions cannot be read")
+    kept: list[dict[str, Any]] = []
+    for link in links:
+        decision, _, params = judge_question(_ELICITATION, link, warden, policy)
+        if decision.action != "allow":
+            return Inspected(inspected.message, inspected.flags, decision.reason)
+        kept.append(with_host(_ELICITATION, params))
+    changed = {**error, "data": {**data, "elicitations": kept}}
+    return Inspected({**inspected.message, "error": changed}, inspected.flags, ask=inspected.ask)
 
 
 def _is_question(value: object) -> bool:
@@ -282,10 +310,31 @@ def judge_question(
     decision = warden.judge(call, policy)
     if decision.action == "deny" or method not in _QUESTIONS:
         return decision, call, params
-    if not _allows_by_name(decision.rule) and (field := _secret_asked(params)):
-        reason = f"a server may not ask for {field}"
+    reason = _objection(params, decision.rule) if method == _ELICITATION else ""
+    if reason:
         return Decision(action="deny", rule=None, reason=reason), call, params
     return _without_injections(decision, call, params)
+
+
+def _objection(params: dict[str, Any], rule: Rule | None) -> str:
+    """Why a question must not be put to a person, if it must not."""
+    url = link_of(params)
+    if url is not None and not host_of(url):
+        return (
+            f"a server may not send a person to '{visible(url, 100)}': only to an https address, "
+            "or an http one on this machine, that does not hide where it leads"
+        )
+    field = None if _allows_by_name(rule) else _secret_asked(params)
+    return f"a server may not ask for {visible(field, 100)}" if field else ""
+
+
+def with_host(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A question that says plainly which host it wants a person to open, if it does."""
+    url = link_of(params) if method == _ELICITATION else None
+    if url is None:
+        return params
+    message = params.get("message", "")
+    return {**params, "message": f"{message}\n\nThis opens {host_of(url)}.".lstrip()}
 
 
 def _allows_by_name(rule: Rule | None) -> bool:
@@ -294,7 +343,8 @@ def _allows_by_name(rule: Rule | None) -> bool:
 
 
 def _secret_asked(params: dict[str, Any]) -> str | None:
-    return asks_for_secret(params.get("requestedSchema"), str(params.get("message", "")))
+    said = [value for key, value in params.items() if isinstance(value, str) and key not in _IDS]
+    return asks_for_secret(params.get("requestedSchema"), "\n".join(said))
 
 
 def _without_injections(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.scan import asks_for_secret
+from clawkit.guard.scan import asks_for_secret, host_of
 
 
 def form(**fields: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +64,105 @@ def test_a_field_may_not_be_described_like_a_secret(field: dict[str, Any]) -> No
 def test_a_message_may_not_ask_what_the_fields_do_not_say() -> None:
     assert asks_for_secret(form(value=TEXT), "Please enter your GitHub password") == "value"
     assert asks_for_secret(form(yes={"type": "boolean"}), "Enter your password") is None
-    assert asks_for_secret(form(), "Enter your password") is None
+    assert asks_for_secret(form(), "Enter your password") == "a secret"
+    assert asks_for_secret(None, "Enter your password") == "a secret"
+    assert asks_for_secret(form(value=TEXT), "Bitte das Passwort eintragen, please") == "value"
+    assert asks_for_secret(form(value=TEXT), "Введите пароль") == "a secret"
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"anyOf": [{"type": "string", "title": "Password"}]},
+        {"oneOf": [{"const": "none"}, {"type": "string", "title": "Password"}]},
+        {"allOf": [{"type": "string"}, {"description": "Your API key"}]},
+        {"type": "array", "items": {"type": "string", "title": "Passwords"}},
+        {"type": "string", "enumNames": ["Your password"]},
+        {"type": "string", "examples": ["my password"]},
+        {"type": "string", "ui:widget": "password"},
+        {"type": "string", "x-secret": True},
+        {"type": ["string", "null"], "format": "Password"},
+        {"enum": ["a"], "format": "password"},
+        {"type": "boolean", "anyOf": [{"type": "string", "title": "PIN"}]},
+    ],
+)
+def test_a_secret_is_found_wherever_the_schema_puts_it(field: dict[str, Any]) -> None:
+    assert asks_for_secret(form(value=field)) == "value"
+
+
+def test_a_secret_is_found_behind_a_reference() -> None:
+    schema = {**form(value={"$ref": "#/$defs/a"}), "$defs": {"a": {"title": "Your password"}}}
+    assert asks_for_secret(schema) == "a"
+    assert asks_for_secret({**form(value=TEXT), "title": "Your password"}) == "a secret"
+
+
+def test_a_form_that_is_too_deep_to_be_looked_through_is_refused() -> None:
+    schema = form(password=TEXT)
+    for _ in range(150):
+        schema = form(inner=schema)
+    assert asks_for_secret(schema) == "a secret"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pass_word",
+        "p a s s",
+        "p.a.s.s.w.o.r.d",
+        "P-A-S-S",
+        "p4ssw0rd",
+        "p@ssword",
+        "PassWord",
+        "pass",
+    ],
+)
+def test_a_name_may_not_be_written_apart_or_with_digits(name: str) -> None:
+    assert asks_for_secret(form(**{name: {"anyOf": [TEXT]}})) == name
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Mot de passe", "Wachtwoord", "Hasło", "Heslo", "Lösenord", "Senha", "Jelszó", "Şifre",
+        "Ваш пароль", "Κωδικός πρόσβασης", "סיסמה", "كلمة المرور", "पासवर्ड", "รหัสผ่าน", "Mật khẩu",
+        "パスワード", "비밀번호", "密碼",
+    ],
+)  # fmt: skip
+def test_a_password_is_one_in_other_languages_too(title: str) -> None:
+    assert asks_for_secret(form(value={"type": "string", "title": title})) == "value"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://example.com/a?b#c", "example.com"),
+        ("https://example.com:8443/", "example.com:8443"),
+        ("HTTPS://Example.COM", "example.com"),
+        ("https://xn--e1afmkfd.example/", "xn--e1afmkfd.example"),
+        ("http://localhost:8080/callback", "localhost:8080"),
+        ("http://127.0.0.1/", "127.0.0.1"),
+        ("http://[::1]:3000/", "[::1]:3000"),
+        ("http://example.com/", ""),
+        ("http://127.0.0.1.example.com/", ""),
+        ("http://localhost@example.com/", ""),
+        ("https://github.com@example.com/", ""),
+        ("https://example.com\\@github.com/", ""),
+        ("https://ex\u0430mple.com/", ""),
+        ("https://example.com/\u202emoc.elpmaxe", ""),
+        ("https:example.com", ""),
+        ("https:///example.com", ""),
+        ("https://example.com:x/", ""),
+        ("javascript:alert(1)", ""),
+        ("java\nscript:alert(1)", ""),
+        ("data:text/html,x", ""),
+        ("file:///etc/passwd", ""),
+        ("vscode://install", ""),
+        ("//example.com", ""),
+        ("", ""),
+    ],
+)
+def test_only_addresses_that_say_where_they_lead_may_be_opened(url: str, host: str) -> None:
+    assert host_of(url) == host
 
 
 def test_fields_in_fields_are_looked_at() -> None:
@@ -81,7 +179,17 @@ def test_fields_in_fields_are_looked_at() -> None:
         (form(kind={"type": "string", "enum": ["password", "token"]}), "How do you sign in?"),
         (form(spinner=TEXT, secretary=TEXT, keyboard=TEXT, compass=TEXT), "Anything else?"),
         (form(note={"type": "string", "description": "Pin this note to the board"}), ""),
-        (None, "Enter your password"),
+        (None, "Open the page and go on there"),
+        (form(passenger=TEXT, compass=TEXT, passport=TEXT, bypass=TEXT, compassWord=TEXT), ""),
+        (form(tokenCount=TEXT, passage=TEXT, keyword=TEXT), "What is the token count?"),
+        (form(yes={"type": "boolean"}), "It needs a token with more rights. Go on?"),
+        (
+            form(kind={"oneOf": [{"const": "a", "title": "Password"}, {"const": "b"}]}),
+            "Please choose",
+        ),
+        (form(kinds={"type": "array", "items": {"enum": ["password"]}}), "Please choose"),
+        ({**form(reset={"type": "boolean"}), "required": ["password"]}, "Please choose"),
+        (form(city=TEXT), "Which class is your boarding pass for?"),
         ("properties", ""),
         ([], ""),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clawkit.guard.scan.arguments import redact_arguments
 from clawkit.guard.scan.cleaning import clean, suspicious
-from clawkit.guard.scan.elicitation import asks_for_secret
+from clawkit.guard.scan.elicitation import asks_for_secret, host_of, link_of
 from clawkit.guard.scan.hidden import visible
 from clawkit.guard.scan.injections import find_injections, remove_injections
 from clawkit.guard.scan.options import Findings, ScanOptions
@@ -16,6 +16,8 @@ __all__ = [
     "asks_for_secret",
     "clean",
     "find_injections",
+    "host_of",
+    "link_of",
     "redact_arguments",
     "redact_secrets",
     "remove_injections",
