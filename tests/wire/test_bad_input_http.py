@@ -17,7 +17,9 @@ import pytest
 from clawkit.wire.http.endpoint import MAX_BODY
 from tests.processes import http_server
 from tests.wire.samples.messages import (
+    DAMAGED,
     GARBAGE,
+    MARK,
     MODERN,
     PING,
     SAMPLES,
@@ -74,8 +76,17 @@ def test_what_is_not_json_is_a_parse_error_with_no_id(peer: Peer) -> None:
         refused(peer.http.post("/mcp", content=garbage, headers=JSON), 400, -32700)
 
 
+def test_a_parse_error_has_the_id_where_that_can_be_read(peer: Peer) -> None:
+    for damaged in DAMAGED.values():
+        refused(peer.http.post("/mcp", content=damaged, headers=JSON), 400, -32700, 1)
+
+
+def test_a_byte_order_mark_before_a_message_is_overlooked(peer: Peer) -> None:
+    assert peer.http.post("/mcp", content=MARK + PING, headers=JSON).json()["result"] == {}
+
+
 def test_json_nested_a_hundred_thousand_levels_deep_is_refused(peer: Peer) -> None:
-    for opening, ending in ((b"[", b"]"), (b'{"a":', b"1}"), (PING[:-1] + b',"params":', b"}")):
+    for opening, ending in ((b"[", b"]"), (b'{"a":', b"1}"), (b'{"id":1,"params":', b"}")):
         for body in (opening * 100_000, opening * 100_000 + ending * 100_000):
             refused(peer.http.post("/mcp", content=body, headers=JSON), 400, -32700)
 

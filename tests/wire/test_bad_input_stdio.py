@@ -14,7 +14,9 @@ from clawkit.wire.stdio import MAX_LINE
 from tests.processes import PATIENCE, StdioServer, serving, stdio_server
 from tests.wire.samples.messages import (
     CAPABILITIES_KEY,
+    DAMAGED,
     GARBAGE,
+    MARK,
     MODERN,
     PING,
     SAMPLES,
@@ -22,6 +24,7 @@ from tests.wire.samples.messages import (
     Message,
     call,
     history,
+    in_text,
     line,
     modern,
     notification,
@@ -61,8 +64,25 @@ def test_what_is_not_json_is_a_parse_error_with_no_id(server: StdioServer) -> No
         refused(server.receive(), -32700)
 
 
+def test_a_parse_error_has_the_id_where_that_can_be_read(server: StdioServer) -> None:
+    for damaged in DAMAGED.values():
+        server.write(damaged + b"\n")
+        refused(server.receive(), -32700, 1)
+    server.write(in_text(b"\\ud83d") + b"\n")
+    assert "\\ud83d is half of a character" in refused(server.receive(), -32700, 1)
+
+
+def test_a_byte_order_mark_before_a_line_is_overlooked(server: StdioServer) -> None:
+    server.write(MARK + PING + b"\n")
+    assert server.receive()["result"] == {}
+    server.write(MARK + line(request(7, 5)))
+    refused(server.receive(), -32600, 7)
+    server.write(MARK + MARK + PING + b"\n")
+    refused(server.receive(), -32700)
+
+
 def test_json_nested_a_hundred_thousand_levels_deep_is_refused(server: StdioServer) -> None:
-    for opening, ending in ((b"[", b"]"), (b'{"a":', b"1}"), (PING[:-1] + b',"params":', b"}")):
+    for opening, ending in ((b"[", b"]"), (b'{"a":', b"1}"), (b'{"id":1,"params":', b"}")):
         server.write(opening * 100_000 + b"\n")
         refused(server.receive(), -32700)
         server.write(opening * 100_000 + ending * 100_000 + b"\n")
@@ -75,7 +95,7 @@ def test_json_about_as_deep_as_can_be_read_is_answered_either_way(server: StdioS
         server.write(line(call(1, "take", value="?")).replace(b'"?"', nested))
         reply = server.receive()
         if "error" in reply:
-            refused(reply, -32700)
+            refused(reply, -32700, 1)
         else:
             assert text(reply)
         server.write(nested + b"\n")

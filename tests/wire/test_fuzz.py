@@ -243,7 +243,7 @@ def test_the_parser_gives_a_message_or_one_of_two_errors(line: bytes) -> None:
     try:
         message = jsonrpc.decode(line)
     except ParseError as error:
-        expected = jsonrpc.failure(None, error)
+        expected = jsonrpc.failure(jsonrpc.readable_id(line), error)
     except InvalidRequestError as error:
         value = json.loads(line)
         id = value.get("id") if isinstance(value, dict) else None

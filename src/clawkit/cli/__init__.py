@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from clawkit.wire.lines import open_closed_streams
+
 
 def main() -> None:
     """The entry point of `claw`, `openclaw`, `clawdbot` and `clawai`."""
+    open_closed_streams()
     arguments = sys.argv[1:]
     if len(arguments) == 2 and arguments[0] == "serve" and not arguments[1].startswith("-"):
         # What an MCP client starts: no command-line library on the way to the first reply.

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from clawkit.cli.being_opening import BeingArgument, EmbedderOption, Place, StoreOption, opened
+from clawkit.cli.being_opening import (
+    BeingArgument,
+    EmbedderOption,
+    Place,
+    StoreOption,
+    opened,
+    reported,
+)
 from clawkit.cli.listening import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
 
 if TYPE_CHECKING:
@@ -91,7 +98,8 @@ def stdio(being: BeingArgument, store: StoreOption = "", embedder: EmbedderOptio
     from clawkit.wire.lines import claim_stdio
     from clawkit.wire.stdio import serve_stdio
 
-    fds = claim_stdio()
+    with reported("being stdio"):
+        fds = claim_stdio()
     with opened("being stdio", Place(store, embedder)) as keeper:
         from clawkit.memory.server import being_server
 

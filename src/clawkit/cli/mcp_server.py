@@ -46,13 +46,13 @@ def quick_verbose(arguments: Sequence[str]) -> bool | None:
 
 def mcp_server(*, verbose: bool) -> int:
     """Serve until end of input."""
-    fds = claim_stdio()
-    brand = brand_of(program())
-    if os.isatty(fds[0]):
-        print(_HINT.format(name=program()), file=sys.stderr)
-    tasks = LateTasks()
-    server = _server(brand, tasks, verbose=verbose)
     try:
+        fds = claim_stdio()
+        brand = brand_of(program())
+        if os.isatty(fds[0]):
+            print(_HINT.format(name=program()), file=sys.stderr)
+        tasks = LateTasks()
+        server = _server(brand, tasks, verbose=verbose)
         serve_stdio(server, fds=fds, max_line=LONGEST_ORDER, on_end=tasks.close)
     except ClawError as error:
         print(f"{program()} mcp-server: {error}", file=sys.stderr)

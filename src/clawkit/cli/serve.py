@@ -20,8 +20,8 @@ _OPEN = "Anybody who reaches this address can call these tools: put authenticati
 
 def serve_file(target: str) -> int:
     """Serve a file over stdio. stdout is claimed first: nothing the file prints can reach it."""
-    fds = claim_stdio()
     try:
+        fds = claim_stdio()
         server = load_server(target)
         if os.isatty(fds[0]):
             print(_HINT.format(name=server.name, target=target), file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import Any, cast
 
 import msgspec
@@ -26,13 +27,35 @@ _SEPARATORS = (
 
 def decode(data: bytes | str) -> Message:
     """One message. Raises ParseError for what is not JSON, InvalidRequestError for the rest."""
+    return check(_parse(data))
+
+
+def _parse(data: bytes | str) -> Any:
     try:
-        value = _decode(data)
+        return _decode(data)
     except RecursionError:
         raise ParseError("Parse error: nested too deeply") from None
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise ParseError(f"Parse error: {error}") from None
-    return check(value)
+        problem = ParseError(f"Parse error: {_half(data) or error}")
+    # Some clients put a byte order mark before a line. To look for one only now costs others none.
+    rest = data.removeprefix("\ufeff") if isinstance(data, str) else data.removeprefix(BOM_UTF8)
+    try:
+        if rest is not data:
+            return _decode(rest)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        pass
+    raise problem
+
+
+def _half(data: bytes | str) -> str:
+    """Half a character, which a client in JavaScript sends when it cuts a text, and its reason."""
+    import re
+
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    found = re.search(
+        r"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F]..)", text
+    )
+    return f"{found[0]} is half of a character" if found else ""
 
 
 def as_object(value: object) -> dict[str, Any] | None:
@@ -87,11 +110,52 @@ def reply_id(value: object) -> RequestId | None:
 def decode_or_error(data: bytes | str) -> tuple[Message | None, Message | None]:
     """The message, or the error reply that these bytes deserve."""
     try:
-        return decode(data), None
+        value = _parse(data)
     except ParseError as error:
-        return None, failure(None, error)
+        return None, failure(readable_id(data), error)
+    try:
+        return check(value), None
     except InvalidRequestError as error:
-        return None, failure(reply_id(_decode(data)), error)
+        return None, failure(reply_id(value), error)
+
+
+def readable_id(data: bytes | str) -> RequestId | None:
+    """The id of a request that is not JSON, if it can be read: its sender waits for an answer.
+
+    Half a character, invalid UTF-8 or what follows the id leave it readable. What has no method is
+    no request, and its id one of ours.
+    """
+    import json
+
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    text = text.removeprefix("\ufeff")
+    read = json.JSONDecoder(strict=False).raw_decode
+    found: Message = {}
+    try:
+        position = _after(text, 0, "{")
+        while True:
+            name, position = read(text, position)
+            value, position = read(text, _after(text, position, ":"))
+            found.setdefault(str(name), value)
+            position = _after(text, position, ",")
+    except (ValueError, RecursionError):
+        request_id = reply_id(found) if isinstance(found.get("method"), str) else None
+    try:
+        str(request_id).encode()
+    except UnicodeEncodeError:  # half a character in the id itself
+        return None
+    return request_id
+
+
+def _after(text: str, position: int, sign: str) -> int:
+    """Where the next token begins behind this sign; raises ValueError if another one is there."""
+    return _spaces(text, text.index(sign, (start := _spaces(text, position)), start + 1) + 1)
+
+
+def _spaces(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\n\r":
+        position += 1
+    return position
 
 
 def encode(message: Message) -> bytes:

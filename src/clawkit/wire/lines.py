@@ -6,6 +6,8 @@ import os
 import select
 import sys
 
+from clawkit.errors import LoadError
+
 MAX_LINE = 64 * 1024 * 1024
 ROOM = 256 * 1024
 """What is read at once: more than a pipe usually holds."""
@@ -82,11 +84,42 @@ def _read_into(fd: int, room: memoryview) -> int:
     return len(data)
 
 
+_closed: set[int] = set()
+"""Standard streams that were closed when this process started."""
+
+
+def open_closed_streams() -> None:
+    """Let closed standard streams read and write nothing, or the next file opened becomes one."""
+    for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if _is_open(fd):
+            continue
+        _closed.add(fd)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        if nothing != fd:
+            os.dup2(nothing, fd)
+            os.close(nothing)
+        setattr(sys, name, open(fd, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - it stays
+
+
+def _is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return fd not in _closed
+
+
 def claim_stdio() -> tuple[int, int]:
     """Private copies of stdin and stdout; the usual ones now read nothing and write to stderr.
 
-    So neither a tool's `print` nor a child process can touch the protocol.
+    So neither a tool's `print` nor a child process can touch the protocol. Raises LoadError if one
+    of them is closed.
     """
+    closed = [name for fd, name in enumerate(("stdin", "stdout")) if not _is_open(fd)]
+    if closed:
+        which = f"{' and '.join(closed)} {'are' if closed[1:] else 'is'} closed"
+        raise LoadError(f"{which}: an MCP client starts this command with pipes for both")
+    open_closed_streams()
     sys.stdout.flush()
     source, sink = os.dup(0), os.dup(1)
     empty = os.open(os.devnull, os.O_RDONLY)

@@ -79,23 +79,31 @@ PING = line(request(1, "ping")).strip()
 GARBAGE = {
     "words": b"hello",
     "half an object": b"{",
-    "a cut message": PING[:-1],
-    "one brace too many": PING + b"}",
-    "two messages on one line": PING + PING,
-    "a byte order mark": b"\xef\xbb\xbf" + PING,
     "the framing of another protocol": b"Content-Length: 20",
     "NUL": b"\x00",
     "no text at all": b"\xff\xfe\xfd",
     "UTF-16": PING.decode().encode("utf-16"),
+    "NaN": b"NaN",
+    "a number out of range": PING.replace(b"1", b"1e999"),
+    "an answer with half a character": b'{"jsonrpc":"2.0","id":1,"result":{"x":"\\ud800"}}',
+    "half a character as an id": b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}',
+}
+"""What is no JSON and has no id that could be read."""
+DAMAGED = {
+    "a cut message": PING[:-1],
+    "one brace too many": PING + b"}",
+    "two messages on one line": PING + PING,
     "invalid UTF-8": in_text(b"\xff"),
     "a surrogate in UTF-8": in_text(b"\xed\xa0\x80"),
     "a lone surrogate": in_text(b"\\ud800"),
+    "a lone surrogate before the id": b'{"method":"x","params":{"x":"\\ud83d"},"id":1}',
     "surrogates in the wrong order": in_text(b"\\udc00\\ud800"),
     "NUL in a string": in_text(b"\x00"),
     "NUL after a message": PING + b"\x00",
-    "NaN": b"NaN",
-    "a number out of range": PING.replace(b"1", b"1e999"),
+    "nested too deep after the id": PING[:-1] + b',"params":' + b"[" * 100_000,
 }
+"""What is no JSON, and yet the request 1."""
+MARK = b"\xef\xbb\xbf"
 
 
 def text(reply: Message) -> str:
