@@ -45,6 +45,10 @@ setup: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Set up everything for devel
 .PHONY: test
 test: setup format-check lint types layers pytest ## Set up and run every check
 
+.PHONY: test-all
+test-all: ## Run the tests with every Python on this machine, each in a place of its own
+	@$(PYTHON) -m tests.every_python
+
 .PHONY: bench
 bench: $(BENCH_READY) $(PEERS_READY) $(MEMORY_PEER_READY) ## Set up and measure side by side with peers
 	$(BIN)/python -m benchmarks
@@ -92,6 +96,9 @@ pytest: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Run the tests, in parallel
 $(VENV_MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'Clawkit needs Python 3.11 or newer as $(PYTHON); name another with: make PYTHON=python3.12 …' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || \
+	  { v=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	    echo "$(PYTHON) has no venv; on Debian and Ubuntu: apt install python$$v-venv" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
