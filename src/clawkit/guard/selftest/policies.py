@@ -22,6 +22,9 @@ MUST = """\
 #           and tool_nested with options.target "forbidden"
 #   deny    prompts secret_*, resources private://**
 #   allow   the tool read_file with path under ROOT/work only
+#   allow   the tool push with branch "main" and dry_run true, and no other argument
+#   allow   the tool fetch with url under https://*.good.example/ only
+#   allow   the tool account with id {large}, -{large} or {rounded}
 #   allow   resources file://ROOT/work/** and notes://**, prompts greet*, and sampling
 #   ask     a person about the tool delete_file
 #   allow   the tools echo, act and the other tool_*
@@ -81,6 +84,23 @@ args.path = {work}
 description = "Work files may be read"
 
 [[rule]]
+action = "allow"
+tool = "push"
+args.branch = "main"
+args.dry_run = true
+only_args = true
+
+[[rule]]
+action = "allow"
+tool = "fetch"
+args.url = "https://*.good.example/**"
+
+[[rule]]
+action = "allow"
+tool = "account"
+args.id = ["{large}", "-{large}", "{rounded}", "{rounded}.0"]
+
+[[rule]]
 action = "prompt"
 tool = "delete_file"
 description = "Deleting needs a person"
@@ -137,6 +157,8 @@ def policy_text(root: Path, kind: PolicyKind) -> str:
         work=json.dumps(f"{root}/work/**"),
         work_uri=json.dumps(f"file://{root}/work/**"),
         unrelated=SECRETS_OF_OTHER_RULES,
+        large=2**53 + 1,
+        rounded=2**53,
     )
     if kind == "tight":
         return f"{_TIGHT}{rules}{_DEFAULT}"
@@ -145,6 +167,6 @@ def policy_text(root: Path, kind: PolicyKind) -> str:
 
 def described(root: Path) -> str:
     """Both policies, and what they must deny, for `--print-policy`."""
-    must = MUST.format(accented=ACCENTED).replace("ROOT", str(root))
+    must = MUST.format(accented=ACCENTED, large=2**53 + 1, rounded=2**53).replace("ROOT", str(root))
     usual, tight = policy_text(root, "usual"), policy_text(root, "tight")
     return f"{must}\n# The usual policy\n{usual}\n# The tight policy\n{tight}"

@@ -177,6 +177,33 @@ def folded_spelling(bench: Bench, path: str) -> None:
     bench.refuses_call("echo", {"text": bench.fill_in(path)})
 
 
+_WRAPPED = {
+    "option": "--file={root}/secret/key.txt",
+    "short-option": "-f={root}/secret/key.txt",
+    "at": "@{root}/secret/key.txt",
+    "field-at": "body=@{root}/secret/key.txt",
+    "angle-brackets": "<file://{root}/secret/key.txt>",
+    "url-prefix": "URL:file://{root}/secret/key.txt",
+    "both": "<URL:file://{root}/secret/key.txt>",
+    "quotes": "'{root}/secret/key.txt'",
+    "revision": "HEAD:secret/key.txt",
+    "remote-revision": "origin/main:./secret/key.txt",
+    "host": "user@host:{root}/secret/key.txt",
+    "archive": "jar:file://{root}/secret/key.txt!/x",
+    "question-mark": "{root}/s?cret/key.txt",
+    "star": "{root}/sec*/key.txt",
+    "class": "{root}/[s]ecret/key.txt",
+    "braces": "{root}/{secret,other}/key.txt",
+    "option-and-star": "--file={root}/secre*/k*",
+    "option-long": "--file={root}/" + "./" * 3000 + "secret/key.txt",
+}
+
+
+@attacks_each("wrapped", rows.WRAPPED, _DENIED, _WRAPPED)
+def wrapped_path(bench: Bench, path: str) -> None:
+    bench.refuses_call("echo", {"text": bench.fill_in(path)})
+
+
 _NAMES = {
     "plain": "tool_shell",
     "upper-case": "TOOL_SHELL",

@@ -115,6 +115,106 @@ def no_scalar_for_allow(bench: Bench, arguments: dict[str, Any]) -> None:
     bench.refuses_call("read_file", _filled(bench, arguments))
 
 
+_BESIDE: dict[str, Any] = {
+    "case": {"path": "{root}/work/plain.txt", "Path": "{root}/guards"},
+    "upper-case": {"PATH": "{root}/guards", "path": "{root}/work/plain.txt"},
+    "zero-width": {"path": "{root}/work/plain.txt", "pa\N{ZERO WIDTH SPACE}th": "{root}/guards"},
+    "look-alike": {
+        "path": "{root}/work/plain.txt",
+        "p\N{CYRILLIC SMALL LETTER A}th": "{root}/guards",
+    },
+}
+
+
+@attacks_each(
+    "beside", rows.BESIDE, "an allow needs a name that no server can mistake another for", _BESIDE
+)
+def beside_the_named(bench: Bench, arguments: dict[str, Any]) -> None:
+    bench.refuses_call("read_file", _filled(bench, arguments))
+
+
+_MORE: dict[str, Any] = {
+    "another": {"force": True},
+    "with-an-allowed-value": {"force": "main"},
+    "null": {"force": None},
+    "nested": {"options": {"force": True}},
+    "case": {"Branch": "other"},
+}
+
+
+@attacks_each("more", rows.BESIDE, "an allow of exactly these arguments has no others", _MORE)
+def more_arguments(bench: Bench, more: dict[str, Any]) -> None:
+    bench.refuses_call("push", {"branch": "main", "dry_run": True, **more})
+
+
+_OUTSIDE: dict[str, Any] = {
+    "input": {"input": {"path": _PATH}},
+    "parameter": {"path": _PATH},
+    "key": {_PATH: 1},
+    "task": {"task": {"ttl": 1, "path": _PATH}},
+    "list": {"context": ["fine", {"file": _PATH}]},
+}
+
+
+@attacks_each("outside", rows.BESIDE, "the rules look outside the arguments too", _OUTSIDE)
+def outside_the_arguments(bench: Bench, params: dict[str, Any]) -> None:
+    bench.refuses_call("echo", {"text": "x"}, **_filled(bench, params))
+
+
+@attack("outside-meta", rows.BESIDE, "the rules look outside the arguments too")
+def outside_in_meta(bench: Bench) -> None:
+    message = bench.message("tools/call", {"name": "echo", "arguments": {"text": "x"}}, 0)
+    message["params"]["_meta"] = {**message["params"].get("_meta", {}), "x": bench.secret}
+    bench.refuses_line(json.dumps(message).encode())
+
+
+@attack("outside-message", rows.BESIDE, "the rules look outside the arguments too")
+def outside_the_parameters(bench: Bench) -> None:
+    message = bench.message("tools/call", {"name": "echo", "arguments": {"text": "x"}}, 0)
+    bench.refuses_line(json.dumps({**message, "context": {"path": bench.secret}}).encode())
+
+
+@attack("outside-notice", rows.BESIDE, "the rules look into notices too")
+def outside_in_a_notice(bench: Bench) -> None:
+    params = {"progressToken": 1, "progress": 1, "message": bench.secret}
+    notice = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+    bench.drops(json.dumps(notice).encode())
+
+
+@attack("outside-listing", rows.BESIDE, "the rules look into lists too")
+def outside_in_a_list(bench: Bench) -> None:
+    bench.refuses("tools/list", {"cursor": bench.secret})
+
+
+_INTEGERS: dict[str, Any] = {"large": 2**53 + 1, "negative": -(2**53) - 1, "float": float(2**53)}
+
+
+@attacks_each(
+    "integer", rows.BESIDE, "an allow matches no number that JavaScript rounds", _INTEGERS
+)
+def rounded_integer(bench: Bench, number: float) -> None:
+    bench.refuses_call("account", {"id": number})
+
+
+_HOSTS: dict[str, Any] = {
+    "port": "https://evil.example:x.good.example/",
+    "user": "https://a.good.example@evil.example/",
+    "two-users": "https://evil.example@@a.good.example/",
+    "backslash": "https://evil.example\\.good.example/",
+    "path": "https://evil.example/.good.example/",
+    "query": "https://evil.example?.good.example/",
+    "fragment": "https://evil.example#.good.example/",
+    "percent": "https://evil.example%2f.good.example/",
+    "other-port": "https://a.good.example:8443/",
+    "no-slashes": "https:a.good.example/",
+}
+
+
+@attacks_each("host", rows.BESIDE, "an allow of hosts covers those hosts alone", _HOSTS)
+def another_host(bench: Bench, url: str) -> None:
+    bench.refuses_call("fetch", {"url": url})
+
+
 _SHAPES: dict[str, Any] = {
     "string": "{root}/work/plain.txt",
     "json-string": '{"path": "{root}/work/plain.txt"}',
