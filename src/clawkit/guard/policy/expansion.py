@@ -28,6 +28,13 @@ def is_remote(text: str) -> bool:
     return _ADDRESS.match(text) is not None
 
 
+def may_have_wildcards(text: str) -> bool:
+    """Whether a reading of a value can be a pattern."""
+    if text.isascii() and "%" not in text and _SIGN.search(text) is None:
+        return False
+    return not is_remote(text)
+
+
 def has_wildcards(text: str) -> bool:
     """Whether a value is read as a pattern too: a long one if it is a single word."""
     if len(text) > _LONGEST or _SIGN.search(text) is None:

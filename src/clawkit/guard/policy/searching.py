@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from clawkit.guard.policy.canonical import Reader, is_plain
-from clawkit.guard.policy.expansion import Expansions, has_wildcards, is_remote
+from clawkit.guard.policy.expansion import Expansions, has_wildcards, may_have_wildcards
 from clawkit.guard.policy.folding import folded
 from clawkit.guard.policy.globs import Glob, is_any, is_wild
 from clawkit.guard.policy.index import GlobIndex
@@ -155,11 +155,11 @@ class Search:
         return any(self._screens[index].may_match(found) for index in indexes)
 
     def _test_readings(self, text: str, indexes: tuple[GlobIndex, ...], found: set[int]) -> None:
-        address = is_remote(text)
+        wild = may_have_wildcards(text)
         for reading, segments in _split(self._reader.denied(text)):
             for index in indexes:
                 found |= index.find(reading, segments)
-                if not address and has_wildcards(reading):
+                if wild and has_wildcards(reading):
                     for other in self._expansions(index).of(reading):
                         found |= index.find(other)
         if text[:1] in _NUMERIC:

@@ -22,6 +22,8 @@ END = "\0"
 """Marks the end of the host, in what allow compares: no star can move it."""
 _ADDRESS = re.compile(r"\[?[0-9a-fx:.]{3,50}(?:%[\w.-]{1,20})?\]?(?::[0-9]{1,5})?", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"([^/]*//)\[([^\]/]*)\](.*)", re.DOTALL)
+_SHORTEST_ADDRESS = 3
+_SHORTEST_NUMBER = 8  # digits: a smaller number alone is hardly meant as an address
 # The first bytes of IPv6 addresses that end in an IPv4 address: compatible ones, and NAT64.
 _CARRIERS = (bytes(12), bytes.fromhex("0064ff9b") + bytes(8))
 _MAPPED = re.compile(r"\[::ffff:([^:]+)\]", re.IGNORECASE)
@@ -62,7 +64,9 @@ def _other_addresses(url: str) -> Iterator[str]:
 def is_address(text: str) -> bool:
     """Whether a text begins with what may be the address of a machine."""
     head = text[:80].partition("/")[0]
-    return len(head) >= 3 and _ADDRESS.fullmatch(head) is not None
+    if head.isdigit() or len(head) < _SHORTEST_ADDRESS:
+        return len(head) >= _SHORTEST_NUMBER
+    return _ADDRESS.fullmatch(head) is not None
 
 
 def addresses(text: str) -> list[str]:
