@@ -235,3 +235,17 @@ async def test_calls_of_blocks_that_the_client_sees_are_typed(project: Path) -> 
         await talk.say("1 + 2?")
     blocks = [b for m in talk.messages for b in getattr(m, "content", ())]
     assert ToolUseBlock("t1", "mcp__kit__add", {"a": 1, "b": 2}) in blocks
+
+
+async def test_half_an_emoji_reaches_the_model_and_ends_nothing(project: Path) -> None:
+    """A program that cuts texts by their length in UTF-16 leaves such halves."""
+    server = SdkMcpServerImpl("kit", "1.0.0")
+
+    @server.tool(always_load=True)
+    async def cut(text: str) -> str:
+        return f"{text} and \ud83d."
+
+    script = [Call("mcp__kit__cut", {"text": "half"}, id="c"), Say("I see.")]
+    async with talking(project, script, server, allowed_tools=["mcp__kit"]) as talk:
+        assert (await talk.say("This is \ud83d.")).result == "I see."
+        assert talk.read("c") == "half and \ufffd."

@@ -12,8 +12,14 @@ import pytest
 from clawkit import SdkMcpServerImpl
 from clawkit.claude.client import ClaudeClient, query
 from clawkit.claude.messages import Message, ResultMessage, SystemMessage
-from tests.assistant.providers.scripted import Call, Request, Say, scripted_anthropic
-from tests.assistant.providers.steps import Step
+from tests.assistant.providers.scripted import (
+    Call,
+    Request,
+    Say,
+    eventually,
+    scripted_anthropic,
+)
+from tests.assistant.providers.steps import Pause, Step
 from tests.claude.cli import environment, real_cli
 from tests.claude.fakes import fake_cli
 from tests.claude.talking import registry, talking
@@ -29,7 +35,9 @@ class Digging:
         "allowed_tools": ["Agent", "mcp__pit"],
     }
 
-    def __init__(self) -> None:
+    def __init__(self, *, asks_first: bool = True) -> None:
+        self.asks_first = asks_first
+        self.is_telling = False
         self.may_dig, self.may_tell, self.tells = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.server = SdkMcpServerImpl("pit", "1.0.0")
         self.server.tool(name="dig", always_load=True)(self.dig)
@@ -53,7 +61,8 @@ class Digging:
         if "go on" in said:
             return Say("It is dug.")
         if "I dug deep." in said:
-            return Call("mcp__pit__tell")
+            self.is_telling = True
+            return Call("mcp__pit__tell") if self.asks_first else [Pause(0.3), Say("It is dug.")]
         if "agentid" in said:
             return Say("It has begun.")
         return Call("Agent", {**TASK, "run_in_background": True}, id="agentid")
@@ -102,18 +111,22 @@ async def test_a_question_is_over_when_the_agents_in_the_background_are(project:
 
 
 @pytest.mark.usefixtures("each_cli")
+@pytest.mark.parametrize("taken_up", [True, False], ids=["taken up", "queued"])
 async def test_the_answer_is_the_one_to_what_was_sent_and_not_that_of_another_turn(
-    project: Path,
+    project: Path, taken_up: bool
 ) -> None:
-    model = Digging()
+    """The CLI has a turn by itself; what is sent meanwhile is taken up in it, or waits for it."""
+    model = Digging(asks_first=taken_up)
     async with talking(project, model, model.server, **model.options) as talk:
         assert (await talk.say("Have somebody dig.")).result == "It has begun."
         model.may_dig.set()
-        await model.tells.wait()  # in a turn that the CLI has by itself
+        await eventually(lambda: model.tells.is_set() if taken_up else model.is_telling)
         asked = asyncio.create_task(talk.say("How are you?"))
         await asyncio.sleep(0)
         model.may_tell.set()
         assert (await asked).result == "I am well."
+        earlier = results(talk.messages)[1:-1]
+        assert earlier == ([] if taken_up else ["It is dug."])
 
 
 async def test_prompts_that_are_answered_together_are_all_answered(tmp_path: Path) -> None:

@@ -19,8 +19,6 @@ from collections.abc import (
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from clawkit.claude import confinement, turns
 from clawkit.claude.arguments import (
     command_line,
@@ -43,7 +41,7 @@ from clawkit.claude.hosting import (
     Questions,
     ToolServers,
 )
-from clawkit.claude.lines import read_line
+from clawkit.claude.lines import read_line, write_line
 from clawkit.claude.messages import Message, ResultMessage, SystemMessage, parse_message
 from clawkit.claude.names import strangers
 from clawkit.claude.options import ClaudeAgentOptions, PermissionMode
@@ -59,8 +57,6 @@ Prompt = str | list[dict[str, Any]] | dict[str, Any]
 """Words, content blocks, or a whole message as the CLI takes it."""
 
 log = logging.getLogger("clawkit.claude")
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Registered:
@@ -172,7 +168,7 @@ class ClaudeClient:
         id = str(message.setdefault("uuid", str(uuid.uuid4())))
         if message.get("type") == "user":
             self._turns.sent(id)
-        await self._write(_encode(message))
+        await self._write(write_line(message))
         return id
 
     async def receive(self) -> AsyncGenerator[Message]:

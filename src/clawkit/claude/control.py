@@ -8,8 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
-
+from clawkit.claude.lines import write_line
 from clawkit.errors import CliError, CliSilentError, ControlError
 from clawkit.wire.jsonrpc import as_object
 
@@ -17,7 +16,6 @@ log = logging.getLogger("clawkit.claude")
 
 Write = Callable[[bytes], Awaitable[None]]
 Answerer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-_encode = msgspec.json.Encoder().encode
 _GRACE = 5.0
 
 
@@ -43,7 +41,7 @@ class Control:
         request = {"subtype": subtype, **fields}
         message = {"type": "control_request", "request_id": number, "request": request}
         try:
-            await self._write(_encode(message))
+            await self._write(write_line(message))
             async with asyncio.timeout(seconds):
                 return await answer
         except TimeoutError:
@@ -119,4 +117,4 @@ class Control:
 
 def _reply(subtype: str, number: str, **fields: Any) -> bytes:
     response = {"subtype": subtype, "request_id": number, **fields}
-    return _encode({"type": "control_response", "response": response})
+    return write_line({"type": "control_response", "response": response})

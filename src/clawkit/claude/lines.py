@@ -1,4 +1,4 @@
-"""A line of the CLI as a message: read as it is meant, as long as that can be told."""
+"""Messages as lines: written so that the CLI can read them, read as the CLI means them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import msgspec
 from clawkit.errors import CliGarbageError
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
+_encode = msgspec.json.Encoder().encode
 _SHOWN = 200
+
+
+def write_line(message: dict[str, Any]) -> bytes:
+    """A message as a line, without its end; half an emoji, which is no UTF-8, is escaped."""
+    try:
+        return _encode(message)
+    except UnicodeEncodeError:
+        return json.dumps(message, default=msgspec.to_builtins).encode()
 
 
 def read_line(line: bytes) -> dict[str, Any] | None:
