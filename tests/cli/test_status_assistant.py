@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.claude.fakes import fake_cli
 from tests.processes import PATIENCE, ROOT
 
 KEY = "made-up-key-0123456789"
@@ -131,6 +132,16 @@ def test_a_model_that_cannot_answer_is_said_to(
     assert f"cannot answer: {problem}" in shown
     assert "when it gives no answer: offline" in shown
     assert problem in assistant()["model"]["problem"]
+
+
+def test_a_claude_cli_that_is_too_old_for_orders_is_said_to_be(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CLI_PATH", fake_cli(tmp_path, "", version="2.1.247"))
+    (config / "config.toml").write_text('[model]\nuse = "claude-cli"\n')
+    assert "is 2.1.247, and 2.1.248 or newer is needed" in assistant()["model"]["problem"]
+    monkeypatch.setenv("CLAUDE_CLI_PATH", fake_cli(tmp_path, "", version="2.1.248"))
+    assert not assistant()["model"]["problem"]
 
 
 def test_a_config_that_cannot_be_read_is_a_problem_and_not_the_end(config: Path) -> None:

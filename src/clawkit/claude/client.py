@@ -28,12 +28,7 @@ from clawkit.claude.arguments import (
     write_private,
 )
 from clawkit.claude.control import Control
-from clawkit.claude.finding import (
-    TAKES_PROMPTS_AS_THEY_ARE,
-    ask_version,
-    check_version,
-    find_cli,
-)
+from clawkit.claude.finding import ask_version, check_version, find_cli
 from clawkit.claude.hosting import (
     Hooks,
     McpMessageHandler,
@@ -134,7 +129,8 @@ class ClaudeClient:
             fields = initialize_fields(options, hooks.announcement)
             self.server_info = await self._ask("initialize", options.connect_timeout, **fields)
             said = self.server_info.get("claude_code_version")
-            self.version = self._check_version(cli, said or await ask_version(cli, environment))
+            said = said or await ask_version(cli, environment)
+            self.version = check_version(cli, said, verbatim=self._is_verbatim)
             if options.policy is not None:
                 confinement.check_handshake(self.server_info)
                 names = [str(server.get("name")) for server in await self.mcp_status()]
@@ -142,7 +138,8 @@ class ClaudeClient:
         except (CliEndedError, CliGarbageError):
             await self.disconnect()
             # Too old, it may have failed before it could say so.
-            self._check_version(cli, await ask_version(cli, environment))
+            said = await ask_version(cli, environment)
+            check_version(cli, said, verbatim=self._is_verbatim)
             raise
         except BaseException:
             await self.disconnect()
@@ -162,7 +159,7 @@ class ClaudeClient:
                 "parent_tool_use_id": None,
                 "session_id": session_id,
             }
-        if self._takes_prompts_as_they_are:
+        if self._is_verbatim:
             # Else the CLI reads the files that a text names with @, and no rule is asked.
             message["client_composed"] = True
         id = str(message.setdefault("uuid", str(uuid.uuid4())))
@@ -301,14 +298,8 @@ class ClaudeClient:
         return {**inherited, **self.options.env, **turns.ENVIRONMENT, **forced}
 
     @property
-    def _takes_prompts_as_they_are(self) -> bool:
+    def _is_verbatim(self) -> bool:
         return self.options.verbatim_prompts or self.options.policy is not None
-
-    def _check_version(self, cli: str, said: str) -> str:
-        if not self._takes_prompts_as_they_are:
-            return check_version(cli, said)
-        why = "to take prompts as they are, where an older one reads the files that they name"
-        return check_version(cli, said, TAKES_PROMPTS_AS_THEY_ARE, why)
 
     def _gate(self, environment: Mapping[str, str]) -> PolicyGate | None:
         options = self.options

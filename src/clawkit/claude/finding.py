@@ -11,11 +11,9 @@ from pathlib import Path
 
 from clawkit.errors import CliNotFoundError, CliVersionError
 
-Version = tuple[int, int, int]
-
-OLDEST: Version = (2, 1, 0)
-TAKES_PROMPTS_AS_THEY_ARE: Version = (2, 1, 248)
-"""Older ones read the files that a prompt names with `@`, and carry out what begins with `/`."""
+_OLDEST = (2, 1, 0)
+_OLDEST_VERBATIM = (2, 1, 248)
+_WHY_VERBATIM = " to take prompts as they are, where an older one reads the files that they name"
 _INSTALL = (
     "install it with `npm install -g @anthropic-ai/claude-code`, "
     "or name it with CLAUDE_CLI_PATH or cli_path"
@@ -65,16 +63,19 @@ def _usual_places(environment: Mapping[str, str]) -> list[Path]:
     ]
 
 
-def check_version(cli: str, said: str, needed: Version = OLDEST, why: str = "") -> str:
-    """The version in what the CLI says of itself; raises for one that is too old."""
+def check_version(cli: str, said: str, *, verbatim: bool = False) -> str:
+    """The version in what the CLI says of itself; raises for one that is too old.
+
+    `verbatim` is whether it has to take prompts as they are.
+    """
     found = _VERSION.search(said)
     if found is None:
         raise CliVersionError(f"{cli} says its version is {said[:80]!r}: is it the CLI?")
-    if tuple(map(int, found.groups())) < needed:
-        written = ".".join(map(str, needed))
-        reason = f" {why}" if why else ""
+    oldest, why = (_OLDEST_VERBATIM, _WHY_VERBATIM) if verbatim else (_OLDEST, "")
+    if tuple(map(int, found.groups())) < oldest:
+        needed = ".".join(map(str, oldest))
         raise CliVersionError(
-            f"{cli} is {found[0]}, and {written} or newer is needed{reason}: `claude update`"
+            f"{cli} is {found[0]}, and {needed} or newer is needed{why}: `claude update`"
         )
     return found[0]
 

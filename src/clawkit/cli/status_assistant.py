@@ -136,9 +136,10 @@ async def check_model(chosen: Chosen, config: Config, keys: Keys) -> None:
 
     await open_model(chosen, config, keys).close()
     if chosen.provider == CLAUDE_CLI:
-        from clawkit.claude.finding import find_cli
+        from clawkit.claude.finding import ask_version, check_version, find_cli
 
-        find_cli(None)
+        cli = find_cli(None)
+        check_version(cli, await ask_version(cli, os.environ), verbatim=True)
 
 
 def _model(config: Config, keys: Keys) -> ModelState:
