@@ -359,6 +359,9 @@ def test_instructions_are_one_text_whatever_asks_for_them(pins: Pins) -> None:
     pins.forget()
     assert said("initialize", "Be brief.").kept
     assert held(said("server/discover", "Be long.")) == ["server/discover"]
+    assert held(said("initialize", "Be long.")) == ["initialize"]
+    pins.accept("initialize", {"method": "initialize", "instructions": "Be long."}, INSTRUCTIONS)
+    assert said("server/discover", "Be long.").kept
 
 
 def test_pins_of_earlier_versions_count(directory: Path) -> None:

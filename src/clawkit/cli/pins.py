@@ -268,14 +268,14 @@ def _lines(definition: dict[str, Any] | None) -> list[str]:
     """A definition in lines that can be compared; a text of several lines is several."""
     import re
 
-    from clawkit.guard.scan import visible
+    from clawkit.guard.showing import spelled
 
     if definition is None:
         return []
     written = json.dumps(definition, indent=2, sort_keys=True, ensure_ascii=False)
     written = re.sub(r"(?<!\\)((?:\\\\)*\\n)", r"\1\n        ", written)
     # A line is never cut: what a person accepts, they must have been able to read.
-    return [visible(line, len(line)) for line in written.split("\n")]
+    return [spelled(line) for line in written.split("\n")]
 
 
 @contextmanager

@@ -378,7 +378,7 @@ class _Sifting:
         pin = self._known.pins.get(name)
         if pin is None:
             self._take_new(name, definition, text)
-        elif text == self._known.accepted.get(name):
+        elif self._was_accepted(name, text):
             if not self._steers(name, definition, pin):
                 self.kept.append(definition)
                 if pin.pending is not None:
@@ -386,6 +386,12 @@ class _Sifting:
         else:
             reason = pin.reason or self._reason(name, "has changed since it was accepted")
             self._quarantine(name, reason, Pin(pin.accepted, definition, reason), pin)
+
+    def _was_accepted(self, name: str, text: str) -> bool:
+        accepted = self._known.accepted
+        # Instructions are one text, whatever asks for them.
+        same = accepted.values() if self._kind is INSTRUCTIONS else (accepted.get(name),)
+        return text in same
 
     def _take_new(self, name: str, definition: Definition, text: str) -> None:
         what = self._pose(name, text)
