@@ -49,6 +49,8 @@ DEFAULT = read_policy(DEFAULT_POLICY, "policy.toml")
         "fd00:ec2:0:0::254",
         "2852039166",
         "0xa9.0xfe.0251.254",
+        "gopher://2852039166:80/_GET",
+        "dict://user@[::ffff:a9fe:a9fe]/x",
         "http://169.254.170.2/v2/credentials",
         "http://169.254.170.23/v1/credentials",
         "http://metadata/computeMetadata/v1/",

@@ -207,6 +207,7 @@ WRAPPED = deny(["/etc/**", "**/.env", "**/private/**"])
         *("<URL:file:///etc/x>", "url: file:///etc/x", "--file%3D/etc/x", "sqlite:////etc/x"),
         *("HEAD:.env", ":0:.env", "HEAD^{/fix}:.env", "stash@{0}:.env", "host:/etc/x"),
         *("--file=..\\..\\..\\etc\\x", "--FILE=/ETC/x", "\uff1cfile:///etc/x\uff1e"),
+        *("-f/etc/x", "-f /etc/x", "--file  /etc/x", ":(top).env", ":(top,icase)a/.env"),
         *("/e?c/x", "/*/x/../../etc/x", "/[de]tc/x", "/{a,e{t,x}c}/x", "a/pri*e/x", "a/.e[n]v"),
     ],
 )
@@ -219,7 +220,15 @@ def test_a_value_is_found_in_what_programs_wrap_it_in(value: str, paths: Paths) 
     "value",
     [
         *("*", "**", "*/x", "**/*.env2", ".*", "a*/b", "user@etc.example", "a: /etc/x is there"),
-        *("x=1", "12:30:05", "https://a.example/?f=/etc/x", "12:00Z", "C:/x", "a\n--file=/etc/x"),
+        *(
+            "x=1",
+            "12:30:05",
+            "https://a.example/?f=/etc/x",
+            "12:00Z",
+            "C:/x",
+            "- /etc/x is",
+            "a\n--file=/etc/x",
+        ),
     ],
 )
 def test_what_is_no_wrapper_holds_nothing(value: str) -> None:

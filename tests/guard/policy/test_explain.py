@@ -240,3 +240,11 @@ def test_an_argument_that_a_closed_rule_does_not_name_is_told() -> None:
     shadowed = told("push", {"branch": "main", "Branch": "x"}, rules=closed)
     assert "may take for it" in shadowed.near[0].missing[0].text
     assert told("push", {"branch": "main"}, rules=closed).because[-1].met
+
+
+def test_what_is_denied_outside_the_arguments_is_told() -> None:
+    call = call_of("tools/call", {"name": "read_file", "_meta": {"x": "/etc/passwd"}})
+    found = explain(read_policy(RULES, "p"), call, NAMELESS, Paths())
+    assert found.decision.action == "deny"
+    assert found.because[-1].met
+    assert "outside the arguments" in found.because[-1].text

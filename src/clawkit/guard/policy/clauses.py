@@ -46,7 +46,7 @@ def argument_clause(rule: Rule, argument: Argument, call: Call, paths: Paths) ->
     """`args.…` of a rule against the arguments of a call; the rule's tool plays no part."""
     label, need = argument.label, _need(argument)
     probe = Rule(number=1, line=0, action=rule.action, tools=("*",), args=(argument,))
-    made = Call("tools/call", "any", call.arguments)
+    made = Call("tools/call", "any", call.arguments, call.outside)
     if not matches(probe, made, NAMELESS, paths):
         return Clause(label, False, _why_not(rule, argument, call, paths), need)
     for pattern in argument.patterns:
@@ -83,7 +83,8 @@ def _found(single: Rule, pattern: str, call: Call, paths: Paths) -> str:
         if matches(single, Call(call.method, call.tool, leaf.alone), NAMELESS, paths):
             read = _denied_reading(leaf.value, pattern, paths)
             return f"args.{leaf.label} {_shown(leaf.value)}{read} {_is(pattern, True)}"
-    return f"{single.args[0].label} has {pattern!r} in it"
+    where = "it, outside the arguments" if call.outside else "it"
+    return f"{single.args[0].label} has {pattern!r} in {where}"
 
 
 def _denied_reading(value: Any, pattern: str, paths: Paths) -> str:

@@ -48,6 +48,8 @@ def url_readings(text: str) -> list[str]:
     slashed = rest.replace("\\", "/")
     found = [_canonical(name, slashed, "/?#"), _canonical(name, rest, "/?#")]
     found.append(_canonical(name, slashed, "/"))
+    if name not in _WEB:
+        found.extend([f"{name}://{url}" for url in addresses(slashed[2:].rpartition("@")[2])])
     if name not in _WEB and ".." in rest:  # Its host may be no host but a folder.
         found.append(f"{name}://{normal(slashed[2:])}")
     found.extend([other for url in found if "[" in url for other in _other_addresses(url)])

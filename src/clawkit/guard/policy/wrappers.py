@@ -11,11 +11,13 @@ from clawkit.guard.policy.pathtext import has_drive
 
 _LONGEST = 32768  # No system opens a longer path.
 _MOST_LAYERS = 4
-_SIGNS = re.compile(r"[=:@<'\"`]")
+_SIGNS = re.compile(r"[=:@<'\"`-]")
 _QUOTES = "\"'`"
 _WRAPPER = re.compile(
     r"<\s*(?=[/~.\\]|[a-z][a-z0-9+.-]*:)"  # <file:///x>, <URL:file:///x>
     r"|url:\s*"
+    r"|-[a-z](?=[/~.\\])|--?[\w-]{1,40}\s+(?=[/~.\\])"  # -f/x, -f /x, --file /x
+    r"|:\([a-z,:]{0,60}\)"  # :(top)x
     r"|[^\s=:@/\\]{0,64}[=@]"  # --file=x, @x, name=@x
     # HEAD:x, host:x, jar:file:x, but no time of day and no address of a host
     r"|[^\s=:@]{0,100}:(?=\S)(?!//[^/]|\d\d(?::\d|Z|\Z))",
