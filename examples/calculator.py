@@ -19,7 +19,7 @@ async def calculator(operation: str, a: int, b: int) -> ToolResult:
 
 @claw_tool(name="echo", description="Echo text back, optionally repeated multiple times")
 async def echo(text: str, repeat: int | None) -> ToolResult:
-    return ToolResult.text("\n".join([text] * (repeat or 1)))
+    return ToolResult.text("\n".join([text] * (1 if repeat is None else repeat)))
 
 
 server = SdkMcpServerImpl("math-tools", "1.0.0")

@@ -210,3 +210,40 @@ def test_options_become_annotations_and_meta() -> None:
 
 def test_a_plain_tool_is_defined_by_name_description_and_schema_only() -> None:
     assert set(word_count().definition) == {"name", "description", "inputSchema"}
+
+
+def test_a_function_with_self_is_refused_where_it_is_written() -> None:
+    def greet(self, name: str) -> str:
+        return f"{self}{name}"
+
+    with pytest.raises(SchemaError, match="`self` belongs to methods, and this is a function"):
+        claw_tool(greet)
+
+
+async def test_self_with_a_type_is_an_argument_like_any_other() -> None:
+    @claw_tool
+    def greet(self: str, name: str) -> str:
+        return f"{self} {name}"
+
+    assert await call(greet, {"self": "Hello", "name": "Ada"}) == "Hello Ada"
+
+
+def test_a_method_of_no_object_is_not_registered() -> None:
+    server = SdkMcpServerImpl("shop", "1")
+
+    class Shop:
+        @claw_tool
+        def buy(self, item: str) -> str:
+            return item
+
+    with pytest.raises(SchemaError, match="buy is a method: make an object of its class"):
+        server.register_tool(Shop.buy)
+    with pytest.raises(SchemaError, match="sell is a method"):
+
+        class Other:
+            @server.tool
+            def sell(self, item: str) -> str:
+                return item
+
+    server.register_tool(Shop().buy)
+    assert list(server.tools) == ["buy"]

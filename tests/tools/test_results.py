@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import enum
+import json
 import math
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +16,7 @@ import pydantic
 import pytest
 
 from clawkit import Media, ToolContent, ToolResult, claw_tool
+from clawkit.errors import SchemaError
 from clawkit.tools.results import to_wire
 from tests.tools.calling import result_of
 
@@ -187,3 +189,41 @@ async def test_a_result_that_is_not_json_is_an_error_the_model_can_read() -> Non
     result = await result_of(lock, {})
     assert result["isError"] is True
     assert "cannot be written as JSON" in result["content"][0]["text"]
+
+
+RESULTS = {
+    "text": ToolResult.text("ok"),
+    "error": ToolResult.error("no"),
+    "all": ToolResult(
+        [
+            ToolContent.image(b"\x89PNG", "image/png"),
+            ToolContent.link("file:///a", "a", title="A").annotated(priority=1),
+            ToolContent.resource("file:///b", b"b"),
+        ],
+        is_error=False,
+        structured={"n": [1, None]},
+        meta={"com.example/k": 1},
+    ),
+    "null": ToolResult([], structured=None),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_is_written_as_it_goes_over_the_wire_and_read_back(name: str) -> None:
+    result = RESULTS[name]
+    written = msgspec.json.encode(result)
+    assert json.loads(written) == result.to_wire()
+    assert msgspec.to_builtins(result) == result.to_wire()
+    assert ToolResult.from_wire(json.loads(written)) == result
+    assert ToolResult.from_wire(result.to_wire()) == result
+    for content in result.content:
+        assert msgspec.json.decode(msgspec.json.encode(content)) == content.block
+        assert ToolContent(json.loads(json.dumps(content))) == content
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"content": "text"}, {"content": ["text"]}, {"content": [{"text": "x"}]}]
+)
+def test_what_is_no_result_is_not_read_as_one(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="a list of objects with a `type`"):
+        ToolResult.from_wire(wrong)

@@ -19,6 +19,8 @@ from clawkit import (
     claw_tool,
 )
 from clawkit.errors import SchemaError, SettingsError
+from clawkit.tools.loading import load_server
+from tests.processes import ROOT
 
 NUMBERS = {
     "type": "object",
@@ -217,3 +219,15 @@ async def test_concurrent_calls_without_a_session_may_share_an_id(server: SdkMcp
     params = {"name": "calculator", "arguments": {"a": 1, "b": 1}}
     replies = await asyncio.gather(*(ask(server, "tools/call", params) for _ in range(20)))
     assert all("result" in reply for reply in replies)
+
+
+async def test_the_example_echoes_as_often_as_it_is_told() -> None:
+    server = load_server(str(ROOT / "examples" / "calculator.py"))
+    for repeat, text in ((None, "a"), (0, ""), (1, "a"), (3, "a\na\na")):
+        arguments = {"text": "a"} if repeat is None else {"text": "a", "repeat": repeat}
+        params = {"name": "echo", "arguments": arguments}
+        reply = await server.handle_jsonrpc(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        )
+        assert reply is not None
+        assert reply["result"]["content"] == [{"type": "text", "text": text}]

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
+
+from clawkit.errors import SchemaError
 
 Block = dict[str, Any]
 _PLAIN = (int, float, bool, dict)
 
 
-class ToolContent(msgspec.Struct, frozen=True):
-    """One content block, as it goes over the wire."""
+class ToolContent(dict[str, Any]):
+    """One content block. It is the object that goes over the wire, so every JSON library writes it.
 
-    block: Block
+    `ToolContent(json.loads(text))` reads it back.
+    """
+
+    def __init__(self, block: Mapping[str, Any]) -> None:
+        super().__init__(block)
+
+    @property
+    def block(self) -> Block:
+        return dict(self)
 
     @classmethod
     def text(cls, text: str) -> ToolContent:
@@ -42,11 +52,22 @@ class ToolContent(msgspec.Struct, frozen=True):
 
     def annotated(self, **annotations: Any) -> ToolContent:
         """The same block with `audience`, `priority` or `lastModified`."""
-        return ToolContent({**self.block, "annotations": annotations})
+        return ToolContent({**self, "annotations": annotations})
+
+    def __repr__(self) -> str:
+        return f"ToolContent({super().__repr__()})"
 
 
-class ToolResult(msgspec.Struct, frozen=True):
-    """The answer of a tool: content blocks, whether it is an error, and structured content."""
+class ToolResult(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={"is_error": "isError", "structured": "structuredContent", "meta": "_meta"},
+):
+    """The answer of a tool: content blocks, whether it is an error, and structured content.
+
+    `msgspec.json.encode` writes it as `to_wire` does; `from_wire` reads it back.
+    """
 
     content: Sequence[ToolContent]
     is_error: bool | None = None
@@ -65,6 +86,19 @@ class ToolResult(msgspec.Struct, frozen=True):
     def new(cls, content: Sequence[ToolContent]) -> ToolResult:
         return cls(content)
 
+    @classmethod
+    def from_wire(cls, result: Mapping[str, Any]) -> ToolResult:
+        """The result that `to_wire` gave; raises SchemaError for what is none."""
+        content: Any = result.get("content")
+        if not isinstance(content, list) or not all(map(_is_block, cast("list[Any]", content))):
+            raise SchemaError("a tool's result has `content`, a list of objects with a `type`")
+        return cls(
+            [ToolContent(block) for block in cast("list[Block]", content)],
+            result.get("isError"),
+            result.get("structuredContent", msgspec.UNSET),
+            result.get("_meta"),
+        )
+
     def to_wire(self) -> dict[str, Any]:
         result: dict[str, Any] = {"content": [item.block for item in self.content]}
         if self.is_error is not None:
@@ -74,6 +108,10 @@ class ToolResult(msgspec.Struct, frozen=True):
         if self.meta is not None:
             result["_meta"] = dict(self.meta)
         return result
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(cast("Block", value).get("type"), str)
 
 
 class Media(msgspec.Struct, frozen=True):

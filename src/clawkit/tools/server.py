@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from clawkit.errors import SchemaError
 from clawkit.tools.decorator import ClawTool, claw_tool
-from clawkit.tools.tool import SdkMcpTool
+from clawkit.tools.tool import FunctionTool, SdkMcpTool
 from clawkit.wire.server import Server
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ class SdkMcpServerImpl(Server):
         """Offer a tool; a second one of the same name takes its place."""
         if isinstance(tool, ClawTool):
             tool = tool.tool
+        if isinstance(tool, FunctionTool) and tool.needs_instance:
+            raise SchemaError(
+                f"{tool.name} is a method: make an object of its class and register the object's"
+            )
         if not isinstance(tool, SdkMcpTool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SchemaError(f"register_tool needs a tool; decorate {tool!r} with @claw_tool")
         self.add_tool(tool)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Awaitable, Callable
+from types import FunctionType
 from typing import Annotated, Any, Protocol, cast, runtime_checkable
 
 import msgspec
@@ -173,6 +174,11 @@ class FunctionTool(SdkMcpTool):
             output_schema=signature.output.schema if signature.output else None,
             options=options,
         )
+
+    @property
+    def needs_instance(self) -> bool:
+        """Whether the function is a method of no object yet."""
+        return isinstance(self.fn, FunctionType) and self._signature.leaves_out_self
 
     def bound_to(self, instance: Any) -> FunctionTool:
         """The same tool for one object, when the function is a method."""

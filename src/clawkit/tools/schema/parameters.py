@@ -62,6 +62,11 @@ def read_callee(fn: Callable[..., Any], inject: type | None) -> Callee:
     listed = list(signature.parameters.values())
     reserved = _settled(fn)
     if listed and _is_self(listed[0]) and inspect.isfunction(fn):
+        if not _is_in_class(function):
+            raise SchemaError(
+                f"{_where(name, listed[0].name)} belongs to methods, and this is a function: "
+                "take it out, or annotate it if it is an argument"
+            )
         reserved.add(listed[0].name)
     extra: Any = NODEFAULT
     injected: str | None = None
@@ -146,6 +151,12 @@ def _settled(fn: Any) -> set[str]:
 
 def _is_self(item: inspect.Parameter) -> bool:
     return item.name in ("self", "cls") and item.annotation is _EMPTY and item.default is _EMPTY
+
+
+def _is_in_class(function: Any) -> bool:
+    """Whether a function was written in the body of a class."""
+    place = function.__qualname__.rpartition(".")[0]
+    return bool(place) and not place.endswith("<locals>")
 
 
 def _means(annotation: Any, inject: type) -> bool:

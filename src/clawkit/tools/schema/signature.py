@@ -67,6 +67,10 @@ class Signature(msgspec.Struct, frozen=True, eq=False, kw_only=True):
                 raise InvalidArgumentsError(where, error.problem) from None
         return found
 
+    @property
+    def leaves_out_self(self) -> bool:
+        return not self._reserved.isdisjoint(("self", "cls"))
+
     def _refusal(self, arguments: Any, misfit: Misfit) -> InvalidArgumentsError:
         if not isinstance(arguments, dict):
             return InvalidArgumentsError("", f"expected an object, got {kind_of(arguments)}")
