@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
+from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import View, rule_of, write_rule
 from clawkit.guard.places import approvals_socket
@@ -42,8 +44,8 @@ def view(socket: Path) -> Iterator[View]:
         yield opened
 
 
-def send(guard: Guarded, number: int, path: str = "/work/a") -> None:
-    params = {"name": "delete_file", "arguments": {"path": path}}
+def send(guard: Guarded, number: int, path: str = "/work/a", **more: Any) -> None:
+    params = {"name": "delete_file", "arguments": {"path": path, **more}}
     guard.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
 
 
@@ -79,6 +81,35 @@ def test_always_writes_a_rule_and_the_rule_allows_the_call(view: View, tmp_path:
         send(guard, 3, "/work/b")
         assert asked(view).call["arguments"] == {"path": "/work/b"}
         assert "/work/a" in guard.policy.read_text()
+
+
+def test_always_is_for_this_call_without_other_arguments(view: View, tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize()
+        send(guard, 1, options={"dry_run": True})
+        ask = asked(view)
+        write_rule(ask, rule_of(ask))
+        assert view.answer(ask.id, "always")
+        assert guard.receive()["result"]
+        send(guard, 2, options={"dry_run": True}, force=True)
+        more = asked(view)
+        assert more.call["arguments"]["force"] is True
+        assert view.answer(more.id, "deny")
+        assert guard.receive()["error"]["code"] == -32001
+        assert deletions(guard) == 1
+
+
+def test_what_stands_outside_the_arguments_is_shown_and_no_rule_says_it(
+    view: View, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize()
+        params = {"name": "delete_file", "arguments": {"path": "/work/a"}, "input": {"force": True}}
+        guard.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        ask = asked(view)
+        assert ask.call["outside"] == [{"input": {"force": True}}]
+        with pytest.raises(PolicyError, match="outside the arguments"):
+            rule_of(ask)
 
 
 def test_a_view_that_closes_denies_what_waits(socket: Path, tmp_path: Path) -> None:

@@ -75,6 +75,16 @@ def test_a_policy_that_changes_counts_from_the_next_call(tmp_path: Path) -> None
         assert "result" in guard.tool("echo", id=4, text="x")
 
 
+def test_a_policy_that_is_half_written_allows_nothing_anew(tmp_path: Path) -> None:
+    narrow = '[[rule]]\naction = "allow"\ntool = "echo"\nargs.text = "fine"\n'
+    with guarded(tmp_path, narrow) as guard:
+        assert "result" in guard.tool("echo", id=1, text="fine")
+        guard.policy.write_text(narrow.partition("args")[0])
+        os.utime(guard.policy, (2**33, 2**33))  # just now, however slow this machine is
+        assert "just changed" in guard.tool("echo", id=2, text="other")["error"]["message"]
+        assert "result" in guard.tool("echo", id=3, text="fine")
+
+
 def test_the_servers_errors_reach_the_clients_terminal() -> None:
     server = "import sys; print('hello from the server', file=sys.stderr); sys.exit(7)"
     done = subprocess.run(
