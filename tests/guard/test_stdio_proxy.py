@@ -27,6 +27,14 @@ def test_what_is_allowed_reaches_the_server_byte_for_byte(tmp_path: Path) -> Non
         assert guard.heard() == [line]
 
 
+def test_a_byte_order_mark_before_a_line_is_taken_away(tmp_path: Path) -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    with guarded(tmp_path) as guard:
+        guard.write(b"\xef\xbb\xbf" + line + b"\n")
+        assert guard.receive()["result"] == {}
+        assert guard.heard() == [line]
+
+
 def test_a_denied_call_is_answered_with_the_rule_and_never_reaches_the_server(
     tmp_path: Path,
 ) -> None:

@@ -7,6 +7,7 @@ where. What is allowed and unchanged goes on as the bytes it came as, in one lin
 from __future__ import annotations
 
 import time
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable
 from re import Pattern
@@ -100,6 +101,7 @@ class Conversation:
             if line is None:
                 most = policy.limits.message
                 raise InvalidRequestError(f"Invalid request: more than {most} bytes in one message")
+            line = line.removeprefix(BOM_UTF8)  # some programs begin their output with it
             message = parse(line, policy.limits.depth)
         except ProtocolError as error:
             return self._unreadable(side, line, error)
