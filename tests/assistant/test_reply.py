@@ -20,6 +20,7 @@ from clawkit.errors import (
     ProviderDownError,
     RateLimitError,
     RefusedKeyError,
+    StoreError,
     ToolTimeoutError,
 )
 from tests.assistant.gardening import PNG, TOOLS
@@ -260,6 +261,22 @@ async def test_what_was_said_before_an_error_comes_with_it_and_stays_in_the_sess
             await say(assistant, "go on")
     assert [m["role"] for m in server.last.messages] == ["user", "assistant", "user"]
     assert "Once upon\\n[failed: ProviderDownError here]" in server.last.body.decode()
+
+
+@pytest.mark.usefixtures("garden")
+async def test_a_call_that_cannot_be_written_down_is_not_run(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+
+    def script(_request: Request) -> Step:
+        data.rename(tmp_path / "elsewhere")
+        data.write_text("no directory")
+        return Call("mcp__garden__moisture", {"bed": "basil"})
+
+    heard = Heard()
+    with scripted(tmp_path, script) as (server, config), pytest.raises(StoreError):
+        await get_reply(config, MessageContext("how wet?", "k"), heard)
+    assert len(server.requests) == 1
+    assert heard.of("started") == []
 
 
 async def test_an_answer_without_end_is_cut_off_and_that_is_said(

@@ -142,7 +142,11 @@ async def converse(exchange: Exchange, prompt: Prompt, means: Means, callbacks: 
         answer = Message("assistant", (*said, *calls))
         exchange.new.append(answer)
         exchange.begin()
-        await means.record(lasting=True)
+        try:
+            await means.record(lasting=True)
+        except StoreError:
+            exchange.new.pop()  # what cannot be written down is not done
+            raise
         outcomes = Message("tool", await _run_all(exchange, calls, means, callbacks))
         messages = means.trim((*prompt.messages, answer, outcomes))
         prompt = Prompt(prompt.system, messages, prompt.tools, prompt.max_tokens)
