@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -159,10 +161,11 @@ async def test_a_very_long_message_is_kept_whole(file: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def index() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE said USING fts5 (words, tokenize = 'porter ascii')")
-    return connection
+def index() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        table = "CREATE VIRTUAL TABLE said USING fts5 (words, tokenize = 'porter ascii')"
+        connection.execute(table)
+        yield connection
 
 
 @settings(max_examples=300, deadline=None)
