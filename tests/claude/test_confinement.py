@@ -32,6 +32,7 @@ HOOK = {"PreToolUse": [{"hooks": [{"type": "command", "command": "id"}]}]}
         ({"extra_args": {"plugin-url": "x"}}, "--plugin-url in extra_args is refused"),
         ({"extra_args": {"settings": "x"}}, "--settings in extra_args is refused"),
         ({"agents": {"a": {"hooks": HOOK}}}, "hooks of the agent a is refused"),
+        ({"agents": {"a": {"mcpServers": [{"x": {}}]}}}, "mcpServers of the agent a may only name"),
     ],
 )
 async def test_an_option_that_lets_something_past_the_rules_is_refused(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clawkit.claude.permissions import Allow, HookInput, HookMatcher, HookResult, ToolRequest
+from clawkit.claude.servers import McpServerConfig
 from tests.assistant.providers.scripted import Call, Request, Say
 from tests.assistant.providers.steps import Step
 from tests.claude.shopping import Shop, buy, look, rewrite
 from tests.claude.talking import talking
 from tests.guard.guarding import records
+from tests.processes import ROOT, serving
 
 pytestmark = pytest.mark.usefixtures("each_cli")
 
@@ -228,3 +231,25 @@ async def test_a_file_named_in_a_prompt_is_not_read_past_the_policy(
         await talk.say(message if whole_message else words)
         assert words in talk.api.last.body.decode()
         assert "4711" not in talk.api.last.body.decode()
+
+
+async def test_servers_that_are_given_later_are_under_the_rules_too(
+    project: Path, policy: Path
+) -> None:
+    rewrite(policy, '[[rule]]\naction = "allow"\nserver = "second"\ntool = "calculator"\n')
+
+    def server() -> McpServerConfig:
+        _, *args = serving(ROOT / "examples" / "calculator.py")
+        return McpServerConfig.Stdio(command=sys.executable, args=args)
+
+    calls = [
+        Call("mcp__second__calculator", {"operation": "add", "a": 2, "b": 3}, id="add"),
+        Call("mcp__second__echo", {"text": "x"}, id="echo"),
+    ]
+    script = [Say("Hello."), calls, Say("Done.")]
+    async with talking(project, script, policy=policy, mcp_servers={"first": server()}) as talk:
+        await talk.say("Hello?")
+        await talk.client.set_mcp_servers({"second": server()})
+        await talk.say("Add.")
+        assert "5" in talk.read("add")
+        assert "No rule allows the tool 'echo'" in talk.read("echo")

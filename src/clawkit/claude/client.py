@@ -246,7 +246,7 @@ class ClaudeClient:
         config = {name: server.to_dict() for name, server in found.items()}
         for ours in self.options.sdk_mcp_servers:
             config[ours.name] = {"type": "sdk", "name": ours.name}
-        self._known_servers = set(config)
+        self._known_servers |= set(config)
         return await self.control("mcp_set_servers", servers=config)
 
     async def toggle_mcp_server(self, name: str, enabled: bool) -> None:

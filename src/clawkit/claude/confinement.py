@@ -92,6 +92,8 @@ def _problems(options: ClaudeAgentOptions, settings: Mapping[str, Any]) -> Itera
     for agent, fields in options.agents.items():
         for name in sorted(set(fields).intersection(_OF_AGENTS)):
             yield f"{name} of the agent {agent} is refused: no rule would be asked about it"
+        if not all(isinstance(server, str) for server in fields.get("mcpServers", ())):
+            yield f"mcpServers of the agent {agent} may only name servers of mcp_servers"
 
 
 def _chosen_settings(options: ClaudeAgentOptions) -> dict[str, Any]:

@@ -195,7 +195,10 @@ def _answers(data: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _stream_event(data: dict[str, Any]) -> StreamEvent:
-    return StreamEvent(**_fitting(data, StreamEvent))
+    try:
+        return msgspec.convert(data, StreamEvent)  # there are many of them, and few are odd
+    except msgspec.ValidationError:
+        return StreamEvent(**_fitting(data, StreamEvent))
 
 
 def _fitting(data: dict[str, Any], kind: type[Struct]) -> dict[str, Any]:
