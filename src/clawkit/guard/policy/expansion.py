@@ -21,6 +21,7 @@ _ADDRESS = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _CLASS = re.compile(r"\[[^\]/]+\]")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _FEWEST_LETTERS = 2
+_LONGEST_NAME = 256
 
 
 def is_remote(text: str) -> bool:
@@ -62,23 +63,32 @@ class Expansions:
         for text in _braces(reading):
             if text != reading:
                 yield text
-            parts = [self._meant(part, place) for place, part in enumerate(text.split("/"))]
+            names = text.split("/")
+            parts = [self._meant(part) for part in names]
+            if len(names) > 2 and not names[0]:
+                at_root = self._meant_at_the_root(names[1], named=not is_wild(names[-1]))
+                parts[1] = list(dict.fromkeys((*parts[1], *at_root)))
             if any(len(each) > 1 for each in parts):
                 yield from islice(map("/".join, product(*parts)), 1, _MOST)
 
-    def _meant(self, part: str, place: int) -> list[str]:
+    def _meant(self, part: str) -> list[str]:
         plain = _CLASS.sub("?", part)
-        if not is_wild(plain) or len(plain) > 256:
-            return [part]
         letters = len(plain) - plain.count("*") - plain.count("?")
-        if place == 1 and letters < _FEWEST_LETTERS:
-            names = self._roots
-        elif letters < _FEWEST_LETTERS or plain.startswith("*"):
-            return [part]
-        else:
-            names = self._names
-        glob = Glob(plain)
-        return [part, *sorted(name for name in names if glob.matches(name))]
+        says_little = letters < _FEWEST_LETTERS or plain.startswith("*")
+        return [part] if says_little else _filled(part, plain, self._names)
+
+    def _meant_at_the_root(self, part: str, *, named: bool) -> list[str]:
+        """Few folders are there: `/e*/x` says enough, and `/*/x` if what is in it is `named`."""
+        plain = _CLASS.sub("?", part)
+        says_nothing = plain == "**" or not (named or plain.strip("*?"))
+        return [part] if says_nothing else _filled(part, plain, self._roots)
+
+
+def _filled(part: str, plain: str, names: set[str]) -> list[str]:
+    if not is_wild(plain) or len(plain) > _LONGEST_NAME:
+        return [part]
+    glob = Glob(plain)
+    return [part, *sorted(name for name in names if glob.matches(name))]
 
 
 def _braces(text: str) -> list[str]:
