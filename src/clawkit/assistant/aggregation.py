@@ -42,6 +42,10 @@ class Collected(Callbacks):
         if len(self._notices) < MOST_NOTICES:
             self._notices[text] = None
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return tuple(self._notices)
+
     def beside(self, other: Callbacks) -> Callbacks:
         """Both hear everything."""
         return Both(self, other)

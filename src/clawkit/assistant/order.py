@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -47,6 +48,7 @@ async def take_order(
 ) -> dict[str, Any]:
     """The result of one call; every failure is a result that says what to do about it."""
     keys: Keys | None = None
+    collected: Collected | None = None
     started = time.monotonic()
     try:
         order = await _read_beside(brand, arguments)
@@ -74,7 +76,8 @@ async def take_order(
         return collected.result(reply, with_media=brand.with_media, structured=structured)
     except ClawError as error:
         log.info("order failed: %s: %s", type(error).__name__, redact(str(error), keys))
-        return failure(redact(str(error), keys))
+        notices = () if collected is None else collected.notices
+        return failure(redact(str(error), keys), notices)
     except Exception as error:
         log.exception("order failed")
         return failure(f"{type(error).__name__} in the assistant; `mcp-server --verbose` says more")
@@ -87,9 +90,10 @@ async def _read_beside(brand: Brand, arguments: dict[str, Any]) -> Order:
     return read_order(brand, arguments)
 
 
-def failure(text: str) -> dict[str, Any]:
-    """A result that says what went wrong, in the document's form."""
-    return {"content": [{"type": "text", "text": f"Error: {text}"}], "isError": True}
+def failure(text: str, notices: Iterable[str] = ()) -> dict[str, Any]:
+    """A result that says what went wrong, in the document's form, before what else there was."""
+    said = "\n\n".join((f"Error: {text}", *(f"[{notice}]" for notice in notices)))
+    return {"content": [{"type": "text", "text": said}], "isError": True}
 
 
 def read_order(brand: Brand, arguments: dict[str, Any]) -> Order:

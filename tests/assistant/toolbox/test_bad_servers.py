@@ -15,7 +15,7 @@ from clawkit.assistant.toolbox import servers
 from clawkit.assistant.toolbox.toolbox import Toolbox
 from tests.assistant.ordering import assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import scripted_anthropic
-from tests.assistant.providers.steps import Say
+from tests.assistant.providers.steps import Say, Status
 from tests.assistant.test_faults import provider_config
 from tests.assistant.toolbox.boxes import call, eventually, names, python_server, said, toolbox
 from tests.processes import PATIENCE
@@ -172,3 +172,14 @@ def test_an_order_is_answered_without_the_slow_server_and_all_troubles_are_in_th
         assert "[mcp.servers.slow: left out: it has not listed its tools" in answer
         assert "[mcp.servers.lost: command not found: 'no-such-command'" in answer
     assert len(second["result"]["structuredContent"]["notices"]) == 2
+
+
+def test_an_order_that_fails_says_which_servers_were_missing_too(tmp_path: Path) -> None:
+    with scripted_anthropic([Status(401)]) as provider:
+        lost = '[mcp.servers.lost]\ncommand = "no-such-command"\n'
+        write_config(tmp_path, provider_config(provider) + lost)
+        with assistant(tmp_path) as server:
+            reply = server.ask(order("hello"))
+    assert reply["result"]["isError"] is True
+    assert text_of(reply).startswith("Error: ")
+    assert "[mcp.servers.lost: command not found: 'no-such-command'" in text_of(reply)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -72,9 +73,12 @@ class Served:
     ) -> httpx2.Response:
         return self.ask(token, "tools/call", {"name": tool, "arguments": arguments or {}}, **more)
 
-    def log(self) -> list[dict[str, Any]]:
-        """The lines of the log so far."""
-        return [json.loads(line) for line in b"".join(self._lines).splitlines()]
+    def log(self, count: int) -> list[dict[str, Any]]:
+        """The lines of the log, once there are so many: another thread writes them."""
+        deadline = time.monotonic() + PATIENCE
+        while len(lines := self.raw_log.splitlines()) < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return [json.loads(line) for line in lines]
 
     @property
     def raw_log(self) -> str:
