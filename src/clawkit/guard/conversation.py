@@ -47,6 +47,7 @@ from clawkit.guard.prompts import Binding, Passage, Side
 from clawkit.guard.replies import back, denied, failure, id_within, on
 from clawkit.guard.scan.marks import holds_marker, without_nonce
 from clawkit.guard.strict import parse
+from clawkit.guard.turns import Turns
 from clawkit.guard.warden import Warden
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
@@ -92,9 +93,16 @@ class Conversation:
         self._cancelled: deque[tuple[Side, RequestId]] = deque()
         self.owed = Owed(self.journal, defers=defers)
         self._asking = Asking(warden, self.client, self.journal)
+        self._turns = Turns(warden, self._flights["client"], self._judge_again, self._refuse)
 
     def receive(self, side: Side, line: bytes | None, deliver: Deliver | None = None) -> Passage:
         """What a line from one side leads to; None stands for one that was too long to keep."""
+        passage = self._receive(side, line, deliver)
+        if self._turns:
+            self._turns.go_on()
+        return passage
+
+    def _receive(self, side: Side, line: bytes | None, deliver: Deliver | None) -> Passage:
         # An answer is looked through by the policy that its call was judged by, or a newer one.
         policy = self._fresh_policy() if side == "client" else self._policy
         try:
@@ -148,7 +156,7 @@ class Conversation:
 
     def end(self, reason: str) -> list[bytes]:
         """The server is gone: an error for each request that it still owes an answer."""
-        owed = [*self._flights["client"], *self._asking.end()]
+        owed = [*self._flights["client"], *self._turns.end(), *self._asking.end()]
         self._flights["client"].clear()
         return [failure(request_id, InternalError(reason)) for request_id in owed]
 
@@ -175,6 +183,8 @@ class Conversation:
     def _is_taken(self, side: Side, request_id: RequestId) -> bool:
         if side == "server" and self._warden.prompts.is_waiting(request_id):
             return True
+        if side == "client" and request_id in self._turns:
+            return True
         return request_id in self._flights[side] or self._asking.holds(side, request_id)
 
     def _client_request(
@@ -192,16 +202,48 @@ class Conversation:
             decision = Decision(action="deny", rule=None, reason=_WITHHELD)
         else:
             decision = self._judge(call, params, policy)
-        if decision.action != "deny":
-            question = Question("client", message, line, call, decision, policy, deliver)
-            if (passage := self._asking.redeemed(question, self._forward)) is not None:
-                return passage
-            if decision.action == "prompt":
-                return self._asking.ask(question, self._forward)
-        record = self.journal.call("client", call, decision)
+        question = Question("client", message, line, call, decision, policy, deliver)
         if decision.action == "deny":
-            return back("client", denied(message["id"], decision.reason))
-        return self._forward("client", message, line, call, decision, record)
+            return self._refuse(question, decision)
+        if (passage := self._asking.redeemed(question, self._forward)) is not None:
+            return passage
+        if decision.action == "prompt":
+            return self._asking.ask(question, self._forward)
+        with self._turns.lock:
+            if self._turns.obstacle(question):
+                self._turns.wait(question)
+                return Passage()
+            return self._allow(question, decision)
+
+    def _allow(self, asked: Question, decision: Decision) -> Passage:
+        record = self.journal.call("client", asked.call, decision)
+        return self._forward("client", asked.message, asked.line, asked.call, decision, record)
+
+    def _refuse(self, asked: Question, decision: Decision) -> Passage:
+        try:
+            self.journal.call("client", asked.call, decision)
+        except AuditError as error:
+            return self._closed("client", asked.message, error)
+        return back("client", denied(asked.message["id"], decision.reason))
+
+    def _judge_again(self, asked: Question) -> Passage:
+        """What becomes of a call that waited for others, now that they have ended."""
+        policy = self._fresh_policy()
+        try:
+            decision = self._warden.judge(asked.call, policy, counts=False)
+            if decision.action == "deny":
+                return self._refuse(asked, decision)
+            if decision.action == "prompt":
+                again = asked._replace(decision=decision, policy=policy)
+                return self._asking.ask(again, self._forward)
+            return self._allow(asked, decision)
+        except (AuditError, PinError) as error:
+            return self._closed("client", asked.message, error)
+
+    @property
+    def waits(self) -> bool:
+        """Whether there are calls that the server does not have yet, because of other calls."""
+        return bool(self._turns)
 
     def _judge(self, call: Call, params: dict[str, Any], policy: Policy) -> Decision:
         """The call, and the answers to a server's questions that it brings along."""
@@ -390,11 +432,13 @@ class Conversation:
             return False
         if self._asking.withdraw(side, request_id):
             return True
+        if side == "client" and self._turns.withdraw(request_id):
+            return True
         if (flight := self._flights[side].get(request_id)) is None:
             return False
         # Nobody may ever answer it: its arguments need not be kept.
         bare = Call(flight.call.method, flight.call.tool, {})
-        self._flights[side][request_id] = replace(flight, call=bare)
+        self._flights[side][request_id] = replace(flight, call=bare, cancelled=time.monotonic())
         self._cancelled.append((side, request_id))
         if len(self._cancelled) > _MOST_CANCELLED:
             oldest_side, oldest = self._cancelled.popleft()

@@ -35,6 +35,8 @@ class Flight(Struct, frozen=True):
     started: float
     decision: Decision
     first_page: bool = True
+    cancelled: float = 0.0
+    """When its sender lost interest, by the monotonic clock; 0 if it did not."""
     approved: Binding | None = None
     """What a person approved, if they did."""
 

@@ -82,6 +82,7 @@ class Proxy:
             server.stdout.fileno(), limit, self._server_says, self._server_may_speak, _nothing
         )
         self._written = time.monotonic()
+        self._has_left = False
 
     def run(self, command: Sequence[str], signals: Signals) -> int:
         """Until the server has ended; gives its exit status."""
@@ -107,6 +108,8 @@ class Proxy:
             self._to_server.send(passage.to_server + b"\n")
         if passage.to_client is not None:
             self._to_client.send(passage.to_client + b"\n")
+        if self._has_left:
+            self._pump.wake()
 
     def _client_says(self, line: bytes | None) -> None:
         self._deliver(self._conversation.receive("client", line))
@@ -122,8 +125,14 @@ class Proxy:
         return self._to_client.waiting < _FULL and self._to_server.waiting < _OVERFULL
 
     def _client_left(self) -> None:
-        self._to_server.close()
+        self._has_left = True
+        self._close_input()
         self._end_after_grace()
+
+    def _close_input(self) -> None:
+        """The server's input ends with the client's, once it has everything that still waited."""
+        if not self._conversation.waits:
+            self._to_server.close()
 
     def _await_exit(self) -> None:
         """A server that has ended is over, even if something it started still has its output."""
@@ -133,6 +142,8 @@ class Proxy:
 
     def _turn(self, idle: bool) -> float | None:
         """Answers are written down when there is nothing else to do, or after a moment."""
+        if self._has_left:
+            self._close_input()
         owed = self._conversation.owed
         if not owed:
             return None

@@ -48,6 +48,11 @@ class Warden:
         """What the log and the pins call it, also where its name in the policy is unknown."""
         return self.pins.server
 
+    @property
+    def follows_links(self) -> bool:
+        """Whether its paths are on this machine, where links can be followed and changed."""
+        return self._paths.resolve
+
     def log(self, *records: Record) -> None:
         """Write records down; what repeats itself is counted. Raises AuditError."""
         self.audit.write(*(kept for record in records for kept in self._repeats.take(record)))

@@ -40,6 +40,7 @@ class Limits(msgspec.Struct, frozen=True):
     prompts: int = 5
     prompts_per_minute: int = 20
     prompt_timeout: float = 60.0
+    path_timeout: float = 30.0
 
 
 class AuditOptions(msgspec.Struct, frozen=True):

@@ -221,6 +221,7 @@ def _limits(value: Any, place: Place) -> Limits:
         "prompts": checks.count,
         "prompts_per_minute": checks.count,
         "prompt_timeout": checks.seconds,
+        "path_timeout": checks.seconds,
     }
     checks.known(table, reads, place, "[limits]")
     found = {key: reads[key](each, place / key) for key, each in table.items()}

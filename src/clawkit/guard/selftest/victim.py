@@ -272,6 +272,14 @@ def _forge(_victim: Victim, call: Any, arguments: dict[str, Any]) -> dict[str, A
     return _text("tried")
 
 
+def _link(_victim: Victim, call: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Make a link, after a while: its target and its place, in two lines."""
+    time.sleep(0.3)
+    target, place = _data(arguments, call).decode().split("\n")
+    os.symlink(target, place)  # noqa: PTH211 - no more imports than needed
+    return _text("linked")
+
+
 def _unknown(_victim: Victim, _call: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return _text(f"The victim does not know how to do {arguments.get('do')!r}.")
 
@@ -287,6 +295,7 @@ ACTS: dict[str, Act] = {
     "environment": _environment,
     "spawn": _spawn,
     "forge": _forge,
+    "link": _link,
 }
 
 

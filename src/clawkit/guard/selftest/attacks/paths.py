@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
+from base64 import b64encode
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,7 +12,8 @@ from clawkit.guard.selftest import rows
 from clawkit.guard.selftest.bench import Bench
 from clawkit.guard.selftest.policies import ACCENTED
 from clawkit.guard.selftest.registry import attack, attacks_each
-from clawkit.guard.selftest.replies import short, text_of
+from clawkit.guard.selftest.replies import require_clear_error, short, text_of
+from clawkit.guard.selftest.scratch import CANARY
 from clawkit.guard.selftest.verdict import Unclear
 
 _DENIED = "the call is denied whatever way the path is written"
@@ -119,6 +122,24 @@ def through_proc(bench: Bench) -> None:
     """Where the system has such a door, it leads to the same files."""
     door = "/proc/self/root" if Path("/proc/self/root").exists() else ""
     bench.refuses_call("echo", {"text": f"{door}{bench.secret}"})
+
+
+@attack("link-made-meanwhile", rows.LINKS, "the path is judged as the server will find it")
+def link_made_meanwhile(bench: Bench) -> None:
+    """Two calls at once: one makes a link, the other reads through it."""
+    since = bench.mark()
+    link = bench.fill_in(f"{{root}}/work/made-{bench.token()}")
+    making = {"do": "link", "data": b64encode(f"../secret\n{link}".encode()).decode()}
+    calls = [("act", making), ("read_file", {"path": f"{link}/key.txt"})]
+    lines: list[bytes] = []
+    ids = [bench.new_id() for _ in calls]
+    for id, (name, arguments) in zip(ids, calls, strict=True):
+        params = {"name": name, "arguments": arguments}
+        lines.append(json.dumps(bench.message("tools/call", params, id)).encode())
+    bench.write(b"\n".join([*lines, b""]))
+    answer = bench.reply(ids[-1])
+    bench.unseen(since, CANARY)
+    require_clear_error(answer)
 
 
 _FULLWIDTH = "".join(chr(ord(letter) + 0xFEE0) for letter in "secret")
