@@ -126,6 +126,8 @@ async def test_audio_is_described_by_its_length_and_not_by_a_note_about_it() -> 
     message = await sent("", ("audio", "v.wav", "audio/wav", wav(2.5)))
     said = answer(message)
     assert "I received v.wav (audio/wav, 39.1 KB, 2.5 s, not transcribed)." in said
+    asked = await sent("What does she say?", ("audio", "v.wav", "audio/wav", wav(2.5)))
+    assert "not transcribed). I cannot tell what is in it." in answer(asked)
 
 
 def test_a_transcript_is_text_that_was_heard() -> None:

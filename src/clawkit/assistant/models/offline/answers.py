@@ -190,7 +190,10 @@ def _answer(text: str, memory: Memory, conversation: Conversation) -> str:
         if quote:
             return quote
     if conversation.attached or conversation.images:
-        return "" if conversation.images else "I found nothing about that in it."
+        if conversation.images:
+            return ""
+        read = any(attached.text for attached in conversation.attached)
+        return "I found nothing about that in it." if read else "I cannot tell what is in it."
     if question.first_person or not question.needed:
         return UNKNOWN
     return "I can't answer that: I only know what you have told me here."
