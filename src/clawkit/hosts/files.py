@@ -12,6 +12,8 @@ import msgspec
 
 from clawkit.errors import HostError
 
+_ROOM = 128 * 1024
+
 
 class Source(msgspec.Struct, frozen=True):
     """A file as it was read."""
@@ -121,6 +123,16 @@ def write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
         os.link(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def room_problem(directory: Path) -> str:
+    """Why nothing can be written to a directory that is there; found out by doing it."""
+    try:
+        if directory.is_dir():
+            write_beside(directory / "room", bytes(_ROOM), 0o600).unlink()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def write_beside(path: Path, data: bytes, mode: int) -> Path:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant.sessions.schema import VERSION
-from clawkit.assistant.sessions.store import Store, set_aside
+from clawkit.assistant.sessions.setting_aside import set_aside
+from clawkit.assistant.sessions.store import Store
 from clawkit.errors import StoreError
 from tests.assistant.sessions.talking import all_texts, child, keep, opened, say, texts
 from tests.assistant.sessions.test_many_processes import HOLD

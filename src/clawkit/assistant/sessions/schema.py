@@ -130,6 +130,13 @@ def climb(connection: sqlite3.Connection, file: Path) -> None:
             connection.execute("ROLLBACK")
 
 
+def sound_store() -> sqlite3.Connection:
+    """An empty store in memory, with every table that there should be."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    climb(connection, Path())
+    return connection
+
+
 def _statements(script: str) -> list[str]:
     """One by one: `executescript` would end the transaction first."""
     statements, statement = list[str](), ""

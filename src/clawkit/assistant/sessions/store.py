@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,11 +24,10 @@ from clawkit.assistant.sessions.database import PATIENCE, Database
 from clawkit.assistant.sessions.failures import explained_os, is_damage
 from clawkit.assistant.sessions.pruning import DAYS, give_back_space, prune
 from clawkit.assistant.sessions.records import Saved, SessionInfo, Transcript
-from clawkit.assistant.sessions.setting_aside import set_aside
+from clawkit.assistant.sessions.schema import sound_store
 from clawkit.assistant.sessions.tickets import clear_all_dead
 from clawkit.errors import SessionError, StoreError
-
-__all__ = ["Store", "set_aside"]
+from clawkit.memory.store.salvage import is_emptied, missing_parts
 
 T = TypeVar("T")
 _AT_ONCE = 10  # each may have pictures
@@ -121,6 +120,8 @@ class Store:
         Setting the file aside would not help then.
         """
         try:
+            if is_emptied(self.file):
+                return [f"{self.file}: it is empty, so whatever was in it is lost"]
             return self._with(_problems, [])
         except StoreError as error:
             if not is_damage(error):
@@ -162,7 +163,9 @@ def _erase(database: Database) -> None:
 
 def _problems(database: Database) -> list[str]:
     def look(connection: sqlite3.Connection) -> list[str]:
-        found = [text for (text,) in connection.execute("PRAGMA quick_check") if text != "ok"]
+        with closing(sound_store()) as sound:
+            found = missing_parts(connection, sound)
+        found += [text for (text,) in connection.execute("PRAGMA quick_check") if text != "ok"]
         for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
             found.append(f"{table}: row {row} belongs to a row of {parent} that is missing")
         return found

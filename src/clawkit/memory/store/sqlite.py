@@ -270,6 +270,13 @@ class SqliteDatabase:
             _climb(raw)
 
 
+def sound_store() -> sqlite3.Connection:
+    """An empty store in memory, with every table that there should be."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    _climb(connection)
+    return connection
+
+
 def _climb(raw: sqlite3.Connection) -> None:
     """Bring the tables up to date, once, whoever comes first."""
     raw.execute("BEGIN IMMEDIATE")
