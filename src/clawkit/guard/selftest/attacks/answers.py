@@ -156,7 +156,6 @@ _TWO_READINGS = {
     "lone-surrogate": b'{"jsonrpc":"2.0","id":@ID@,"result":{"a":"\\ud800 TOKEN"}}',
     "batch": b'[{"jsonrpc":"2.0","id":@ID@,"result":{"a":"TOKEN"}}]',
     "two-on-a-line": b'{"jsonrpc":"2.0","id":@ID@,"result":{}}{"a":"TOKEN"}',
-    "byte-order-mark": b'\xef\xbb\xbf{"jsonrpc":"2.0","id":@ID@,"result":{"a":"TOKEN"}}',
     "carriage-return": b'{"jsonrpc":"2.0","method":"notifications/x"}\r{"a":"TOKEN"}',
     "garbage": b"Listening on TOKEN",
     "deep": b'{"jsonrpc":"2.0","id":@ID@,"result":{"a":' + b"[" * 100_000 + b'"TOKEN"',

@@ -85,7 +85,7 @@ _VALUES = {
     "overlong-utf8": _GOOD.encode().replace(b"fine", b"\xc0\xafetc"),
     "utf8-surrogate": _GOOD.encode().replace(b"fine", b"\xed\xa0\x80"),
     "utf16": _GOOD.encode("utf-16"),
-    "byte-order-mark": b"\xef\xbb\xbf" + _GOOD.encode(),
+    "byte-order-mark": b"\xef\xbb\xbf" + _BAD.encode(),
     "nul-before": b"\x00" + _GOOD.encode(),
     "raw-control-character": _with_text('"a\x01b"'),
     "raw-tab-in-string": _with_text('"a\tb"'),
