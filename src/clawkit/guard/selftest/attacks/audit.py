@@ -30,7 +30,7 @@ def denial_is_recorded(bench: Bench) -> None:
         raise Leaked("nothing on record about a denied call")
 
 
-@attack("log-of-a-drop", rows.AUDIT, "what was dropped is on record")
+@attack("log-of-a-drop", rows.AUDIT, "what was dropped is on record", setup=_FRESH)
 def drop_is_recorded(bench: Bench) -> None:
     before = _drops(bench)
     call = {"name": "tool_shell", "arguments": {"text": bench.token()}}
