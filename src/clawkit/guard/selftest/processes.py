@@ -1,4 +1,4 @@
-"""What the system says about processes: who runs, who started whom, how much memory they hold."""
+"""What the system says about processes: who runs, and how much memory and time they have taken."""
 
 from __future__ import annotations
 
@@ -43,3 +43,12 @@ def peak_memory(process: int) -> int | None:
         return None
     peak = next((line for line in status.splitlines() if line.startswith("VmHWM:")), None)
     return int(peak.split()[1]) * 1024 if peak else None
+
+
+def cpu_seconds(process: int) -> float | None:
+    """How long a process has computed; None where the system does not say."""
+    try:
+        fields = (_PROC / str(process) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

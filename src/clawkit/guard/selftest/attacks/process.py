@@ -17,7 +17,8 @@ from clawkit.guard.selftest.verdict import Hung, Leaked, Unclear
 _ERRORS = "each call in flight gets an error, and the guard ends with the server's status"
 _NO_ORPHAN = "the guard ends, and the server with it"
 _FRESH = Setup(fresh=True)
-_END = 15.0
+_GRACE = 10.0
+"""What a guard gives a server that does not want to end."""
 
 
 def _dies(bench: Bench, status: int, data: bytes = b"", method: str = "exit") -> None:
@@ -27,7 +28,7 @@ def _dies(bench: Bench, status: int, data: bytes = b"", method: str = "exit") ->
     last = bench.start_act(method, data, status=status)
     for id in (waiting, last):
         require_clear_error(bench.reply(id))
-    found = bench.guard.wait_for_end(_END)
+    found = bench.guard.wait_for_end(bench.patience + _GRACE)
     if found != status:
         raise Unclear(f"the guard ended with status {found}, the server with {status}")
     if any(b"half a line" in line for line in bench.guard.received[since.received :]):
@@ -57,7 +58,7 @@ def server_stops_before_newline(bench: Bench) -> None:
     last = bench.start_act("exit", whole, status=3)
     require_clear_error(bench.reply(waiting))
     bench.reply(last)
-    found = bench.guard.wait_for_end(_END)
+    found = bench.guard.wait_for_end(bench.patience + _GRACE)
     if found != 3:
         raise Unclear(f"the guard ended with status {found}, the server with 3")
 
@@ -89,7 +90,7 @@ def server_hangs_and_input_ends(bench: Bench) -> None:
     """The client goes away, the server does not care."""
     _hang(bench)
     bench.guard.close_input()
-    bench.guard.wait_for_end(_END)
+    bench.guard.wait_for_end(bench.patience + _GRACE)
     _require_no_orphan(bench)
 
 
@@ -97,7 +98,7 @@ def server_hangs_and_input_ends(bench: Bench) -> None:
 def server_hangs_and_guard_is_terminated(bench: Bench) -> None:
     _hang(bench)
     bench.guard.process.send_signal(signal.SIGTERM)
-    bench.guard.wait_for_end(_END)
+    bench.guard.wait_for_end(bench.patience + _GRACE)
     _require_no_orphan(bench)
 
 
@@ -109,8 +110,8 @@ def guard_is_killed(bench: Bench) -> None:
     bench.act("spawn")
     _hang(bench)
     bench.guard.process.kill()
-    bench.guard.wait_for_end(_END)
-    _require_no_orphan(bench, _END)
+    bench.guard.wait_for_end(bench.patience + _GRACE)
+    _require_no_orphan(bench)
 
 
 @attack("server-writes-to-the-guards-pipes", rows.PROCESS, "nothing of it reaches the client")
@@ -131,10 +132,10 @@ def _hang(bench: Bench) -> int:
     return id
 
 
-def _require_no_orphan(bench: Bench, patience: float = 1.0) -> None:
+def _require_no_orphan(bench: Bench) -> None:
     argument = str(bench.journal_file)
     try:
-        _wait_until(lambda: not processes_with(argument), patience, "the server ends")
+        _wait_until(lambda: not processes_with(argument), bench.patience, "the server ends")
     except Hung:
         raise Leaked("the server still runs after the guard has ended") from None
 
