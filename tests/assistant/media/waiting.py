@@ -9,6 +9,9 @@ import psutil
 
 from tests.processes import PATIENCE
 
+LONGER = (1, 4, 16, 64)
+"""Limits to try, in seconds: on a busy machine even a start takes a while."""
+
 
 async def until(done: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
@@ -16,8 +19,9 @@ async def until(done: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def has_ended(process: psutil.Process) -> bool:
+def has_ended(process: psutil.Process | int) -> bool:
     try:
-        return process.status() == psutil.STATUS_ZOMBIE
+        found = psutil.Process(process) if isinstance(process, int) else process
+        return found.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
