@@ -118,7 +118,7 @@ async def test_hooks_hear_of_a_call_before_and_after_and_can_change_it(project: 
             HookMatcher([before], "mcp__kitchen__.*", timeout=30),
             HookMatcher([elsewhere], "Bash"),
         ],
-        "PostToolUse": [HookMatcher([after])],
+        "PostToolUse": [HookMatcher([after], "mcp__*")],
     }
     async with talking(project, boil(1), kitchen.server, hooks=hooks) as talk:
         await talk.say("Boil.")
