@@ -175,3 +175,31 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         write_default_policy(tmp_path / "file" / "policy.toml")
     with pytest.raises(PolicyError, match="file"):
         write_default_policy(tmp_path / "file" / "deeper" / "policy.toml")
+
+
+@pytest.mark.parametrize(
+    ("source", "destination"),
+    [
+        ("/home/user/.docker", "/home/user/x"),
+        ("~/.config", "~/old"),
+        ("/home/user/x", "/home/user/.config"),
+        ("/srv/app/.git", "/srv/app/g"),
+        ("~/.local/share/claw", "~/x"),
+        ("~/.local/share", "~/x"),
+        ("/home/user", "/tmp/x"),
+        ("~/", "/tmp/x"),
+        ("/", "/tmp/x"),
+    ],
+)
+def test_a_folder_stays_where_it_is_if_what_it_holds_is_denied(
+    source: str, destination: str
+) -> None:
+    moved = {"source": source, "destination": destination}
+    for tool in ("move_file", "rename", "copy_directory", "fs.symlink"):
+        assert action(DEFAULT, moved, tool=tool, paths=IN_PROJECT) == "deny"
+
+
+def test_ordinary_folders_may_be_moved() -> None:
+    for folder in ("~/Code", "/srv/app/config", "/srv/app/src", "~/projects/app", "docs"):
+        moved = {"source": folder, "destination": f"{folder}-old"}
+        assert action(DEFAULT, moved, tool="move_file", paths=IN_PROJECT) == "prompt"

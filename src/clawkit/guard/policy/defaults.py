@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, takewhile
 from pathlib import Path
 from textwrap import fill
 
 from clawkit.errors import PolicyError
+from clawkit.guard.policy.globs import is_wild
 from clawkit.hosts.clients import CLIENTS, file_patterns
 from clawkit.hosts.files import write_new
 
@@ -15,16 +19,38 @@ SHELL_LIKE = ("*shell*", "*exec*", "*bash*", "*terminal*", "*command*", "run_*",
 CLIENT_FILES = tuple(dict.fromkeys(name for each in CLIENTS for name in file_patterns(each)))
 """Where the clients that we know keep their servers: a tool that may write there needs no guard."""
 
-_CLIENT_FILES_TEXT = fill(
-    ", ".join(f'"{name}"'.replace(" ", "\0") for name in CLIENT_FILES) + ",",
-    96,
-    initial_indent="    ",
-    subsequent_indent="    ",
-    break_on_hyphens=False,
-).replace("\0", " ")
+MOVES_FOLDERS = (
+    *("*move*", "*rename*", "*mv*", "*copy*", "*link*", "*delete*", "*remove*", "*rmdir*"),
+    *("*trash*", "*zip*", "*archive*"),
+)
+"""Names of tools that take a folder with all that is in it."""
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names as lines of a list in TOML."""
+    return fill(
+        ", ".join(f'"{name}"'.replace(" ", "\0") for name in names) + ",",
+        96,
+        initial_indent="    ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+    ).replace("\0", " ")
+
+
+def _folders_above(patterns: Iterable[str]) -> Iterator[str]:
+    """The folders that hold what the patterns name, as far as no other folder is called so."""
+    for pattern in patterns:
+        *above, _ = pattern.removeprefix("**/").removesuffix("/**").split("/")
+        if above and _TELLING.match(above[0]):
+            literal = takewhile(lambda part: not is_wild(part), above)
+            yield from (f"**/{path}" for path in accumulate(literal, "{}/{}".format))
+
+
+_TELLING = re.compile(r"\.|claw|Library$")
+"""How the name of a folder begins that is not just any folder of a project."""
 _SHELL_LIKE_TEXT = ", ".join(f'"{name}"' for name in SHELL_LIKE)
 
-DEFAULT_POLICY = f"""\
+_PLACES = f"""\
 # The guard's policy. Rules are read from the top; the first that matches a call decides:
 #   "deny" refuses it, "prompt" asks you, "allow" lets it through. No match: tool calls,
 #   resources, prompts and sampling are refused, other methods pass.
@@ -103,9 +129,26 @@ args."*" = [
     "**/.config/clawai/**", "**/clawai/policy.toml", "**/claw/guard/**", "**/.config/claw/**",
     "**/config/claw/**", "**/.claude/settings*.json",
     # Where clients keep their servers.
-{_CLIENT_FILES_TEXT}
+{_listed(CLIENT_FILES)}
 ]
 description = "The guard's own files, and those that decide which servers run, are off limits"
+"""
+
+_NAMED = re.findall(r'"([^"]*/[^"]*)"', _PLACES)
+
+DEFAULT_POLICY = f"""\
+{_PLACES}
+# Whoever moves a folder moves all that is in it, to where no rule looks for it.
+[[rule]]
+action = "deny"
+tool = [
+{_listed(MOVES_FOLDERS)}
+]
+args."*" = [
+    "/", "/home", "/home/*", "/root", "/Users", "/Users/*", "C:/Users", "C:/Users/*",
+{_listed(dict.fromkeys(_folders_above(_NAMED)))}
+]
+description = "These folders stay where they are: what they hold is off limits"
 
 # Addresses at which clouds hand out credentials.
 [[rule]]

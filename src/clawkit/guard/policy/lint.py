@@ -88,7 +88,9 @@ def _missing_defaults(policy: Policy) -> Iterator[Issue]:
     found: list[str] = []
     for rule in read_policy(DEFAULT_POLICY, "the default policy").rules:
         if rule.action == "deny":
-            found += [p for each in rule.args for p in each.patterns if not _denies(policy, p)]
+            found += [
+                p for each in rule.args for p in each.patterns if not _denies(policy, rule, p)
+            ]
     if found and policy.rules:
         reason = (
             f"does not deny {len(found)} of the places that the default policy denies, such as "
@@ -97,8 +99,8 @@ def _missing_defaults(policy: Policy) -> Iterator[Issue]:
         yield Issue("note", 0, 0, reason)
 
 
-def _denies(policy: Policy, pattern: str) -> bool:
-    call = Call("tools/call", sample("*"), {sample("?"): sample(pattern)})
+def _denies(policy: Policy, rule: Rule, pattern: str) -> bool:
+    call = Call("tools/call", sample(rule.tools[0]), {sample("?"): sample(pattern)})
     return policy.decide(call, NAMELESS, PLACE).action == "deny"
 
 

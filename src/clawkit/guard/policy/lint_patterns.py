@@ -66,7 +66,8 @@ def _one_level(rule: Rule, pattern: str) -> Iterator[Remark]:
     folder = pattern.rstrip("*").rstrip("/")
     if not folder:
         return
-    if pattern == f"{folder}/*":
+    named = {each for argument in rule.args for each in argument.patterns}
+    if pattern == f"{folder}/*" and folder not in named:  # with both, levels are meant
         yield (
             "warning",
             f"has {pattern!r}, which matches nothing in subfolders: {folder + '/**'!r} does",
