@@ -188,3 +188,18 @@ def test_relative_paths_are_those_of_where_the_cli_is_by_now(project: Path, poli
     here, there = str(project), str(project.parent)
     assert gate.decide("Read", {"file_path": "notes"}, None, here).action == "allow"
     assert gate.decide("Read", {"file_path": "notes"}, None, there).action == "deny"
+
+
+def test_relative_paths_of_a_server_are_also_those_of_where_it_was_started(
+    project: Path, policy: Path
+) -> None:
+    (project.parent / "elsewhere").mkdir()
+    here, there = str(project), str(project.parent / "elsewhere")
+    policy.write_text(_rule({"action": "allow", "tool": "read", "args.path": f"{there}/**"}))
+    gate = PolicyGate(policy, here, here)
+    assert gate.decide("mcp__files__read", {"path": "x"}, "files", there).action == "deny"
+    gate = PolicyGate(policy, there, here, {"files": ["--root", here]})
+    assert gate.decide("mcp__files__read", {"path": "x"}, "files", there).action == "deny"
+    assert gate.decide("mcp__other__read", {"path": "x"}, "other", there).action == "allow"
+    gate.take_up({"other": [here]})
+    assert gate.decide("mcp__other__read", {"path": "x"}, "other", there).action == "deny"

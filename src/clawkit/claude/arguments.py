@@ -115,6 +115,12 @@ def external_servers(
     return found
 
 
+def arguments_of(servers: Mapping[str, AnyServer]) -> dict[str, list[str]]:
+    """The arguments of each server's command; none for an address."""
+    commands = ((name, server.to_dict()) for name, server in servers.items())
+    return {name: list(server.get("args", ())) for name, server in commands}
+
+
 def initialize_fields(
     options: ClaudeAgentOptions, hooks: Mapping[str, Any] | None
 ) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from clawkit.claude import confinement, turns
 from clawkit.claude.arguments import (
+    arguments_of,
     command_line,
     external_servers,
     initialize_fields,
@@ -73,6 +74,7 @@ class ClaudeClient:
         self._messages: asyncio.Queue[Message | CliError | None] = asyncio.Queue()
         self._turns = turns.Turns()
         self._known_servers: set[str] = set()
+        self._policy_gate: PolicyGate | None = None
         self._reader: asyncio.Task[None] | None = None
         self._sending: set[asyncio.Task[None]] = set()
         self._files: list[str] = []
@@ -101,7 +103,7 @@ class ClaudeClient:
         self._warn_of_strangers()
         options, environment = self.options, self._environment()
         cli = find_cli(options.cli_path, environment)
-        gate = self._gate(environment)
+        gate = self._policy_gate = self._gate(environment)
         hooks = Hooks(options, gate)
         self._control = Control(
             self._write,
@@ -247,6 +249,8 @@ class ClaudeClient:
         for ours in self.options.sdk_mcp_servers:
             config[ours.name] = {"type": "sdk", "name": ours.name}
         self._known_servers |= set(config)
+        if self._policy_gate is not None:
+            self._policy_gate.take_up(arguments_of(found))
         return await self.control("mcp_set_servers", servers=config)
 
     async def toggle_mcp_server(self, name: str, enabled: bool) -> None:
@@ -308,7 +312,8 @@ class ClaudeClient:
         from clawkit.claude.policy import PolicyGate
 
         cwd = str(Path(options.cwd or ".").resolve())
-        servers = (*options.mcp_servers, *(server.name for server in options.sdk_mcp_servers))
+        servers = arguments_of(external_servers(options.mcp_servers))
+        servers.update({server.name: [] for server in options.sdk_mcp_servers})
         return PolicyGate(options.policy, cwd, environment.get("HOME", str(Path.home())), servers)
 
     def _warn_of_strangers(self) -> None:

@@ -6,8 +6,9 @@ such as `Bash`, under the server name `claude`. Decisions go to the guard's log:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from clawkit.claude.names import split_name
@@ -16,7 +17,7 @@ from clawkit.errors import ClawError
 from clawkit.guard.journal import Journal
 from clawkit.guard.opening import open_warden
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.paths import Paths
+from clawkit.guard.policy.paths import Paths, directories
 from clawkit.guard.policy.policy import Decision
 from clawkit.guard.warden import Warden
 
@@ -26,14 +27,21 @@ OWN_TOOLS = "claude"
 class PolicyGate:
     """Judges what the model wants to do, before the CLI does it.
 
-    `servers` are the names that are known; the CLI says with most calls which of them is meant.
+    `servers` are the names that are known, each with the arguments of the command that the CLI
+    starts in `cwd`; it says with most calls which server is meant.
     """
 
-    def __init__(self, file: Path | str, cwd: str, home: str, servers: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        file: Path | str,
+        cwd: str,
+        home: str,
+        servers: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
         self._file = Path(file).expanduser()
         self._cwd = cwd
         self._home = home
-        self._servers = tuple(servers)
+        self._servers = dict(servers)
         self._guards: dict[tuple[str, str], tuple[Warden, Journal]] = {}
         self._asking: dict[str, tuple[Journal, str, Call]] = {}
 
@@ -58,7 +66,7 @@ class PolicyGate:
         tool_use_id: str = "",
     ) -> Decision:
         """What the policy says of a call; what cannot be judged is denied."""
-        known = self._servers if server is None else (server,)
+        known = tuple(self._servers) if server is None else (server,)
         name, tool = split_name(tool_name, known) or (OWN_TOOLS, tool_name)
         try:
             warden, journal = self._guard(name, cwd or self._cwd)
@@ -78,10 +86,21 @@ class PolicyGate:
             journal, record, call = asking
             journal.approval(record, call, answer, allowed=allowed)
 
+    def take_up(self, servers: Mapping[str, Sequence[str]]) -> None:
+        """Know these servers too, which the CLI has been told to start."""
+        self._servers.update(servers)
+        self._guards = {key: found for key, found in self._guards.items() if key[0] not in servers}
+
     def _guard(self, server: str, cwd: str) -> tuple[Warden, Journal]:
         found = self._guards.get((server, cwd))
         if found is None:
-            paths = Paths(cwd=cwd, home=self._home, resolve=True)
+            paths = Paths(cwd=cwd, home=self._home, resolve=True, bases=self._bases(server))
             warden = open_warden(self._file, (server,), paths, server)
             found = self._guards[server, cwd] = (warden, Journal(warden, "claude-cli"))
         return found
+
+    def _bases(self, server: str) -> tuple[str, ...]:
+        """A server stays where it was started, wherever the CLI has gone since."""
+        if server == OWN_TOOLS:
+            return ()
+        return directories((".", *self._servers.get(server, ())), self._cwd, self._home)

@@ -83,13 +83,15 @@ def proxy(request: Request) -> int:
 
 def _guard_process(request: Request) -> int:
     from clawkit.guard.opening import name_of, open_warden, server_names
-    from clawkit.guard.policy.policy import Paths
+    from clawkit.guard.policy.paths import Paths, directories
     from clawkit.guard.stdio import run_proxy
     from clawkit.wire.lines import claim_stdio
 
     fds = claim_stdio()
     names = (request.name,) if request.name else server_names(request.command)
-    paths = Paths(cwd=str(Path.cwd()), home=str(Path.home()), resolve=True)
+    cwd, home = str(Path.cwd()), str(Path.home())
+    bases = directories(request.command[1:], cwd, home)
+    paths = Paths(cwd=cwd, home=home, resolve=True, bases=bases)
     name = names[0] if names else name_of(request.command)
     warden = open_warden(request.policy, names, paths, name)
     policy = warden.policy.current()

@@ -253,6 +253,8 @@ class Conversation:
             decision = self._warden.judge(answers, policy, counts=False)
             if decision.action != "allow":
                 return Decision(action="deny", rule=decision.rule, reason=decision.reason)
+            for answer in (as_object(params["inputResponses"]) or {}).values():
+                self._warden.learn_roots(answer)
         known = self._warden.prompts.brings_answer(params.get("requestState"))
         return self._warden.judge(call, policy, counts=not known)
 
@@ -315,6 +317,8 @@ class Conversation:
         try:
             if side == "server":
                 return self._server_answer(message, line, flight, policy)
+            if flight.call.method == "roots/list":
+                self._warden.learn_roots(message.get("result"))
             self.owed.add(side, flight, Inspected(message), line)
             return on(side, without_nonce(line))
         except (AuditError, PinError) as error:

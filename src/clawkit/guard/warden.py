@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from hashlib import sha256
+from typing import cast
 
 import msgspec
 
@@ -12,9 +14,11 @@ from clawkit.guard.audit.record import Record
 from clawkit.guard.audit.repeats import Repeats
 from clawkit.guard.pins import PROMPTS, RESOURCES, TEMPLATES, Pins
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.policy import Decision, Paths, Policy, PolicyFile
+from clawkit.guard.policy.paths import Paths, directories
+from clawkit.guard.policy.policy import Decision, Policy, PolicyFile
 from clawkit.guard.policy.rates import Rates
 from clawkit.guard.prompts import Binding, Prompts
+from clawkit.wire.jsonrpc import as_object
 
 _READING = ("resources/read", "resources/subscribe")
 _canonical = msgspec.json.Encoder(order="sorted").encode
@@ -52,6 +56,15 @@ class Warden:
     def follows_links(self) -> bool:
         """Whether its paths are on this machine, where links can be followed and changed."""
         return self._paths.resolve
+
+    def learn_roots(self, answer: object) -> None:
+        """A client's roots are directories that the server may take relative paths from."""
+        paths = self._paths
+        if not paths.resolve or paths.cwd is None or paths.home is None:
+            return
+        found = directories(_root_uris(answer), paths.cwd, paths.home)
+        if new := tuple(path for path in found if path not in paths.bases):
+            self._paths = msgspec.structs.replace(paths, bases=(*paths.bases, *new))
 
     def log(self, *records: Record) -> None:
         """Write records down; what repeats itself is counted. Raises AuditError."""
@@ -97,3 +110,12 @@ class Warden:
 
     def _pin(self, tool: str) -> str:
         return self.pins.quarantined(tool) or self.pins.digest(tool)
+
+
+def _root_uris(answer: object) -> Iterator[str]:
+    """The addresses in the result of `roots/list`."""
+    roots = (as_object(answer) or {}).get("roots")
+    for root in cast("list[object]", roots) if isinstance(roots, list) else ():
+        uri = (as_object(root) or {}).get("uri")
+        if isinstance(uri, str):
+            yield from (uri, uri.removeprefix("file://"))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from clawkit.guard.policy.disk import follow, home_of_another
 from clawkit.guard.policy.folding import boundary_stages, every_stage, fold, has_hidden
@@ -48,17 +49,42 @@ _LONG = 4096
 _LONGEST = 32768  # No system opens a longer path.
 
 
+class _Base(NamedTuple):
+    """A directory that a relative path may start from."""
+
+    folder: str
+    low: str
+    real: str
+    """Where links are followed from: the folder itself, if those in its own path may change."""
+    known: str
+    """The beginning of `real` in which no link is."""
+
+
 class Reader:
-    """Reads values as the server would from its directory, with its home."""
+    """Reads values as the server would from each of its directories, with its home."""
 
     def __init__(self, paths: Paths) -> None:
         self.cwd = None if paths.cwd is None else normal(slashed(paths.cwd))
         self.home = None if paths.home is None else normal(slashed(paths.home))
         self.resolve = paths.resolve
         self._followed_heads: dict[str, str] = {}
-        # A running server stays where it started, whatever becomes of the links that led there.
-        self._real_cwd = self.real(self.cwd or "")
-        self._low_cwd = fold(self.cwd or "")
+        self._bases = tuple(self._all_bases(paths.bases))
+
+    @property
+    def inserted(self) -> str:
+        """What a reading can have that the text has not, but for where links lead."""
+        return "/".join(base.folder for base in self._bases)
+
+    def _all_bases(self, others: tuple[str, ...]) -> Iterator[_Base]:
+        if self.cwd is not None:
+            # A running server stays where it started, whatever becomes of the links that led there.
+            real = self.real(self.cwd)
+            yield _Base(self.cwd, fold(self.cwd), real, real)
+        # Any other directory it may have followed when it started, or follow with every call.
+        found = [path for other in others for path in _with_real(other, self.real)]
+        for path in dict.fromkeys(found):
+            if path != self.cwd:
+                yield _Base(path, fold(path), path, "")
 
     def real(self, path: str) -> str:
         """A path of the policy with its links followed, where the machine may be asked."""
@@ -103,8 +129,8 @@ class Reader:
             return True
         if is_absolute(text):
             return follow(text)[0] == text
-        path = join(self._real_cwd, text)
-        return follow(path, self._real_cwd)[0] == path
+        whole = [(join(base.real, text), base.known) for base in self._bases]
+        return all(follow(path, known)[0] == path for path, known in whole)
 
     def _variants(self, stage: str) -> list[str]:
         found = [stage.strip()] if len(stage) > _LONGEST else [stage, stage.strip()]
@@ -150,25 +176,27 @@ class Reader:
         if is_absolute(text):
             yield from self._followed(text, plain, "")
             for path in dict.fromkeys((text, plain)):
-                if (there := self._in_the_server(path)) is not None:
+                for there in self._in_the_server(path):
                     yield from self._as_path(there, fold(there))
-        elif self.cwd is None:
+            return
+        if self.cwd is None:
             yield f"./{low}"
             if up := _UP.match(low):
                 yield "/" + low[up.end() :]
-        else:
-            whole = join(self._low_cwd, low)
+        for base in self._bases:
+            whole = join(base.low, low)
             yield normal(whole) if low.startswith("..") else whole
             if self.resolve and len(plain) < _LONG:
-                whole = join(self._real_cwd, text if len(text) < _LONG else plain)
-                yield from self._followed(whole, join(self.cwd, plain), self._real_cwd)
+                whole = join(base.real, text if len(text) < _LONG else plain)
+                yield from self._followed(whole, join(base.folder, plain), base.known)
 
-    def _in_the_server(self, path: str) -> str | None:
+    def _in_the_server(self, path: str) -> list[str]:
         """Where a path through `/proc/self` leads in the server's process, not in this one."""
         own = None if self.cwd is None else _OWN_PROCESS.match(path)
         if own is None:
-            return None
-        return (self._real_cwd if own[1] == "cwd" else "") + path[own.end() :] or "/"
+            return []
+        starts = [base.real for base in self._bases] if own[1] == "cwd" else [""]
+        return [start + path[own.end() :] or "/" for start in starts]
 
     def _followed(self, text: str, plain: str, known: str) -> Iterator[str]:
         """Where links lead, by the path as it stands and by the path without its `..`."""
@@ -235,8 +263,9 @@ class Reader:
         if not homes:
             return [text]
         # A folder that is really called "~" would be what a server without a home opens.
-        folder = join(self.cwd or "", text.partition("/")[0])
-        return [text, *homes] if self.resolve and os.path.lexists(folder) else homes
+        name = text.partition("/")[0]
+        folders = [join(base.folder, name) for base in self._bases] if self.resolve else []
+        return [text, *homes] if any(map(os.path.lexists, folders)) else homes
 
     def _climbs_out_of_folders(self, path: str) -> bool:
         """Whether each `..` leaves a folder: in `rm -r x;/../ls` it would make a command a path."""
@@ -251,18 +280,35 @@ class Reader:
         return True
 
     def _settled(self, path: str) -> list[str] | None:
-        relative = not is_absolute(path)
-        if relative and self.cwd is not None:
-            path = join(self.cwd, path)
+        """Where a path leads from every directory that it may start from; None if that is open."""
+        if is_absolute(path):
+            return self._settled_from_root(path)
+        found: list[str] = []
+        if self.cwd is None:
+            plain = normal(path)
+            if _UP.match(plain) or not self._climbs_out_of_folders(path):
+                return None
+            found.append(f"./{plain}")
+        for base in self._bases:
+            settled = self._settled_from_root(join(base.folder, path))
+            if settled is None:
+                return None
+            found.extend(settled)
+        return found
+
+    def _settled_from_root(self, path: str) -> list[str] | None:
         if ".." in path and not self._climbs_out_of_folders(path):
             return None
         plain = normal(path)
-        if relative and self.cwd is None:
-            return None if _UP.match(plain) else [f"./{plain}"]
         if not self.resolve or not path.startswith("/"):
             return [plain]
         followed = [follow(each) for each in dict.fromkeys((path, plain))]
         return [normal(real) for real, _ in followed] if all(sure for _, sure in followed) else None
+
+
+def _with_real(folder: str, real: Callable[[str], str]) -> tuple[str, str]:
+    path = slashed(folder)
+    return normal(path), normal(real(path))
 
 
 def is_plain(text: str) -> bool:

@@ -35,7 +35,7 @@ class Screen:
     __slots__ = ("_words",)
 
     def __init__(self, globs: Iterable[Glob], inserted: str) -> None:
-        """`inserted` is what a reading can have that the text has not: the server's directory."""
+        """`inserted` is what a reading can have that the text has not: the server's directories."""
         known = _plain(f"/{inserted}/")
         names = {_rarest(glob, known) for glob in globs}
         needed = sorted(name for name in names if name)

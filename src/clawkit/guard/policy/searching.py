@@ -151,7 +151,7 @@ class Search:
             return True
         for index in indexes:
             if index not in self._screens:
-                self._screens[index] = Screen(index.globs, self._reader.cwd or "")
+                self._screens[index] = Screen(index.globs, self._reader.inserted)
         return any(self._screens[index].may_match(found) for index in indexes)
 
     def _test_readings(self, text: str, indexes: tuple[GlobIndex, ...], found: set[int]) -> None:

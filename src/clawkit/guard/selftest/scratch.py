@@ -90,7 +90,7 @@ class Scratch:
 
     def command(self, template: tuple[str, ...], place: Place, journal: Path) -> list[str]:
         """The guard's command line with its placeholders filled in."""
-        server = (sys.executable, "-I", "-S", str(_VICTIM), str(journal))
+        server = (sys.executable, "-I", "-S", str(_VICTIM), str(journal), f"{self.root}/work/sub")
         if not any("{server}" in part for part in template):
             template = (*template, "{server}")
         command: list[str] = []

@@ -1,11 +1,12 @@
 """The victim: a real stdio MCP server, as gullible as the worst, that writes down what it hears.
 
 It is started by its path and needs nothing but the standard library:
-`python victim.py JOURNAL`. Every line that reaches it is appended to the journal before anything
-else, so that what got past a guard is certain. A line ends for it wherever any reader ends one: at
-carriage returns as in Python, Node, Java and .NET, at U+2028 as in Node. It speaks both eras, takes
-duplicate keys, NaN, byte order marks, batches, several messages in a line and keys in any case,
-decodes percent signs, follows every link, and answers methods that nobody has heard of.
+`python victim.py JOURNAL [FOLDER]`. Every line that reaches it is appended to the journal before
+anything else, so that what got past a guard is certain; the folder is there for guards to see. A
+line ends for it wherever any reader ends one: at carriage returns as in Python, Node, Java and
+.NET, at U+2028 as in Node. It speaks both eras, takes duplicate keys, NaN, byte order marks,
+batches, several messages in a line and keys in any case, decodes percent signs, follows every link,
+and answers methods that nobody has heard of.
 
 The tool `act` makes it misbehave; see `ACTS`.
 """

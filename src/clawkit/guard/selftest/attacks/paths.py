@@ -47,6 +47,25 @@ def other_spelling(bench: Bench, path: str) -> None:
     bench.refuses_call("echo", {"text": bench.fill_in(path)})
 
 
+_FROM_THE_SERVERS_FOLDER = {
+    "dotdot": "../../secret/key.txt",
+    "link": "up/link/key.txt",
+    "percent": "%2e%2e/%2e%2e/secret/key.txt",
+}
+
+
+@attacks_each(
+    "base",
+    rows.PATHS,
+    "a path counts from every folder that the server has",
+    _FROM_THE_SERVERS_FOLDER,
+)
+def from_the_servers_folder(bench: Bench, path: str) -> None:
+    """The server's command names ROOT/work/sub: relative paths may start there."""
+    bench.refuses_call("echo", {"text": path})
+    bench.refuses_call("read_file", {"path": path})
+
+
 _ESCAPES = {
     "dotdot": "{root}/work/../secret/key.txt",
     "dotdot-harmless": "{root}/work/../guards",
