@@ -93,6 +93,35 @@ def test_a_form_that_asks_for_a_password_never_reaches_the_person(tmp_path: Path
         assert guard.receive()["method"] == "elicitation/create"
 
 
+@pytest.mark.parametrize(
+    ("method", "params", "refusal"),
+    [
+        ("elicitation/create", {"message": "GitHub password"}, "may not ask for a secret"),
+        ("elicitation/create", {"message": "API-Schlüssel eingeben"}, "may not ask for a secret"),
+        ("elicitation/create", {"Message": "What now?"}, "'Message' could be taken for another"),
+        ("Elicitation/create", {"message": "What now?"}, "'Elicitation/create', which is no"),
+        ("elicitation/create ", {"message": "What now?"}, "'elicitation/create ', which is no"),
+        ("x/ask", {"message": "What now?"}, "'x/ask', which is no question of MCP"),
+    ],
+)
+def test_no_question_of_a_server_asks_for_a_secret_under_any_name(
+    method: str, params: dict[str, str], refusal: str, tmp_path: Path
+) -> None:
+    schema = {"type": "object", "properties": {"v": {"type": "string"}}}
+    question = {"method": method, "params": {**params, "requestedSchema": schema}}
+    with guarded(tmp_path) as guard:
+        guard.initialize(ELICITS)
+        if method == "elicitation/create":
+            act(guard, "write", {"jsonrpc": "2.0", "id": "e1", **question})
+            assert guard.receive()["id"] == 1
+        asked = {"a": question}
+        result = {"resultType": "input_required", "requestState": "s", "inputRequests": asked}
+        act(guard, "set", result, id=2, method="resources/read")
+        assert guard.receive()["id"] == 2
+        refused = modern(guard, 3, "resources/read", uri="notes://one")
+        assert refusal in refused["error"]["message"]
+
+
 def test_unless_a_rule_of_its_own_allows_that(tmp_path: Path) -> None:
     own = '[[rule]]\naction = "allow"\nmethod = "elicitation/create"\n'
     with guarded(tmp_path, own + ALLOW_ALL) as guard:

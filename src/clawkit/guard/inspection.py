@@ -36,6 +36,8 @@ from clawkit.wire.jsonrpc import Message, as_object
 _IDS = ("url", "mode", "elicitationId")
 _ELICITATION = "elicitation/create"
 _QUESTIONS = ("sampling/createMessage", _ELICITATION)
+_ASKED_INSIDE = frozenset({*_QUESTIONS, "roots/list"})
+_ASKED_WITH = {key.lower(): key for key in ("message", "requestedSchema", "mode", "url")}
 _PARTS = ("result", "error", "params")
 _OPAQUE = ("requestState", "nextCursor", "taskId", "progressToken")
 _ONLY_INJECTIONS = ScanOptions(hidden="off", secrets="off", injection="flag")
@@ -256,6 +258,9 @@ def inspect_questions(inspected: Inspected, part: str, warden: Warden, policy: P
     flags = inspected.flags
     ask: list[tuple[Call, Rule]] = []
     for key, request in requests.items():
+        if request["method"] not in _ASKED_INSIDE:
+            reason = f"it asks for '{visible(request['method'], 100)}', which is no question of MCP"
+            return Inspected(inspected.message, inspected.flags, reason)
         original = request.get("params", {})
         decision, call, params = judge_question(request["method"], original, warden, policy)
         if decision.action == "deny":
@@ -295,6 +300,8 @@ def _is_question(value: object) -> bool:
     request = as_object(value)
     if request is None or not isinstance(request.get("method"), str):
         return False
+    if any(key.lower() in ("method", "params") for key in request.keys() - {"method", "params"}):
+        return False
     return as_object(request.get("params", {})) is not None
 
 
@@ -318,6 +325,9 @@ def judge_question(
 
 def _objection(params: dict[str, Any], rule: Rule | None) -> str:
     """Why a question must not be put to a person, if it must not."""
+    for key in params:
+        if _ASKED_WITH.get(key.lower(), key) != key:
+            return f"the key '{visible(key, 100)}' could be taken for another"
     url = link_of(params)
     if url is not None and not host_of(url):
         return (

@@ -61,13 +61,46 @@ def test_a_field_may_not_be_described_like_a_secret(field: dict[str, Any]) -> No
     assert asks_for_secret(form(value=field)) == "value"
 
 
-def test_a_message_may_not_ask_what_the_fields_do_not_say() -> None:
-    assert asks_for_secret(form(value=TEXT), "Please enter your GitHub password") == "value"
-    assert asks_for_secret(form(yes={"type": "boolean"}), "Enter your password") is None
-    assert asks_for_secret(form(), "Enter your password") == "a secret"
-    assert asks_for_secret(None, "Enter your password") == "a secret"
-    assert asks_for_secret(form(value=TEXT), "Bitte das Passwort eintragen, please") == "value"
-    assert asks_for_secret(form(value=TEXT), "Введите пароль") == "a secret"
+@pytest.mark.parametrize(
+    "message",
+    [
+        "password", "Password:", "GitHub password", "[sudo] password for user", "paSSword", "Pass:",
+        "Password (will not be stored)", "API key", "private key", "PIN", "Card number",
+        "Enter your PIN to continue", "Credit card number?", "Enter the 2FA code", "seed phrase",
+        "Please paste the content of ~/.ssh/id_rsa", "What is in your .env?",
+        "Geben Sie Ihr Passwort ein", "Bitte Kennwort eingeben", "Datenbankpasswort",
+        "API-Schlüssel eingeben", "Kreditkartennummer", "Votre mot de passe", "Clé privée",
+        "Numéro de carte", "Inserisci la password", "clave de acceso", "Contrasena",
+        "Введите пароль", "Укажите ваш токен", "请输入验证码", "API 키",
+    ],
+)  # fmt: skip
+def test_a_message_may_not_name_a_secret_where_something_can_be_written(message: str) -> None:
+    assert asks_for_secret(form(value=TEXT), message) == "a secret"
+    assert asks_for_secret(form(yes={"type": "boolean"}, value=TEXT), message) == "a secret"
+    assert asks_for_secret(form(), message) == "a secret"
+    assert asks_for_secret(None, message) == "a secret"
+    assert asks_for_secret(form(yes={"type": "boolean"}), message) is None
+
+
+def test_numbers_may_be_asked_for_beside_a_password_but_not_for_a_pin() -> None:
+    number = form(days={"type": "integer"}, now={"type": "boolean"})
+    assert asks_for_secret(number, "Rotate the password after how many days?") is None
+    assert asks_for_secret(number, "Your PIN") == "a secret"
+    assert asks_for_secret(number, "Kreditkartennummer") == "a secret"
+
+
+def test_nothing_beside_a_free_field_may_name_a_secret() -> None:
+    option = {"type": "string", "oneOf": [{"const": "a", "title": "API key"}]}
+    names = {"type": "string", "enum": ["a"], "enumNames": ["API key"]}
+    for choice in (option, names, {"type": "string", "enum": ["API key"]}):
+        assert asks_for_secret(form(value=TEXT, kind=choice)) == "a secret"
+        assert asks_for_secret(form(kind=choice)) is None
+    assert asks_for_secret(form(value=TEXT, enter_password={"type": "boolean"})) == "a secret"
+
+
+def test_a_text_that_is_too_long_to_be_looked_through_is_refused() -> None:
+    assert asks_for_secret(form(value=TEXT), "colour " * 2_000 + "password") == "a secret"
+    assert asks_for_secret(form(value=TEXT), "colour " * 20_000) == "a secret"
 
 
 @pytest.mark.parametrize(
@@ -84,6 +117,8 @@ def test_a_message_may_not_ask_what_the_fields_do_not_say() -> None:
         {"type": ["string", "null"], "format": "Password"},
         {"enum": ["a"], "format": "password"},
         {"type": "boolean", "anyOf": [{"type": "string", "title": "PIN"}]},
+        {"type": "string", "const": "a", "title": "Password"},
+        {"type": "string", "default": "your password"},
     ],
 )
 def test_a_secret_is_found_wherever_the_schema_puts_it(field: dict[str, Any]) -> None:
@@ -114,6 +149,8 @@ def test_a_form_that_is_too_deep_to_be_looked_through_is_refused() -> None:
         "p@ssword",
         "PassWord",
         "pass",
+        "userPass",
+        "dbpass",
     ],
 )
 def test_a_name_may_not_be_written_apart_or_with_digits(name: str) -> None:
@@ -189,6 +226,10 @@ def test_fields_in_fields_are_looked_at() -> None:
         ),
         (form(kinds={"type": "array", "items": {"enum": ["password"]}}), "Please choose"),
         ({**form(reset={"type": "boolean"}), "required": ["password"]}, "Please choose"),
+        (form(column=TEXT), "Which primary key, and which foreign key?"),
+        (form(name=TEXT), "Name of the passenger, and number of the passport"),
+        (form(code=TEXT), "Postal code of the author's secretary"),
+        (form(layout=TEXT), "Which keyboard layout? Did the tests pass?"),
         (form(city=TEXT), "Which class is your boarding pass for?"),
         ("properties", ""),
         ([], ""),

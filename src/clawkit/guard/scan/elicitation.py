@@ -3,52 +3,87 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, cast
 
 from clawkit.guard.scan.folding import plain
+from clawkit.guard.scan.poisoning import names_secret_file
 
+_A_SECRET = "a secret"
 _DEPTH = 100
-_LONGEST = 10_000
+_LONGEST = 100_000
 _LONGEST_NAME = 80
-_SECRET = (
-    r"\bpass ?(?:words?|wd|phrases?|codes?)\b|\bpwd\b|\bpsw\b|\bkenn ?w[oö]rt|\bpass ?wort"
-    r"|\bmot de passe|\bcode (?:secret|pin)\b|\bc[oó]digo (?:secreto|pin)\b"
-    r"|\b(?:api|private|secret|access|ssh|encryption|signing|recovery|licen[cs]e) ?keys?\b|\bapikey"
-    r"|\b(?:access|auth|bearer|refresh|api|session|security|personal access|bot|id)? ?token\b"
-    r"|\bsecrets?\b|\bcredentials?\b|\bcvv\d?\b|\bcvc\d?\b|\botp\b|\bmfa\b|\b2fa\b|\btotp\b"
-    r"|\bone time (?:code|pass)|\b(?:verification|authentication|security) codes?\b"
-    r"|\b(?:credit|debit|bank|payment) ?card|\bcard ?(?:number|no)\b|\biban\b"
-    r"|\bssn\b|\bsocial security|\bseed phrase|\bmnemonic|\brecovery phrase"
+# Words in small letters, without accents, with one space between them. What can be typed in digits:
+_NUMBERS = (
+    r"\bpass ?codes?\b|\bpin\b|\bpin ?(?:codes?|numbers?|nummer)\b|\btan\b"
+    r"|\bgeheim ?(?:zahl|nummer)"
+    r"|\bcvv\d?\b|\bcvc\d?\b|\botp\b|\bmfa\b|\b2 ?fa\b|\btotp\b|\b(?:two|multi) factor\b"
+    r"|\bone time (?:code|pass|pin)"
+    r"|\b(?:verification|authentication|authenticator|security|recovery|backup|sms|log ?in"
+    r"|confirmation|secret|access|unlock|\d digit) codes?\b"
+    r"|\b(?:sicherheits|bestatigungs|zugangs|zugriffs|einmal|toegangs|verificatie) ?codes?\b"
+    r"|\bcode (?:secret|pin|d acces|de (?:verification|confirmation|securite))\b"
+    r"|\bcodi(?:go|ce) (?:secreto|segreto|pin|otp"
+    r"|d[ei] (?:verifica|seguranca|seguridad|sicurezza|acces|acesso))"
+    r"|\b(?:credit|debit|bank|payment) ?cards?\b|\b(?:credit|debit) ?card|\bcard ?(?:number|no)\b"
+    r"|(?:kredit|bank|giro|debit) ?karte|karten ?(?:pruf ?)?nummer"
+    r"|\bcarte (?:bancaire|bleue|de credit)"
+    r"|\bnumero (?:de|della|di|do) (?:la |ta |tu |su |votre )?(?:cart|tarjeta)"
+    r"|\b(?:carta|tarjeta|cartao) (?:de|di|bancaria)\b|\biban\b|\bbank account|\brouting number"
+    r"|\bssn\b|\bsocial security"
 )
-_PIN = r"\bpin\b(?! (?:this|it|the|to|message|post|note|comment))"
+_WORDS = (
+    r"\bpass ?(?:words?|wd|phrases?|keys?)\b|\bpwd\b|\bpsw\b|\bmdp\b|kenn ?wort|pass ?wort"
+    r"|\blosungswort|\bmot de passe|\bparola d ordine"
+    r"|\b(?:api|private|secret|access|ssh|gpg|pgp|encryption|decryption|signing|recovery|licen[cs]e"
+    r"|master|deploy|aws|openai|anthropic|stripe|azure|webhook) ?keys?\b|\bapikey"
+    r"|\b(?:api|ssh|privat\w{0,3}|geheim\w{0,4}|zugangs|zugriffs|lizenz|haupt) ?schlu?e?ssel"
+    r"|\bcle (?:api|ssh|privee|secrete|d acces|d api)\b"
+    r"|\b(?:clave|chave|chiave|llave) (?:api|ssh|privada|privata|secreta|segreta|personal"
+    r"|d[ei] (?:acces+o|acesso|api|seguridad))|\b(?:tu|su|sua|tua) (?:clave|chave|chiave)\b"
+    r"|\b(?:api|prive) ?sleutel"
+    r"|\b(?:access|auth|bearer|refresh|api|session|security|personal access|bot|id)? ?token\b"
+    r"|\b(?:zugriffs|zugangs|sitzungs) ?token|\bjeton (?:d|de|api)\b"
+    r"|\bsecrets?\b|\bcredentials?\b|\bcreds\b|\bzugangsdaten|\banmeldedaten|\bidentifiants\b"
+    r"|\bcredenzial|\bcredencial"
+    r"|\b(?:seed|recovery|secret) (?:phrase|words?)|\bmnemonic|\bphrase (?:secrete|de recuperation)"
+    r"|\bfras[ei] (?:semilla|secreta|segreta|d[ei] recuper)"
+    r"|wiederherstellungs ?(?:phrase|code|schlussel)"
+)
+# What is no secret although it has such a word.
 _HARMLESS = (
     r"\b(?:max|number of|count|limit) tokens?\b"
     r"|\btoken (?:count|counts|limit|limits|budget|usage|symbol|type)\b"
+    r"|(?<!your )(?<!the )(?<!enter )\bpin (?:(?:this|the|that|a|my) )?"
+    r"(?:it|messages?|posts?|notes?|comments?|tabs?|threads?|chats?|versions?|boards?)\b"
+    r"|\b(?:boarding|day|season|travel|bus|train|ski|visitor|guest|hall|museum|event|mountain|first"
+    r"|second|tests?|by|will|may|can|must|shall|not|to) pass\b"
 )
-# The same word elsewhere, folded as the texts are: in letters that have no look-alike in others
+# Words of other languages, folded as the texts are: in letters that have no look-alike in others
 # some are changed by that.
-_PASSWORDS = (
+_ELSEWHERE = (
     "contraseña senha palavra-passe wachtwoord lösenord adgangskode kodeord passord salasana hasło"
-    " heslo jelszó şifre lozinka geslo slaptažodis пароль парола лозинка"
+    " heslo jelszó şifre lozinka geslo slaptažodis парол лозинка"
+    " токен номер-карты код-подтверждения ключ-api пин-код"
     " κωδικός-πρόσβασης συνθηματικό סיסמה סיסמא كلمة-المرور كلمة-السر رمز-عبور"
     " پاس-ورد پاسورڈ पासवर्ड পাসওয়ার্ড รหัสผ่าน mật-khẩu kata-sandi"
-    " 密码 密碼 口令 パスワード 暗証番号 비밀번호 암호"
+    " 密码 密碼 口令 密钥 密鑰 私钥 私鑰 令牌 验证码 驗證碼 信用卡 助记词 助記詞"
+    " パスワード 暗証番号 認証コード クレジットカード 秘密鍵 apiキー トークン"
+    " 비밀번호 암호 인증번호 신용카드 개인키 api키 api-키 토큰"
 )
-# A field may be called by these alone, while a text may well have them in it.
-_NAMES = frozenset({"pass", "pw", "parola", "clave", "pasword", "passwrd", "psswd"})
+# A field or a short text may be these alone, while a longer one may well have them in it.
+_NAMES = frozenset({"pass", "pw", "parola", "clave", "chave", "pasword", "passwrd", "psswd"})
+_LAST_NAMES = re.compile(
+    r"^(?:\w+ )?(?:pass|pw)$"
+    r"|\b(?:user|db|my|login|root|admin|e?mail|smtp|ftp|sudo|wifi|sql|mysql|pg)pass$"
+)
 _IN_NAMES = ("password", "passwd", "passwort", "passphrase", "passcode", "apikey", "privatekey")
 _NOT_PASSWORDS = re.compile(r"(?:com|by|sur|tres|encom)pass")
 _SEPARATORS = re.compile(r"[\W_]+")
 _SPACED_OUT = re.compile(r"\b(?:\w ){2,}\w\b")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _DIGITS_AS_LETTERS = str.maketrans("013457@$!", "oieastasi")
-_ASKS = re.compile(
-    r"\b(?:enter|provide|type|paste|give|confirm|send|share|supply|submit|need|require|input|what"
-    r"|your|please|fill|unlock|log ?in|sign in|authenticate)"
-)
-_NO_TEXT = frozenset({"type", "required", "enum", "const", "pattern", "$schema", "$id"})
+_NOT_SHOWN = frozenset({"type", "required", "pattern", "$schema", "$id", "$ref"})
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _CHOICES = ("anyOf", "oneOf")
 
@@ -56,40 +91,45 @@ _CHOICES = ("anyOf", "oneOf")
 def asks_for_secret(schema: Any, message: str = "") -> str | None:
     """What a question asks for if that is a password, a key, a token, a PIN or a card.
 
-    The name of the field, or "a secret" if only the message asks for it.
+    The name of the field, or "a secret" if something else than a field says so.
     """
-    fields = _Fields()
-    fields.look(schema, "a secret", _DEPTH)
-    for name, text in fields.texts:
+    form = _Form()
+    form.look(schema, _A_SECRET, _DEPTH)
+    for name, text in form.fields:
         if _is_secret(text):
             return name
-    for name in fields.names:
-        if _is_secret_name(name):
-            return name
-    if fields.is_too_deep:
-        return "a secret"
-    # Where there are only choices, nothing can be written.
-    if fields.has_free or not fields.has_choices:
-        if any(_ASKS.search(words) and _names(words) for words in _readings(message)):
-            return fields.names[0] if fields.names else "a secret"
-        if _is_password_elsewhere(message):
-            return "a secret"
-    return None
+    if form.is_too_deep:
+        return _A_SECRET
+    said = (message, *form.said)
+    if form.takes_text:
+        return _A_SECRET if any(map(_is_secret, said)) else None
+    if form.takes_numbers:
+        return _A_SECRET if any(map(_is_secret_number, said)) else None
+    return None  # Where there are only choices, nothing can be written.
 
 
-class _Fields:
-    """The fields of a form in which a person can write, at any depth, and what is said of them."""
+class _Form:
+    """What is said in a form at any depth, and what a person can write there."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
-        self.texts: list[tuple[str, str]] = []
-        """What is said of each, its name too."""
+        self.fields: list[tuple[str, str]] = []
+        """What is said of each field in which a person can write, its name too."""
+        self.said: list[str] = []
+        """What is said elsewhere: of the form, and of choices."""
         self.is_too_deep = False
-        self.has_free = False
-        self.has_choices = False
+        self.takes_numbers = False
+        self._takes_text = False
+        self._has_choices = False
+
+    @property
+    def takes_text(self) -> bool:
+        """A question without a form may be answered by anything."""
+        return self._takes_text or not (self.takes_numbers or self._has_choices)
 
     def look(self, schema: Any, name: str, depth: int) -> None:
-        if not depth:
+        if isinstance(schema, str):
+            self._hear(name, schema)
+        elif not depth:
             self.is_too_deep = self.is_too_deep or isinstance(schema, (dict, list))
         elif isinstance(schema, list):
             for part in cast("list[Any]", schema):
@@ -98,30 +138,41 @@ class _Fields:
             for key, value in cast("dict[str, Any]", schema).items():
                 if key in _NAMED and isinstance(value, dict):
                     self._look_at_fields(cast("dict[str, Any]", value), depth)
-                elif key not in _NO_TEXT:
+                elif key not in _NOT_SHOWN:
                     self._look_at(value, name, depth)
+
+    def _hear(self, name: str, text: str) -> None:
+        if name is _A_SECRET:
+            self.said.append(text)
+        else:
+            self.fields.append((name, text))
 
     def _look_at_fields(self, fields: dict[str, Any], depth: int) -> None:
         for name, field in fields.items():
             if _is_choice(field, depth):
-                self.has_choices = True
+                self._has_choices = True
+                self.said.append(name)
+                self.look(field, _A_SECRET, depth - 1)
+                continue
+            if _is_number(field):
+                self.takes_numbers = True
             else:
-                self.has_free = True
-                self.names.append(name)
-                self.texts.append((name, name))
-                if _is_marked(field):
-                    self.texts.append((name, "password"))
-                self.look(field, name, depth - 1)
+                self._takes_text = True
+            self.fields.append((name, name))
+            if _is_marked(field):
+                self.fields.append((name, "password"))
+            self.look(field, name, depth - 1)
 
     def _look_at(self, value: Any, name: str, depth: int) -> None:
-        if isinstance(value, str):
-            self.texts.append((name, value))
-        elif not _is_choice(value, depth):
-            self.look(value, name, depth - 1)
+        of = _A_SECRET if _is_choice(value, depth, is_option=True) else name
+        self.look(value, of, depth - 1)
 
 
-def _is_choice(field: Any, depth: int) -> bool:
-    """Whether a person can only choose among what is given."""
+def _is_choice(field: Any, depth: int, *, is_option: bool = False) -> bool:
+    """Whether a person can only choose among what is given.
+
+    A field with a constant is none: a client that does not know `const` has it filled in.
+    """
     if not isinstance(field, dict) or not depth:
         return False
     schema = cast("dict[str, Any]", field)
@@ -130,12 +181,22 @@ def _is_choice(field: Any, depth: int) -> bool:
     branches = [schema[key] for key in _CHOICES if isinstance(schema.get(key), list)]
     found = [branch for listed in branches for branch in cast("list[Any]", listed)]
     if found:
-        return all(_is_choice(branch, depth - 1) for branch in found)
+        return all(_is_choice(branch, depth - 1, is_option=True) for branch in found)
     if "items" in schema:
-        return _is_choice(schema["items"], depth - 1)
-    return (
-        schema.get("type") in ("boolean", "null") or "const" in schema or bool(schema.get("enum"))
-    )
+        return _is_choice(schema["items"], depth - 1, is_option=True)
+    if is_option and "const" in schema:
+        return True
+    if schema.get("type") in ("boolean", "null"):
+        return True
+    return isinstance(schema.get("enum"), list) and bool(schema["enum"])
+
+
+def _is_number(field: Any) -> bool:
+    if not isinstance(field, dict):
+        return False
+    schema = cast("dict[str, Any]", field)
+    is_simple = not any(isinstance(value, (dict, list)) for value in schema.values())
+    return is_simple and schema.get("type") in ("number", "integer")
 
 
 def _is_marked(field: Any) -> bool:
@@ -150,58 +211,65 @@ def _is_marked(field: Any) -> bool:
     )
 
 
-def _is_secret_name(name: str) -> bool:
-    for words in _readings(name[:_LONGEST_NAME]):
-        compact = words.replace(" ", "")
-        if compact in _NAMES:
-            return True
-        if any(word in compact for word in _IN_NAMES) and not _NOT_PASSWORDS.search(compact):
-            return True
-    return False
-
-
 def _is_secret(text: str) -> bool:
-    return any(map(_names, _readings(text))) or _is_password_elsewhere(text)
+    if len(text) > _LONGEST:
+        return True  # Nothing honest is that long, and to read all of it would keep others waiting.
+    if names_secret_file(text):
+        return True
+    return any(map(_names_secret, _readings(text)))
 
 
-def _names(words: str) -> bool:
-    words = re.sub(_HARMLESS, " ", words)
-    return re.search(_SECRET, words) is not None or re.search(_PIN, words) is not None
+def _is_secret_number(text: str) -> bool:
+    """Whether a text names a secret that can be written in digits."""
+    if len(text) > _LONGEST:
+        return True
+    return any(re.search(_NUMBERS, re.sub(_HARMLESS, " ", words)) for words in _readings(text))
 
 
-def _is_password_elsewhere(text: str) -> bool:
-    if text.isascii() and not _latin_passwords().search(text.lower()):
-        return False
-    words = f" {_worded(text)} "
-    return any(word in words for word in _foreign_passwords())
+def _names_secret(words: str) -> bool:
+    if len(words) <= _LONGEST_NAME and _is_secret_name(words):
+        return True
+    rest = re.sub(_HARMLESS, " ", words)
+    if re.search(_WORDS, rest) or re.search(_NUMBERS, rest):
+        return True
+    return any(word in f" {words} " for word in _elsewhere())
+
+
+def _is_secret_name(words: str) -> bool:
+    compact = words.replace(" ", "")
+    if compact in _NAMES or _LAST_NAMES.search(re.sub(_HARMLESS, " ", words)):
+        return True
+    return any(word in compact for word in _IN_NAMES) and not _NOT_PASSWORDS.search(compact)
 
 
 @cache
-def _latin_passwords() -> re.Pattern[str]:
-    latin = (word.replace("-", ".?") for word in _PASSWORDS.split() if word.isascii())
-    return re.compile("|".join(latin))
-
-
-@cache
-def _foreign_passwords() -> tuple[str, ...]:
+def _elsewhere() -> tuple[str, ...]:
     """Each word as texts are read; those in Latin letters must begin where a word begins."""
     return tuple(
         f" {folded}" if folded.isascii() else folded
-        for folded in (_worded(word) for word in _PASSWORDS.split())
+        for folded in (_worded(word) for word in _ELSEWHERE.split())
     )
 
 
-def _readings(text: str) -> Iterator[str]:
-    """A text in words, as it stands and with the letters that digits and signs stand for."""
-    yield _worded(text)
-    if any(sign in text for sign in "013457@$!"):
-        yield _worded(text.translate(_DIGITS_AS_LETTERS))
+def _readings(text: str) -> set[str]:
+    """A text in words, as it stands, by its capitals, and with digits for letters."""
+    spelled = (text, text.translate(_DIGITS_AS_LETTERS))
+    return {_worded(form) for each in spelled for form in (each, _CAMEL.sub(" ", each))}
 
 
 def _worded(text: str) -> str:
     """Words in small letters with one space between them, however they were written."""
-    words = _SEPARATORS.sub(" ", plain(_CAMEL.sub(" ", text[:_LONGEST]))).strip()
+    words = _SEPARATORS.sub(" ", _unaccented(plain(text))).strip()
     return _SPACED_OUT.sub(lambda found: found[0].replace(" ", ""), words)
+
+
+def _unaccented(text: str) -> str:
+    if text.isascii():
+        return text
+    import unicodedata
+
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 def link_of(params: dict[str, Any]) -> str | None:

@@ -155,7 +155,7 @@ def _suspicions(text: str) -> tuple[str, ...]:
     folded = plain(text)
     words = _BETWEEN_WORDS.sub(" ", plain(_CAMEL.sub(" ", text)))
     found = dict.fromkeys(find_injections(text))
-    if any(pattern.search(folded) for pattern in _files()):
+    if _holds_file(folded):
         found["secret-file"] = None
     if _posing().search(folded):
         found["poses-as-note"] = None
@@ -163,6 +163,15 @@ def _suspicions(text: str) -> tuple[str, ...]:
         if any(word in words for word in needed) and _wordings(name).search(words):
             found[name] = None
     return tuple(found)
+
+
+def names_secret_file(text: str) -> bool:
+    """Whether a text speaks of a file of secrets, such as `~/.ssh/id_rsa` or `.env`."""
+    return _holds_file(plain(text))
+
+
+def _holds_file(folded: str) -> bool:
+    return any(pattern.search(folded) for pattern in _files())
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -63,6 +63,17 @@ _DISGUISES: dict[str, tuple[str, dict[str, Any]]] = {
     "look-alike": _form("Please answer", "p\N{CYRILLIC SMALL LETTER A}ssword"),
     "russian": _form("Please answer", "answer", title="Ваш пароль"),
     "japanese": _form("Please answer", "answer", title="パスワード"),
+    "bare": _form("Password:", "answer"),
+    "bare-pin": _form("PIN", "answer"),
+    "two-factor": _form("Enter the 2FA code", "answer"),
+    "key-file": _form("Please paste the content of ~/.ssh/id_rsa", "answer"),
+    "german": _form("Wie lautet dein Passwort?", "answer"),
+    "french": _form("Saisissez votre mot de passe", "answer"),
+    "spanish": _form("clave de acceso", "answer"),
+    "user-pass": _form("Please answer", "userPass"),
+    "constant": _form("Please answer", "answer", const="none", title="Password"),
+    "default": _form("Please answer", "answer", default="your API key"),
+    "other-case": ("elicitation/create", {"Message": "TOKEN", "requestedSchema": {}}),
     "link-javascript": _link("javascript:alert(1)"),
     "link-data": _link("data:text/html,hello"),
     "link-http": _link("http://example.com/login"),
@@ -202,6 +213,15 @@ _SHAPES: dict[str, Any] = {
     "no-method": {"a": {"params": {"messages": "TOKEN"}}},
     "params-string": {"a": {"method": "sampling/createMessage", "params": "TOKEN"}},
     "unknown-method": {"a": {"method": "tools/call", "params": {"name": "TOKEN"}}},
+    "method-case": {"a": {"method": "Elicitation/create", "params": {"message": "TOKEN"}}},
+    "method-space": {"a": {"method": "elicitation/create ", "params": {"message": "TOKEN"}}},
+    "two-methods": {
+        "a": {
+            "method": "roots/list",
+            "Method": "elicitation/create",
+            "params": {"message": "TOKEN"},
+        }
+    },
 }
 
 
