@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from clawkit.errors import AuditError, PinError
 from clawkit.guard.client import Client
 from clawkit.guard.journal import Flight, Journal
-from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.call import ROUND, Call
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.prompts import (
@@ -47,8 +47,6 @@ _NO_ROOM = (
     'open "claw approvals" in a terminal and try again'
 )
 _FLOOD = "too many questions to a person at once; try again later"
-_ROUND = ("requestState", "inputResponses")
-"""What a call brings along from its earlier rounds."""
 
 Release = Callable[..., Passage]
 About = tuple[tuple[Call, Rule], ...]
@@ -65,6 +63,10 @@ class Question(NamedTuple):
     decision: Decision
     policy: Policy
     deliver: Callable[[Passage], None]
+    ticket: Ticket | None = None
+    """The question of ours that it answers, if it does."""
+    approved: Binding | None = None
+    """What a person approved in its earlier round, if they did."""
 
     @property
     def rule(self) -> Rule:
@@ -88,10 +90,10 @@ class Asking:
 
     def redeemed(self, asked: Question, release: Release) -> Passage | None:
         """What a call leads to that brings a person's answer with it; None if it brings none."""
-        params: dict[str, Any] = asked.message.get("params", {})
-        ticket = self._warden.prompts.redeem(params.get("requestState"))
+        ticket = asked.ticket
         if ticket is None:
             return None
+        params: dict[str, Any] = asked.message.get("params", {})
         record = self._journal.call(asked.side, asked.call, asked.decision)
         responses = as_object(params.get("inputResponses")) or {}
         referred = ticket.referred is not None
@@ -119,16 +121,15 @@ class Asking:
             result = {**ticket.result, "id": asked.message["id"]}
             return Passage(to_client=jsonrpc.encode(result))
         params: dict[str, Any] = asked.message.get("params", {})
-        kept = {k: v for k, v in params.items() if k not in _ROUND}
+        kept = {k: v for k, v in params.items() if k not in ROUND}
         line = jsonrpc.encode({**asked.message, "params": {**kept, **ticket.resume}})
         return release(*asked.released(line), record, ticket.binding)
 
     def ask(self, asked: Question, release: Release) -> Passage:
         """Let it pass if a person has allowed it already; else ask, or deny if nobody can be."""
         binding = self._warden.binding(asked.call, asked.policy)
-        params: dict[str, Any] = asked.message.get("params", {})
         record = self._journal.call(asked.side, asked.call, asked.decision)
-        if binding in self._granted or self._continued(params, binding):
+        if binding in self._granted or binding == asked.approved:
             self._journal.approval(record, asked.call, "allowed before", allowed=True)
             return release(*asked.released(asked.line), record, binding)
         about = ((asked.call, asked.rule),)
@@ -139,8 +140,7 @@ class Asking:
             self._journal.approval(record, asked.call, why, allowed=False)
             return _denied(asked, why)
         if as_result:
-            resume = {key: params[key] for key in _ROUND if key in params}
-            ticket = self._ticket(binding, asked.policy, resume)
+            ticket = self._ticket(binding, asked.policy, asked.call)
             return self._question_as_result(asked.message, about, ticket)
 
         def settle(answer: Answer) -> Passage:
@@ -162,7 +162,7 @@ class Asking:
             self._journal.approval(flight.record, call, why, allowed=False)
             return Passage(to_client=denied(message["id"], f"{call.tool}: {why}"))
         binding = self._warden.binding(flight.call, policy)
-        ticket = self._ticket(binding, policy, {}, message)
+        ticket = self._ticket(binding, policy, flight.call, message)
         return self._question_as_result(message, about, ticket)
 
     def _obstacle(self, about: About, policy: Policy, *, form: bool) -> str:
@@ -178,11 +178,16 @@ class Asking:
         self,
         binding: Binding,
         policy: Policy,
-        resume: dict[str, Any],
+        call: Call,
         result: Message | None = None,
     ) -> Ticket:
-        expires = time.monotonic() + policy.limits.prompt_timeout
-        return Ticket(binding=binding, expires=expires, resume=resume, result=result)
+        return Ticket(
+            binding=binding,
+            expires=time.monotonic() + policy.limits.prompt_timeout,
+            resume=call.round(),
+            result=result,
+            next_round=call.known.next_round,
+        )
 
     def _question_as_result(self, message: Message, about: About, ticket: Ticket) -> Passage:
         if fits_form(about):
@@ -216,12 +221,6 @@ class Asking:
             for (side, request_id), held in waiting.items()
             if self._warden.prompts.withdraw(held) and side == "client"
         ]
-
-    def _continued(self, params: dict[str, Any], binding: Binding) -> bool:
-        """Whether this is the next round of a call that a person has allowed."""
-        if not any(key in params for key in _ROUND):
-            return False
-        return self._warden.prompts.is_continued(binding, params.get("requestState"))
 
     def _hold(
         self,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from clawkit.guard.policy.call import CLIENT_CAPABILITIES, CLIENT_INFO, Known
 from clawkit.guard.scan import visible
 from clawkit.wire.jsonrpc import as_object
+from clawkit.wire.revisions import NEWEST_LEGACY
 
 _META = "io.modelcontextprotocol/"
 _ROUND_TRIPS = ("tools/call", "resources/read", "prompts/get")
@@ -17,6 +21,8 @@ class Client:
 
     def __init__(self) -> None:
         self.name = ""
+        self.known = Known()
+        """What its calls are compared with: what it said first, and what was agreed upon."""
         self._about: object = None
         self._elicits = False
         self._modern = False
@@ -26,10 +32,20 @@ class Client:
         meta = as_object(params.get("_meta")) or {}
         if method == "initialize":
             self._modern = False
-            self._learn(params.get("clientInfo"), params.get("capabilities"))
+            info, capabilities = params.get("clientInfo"), params.get("capabilities")
+            self.known = Known(client={CLIENT_INFO: info, CLIENT_CAPABILITIES: capabilities})
+            self._learn(info, capabilities)
         elif f"{_META}protocolVersion" in meta:
             self._modern = True
-            self._learn(meta.get(f"{_META}clientInfo"), meta.get(f"{_META}clientCapabilities"))
+            said = (key for key in (CLIENT_INFO, CLIENT_CAPABILITIES) if key in meta)
+            if new := {key: meta[key] for key in said if key not in self.known.client}:
+                self.known = replace(self.known, client={**self.known.client, **new})
+            self._learn(meta.get(CLIENT_INFO), meta.get(CLIENT_CAPABILITIES))
+
+    def agree(self, result: dict[str, Any] | None) -> None:
+        """Learn from the answer to `initialize` which revision they speak."""
+        tasks = (result or {}).get("protocolVersion") == NEWEST_LEGACY
+        self.known = replace(self.known, tasks=tasks)
 
     def _learn(self, info: object, capabilities: object) -> None:
         about = as_object(info)
@@ -39,6 +55,11 @@ class Client:
         elicitation = as_object((as_object(capabilities) or {}).get("elicitation"))
         # One that names what it can show must name forms.
         self._elicits = elicitation is not None and (not elicitation or "form" in elicitation)
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether its calls can have a next round: only in the modern era."""
+        return self._modern
 
     def takes_requests(self) -> bool:
         """Whether a question can be sent to it as a request: not since the modern era."""

@@ -43,12 +43,12 @@ from clawkit.guard.owed import Owed
 from clawkit.guard.pins import LISTS
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.prompts import Binding, Passage, Side
+from clawkit.guard.prompts import Binding, Passage, Round, Side, Ticket
 from clawkit.guard.replies import back, denied, failure, id_within, on
 from clawkit.guard.scan.marks import holds_marker, without_nonce
 from clawkit.guard.strict import parse
 from clawkit.guard.turns import Turns
-from clawkit.guard.warden import Warden
+from clawkit.guard.warden import Warden, call_digest
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 
@@ -198,11 +198,16 @@ class Conversation:
         except InvalidParamsError as error:
             self.journal.dropped("client", message["method"], error.message, line)
             return back("client", failure(message["id"], error))
+        call, ticket, earlier = self._in_its_round(call)
+        approved = None if earlier is None else earlier.approved
         if holds_marker(line):
             decision = Decision(action="deny", rule=None, reason=_WITHHELD)
         else:
-            decision = self._judge(call, params, policy)
-        question = Question("client", message, line, call, decision, policy, deliver)
+            known = ticket is not None or approved is not None
+            decision = self._judge(call, params, policy, counts=not known)
+        question = Question(
+            "client", message, line, call, decision, policy, deliver, ticket, approved
+        )
         if decision.action == "deny":
             return self._refuse(question, decision)
         if (passage := self._asking.redeemed(question, self._forward)) is not None:
@@ -214,6 +219,22 @@ class Conversation:
                 self._turns.wait(question)
                 return Passage()
             return self._allow(question, decision)
+
+    def _in_its_round(self, call: Call) -> tuple[Call, Ticket | None, Round | None]:
+        """A call with what is known of it: whether it answers a question, ours or the server's.
+
+        What it brings along is no part of it only then; else it is a parameter like any other.
+        """
+        call = replace(call, known=self.client.known)
+        brought = call.round()
+        if not brought or not self.client.has_rounds:
+            return call, None, None
+        state = brought.get("requestState")
+        if (ticket := self._warden.prompts.redeem(state)) is not None:
+            return call.resumed(ticket.resume, next_round=ticket.next_round), ticket, None
+        following = call.following()
+        earlier = self._warden.prompts.next_round(call_digest(following), state)
+        return call if earlier is None else following, None, earlier
 
     def _allow(self, asked: Question, decision: Decision) -> Passage:
         record = self.journal.call("client", asked.call, decision)
@@ -245,7 +266,9 @@ class Conversation:
         """Whether there are calls that the server does not have yet, because of other calls."""
         return bool(self._turns)
 
-    def _judge(self, call: Call, params: dict[str, Any], policy: Policy) -> Decision:
+    def _judge(
+        self, call: Call, params: dict[str, Any], policy: Policy, *, counts: bool
+    ) -> Decision:
         """The call, and the answers to a server's questions that it brings along."""
         if "inputResponses" in params:
             brought = {"inputResponses": params["inputResponses"]}
@@ -255,8 +278,7 @@ class Conversation:
                 return Decision(action="deny", rule=decision.rule, reason=decision.reason)
             for answer in (as_object(params["inputResponses"]) or {}).values():
                 self._warden.learn_roots(answer)
-        known = self._warden.prompts.brings_answer(params.get("requestState"))
-        return self._warden.judge(call, policy, counts=not known)
+        return self._warden.judge(call, policy, counts=counts)
 
     def _server_request(
         self, message: Message, line: bytes, policy: Policy, deliver: Deliver
@@ -336,15 +358,19 @@ class Conversation:
         if refusal:
             return Passage(to_client=denied(message["id"], f"the answer was held back: {refusal}"))
         result = as_object(inspected.message.get("result"))
-        if (
-            flight.approved is not None
-            and result is not None
-            and result.get("resultType") == "input_required"
-        ):
-            self._warden.prompts.continues(flight.approved, result.get("requestState"))
+        if flight.call.method == "initialize":
+            self.client.agree(result)
+        if result is not None and result.get("resultType") == "input_required":
+            self._await_next_round(flight, result.get("requestState"))
         if inspected.ask:
             return self._asking.ask_about(inspected.message, inspected.ask, flight, policy)
         return Passage(to_client=line)
+
+    def _await_next_round(self, flight: Flight, state: object) -> None:
+        call, approved = call_digest(flight.call.following()), flight.approved
+        if approved is not None:
+            approved = replace(approved, call=call)
+        self._warden.prompts.continues(call, state, approved)
 
     def _inspect_answer(
         self, message: Message, line: bytes, flight: Flight, policy: Policy

@@ -80,8 +80,18 @@ class Ticket(Struct, frozen=True):
     """What the call itself brought from an earlier round."""
     result: Message | None = None
     """The server's result, if it is that one that waits."""
+    next_round: bool = False
+    """Whether what the call brought was known to be its next round."""
     referred: Call | None = None
     """What is to be shown in `claw approvals`, because the form had no room for it."""
+
+
+class Round(Struct, frozen=True):
+    """A call that a server answered with a question, and who may go on with it."""
+
+    expires: float
+    approved: Binding | None
+    """What a person approved, if they did: the next round is approved with it."""
 
 
 class Prompts:
@@ -91,7 +101,7 @@ class Prompts:
         self._held: dict[str, Held] = {}
         self._forms: set[str] = set()
         self._tickets: dict[str, Ticket] = {}
-        self._continued: dict[tuple[Binding, str], float] = {}
+        self._rounds: dict[tuple[str, str | None], Round] = {}
         self._asked: deque[float] = deque()
         self._lock = threading.Lock()
 
@@ -170,27 +180,22 @@ class Prompts:
             ticket = self._tickets.pop(token, None) if isinstance(token, str) else None
         return ticket if ticket is not None and ticket.expires > time.monotonic() else None
 
-    def continues(self, approved: Binding, state: object) -> None:
-        """An approved call was answered with a question: its next round is approved with it."""
-        if not isinstance(state, str):
+    def continues(self, call: str, state: object, approved: Binding | None) -> None:
+        """A server answered a call with a question: its next round brings this state."""
+        if not isinstance(state, str | None):
             return
         with self._lock:
-            if len(self._continued) >= _MOST_REMEMBERED:
-                self._continued.clear()
-            self._continued[(approved, state)] = time.monotonic() + _CONTINUES
+            if len(self._rounds) >= _MOST_REMEMBERED:
+                del self._rounds[next(iter(self._rounds))]
+            self._rounds[(call, state)] = Round(time.monotonic() + _CONTINUES, approved)
 
-    def is_continued(self, binding: Binding, state: object) -> bool:
-        if not isinstance(state, str):
-            return False
+    def next_round(self, call: str, state: object) -> Round | None:
+        """What is known of a call that brings this state, once; None if no server gave it."""
+        if not isinstance(state, str | None):
+            return None
         with self._lock:
-            return self._continued.pop((binding, state), 0.0) > time.monotonic()
-
-    def brings_answer(self, state: object) -> bool:
-        """Whether a `requestState` is one of ours, or the next round of something approved."""
-        if not isinstance(state, str):
-            return False
-        with self._lock:
-            return state in self._tickets or any(known == state for _, known in self._continued)
+            found = self._rounds.pop((call, state), None)
+        return found if found is not None and found.expires > time.monotonic() else None
 
     def _expire(self, token: str) -> None:
         held = self._held.get(token)

@@ -24,6 +24,11 @@ _READING = ("resources/read", "resources/subscribe")
 _canonical = msgspec.json.Encoder(order="sorted").encode
 
 
+def call_digest(call: Call) -> str:
+    """The same for calls that are the same for a server, and come from the same client."""
+    return sha256(_canonical((call.lasting(), call.known.client))).hexdigest()
+
+
 class Warden:
     """Judges calls to one server, for any number of conversations with it."""
 
@@ -103,7 +108,7 @@ class Warden:
     def binding(self, call: Call, policy: Policy) -> Binding:
         """What an approval of this call is worth: exactly this call, under exactly these terms."""
         return Binding(
-            call=sha256(_canonical(call.lasting())).hexdigest(),
+            call=call_digest(call),
             policy=policy.digest,
             pin=self._pin(call.tool) if call.method == "tools/call" else "",
         )

@@ -28,6 +28,16 @@ tool = "double"
 args.number = "13"
 description = "Not this number"
 
+[[rule]]
+action = "allow"
+tool = "ask-name"
+only_args = true
+
+[[rule]]
+action = "deny"
+tool = "ask-name"
+description = "What it brings is not from an earlier round"
+
 {ALLOW_ALL}
 """
 DOORS = ("reverse", "stdio")

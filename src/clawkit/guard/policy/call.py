@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
@@ -39,42 +40,89 @@ _KNOWN = frozenset(
 _NAMED = frozenset({"name", "arguments"})
 _CARRIED = frozenset({"_meta", "task", "requestState", "inputResponses"})
 """What the protocol itself puts beside the arguments."""
-_ROUND = frozenset({"requestState", "inputResponses"})
+ROUND = ("requestState", "inputResponses")
+"""What a call brings along from its earlier rounds."""
 # What clients say of themselves, in every request of the modern era.
-_CLIENT = frozenset(
-    f"io.modelcontextprotocol/{name}"
-    for name in ("protocolVersion", "clientInfo", "clientCapabilities", "logLevel")
-)
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 # Marks that clients give each request anew; they tell a server nothing to do.
 _MARKS = frozenset(
     {
-        *("progressToken", "traceparent", "tracestate", "baggage"),
+        *("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/logLevel"),
+        *("progressToken", "tracestate", "baggage"),
         *("claudecode/toolUseId", "vscode.conversationId", "vscode.requestId"),
     }
 )
+_LONGEST_MARK = 512
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+class Known(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the guard knows of the session that a call belongs to."""
+
+    next_round: bool = False
+    """Whether the call goes on with one that the guard has passed on, or has asked about."""
+    tasks: bool = False
+    """Whether the session's revision has a place for `task`."""
+    client: dict[str, Any] = {}
+    """What the client says of itself, by its key in `_meta`."""
 
 
 class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message. Methods other than `tools/call` are a tool of the method's name.
 
     `outside` is what else the parameters and the message hold: rules that deny or ask look into
-    it, and an approval is of exactly that too.
+    it, and an approval is of exactly that too. What the parameters hold comes first.
     """
 
     method: str
     tool: str
     arguments: dict[str, Any]
     outside: tuple[dict[str, Any], ...] = ()
+    known: Known = Known()
 
     @property
     def has_extras(self) -> bool:
         """Whether a server could find arguments where the protocol has no place for them."""
-        return any(key not in _CARRIED for part in self.outside for key in part)
+        if not self.outside:
+            return False
+        params, *extras = self.outside
+        return bool(extras) or not all(map(self._has_place, params))
+
+    def _has_place(self, key: str) -> bool:
+        if key in ROUND:
+            return self.known.next_round
+        return key == "_meta" or (key == "task" and self.known.tasks)
 
     def lasting(self) -> Call:
         """The call without what differs in each of its rounds and whenever it is repeated."""
-        kept = tuple(part for part in map(_lasting, self.outside) if part)
-        return msgspec.structs.replace(self, outside=kept)
+        return Call(self.method, self.tool, self.arguments, self.unusual())
+
+    def unusual(self) -> tuple[dict[str, Any], ...]:
+        """What is outside the arguments, but for what clients put there in honest calls."""
+        if not self.outside:
+            return ()
+        params, *extras = self.outside
+        kept = _unusual(params, self.known)
+        return (kept, *extras) if kept or extras else ()
+
+    def round(self) -> dict[str, Any]:
+        """What it brings along from earlier rounds, or says that it does."""
+        params = self.outside[0] if self.outside else {}
+        return {key: params[key] for key in ROUND if key in params}
+
+    def following(self) -> Call:
+        """The same call as a next round of itself: what it brings along is no part of it."""
+        known = msgspec.structs.replace(self.known, next_round=True)
+        return msgspec.structs.replace(self, known=known)
+
+    def resumed(self, brought: dict[str, Any], *, next_round: bool) -> Call:
+        """The call with this in place of what it brings along from an earlier round."""
+        params, *extras = self.outside
+        kept = {key: value for key, value in params.items() if key not in ROUND}
+        known = msgspec.structs.replace(self.known, next_round=next_round)
+        outside = ({**kept, **brought}, *extras)
+        return msgspec.structs.replace(self, outside=outside, known=known)
 
 
 def is_judged(method: str) -> bool:
@@ -114,7 +162,9 @@ def _outside(
     for key in rest.keys() - _CARRIED:
         if not _NAMED.isdisjoint(folded(key)):
             raise InvalidParamsError(f"Invalid params: the key {key!r} could be taken for another")
-    return tuple(part for part in (rest, extras) if part)
+    if extras:
+        return rest, extras
+    return (rest,) if rest else ()
 
 
 def _prompt_arguments(params: dict[str, Any]) -> dict[str, Any]:
@@ -142,12 +192,27 @@ def _arguments(params: dict[str, Any], method: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _lasting(outside: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in outside.items() if key not in _ROUND}
-    meta = as_object(kept.pop("_meta", None)) or {}
-    own = {key: value for key, value in meta.items() if not _is_mark(key, value)}
+def _unusual(params: dict[str, Any], known: Known) -> dict[str, Any]:
+    kept = {
+        k: v for k, v in params.items() if k != "_meta" and not (known.next_round and k in ROUND)
+    }
+    if "_meta" not in params:
+        return kept
+    meta = as_object(params["_meta"])
+    if meta is None:
+        return {**kept, "_meta": params["_meta"]}
+    own = {key: value for key, value in meta.items() if not _is_mark(key, value, known)}
     return {**kept, "_meta": own} if own else kept
 
 
-def _is_mark(key: str, value: object) -> bool:
-    return key in _CLIENT or (key in _MARKS and not isinstance(value, (dict, list)))
+def _is_mark(key: str, value: object, known: Known) -> bool:
+    """Whether it is what clients put there anew each time, and too plain to say anything else."""
+    if key in (CLIENT_INFO, CLIENT_CAPABILITIES):
+        return key in known.client and known.client[key] == value
+    if key == "traceparent":
+        return isinstance(value, str) and _TRACEPARENT.fullmatch(value) is not None
+    if key not in _MARKS or isinstance(value, (dict, list)):
+        return False
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_MARK
+    return not isinstance(value, int) or abs(value) < 1 << 64

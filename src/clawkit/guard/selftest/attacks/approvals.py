@@ -18,20 +18,25 @@ _AT_ONCE = 3.0
 FRESH = Setup(fresh=True)
 
 
-def ask(bench: Bench, **arguments: Any) -> tuple[int, dict[str, Any]]:
+def ask(
+    bench: Bench, more: dict[str, Any] | None = None, /, **arguments: Any
+) -> tuple[int, dict[str, Any]]:
     """Make a call that needs a person: its id, and the question that the client gets."""
     since = bench.mark()
-    id, message = first_word(bench, arguments)
+    id, message = first_word(bench, arguments, more)
     if "method" not in message:
         require_not_called(bench, since)
         raise Unclear(f"no question came, but {short(message)}")
     return id, message
 
 
-def first_word(bench: Bench, arguments: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+def first_word(
+    bench: Bench, arguments: dict[str, Any], more: dict[str, Any] | None = None
+) -> tuple[int, dict[str, Any]]:
     """Call: the question or the answer, whatever comes first."""
     since = bench.mark()
-    id = bench.request("tools/call", {"name": "delete_file", "arguments": arguments})
+    params = {"name": "delete_file", "arguments": arguments, **(more or {})}
+    id = bench.request("tools/call", params)
     return id, bench.guard.wait_for(
         lambda message: message.get("method") == "elicitation/create" or is_answer_to(message, id),
         since.received,
@@ -153,6 +158,27 @@ def approval_for_another(bench: Bench, decision: str) -> None:
     say(bench, question, yes(decision))
     require_passed(bench.reply(id))
     id, question = ask(bench, path=bench.token())
+    say(bench, question, yes("deny"))
+    require_clear_error(bench.reply(id))
+
+
+_ROUNDS: dict[str, Any] = {
+    "answers": {"inputResponses": {"k": {"action": "accept", "content": {"force": True}}}},
+    "state": {"requestState": "force"},
+    "trace": {"_meta": {"traceparent": "force"}},
+}
+
+
+@attacks_each("approval-for-more", rows.APPROVALS, _BOUND, _ROUNDS)
+def approval_for_more(bench: Bench, more: dict[str, Any]) -> None:
+    """Answers to questions that nobody asked are no part of what was shown."""
+    path = bench.token()
+    id, question = ask(bench, path=path)
+    say(bench, question, yes("allow for this session"))
+    require_passed(bench.reply(id))
+    id, question = ask(bench, more, path=path)
+    if "force" not in json.dumps(question):
+        raise Leaked("a person is not shown all that the server would get")
     say(bench, question, yes("deny"))
     require_clear_error(bench.reply(id))
 

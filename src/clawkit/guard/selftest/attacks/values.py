@@ -147,6 +147,21 @@ def more_arguments(bench: Bench, more: dict[str, Any]) -> None:
     bench.refuses_call("push", {"branch": "main", "dry_run": True, **more})
 
 
+_NO_ROUND: dict[str, Any] = {
+    "answers": {"inputResponses": {"k": {"action": "accept", "content": {"force": True}}}},
+    "state": {"requestState": "force"},
+    "at-the-message": {},
+}
+
+
+@attacks_each("round", rows.BESIDE, "only a round that the server asked for has answers", _NO_ROUND)
+def round_that_never_was(bench: Bench, more: dict[str, Any]) -> None:
+    params = {"name": "push", "arguments": {"branch": "main", "dry_run": True}, **more}
+    beside = {} if more else {"requestState": "force"}
+    message = {"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": params, **beside}
+    bench.refuses_line(json.dumps(message).encode())
+
+
 _OUTSIDE: dict[str, Any] = {
     "input": {"input": {"path": _PATH}},
     "parameter": {"path": _PATH},
