@@ -84,6 +84,47 @@ def test_what_is_refused_is_counted_and_the_calls_stay(tmp_path: Path, home: Pat
     assert [record.get("tool") for record in found].count("echo") == 50
 
 
+def test_names_that_a_server_invents_do_not_hide_its_questions(tmp_path: Path, home: Path) -> None:
+    unknown = '[[rule]]\naction = "deny"\nmethod = "unknown"\n'
+    elicit = '[[rule]]\naction = "allow"\nmethod = "elicitation/create"\n'
+    invented = [{"jsonrpc": "2.0", "id": f"x{n}", "method": f"x{n}/y"} for n in range(200)]
+    told = [f"Question {n}" for n in range(100)]
+    schema = {"type": "object", "properties": {}}
+    questions = [
+        {
+            "jsonrpc": "2.0",
+            "id": text,
+            "method": "elicitation/create",
+            "params": {"message": text, "requestedSchema": schema},
+        }
+        for text in told
+    ]
+    changed = [notice("notifications/tools/list_changed")]
+    for name, rules in (("passed", ""), ("allowed", elicit)):
+        folder = tmp_path / name
+        folder.mkdir()
+        with guarded(folder, unknown + rules + ACT_ONLY) as guard:
+            guard.initialize({"elicitation": {}})
+            flood(guard, [*invented, *questions, *changed])
+            for text in told:
+                guard.send({"jsonrpc": "2.0", "id": text, "result": {"action": "decline"}})
+            leave(guard)
+    found = records(home)
+    asked = [record for record in found if record.get("method") == "elicitation/create"]
+    shown = [r["arguments"]["message"] for r in asked if r["kind"] == "call"]
+    assert shown == [*told, *told]
+    assert sum(record["kind"] == "answer" for record in asked) == len(shown)
+    assert counted(found, "notice")["notifications/tools/list_changed"] == 2
+    assert counted(found, "call")["(others)"] > 0
+
+
+def test_questions_are_counted_by_name_beyond_what_a_person_could_answer() -> None:
+    repeats = Repeats(lambda: 0.0)
+    record = Record(kind="call", side="server", method="elicitation/create", decision="allow")
+    written = [one for _ in range(1024) for one in repeats.take(record)]
+    assert [one.count for one in written] == [*[0] * 256, 256, 512]
+
+
 def test_a_new_hour_begins_with_what_the_last_one_counted() -> None:
     now = [0.0]
     repeats = Repeats(lambda: now[0])

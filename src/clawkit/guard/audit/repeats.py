@@ -1,9 +1,9 @@
 """Counts what repeats itself, so that nobody can push older records out of the log by saying much.
 
 Of one kind of event an hour keeps the first few records; then one record for each doubling stands
-for all that came since the last. The number of kinds is limited as well, for whoever invents names.
-Calls of the client and their answers, and what a rule or a person allowed a server, are never
-counted together.
+for all that came since the last. The number of kinds is limited as well: beyond it reasons and
+flags are left out, and names that MCP does not have become one. A method of MCP keeps its name.
+Calls of the client and their answers, and what a person was asked to allow, are never counted so.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ import msgspec
 from msgspec.structs import replace
 
 from clawkit.guard.audit.record import Record
-from clawkit.guard.policy.call import EVALUATED
+from clawkit.guard.policy.call import is_invented
 
 FIRST = 8
 FIRST_REQUESTS = 32
 """A server's own requests say more than its notifications."""
+FIRST_QUESTIONS = 256
+"""Questions that reached the client, and their answers, are what a person or a model was told."""
 MOST_KINDS = 32
 HOUR = 3600.0
 OTHERS = "(others)"
 
+_QUESTIONS = ("elicitation/create", "sampling/createMessage")
 _Kind = tuple[str, str, str, str, str, tuple[str, ...]]
 
 
@@ -38,7 +41,7 @@ class _Tally(msgspec.Struct):
 
     def add(self, record: Record) -> Iterator[Record]:
         self.seen += 1
-        if self.seen <= (FIRST_REQUESTS if record.kind == "call" else FIRST):
+        if self.seen <= _first(record):
             yield record
             return
         self.record = record
@@ -72,7 +75,7 @@ class Repeats:
             ended = self._end() if self._clock() - self._began > HOUR else []
             kind = _kind(record)
             if kind not in self._tallies and len(self._tallies) >= MOST_KINDS:
-                record = replace(record, method=OTHERS, tool="", reason="", flags=())
+                record = _without_details(record)
                 kind = _kind(record)
             tally = self._tallies.setdefault(kind, _Tally(record))
             return [*ended, *tally.add(record)]
@@ -93,9 +96,21 @@ def _may_repeat(record: Record) -> bool:
     if record.kind in ("notice", "drop"):
         return True
     if record.side == "server" and record.kind == "call":
-        return record.decision in ("pass", "deny")
-    is_answer = record.kind in ("answer", "list")
-    return record.side == "client" and is_answer and record.method not in EVALUATED
+        return record.decision != "prompt"
+    return record.side == "client" and record.kind in ("answer", "list")
+
+
+def _first(record: Record) -> int:
+    if record.method in _QUESTIONS and record.decision in ("pass", "allow"):
+        return FIRST_QUESTIONS
+    return FIRST_REQUESTS if record.kind == "call" else FIRST
+
+
+def _without_details(record: Record) -> Record:
+    """What is left of a record when there are too many kinds: whatever MCP has a name for."""
+    if is_invented(record.method) and record.method:
+        record = replace(record, method=OTHERS, tool="")
+    return replace(record, reason="", flags=())
 
 
 def _kind(record: Record) -> _Kind:

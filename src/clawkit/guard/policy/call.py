@@ -37,6 +37,15 @@ _KNOWN = frozenset(
         "inputResponses",  # answers that a request carries, which are judged by themselves
     }
 )
+_NOTICES = frozenset(
+    f"notifications/{name}"
+    for name in (
+        *("cancelled", "initialized", "message", "progress", "elicitation/complete"),
+        *("prompts/list_changed", "resources/list_changed", "resources/updated"),
+        *("roots/list_changed", "tools/list_changed", "subscriptions/acknowledged"),
+        *("tasks", "tasks/status"),
+    )
+)
 _NAMED = frozenset({"name", "arguments"})
 _CARRIED = frozenset({"_meta", "task", "requestState", "inputResponses"})
 """What the protocol itself puts beside the arguments."""
@@ -136,6 +145,11 @@ def is_judged(method: str) -> bool:
 def is_known(method: str) -> bool:
     """Whether a revision of MCP has such a request."""
     return method in _KNOWN or method.startswith("notifications/")
+
+
+def is_invented(method: str) -> bool:
+    """Whether no revision of MCP has such a request or notification."""
+    return method not in _KNOWN and method not in _NOTICES
 
 
 def call_of(method: str, params: dict[str, Any], extras: dict[str, Any] | None = None) -> Call:

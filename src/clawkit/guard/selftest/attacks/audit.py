@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from typing import Any
 
 from clawkit.guard.selftest import rows
 from clawkit.guard.selftest.bench import Bench
@@ -18,6 +19,7 @@ _SHELL_LIMIT = "ulimit -S -f 64"
 """Files of at most 64 blocks: 32 or 64 KB, as the shell counts."""
 _GUARDS = 3
 _CALLS_EACH = 20
+_NAMES = 40
 _FRESH = Setup(fresh=True)
 
 
@@ -59,6 +61,24 @@ def secret_in_the_log(bench: Bench) -> None:
 
 def _records(bench: Bench, token: str) -> list[bytes]:
     return [line for line in bench.place.recorded() if token.encode() in line]
+
+
+@attack(
+    "log-of-a-question", rows.AUDIT, "invented names do not hide what a server asks", setup=_FRESH
+)
+def question_after_many_names(bench: Bench) -> None:
+    token = bench.token()
+    ask: dict[str, Any] = {
+        "message": token,
+        "requestedSchema": {"type": "object", "properties": {}},
+    }
+    sent: list[tuple[str, dict[str, Any]]] = [(f"invented/{n}", {}) for n in range(_NAMES)]
+    for number, (method, params) in enumerate([*sent, ("elicitation/create", ask)]):
+        id = f"{token}-{number}"
+        bench.server_sends({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    bench.serve()
+    if not any(b"elicitation/create" in record for record in _records(bench, token)):
+        raise Leaked("a question of the server is not on record")
 
 
 @attack("log-full", rows.AUDIT, "fails closed with a clear error", setup=_FRESH)
