@@ -93,13 +93,14 @@ def test_a_script_answers(view: View, socket: Path, choice: str) -> None:
     assert asking.answer == choice
 
 
+@pytest.mark.parametrize("words", [("answer", "q1", "once"), ("list",), ("list", "--json"), ()])
 def test_a_guarded_server_may_not_answer_for_a_person(
-    view: View, socket: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], view: View, socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked(view, socket, question("q1"))
     monkeypatch.setenv("CLAW_GUARDED", "1")
-    status, _, errors = claw("answer", "q1", "once")
-    assert status == 1
+    status, output, errors = claw(*words)
+    assert (status, output) == (1, "")
     assert "a guarded server may not answer for a person" in errors
     assert [ask.id for ask in view.asks()] == ["q1"]
 

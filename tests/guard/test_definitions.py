@@ -23,6 +23,11 @@ LISTS = {
     ),
 }
 
+OTHERWISE: dict[str, list[dict[str, str]]] = {
+    "prompts/get": [{"name": "greet "}, {"name": " greet"}],
+    "resources/read": [{"uri": uri} for uri in (" n://a ", "N://a", "n://./a", "n://%61")],
+}
+
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -64,6 +69,8 @@ def test_a_definition_that_changes_is_kept_away_until_a_person_accepts_it(
         says(guard, method, {member: [changed]})
         assert guard.call(method, {}, 4)["result"][member] == []
         assert "has changed since" in guard.call(use, asked, 5)["error"]["message"]
+        for id, spelled in enumerate(OTHERWISE[use], 10):
+            assert guard.call(use, spelled, id)["error"]["code"] in (-32001, -32600)
         assert run(*claw("pins", "accept", "files", "--all", "--yes")).returncode == 0
         assert guard.call(method, {}, 6)["result"][member] == [changed]
         assert guard.call(use, asked, 7)["result"]

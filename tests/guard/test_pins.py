@@ -148,8 +148,8 @@ def test_a_tool_that_disappears_stays_pinned(pins: Pins) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["READ", "re\u200bad", "re\u0430d", "\uff52ead", "read\u202e", "re\u00adad"],
-    ids=["case", "zero-width", "cyrillic", "fullwidth", "bidi", "soft-hyphen"],
+    ["READ", "re\u200bad", "re\u0430d", "\uff52ead", "read\u202e", "re\u00adad", "read ", " Read"],
+    ids=["case", "zero-width", "cyrillic", "fullwidth", "bidi", "soft-hyphen", "space", "before"],
 )
 def test_a_name_that_looks_like_another_is_kept_away(
     pins: Pins, directory: Path, name: str
@@ -167,8 +167,29 @@ def test_a_name_that_looks_like_another_is_kept_away(
 
 def test_a_call_by_a_name_that_looks_like_one_in_quarantine_is_refused(pins: Pins) -> None:
     pins.sift([tool("read", "evil")])
-    assert pins.quarantined("Read") is not None
+    for name in ("Read", "read ", "\tread"):
+        assert pins.quarantined(name) is not None
     assert pins.quarantined("unknown") is None
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *("DEMO://notes/a.md", " demo://notes/a.md ", "demo://notes/./a.md", "demo://notes//a.md"),
+        *("demo://notes/x/../a.md", "demo://notes/%61.md", "demo://notes/x/%2e%2E/a.md"),
+        *("demo://notes/%252e/a.md", "demo://x/../notes/a.md", "demo://notes\\a.md"),
+        *("demo://notes/a.md/", "demo://notes/a.md#x", "demo://%6eotes/../a.md"),
+    ],
+)
+def test_another_spelling_of_an_address_in_quarantine_is_refused(pins: Pins, uri: str) -> None:
+    resource = {"uri": "demo://notes/a.md", "name": "a"}
+    template = {"uriTemplate": "demo://{folder}/a.md", "name": "a"}
+    for kind, definition in ((RESOURCES, resource), (TEMPLATES, template)):
+        pins.sift([definition], kind=kind)
+        assert pins.quarantined(uri, kind) is None
+        pins.sift([{**definition, "description": "now different"}], kind=kind)
+        assert pins.quarantined(uri, kind) is not None
+        assert pins.quarantined("demo://notes/b.md", kind) is None
 
 
 def test_of_two_tools_with_one_name_the_first_passes(directory: Path) -> None:
@@ -342,7 +363,7 @@ def test_a_template_in_quarantine_takes_its_addresses_with_it(pins: Pins) -> Non
     pins.sift([template], kind=TEMPLATES)
     assert pins.quarantined("notes://a/b.txt", TEMPLATES) is None
     pins.sift([{**template, "description": "now different"}], kind=TEMPLATES)
-    for uri in ("notes://a/b.txt", "notes:///.txt", "notes://a/b/c.txt"):
+    for uri in ("notes://a/b.txt", "notes:///.txt", "notes://a/b/c.txt", "n%6Ftes://a%2Fb.TXT"):
         assert pins.quarantined(uri, TEMPLATES) is not None
     for uri in ("notes://a.txt", "other://a/b.txt", "notes://a/b.md", "notes://.txt"):
         assert pins.quarantined(uri, TEMPLATES) is None

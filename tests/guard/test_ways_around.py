@@ -138,3 +138,14 @@ def test_a_rules_redaction_covers_errors_and_tasks(tmp_path: Path) -> None:
         marker = f"[redacted: rule #{about['nonce']}]"
         assert answered["error"]["message"] == f"the password is {marker}"
         assert "result" not in answered
+
+
+def test_a_notification_with_an_id_is_no_request(tmp_path: Path) -> None:
+    rules = '[[rule]]\naction = "deny"\nmethod = "unknown"\n'
+    with guarded(tmp_path, rules + ALLOW_ALL) as guard:
+        reply = guard.call("notifications/tools/call", {"name": "echo", "arguments": {}}, 1)
+        assert reply["error"]["code"] == -32600
+        message = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        guard.send({**message, "params ": {"name": "echo"}})
+        assert guard.receive()["error"]["code"] == -32600
+        assert guard.heard() == []

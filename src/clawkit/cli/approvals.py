@@ -30,6 +30,8 @@ class Choice(StrEnum):
 @app.callback(invoke_without_command=True)
 def approvals(context: typer.Context) -> None:
     """Answer the calls that a `prompt` rule holds, in a live view."""
+    if os.environ.get("CLAW_GUARDED"):
+        _refuse("a guarded server may not answer for a person: use a terminal of your own")
     if context.invoked_subcommand is None:
         raise typer.Exit(_live())
 
@@ -64,8 +66,6 @@ def answer(
     choice: Annotated[Choice, typer.Argument(metavar="CHOICE", help="once, session or deny.")],
 ) -> None:
     """Answer a call that waits in the open view."""
-    if os.environ.get("CLAW_GUARDED"):
-        _refuse("a guarded server may not answer for a person: answer in a terminal of your own")
     from clawkit.guard.approvals import answer_pending
     from clawkit.guard.places import approvals_socket
 
@@ -73,11 +73,11 @@ def answer(
     if problem is None:
         problem = "no view is open: run `claw approvals` in a terminal"
     if problem:
-        _refuse(problem)
+        _refuse(problem, " answer")
 
 
-def _refuse(problem: str) -> NoReturn:
-    print(f"claw approvals answer: {problem}", file=sys.stderr)
+def _refuse(problem: str, command: str = "") -> NoReturn:
+    print(f"claw approvals{command}: {problem}", file=sys.stderr)
     raise typer.Exit(1)
 
 

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from clawkit.errors import PinError
+from clawkit.guard.policy.folding import every_stage
+from clawkit.guard.policy.pathtext import normal, slashed
 from clawkit.guard.scan.folding import plain
 from clawkit.guard.scan.hidden import visible
 from clawkit.hosts.locks import locked
@@ -29,6 +31,8 @@ _Stamp = tuple[int, int, int]
 _Others = Callable[[str], Iterable[tuple[str, str]]]
 _LOCK = "pins.lock"
 _MOMENT = 1.0
+_BRACES = re.compile(r"\{[^{}]*\}")
+_FILLED = "qvz-filled-qvz"
 
 
 class Kind(NamedTuple):
@@ -135,8 +139,20 @@ class _Pinned:
 
     @cached_property
     def reasons(self) -> dict[str, str]:
-        """By the folded name, why it is refused."""
-        return {plain(name): pin.reason for name, pin in self.pins.items() if pin.pending}
+        """By each name that would be taken for it, why something is refused."""
+        waiting = [(name, pin.reason) for name, pin in self.pins.items() if pin.pending]
+        return {taken: reason for name, reason in waiting for taken in self._taken_for(name)}
+
+    @cached_property
+    def templates(self) -> dict[tuple[str, ...], str]:
+        """By what stands between the braces of templates, why one is refused."""
+        waiting = [
+            (_BRACES.sub(_FILLED, t), pin.reason) for t, pin in self.pins.items() if pin.pending
+        ]
+        return {tuple(a.split(_FILLED)): reason for t, reason in waiting for a in _addresses(t)}
+
+    def _taken_for(self, name: str) -> frozenset[str]:
+        return _addresses(name) if self.kind is RESOURCES else frozenset((_taken(name),))
 
     def refusal(self, name: str) -> str | None:
         pin = self.pins.get(name)
@@ -144,10 +160,18 @@ class _Pinned:
             return pin.reason if pin.pending else None
         if not self.reasons:
             return None
-        if self.kind is TEMPLATES:
-            waiting = (t for t, pin in self.pins.items() if pin.pending)
-            return next((self.pins[t].reason for t in waiting if _covers(t, name)), None)
-        return self.reasons.get(plain(name))
+        if self.kind is not TEMPLATES:
+            found = (self.reasons.get(taken) for taken in self._taken_for(name))
+            return next((reason for reason in found if reason is not None), None)
+        return next(
+            (
+                reason
+                for address in _addresses(name)
+                for parts, reason in self.templates.items()
+                if _covers(parts, address)
+            ),
+            None,
+        )
 
 
 class _Book:
@@ -286,7 +310,7 @@ class Pins:
         for file in sorted(self._directory.glob("*.json")):
             if file != self._file and (document := _read_document(file)) is not None:
                 for name, definition in _Book(document)[TOOLS].accepted.items():
-                    if plain(name) == folded:
+                    if _taken(name) == folded:
                         yield document.server, definition
 
     def _book(self) -> _Book | None:
@@ -355,7 +379,7 @@ class _Sifting:
         self._kind = known.kind
         self._others = others
         self._look = look
-        self._names = {plain(name): name for name in known.pins} if self._kind.poses else {}
+        self._names = {_taken(name): name for name in known.pins} if self._kind.poses else {}
 
     def take(self, listed: list[Definition]) -> None:
         texts = [compared(self._kind, definition) for definition in listed]
@@ -422,7 +446,7 @@ class _Sifting:
         if self._kind is INSTRUCTIONS:
             said = self._known.accepted.values()
             return "is another than before" if said and text not in said else ""
-        folded = plain(name)
+        folded = _taken(name)
         same = self._names.setdefault(folded, name) if self._kind.poses else name
         if same != name:
             return f"has a name that looks like that of {_quoted(same)}"
@@ -472,11 +496,34 @@ def suspicions_of(pin: Pin) -> tuple[str, ...]:
     return suspicions(pin.accepted)
 
 
-def _covers(template: str, uri: str) -> bool:
-    """Whether an address can come of a URI template, whatever stands in its braces."""
-    first, *rest = re.split(r"\{[^{}]*\}", template)
+def _taken(name: str) -> str:
+    """A name as a reader takes it: what differs by white space only looks the same."""
+    return " ".join(plain(name).split())
+
+
+def _addresses(uri: str) -> frozenset[str]:
+    """An address in every spelling that a server may take for the same one."""
+    whole = dict.fromkeys((uri, uri.partition("#")[0]))
+    stages = {_taken(stage) for text in whole for stage in every_stage(text)}
+    return frozenset(form for stage in stages for form in _without_detours(stage))
+
+
+def _without_detours(uri: str) -> Iterator[str]:
+    """An address as it stands, and without dots; what follows `//` is a host or a folder."""
+    yield uri
+    scheme, mark, rest = uri.partition("://")
+    if mark:
+        rest = slashed(rest)
+        host, slash, path = rest.partition("/")
+        yield f"{scheme}://{normal(rest)}"
+        yield f"{scheme}://{host}{normal(slash + path)}"
+
+
+def _covers(template: tuple[str, ...], uri: str) -> bool:
+    """Whether an address has the parts of a URI template, whatever stands between them."""
+    first, *rest = template
     if not rest:
-        return uri == template
+        return uri == first
     if not uri.startswith(first) or not uri[len(first) :].endswith(rest[-1]):
         return False
     at, end = len(first), len(uri) - len(rest[-1])

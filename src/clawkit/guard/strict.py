@@ -1,7 +1,7 @@
 """The guard's parser: what two parsers could read differently is no message.
 
 A decision about one reading is worth nothing if the server acts on another. So duplicate keys,
-keys that differ from the protocol's only in case, numbers that do not fit and characters that do
+keys that look like the protocol's and are not, numbers that do not fit and characters that do
 not exist are refused, besides everything that is not JSON-RPC.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, NoReturn, cast
 import msgspec
 
 from clawkit.errors import InvalidRequestError, ParseError
+from clawkit.guard.scan.folding import plain
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message
 
@@ -169,26 +170,30 @@ def _containers(value: object) -> list[object]:
 
 
 def _refuse_odd_names(message: Message) -> None:
-    """A call that is an answer too, and names that a server might trim before it looks them up."""
+    """A call that is an answer or a notice too, and names that a server might trim."""
     if "result" in message or "error" in message:
         raise InvalidRequestError("Invalid request: both a call and an answer")
     method = message["method"]
     known = _METHODS.get(method.lower(), method)
     if _METHOD.fullmatch(method) is None or method != known:
         raise InvalidRequestError(f"Invalid request: the method {json.dumps(method)}")
+    if "id" in message and method.lower().startswith("notifications/"):
+        raise InvalidRequestError(f"Invalid request: {json.dumps(method)} is a notification's name")
     params = message.get("params", {})
     for key in _NAMES:
-        if isinstance(params.get(key, ""), str) and not params.get(key, "").isprintable():
-            raise InvalidRequestError(f'Invalid request: "{key}" has invisible characters')
+        name = params.get(key, "")
+        if isinstance(name, str) and not (name.isprintable() and name == name.strip()):
+            problem = "has invisible characters, or white space around it"
+            raise InvalidRequestError(f'Invalid request: "{key}" {problem}')
 
 
 def _refuse_other_spellings(message: Message) -> None:
-    """`Method` beside or instead of `method`: some parsers do not mind the case."""
+    """`Method` or `method ` beside or instead of `method`: some parsers do not mind."""
     for names, found in (
         (_ENVELOPE, message),
         (_PARAMETERS, message.get("params", {})),
         (_RESULTS, jsonrpc.as_object(message.get("result")) or {}),
     ):
         for key in found.keys() - names.values():
-            if key.lower() in names:
+            if plain(key).strip() in names:
                 raise InvalidRequestError(f"Invalid request: the key {json.dumps(key)}")

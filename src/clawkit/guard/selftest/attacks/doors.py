@@ -55,6 +55,7 @@ _REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "unknown-method": ("x/anything", {"file": _URI}),
     "unknown-method-nested": ("x/anything", {"a": [{"b": "{root}/secret"}]}),
+    "notification-with-an-id": ("notifications/tools/call", {"name": "echo", "arguments": {}}),
     "logging": ("logging/setLevel", {"level": _URI}),
     "task": ("tasks/get", {"taskId": _URI}),
     "task-update": ("tasks/update", {"taskId": "1", "inputResponses": {"a": {"path": _URI}}}),

@@ -57,6 +57,12 @@ _DUPLICATES = {
     "method-in-another-case": _request(
         f'"method": "ping", "Method": "tools/call", "params": {{{_SHELL}}}'
     ),
+    "params-with-a-space": _request(
+        f'"method": "tools/call", "params": {{"name": "echo"}}, "params ": {{{_SHELL}}}'
+    ),
+    "method-with-a-hidden-character": _request(
+        f'"method": "ping", "meth\\u200bod": "tools/call", "params": {{{_SHELL}}}'
+    ),
     "name-in-another-case": _call('"name": "echo", "NAME": "tool_shell", "arguments": {}'),
     "arguments-in-another-case": _call(
         '"name": "tool_port", "arguments": {}, "Arguments": {"port": 22}'

@@ -55,6 +55,17 @@ def changed_definition(bench: Bench, change: dict[str, Any]) -> None:
     bench.refuses_call(name, {"text": bench.token()})
 
 
+_NAMED = {"space-before": " NAME", "space-behind": "NAME ", "tab": "NAME\t"}
+
+
+@attacks_each("quarantined-name", rows.PINS, _QUARANTINED, _NAMED)
+def quarantined_by_another_name(bench: Bench, shape: str) -> None:
+    name = f"tool_{bench.token()}"
+    _list(bench, _tool(name))
+    _list(bench, _tool(name, description="Now different."))
+    bench.refuses_call(shape.replace("NAME", name), {})
+
+
 @attack("changed-for-the-next-guard", rows.PINS, _QUARANTINED, setup=Setup(fresh=True))
 def changed_after_restart(bench: Bench) -> None:
     """What was seen is remembered when the guard is started again."""
@@ -75,6 +86,8 @@ _POSES = {
     "fullwidth": "\N{FULLWIDTH LATIN SMALL LETTER T}ool_NAME",
     "cyrillic": "t\N{CYRILLIC SMALL LETTER O}ol_NAME",
     "zero-width": "tool\N{ZERO WIDTH SPACE}_NAME",
+    "space-before": " tool_NAME",
+    "space-behind": "tool_NAME ",
 }
 
 
@@ -160,6 +173,27 @@ def changed_offer(bench: Bench, offer: tuple[str, str, str, dict[str, Any]]) -> 
     _offered(bench, method, member, {**first, "description": later})
     bench.unseen(since, later)
     bench.refuses(use, asked)
+
+
+_ADDRESSES = {
+    "space": " notes://TOKEN/one ",
+    "dot": "notes://TOKEN/./one",
+    "dotdot": "notes://TOKEN/x/../one",
+    "percent-dot": "notes://TOKEN/%2e/one",
+    "percent": "notes://TOKEN/%6fne",
+    "case": "NOTES://TOKEN/one",
+}
+
+
+@attacks_each("quarantined-address", rows.OFFERS, _KEPT_AWAY, _ADDRESSES)
+def quarantined_by_another_address(bench: Bench, shape: str) -> None:
+    for kind in ("resource", "template"):
+        method, member, use, definition = _OFFERS[kind]
+        token = bench.token()
+        first = json.loads(json.dumps(definition).replace("TOKEN", token))
+        _offered(bench, method, member, first)
+        _offered(bench, method, member, {**first, "description": "Now different."})
+        bench.refuses(use, {"uri": shape.replace("TOKEN", token)})
 
 
 def _offered(bench: Bench, method: str, member: str, definition: dict[str, Any]) -> list[Any]:
