@@ -49,7 +49,11 @@ def row_lines(
     names = f"{_cut(_server(record), columns.server, width)} "
     names += _cut(_what(record), columns.tool, width)
     start = f"{before}{visible(decision, 8):<7} {names}"
-    arguments, outcome = _arguments(record.get("arguments")), _outcome(answer or record)
+    beside = record.get("outside")
+    outside = _arguments({"outside": beside}) if beside else ""
+    # First what should not be there: no argument pushes it out of sight.
+    arguments = _joined(outside, _arguments(record.get("arguments")))
+    outcome = _outcome(answer or record)
     why = _why(record)
     line = _joined(start, arguments, why, outcome)
     below: list[str] = []

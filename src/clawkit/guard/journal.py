@@ -16,13 +16,14 @@ from clawkit.guard.audit.record import Kind, Record, Side
 from clawkit.guard.policy.call import EVALUATED, Call
 from clawkit.guard.policy.policy import Decision
 from clawkit.guard.prompts import Binding
-from clawkit.guard.scan import redact_arguments, visible
+from clawkit.guard.scan import kept_arguments, redact_arguments, visible
 from clawkit.guard.warden import Warden
 from clawkit.wire.jsonrpc import as_object
 
 _LONGEST_NAME = 200
 _LONGEST_REASON = 500
 _MOST_FLAGS = 32
+_canonical = msgspec.json.Encoder(order="sorted").encode
 _LISTED = {"resources/templates/list": "resourceTemplates"}
 _ADDRESSES = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
 
@@ -61,16 +62,24 @@ class Journal:
     def call(self, side: Side, call: Call, decision: Decision) -> str:
         """A request and what was decided about it."""
         passed = decision.rule is None and decision.action == "allow"
+        arguments, cut = kept_arguments(call.arguments, self._named_by_rules)
         return self._write(
             "call",
             side,
             method=call.method,
             tool=_named(call.tool),
-            arguments=redact_arguments(call.arguments),
+            arguments=arguments,
+            outside=_outside(call) if call.outside else None,
+            digest=sha256(_canonical(call.arguments)).hexdigest() if cut else "",
             decision="pass" if passed and call.method not in EVALUATED else decision.action,
             rule=0 if decision.rule is None else decision.rule.number,
             reason="" if passed else decision.reason,
         )
+
+    def _named_by_rules(self) -> frozenset[str]:
+        """The arguments that rules look at: they are the last to be left out."""
+        rules = self._warden.policy.current().rules
+        return frozenset(each.name[0].casefold() for rule in rules for each in rule.args)
 
     def answer(
         self,
@@ -173,6 +182,14 @@ def _named(name: str) -> str:
     return (
         name if len(name) <= _LONGEST_NAME and name.isprintable() else visible(name, _LONGEST_NAME)
     )
+
+
+def _outside(call: Call) -> Any:
+    """What stands outside the arguments; of answers in a next round, as of others, a digest."""
+    found = list(call.unusual())
+    if call.known.next_round and (brought := call.round()):
+        found.append({"nextRound": f"sha256:{sha256(_canonical(brought)).hexdigest()}"})
+    return redact_arguments(found) if found else None
 
 
 def _few(flags: tuple[str, ...]) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from clawkit.wire.jsonrpc import one_line
 _to_json = msgspec.json.Encoder().encode
 _LONGEST_TEXT = 256
 _MOST_FLAGS = 16
+_OPEN = ("arguments", "outside")
+"""The fields in which any value may be."""
 
 
 def _encode(value: Any) -> bytes:
@@ -32,18 +34,21 @@ def body_of(record: Record) -> bytes:
 
 
 def _writable(record: Record, problem: str) -> Record:
-    """The same record with every text in UTF-8; arguments that are no JSON are named, not kept."""
-    try:
-        arguments = _plain(record.arguments)
-        _encode(arguments)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        arguments = {"dropped": f"no JSON can be made of it ({problem})"}
+    """The same record with every text in UTF-8; values that are no JSON are named, not kept."""
+
+    def writable(value: Any) -> Any:
+        try:
+            plain = _plain(value)
+            _encode(plain)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            return {"dropped": f"no JSON can be made of it ({problem})"}
+        return plain
+
     fields = {
-        name: _plain(getattr(record, name))
+        name: (writable if name in _OPEN else _plain)(getattr(record, name))
         for name in record.__struct_fields__
-        if name != "arguments"
     }
-    return Record(**fields, arguments=arguments)
+    return Record(**fields)
 
 
 def _plain(value: Any) -> Any:
@@ -64,6 +69,7 @@ def _cut(record: Record, mark: dict[str, str]) -> Record:
         value = getattr(record, name)
         fields[name] = _shortened(value) if isinstance(value, str) else value
     fields["arguments"] = mark
+    fields["outside"] = None if record.outside is None else mark
     fields["flags"] = tuple(_shortened(flag) for flag in record.flags[:_MOST_FLAGS])
     return Record(**fields)
 

@@ -20,6 +20,7 @@ class Entry(TypedDict, total=False):
     method: str
     tool: str
     arguments: Any
+    outside: Any
     decision: str
     rule: int
     reason: str

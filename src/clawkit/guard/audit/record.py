@@ -33,6 +33,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     tool: str = ""
     arguments: Any = None
     """Redacted already."""
+    outside: Any = None
+    """What a request holds outside its arguments, beside what clients put there; redacted."""
     decision: Literal["", "allow", "deny", "prompt", "pass", "drop"] = ""
     rule: int = 0
     reason: str = ""
@@ -42,7 +44,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The id of the last record of a tools/list."""
     latency_ms: float = 0.0
     digest: str = ""
-    """SHA-256 of the result's bytes."""
+    """SHA-256 of the result's bytes; of a call, of its arguments, where they were shortened."""
     size: int = 0
     count: int = 0
     """How many events it stands for, where they are more than one; `size` is of all of them."""

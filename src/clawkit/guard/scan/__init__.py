@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawkit.guard.scan.arguments import redact_arguments
+from clawkit.guard.scan.arguments import kept_arguments, redact_arguments
 from clawkit.guard.scan.cleaning import clean, suspicious
 from clawkit.guard.scan.elicitation import asks_for_secret, host_of, link_of
 from clawkit.guard.scan.hidden import visible
@@ -17,6 +17,7 @@ __all__ = [
     "clean",
     "find_injections",
     "host_of",
+    "kept_arguments",
     "link_of",
     "redact_arguments",
     "redact_secrets",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, cast
 
@@ -25,6 +27,24 @@ def redact_arguments(value: Any) -> Any:
     return _Redaction().shorten(value, _DEPTH)
 
 
+def kept_arguments(
+    arguments: dict[str, Any], first: Callable[[], AbstractSet[str]]
+) -> tuple[dict[str, Any], bool]:
+    """The same for arguments, and whether anything was cut.
+
+    If so, those that are named `first` come first, so that others cannot push them out.
+    """
+    redaction = _Redaction()
+    kept = redaction.shorten(arguments, _DEPTH)
+    if not redaction.cut:
+        return kept, False
+    names = first()
+    before = {key: value for key, value in arguments.items() if key.casefold() in names}
+    if any(key not in kept for key in before):
+        kept = _Redaction().shorten({**before, **arguments}, _DEPTH)
+    return kept, True
+
+
 @lru_cache(maxsize=1024)
 def names_secret(name: str) -> bool:
     """Whether a member with this name holds a secret, whatever it looks like."""
@@ -39,6 +59,7 @@ class _Redaction:
 
     def __init__(self) -> None:
         self._left = _TOTAL
+        self.cut = False
 
     def shorten(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
@@ -48,29 +69,35 @@ class _Redaction:
         if isinstance(value, list):
             return self._list(cast("list[Any]", value), depth)
         if isinstance(value, int) and abs(value) >= 1 << 64:
+            self.cut = True
             return self._text(f"{value:x}"[:_START] + "…")
         self._left -= 8
         return value
 
     def _object(self, members: dict[str, Any], depth: int) -> Any:
         if not depth:
+            self.cut = True
             return f"…({len(members)} members)"
         kept: dict[str, Any] = {}
         for key, value in members.items():
             if self._left <= 0:
                 kept["…"] = f"{len(members) - len(kept)} more members"
+                self.cut = True
                 break
             name = self._text(key)
+            self.cut = self.cut or name in kept  # two names can be the same without their secrets
             kept[name] = "[redacted]" if _is_secret(key, value) else self.shorten(value, depth - 1)
         return kept
 
     def _list(self, items: list[Any], depth: int) -> Any:
         if not depth:
+            self.cut = True
             return f"…({len(items)} items)"
         kept: list[Any] = []
         for item in items:
             if self._left <= 0:
                 kept.append(f"…({len(items) - len(kept)} more items)")
+                self.cut = True
                 break
             kept.append(self.shorten(item, depth - 1))
         return kept
@@ -82,6 +109,7 @@ class _Redaction:
             # A secret that begins before the cut must be whole to be known.
             start = redact_secrets(text[: 2 * _LONG])[0][:_START]
             short = f"{start}…({len(text)} characters)"
+            self.cut = True
         self._left -= len(short) + 4
         return short
 

@@ -19,7 +19,7 @@ _SHELL_LIMIT = "ulimit -S -f 64"
 """Files of at most 64 blocks: 32 or 64 KB, as the shell counts."""
 _GUARDS = 3
 _CALLS_EACH = 20
-_NAMES = 40
+_NAMES = 70
 _FRESH = Setup(fresh=True)
 
 
@@ -61,6 +61,26 @@ def secret_in_the_log(bench: Bench) -> None:
 
 def _records(bench: Bench, token: str) -> list[bytes]:
     return [line for line in bench.place.recorded() if token.encode() in line]
+
+
+@attack("log-of-a-late-argument", rows.AUDIT, "no argument pushes another off the record")
+def argument_after_many(bench: Bench) -> None:
+    token = bench.token()
+    junk = {f"a{number}": "x" * 100 for number in range(_NAMES)}
+    bench.call("read_file", **junk, path=bench.fill_in("{root}/secret/") + token)
+    bench.serve()
+    if not _records(bench, token):
+        raise Leaked("the path that was decided on is not on record")
+
+
+@attack("log-of-what-is-outside", rows.AUDIT, "what stands outside the arguments is on record")
+def outside_is_recorded(bench: Bench) -> None:
+    token = bench.token()
+    params = {"name": "echo", "arguments": {"text": "a"}, "input": token}
+    bench.reply(bench.request("tools/call", params))
+    bench.serve()
+    if not _records(bench, token):
+        raise Leaked("a parameter that the server got is not on record")
 
 
 @attack(
