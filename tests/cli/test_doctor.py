@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from clawkit.assistant.media.folder import CallFolder
+from clawkit.assistant.sessions.setting_aside import set_aside
 from clawkit.cli import doctor_checks
 from tests.processes import PATIENCE, on_a_full_disk
 
@@ -474,3 +475,38 @@ def test_a_store_of_a_newer_version_is_left_as_it_is(data: Path) -> None:
     check = one(examined("--fix", ok=False), "store")
     assert "version 99" in check["detail"]
     assert store.read_bytes() == before
+
+
+def test_a_damaged_store_stays_in_its_place_until_it_is_saved(data: Path) -> None:
+    said_in_sessions(2)
+    store = data / "sessions.db"
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("DROP TABLE tasks")
+    room = store.stat().st_size // 2
+    command = on_a_full_disk(
+        sys.executable, "-m", "clawkit", "doctor", "--fix", "--json", room=room
+    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    (failed,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "store")
+    assert failed["state"] == "problem"
+    assert "free space on its disk" in failed["detail"]
+    assert [file.name for file in data.glob("*sessions.db*")] == ["sessions.db"]
+    assert "saved 2 sessions with 4 messages" in one(examined("--fix"), "store")["fixed"]
+    assert one(examined(), "store")["detail"] == f"{store}: 2 sessions"
+
+
+def test_a_damaged_store_that_was_only_set_aside_is_a_problem_and_is_saved(data: Path) -> None:
+    said_in_sessions(1)
+    store = data / "sessions.db"
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("DROP TABLE tasks")
+    aside = set_aside(store)
+    check = one(examined(ok=False), "store")
+    assert str(aside) in check["detail"]
+    assert "claw doctor --fix" in check["hint"]
+    status = (sys.executable, "-m", "clawkit", "status")
+    assert str(aside) in subprocess.run(status, capture_output=True, text=True, check=False).stdout
+    assert not store.exists()
+    assert "saved 1 session with 2 messages" in one(examined("--fix"), "store")["fixed"]
+    assert [file.name for file in data.glob("sessions.db.damaged-*")] == [aside.name]
+    assert one(examined(), "store")["detail"] == f"{store}: 1 session"

@@ -6,17 +6,21 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clawkit.assistant.sessions.setting_aside import set_aside
 from clawkit.memory.caller import Caller
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.store import jobs
 from clawkit.memory.store.opening import open_store
 from tests.cli.being_commands import as_json, run, said
+from tests.processes import PATIENCE, on_a_full_disk
 
 
 @pytest.fixture
@@ -110,6 +114,24 @@ def test_memories_are_saved_out_of_a_store_that_lacks_a_table(store: Path) -> No
     assert "nuts" in said("recall", "What is Anna allergic to?")
     assert examined()["memory"]["state"] == "ok"
     assert len(list(store.parent.glob("beings.db.damaged-*"))) == 1
+
+
+def test_a_damaged_store_of_memories_is_saved_before_it_is_set_aside(store: Path) -> None:
+    run("remember", "Anna is allergic to nuts")
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript("DROP TABLE postings; PRAGMA wal_checkpoint(TRUNCATE)")
+    room = store.stat().st_size // 2
+    fix = on_a_full_disk(sys.executable, "-m", "clawkit", "doctor", "--fix", "--json", room=room)
+    done = subprocess.run(fix, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    (failed,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "memory")
+    assert failed["state"] == "problem"
+    assert [file.name for file in store.parent.glob("*beings.db*")] == ["beings.db"]
+    aside = set_aside(store)
+    assert str(aside) in examined(code=1)["memory"]["detail"]
+    assert str(aside) in run("status", code=1).stdout
+    assert "saved 1 Being with 1 memories" in examined("--fix")["memory"]["fixed"]
+    assert "nuts" in said("recall", "What is Anna allergic to?")
+    assert examined()["memory"]["state"] == "ok"
 
 
 def test_memories_are_saved_out_of_a_store_that_was_cut_off(store: Path) -> None:

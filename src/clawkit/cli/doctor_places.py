@@ -191,8 +191,9 @@ def salvaged(
     """What became of a damaged store: what was saved of it, and where the rest can be sought."""
     fixed = f"set the damaged store aside as {aside}"
     if not saved:
-        detail = f"{file} is begun anew when it is needed"
-        return Check(name, "ok", detail, fixed=f"{fixed}; nothing in it could be read")
+        return Check(
+            name, "ok", f"{file} is begun anew", fixed=f"{fixed}; nothing in it could be read"
+        )
     rest = f"; part of {', '.join(lost)} could not be read" if lost else "; nothing is missing"
     return Check(name, "ok", str(file), fixed=f"{fixed}, and saved {' with '.join(saved)}{rest}")
 
@@ -203,10 +204,10 @@ def check_store(file: Path, *, fix: bool) -> Check:
     from clawkit.assistant.sessions.store import Store
     from clawkit.cli.log_text import plural
 
-    if not _is_there(file):
-        return Check("store", "ok", f"{file} is not there yet: the first message makes it")
     try:
         problems = Store(file).check()
+        if not problems and not _is_there(file):
+            return Check("store", "ok", f"{file} is not there yet: the first message makes it")
         if not problems:
             count = plural(len(Store(file).list_sessions()), "session")
             return Check("store", "ok", f"{file}: {count}")

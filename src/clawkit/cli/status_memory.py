@@ -48,7 +48,7 @@ def memory_state() -> MemoryState:
         return MemoryState("", "", problem="unknown: the config cannot be used")
     missing = _missing_token(place)
     try:
-        problems = _damage(place) if state.begun else []
+        problems = _damage(place)
         if state.begun and not problems:
             state = _with_overview(state, place)
     except ClawError as error:
@@ -144,10 +144,11 @@ def _check_store(place: Place, address: str, *, fix: bool) -> Check:
     from clawkit.cli.log_text import plural
     from clawkit.memory.store.opening import open_store, shown
 
-    if not place.is_begun():
-        return Check("memory", "ok", f"{shown(address)} is not there yet: it is made when needed")
     try:
         problems = _damage(place)
+        if not problems and not place.is_begun():
+            detail = f"{shown(address)} is not there yet: it is made when needed"
+            return Check("memory", "ok", detail)
         beings = 0
         if not problems:
             with closing(open_store(address)) as database, database.registry() as connection:
@@ -176,12 +177,15 @@ def _file(address: str) -> Path | None:
 
 def _damage(place: Place) -> list[str]:
     """What is wrong with the file of an embedded store. Raises StoreError where it is unusable."""
+    from clawkit.assistant.sessions.setting_aside import left_problem
     from clawkit.memory.store.salvage import is_emptied, missing_parts
     from clawkit.memory.store.sqlite import SqliteDatabase, sound_store
 
     file = _file(place.address)
     if file is None:
         return []
+    if not place.is_begun():
+        return list(filter(None, [left_problem(file)]))
     if is_emptied(file):
         return [f"{file}: it is empty, so whatever was in it is lost"]
     with closing(SqliteDatabase(file)) as database, database.registry() as connection:
@@ -195,7 +199,6 @@ def _damage(place: Place) -> list[str]:
 
 def _damaged(address: str, detail: str, *, fix: bool) -> Check:
     from clawkit.assistant.sessions.salvaging import fill_anew
-    from clawkit.assistant.sessions.setting_aside import set_aside
     from clawkit.cli.doctor_places import SALVAGES, salvaged
     from clawkit.cli.log_text import plural
     from clawkit.memory import salvaging
@@ -205,14 +208,9 @@ def _damaged(address: str, detail: str, *, fix: bool) -> Check:
     if not fix:
         return Check("memory", "problem", detail, SALVAGES)
     try:
-        aside = set_aside(file)
-    except StoreError:
-        hint = "end the programs that use it (servers, clients, chats), then try again"
-        return Check("memory", "problem", f"{detail}; it cannot be set aside", hint)
-    try:
-        found = fill_anew(aside, file, salvaging.make, salvaging.fill)
+        aside, found = fill_anew(file, salvaging.make, salvaging.fill, "the store of memories")
     except ClawError as error:
-        return Check("memory", "problem", f"{detail}; it was set aside as {aside}; {error}")
+        return Check("memory", "problem", f"{detail}; {error}")
     beings, memories = found.rows.get("beings", 0), found.rows.get("nodes", 0)
     saved = (plural(beings, "Being"), f"{memories:,} memories") if beings else ()
     return salvaged("memory", file, aside, saved, sorted(found.lost))

@@ -15,7 +15,12 @@ from clawkit.assistant.models.protocol import Message, Text
 from clawkit.assistant.sessions import coding, searching
 from clawkit.assistant.sessions.database import Database, companions
 from clawkit.assistant.sessions.failures import explained, explained_os
-from clawkit.assistant.sessions.setting_aside import set_aside
+from clawkit.assistant.sessions.setting_aside import (
+    contents,
+    left_aside,
+    set_aside,
+    take_back_journal,
+)
 from clawkit.memory.store.salvage import Salvaged, drop_orphans, salvage
 
 _MADE_ANEW = """
@@ -39,12 +44,8 @@ class Replaced(Struct, frozen=True):
 
 
 def replace_damaged(file: Path) -> Replaced:
-    """Set the file aside and put a new one in its place. Raises StoreError.
-
-    Where nothing can be read of it there is no new one.
-    """
-    aside = set_aside(file)
-    saved = fill_anew(aside, file, _make, _fill)
+    """Set the file aside and put a new one in its place. Raises StoreError."""
+    aside, saved = fill_anew(file, _make, _fill)
     counts = saved.rows
     return Replaced(
         aside, counts.get("sessions", 0), counts.get("messages", 0), tuple(sorted(saved.lost))
@@ -52,26 +53,35 @@ def replace_damaged(file: Path) -> Replaced:
 
 
 def fill_anew(
-    damaged: Path,
     file: Path,
     make: Callable[[Path], None],
     fill: Callable[[Path, Path], Salvaged],
-) -> Salvaged:
-    """A new store in the place of a damaged one, there when it is whole. Raises StoreError."""
+    thing: str = "the store of sessions",
+) -> tuple[Path, Salvaged]:
+    """A new store in the place of a damaged one; gives where that is now, and what was saved.
+
+    The damaged one stays in its place until the new one is whole. Where a process died in between,
+    or the place is empty for another reason, it is the one that was set aside which is read.
+    Raises StoreError.
+    """
+    left = left_aside(file)
+    damaged = left or file
     beside = file.with_name(f".{file.name}.salvage")
     every = (beside, *companions(beside))
     try:
         for part in every:
             part.unlink(missing_ok=True)
+        take_back_journal(file)
+        known = contents(file)
         make(beside)
         saved = fill(damaged, beside)
-        if any(saved.rows.values()):
-            os.link(beside, file)  # not over one that somebody has begun meanwhile
-        return saved
+        aside = left or set_aside(file, known)
+        os.link(beside, file)  # not over one that somebody has begun meanwhile
+        return aside, saved
     except sqlite3.Error as error:
-        raise explained(damaged, error, 0) from error
+        raise explained(damaged, error, 0, thing=thing) from error
     except OSError as error:
-        raise explained_os(file, error) from error
+        raise explained_os(file, error, thing=thing) from error
     finally:
         for part in every:
             part.unlink(missing_ok=True)

@@ -25,6 +25,7 @@ from clawkit.assistant.sessions.failures import explained_os, is_damage
 from clawkit.assistant.sessions.pruning import DAYS, give_back_space, prune
 from clawkit.assistant.sessions.records import Saved, SessionInfo, Transcript
 from clawkit.assistant.sessions.schema import sound_store
+from clawkit.assistant.sessions.setting_aside import left_problem
 from clawkit.assistant.sessions.tickets import clear_all_dead
 from clawkit.errors import SessionError, StoreError
 from clawkit.memory.store.salvage import is_emptied, missing_parts
@@ -114,7 +115,7 @@ class Store:
         return self._with(lambda database: prune(database, days, now), 0)
 
     def check(self) -> list[str]:
-        """What is damaged in the file, in words; nothing if it is sound or not there.
+        """What is damaged in the file, in words; nothing if it is sound or not begun.
 
         Raises StoreError if that cannot be found out: the rights, a newer version, a full disk.
         Setting the file aside would not help then.
@@ -122,6 +123,8 @@ class Store:
         try:
             if is_emptied(self.file):
                 return [f"{self.file}: it is empty, so whatever was in it is lost"]
+            if problem := left_problem(self.file):
+                return [problem]
             return self._with(_problems, [])
         except StoreError as error:
             if not is_damage(error):
