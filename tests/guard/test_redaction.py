@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -33,6 +34,21 @@ def test_a_result_says_how_many_values_of_which_kind_were_withheld(tmp_path: Pat
         assert told(guard, "nothing", 2) == ("nothing", {})
     with guarded(tmp_path) as another:
         assert told(another, TOKEN)[1]["nonce"] != nonce
+
+
+def test_a_file_in_base64_that_holds_a_secret_is_withheld_and_said_to_be(tmp_path: Path) -> None:
+    blob = base64.b64encode(f"token: {TOKEN}".encode()).decode()
+    contents = [{"uri": "notes://one", "blob": blob}]
+    with guarded(tmp_path) as guard:
+        act(guard, "set", {"contents": contents}, method="resources/read")
+        assert guard.receive()["id"] == 1
+        result = guard.call("resources/read", {"uri": "notes://one"}, 2)["result"]
+        about = result["_meta"][DECLARED]
+        withheld = result["contents"][0]["blob"]
+        assert about["kinds"] == {"blob": 1}
+        assert base64.b64decode(withheld).decode() == f"[redacted: blob #{about['nonce']}]"
+        refused = guard.tool("echo", 3, text=withheld)
+        assert "not the value" in refused["error"]["message"]
 
 
 def test_a_rule_does_not_redact_within_a_marker(tmp_path: Path) -> None:

@@ -102,3 +102,23 @@ _JSON = st.recursive(
 @given(_JSON)
 def test_any_value_can_be_logged(value: Any) -> None:
     assert len(json.dumps(redact_arguments(value), ensure_ascii=False)) < 16_384
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("DB_PASSWORD=hunter2secret", "DB_PASSWORD=[redacted]"),
+        ("export PGPASSWORD='a b' x=1", "export PGPASSWORD='[redacted]' x=1"),
+        ("mysql --password hunter2 -u me", "mysql --password [redacted] -u me"),
+        ("run --api-key=abc now", "run --api-key=[redacted] now"),
+        ('{"password": "a b", "n": 1}', '{"password": "[redacted]", "n": 1}'),
+        ("https://a.example/?token=abc&x=1", "https://a.example/?token=[redacted]&x=1"),
+        ("password: DB_PASSWORD=x", "password: [redacted]"),
+        ("password DB_PASSWORD=x", "password DB_PASSWORD=[redacted]"),
+        ("curl -H 'X-Api-Key: abc'", "curl -H 'X-Api-Key: [redacted]'"),
+        ("max_tokens=5 key=a --keyboard de", "max_tokens=5 key=a --keyboard de"),
+        ("the password is old; see a:b", "the password is old; see a:b"),
+    ],
+)
+def test_what_a_text_assigns_to_the_name_of_a_secret_is_redacted(text: str, kept: str) -> None:
+    assert redact_arguments({"command": text}) == {"command": kept}

@@ -86,6 +86,52 @@ def test_only_the_secret_part_is_replaced(before: str, secret: str, after: str, 
     )
 
 
+@pytest.mark.parametrize("name", ["github", "github-fine", "gitlab", "slack", "google", "aws-id"])
+def test_letters_before_a_secret_do_not_hide_it(name: str) -> None:
+    secret, kind = SECRETS[name]
+    assert redact_secrets(f"x{secret}") == (f"x[redacted: {kind}]", (kind,))
+
+
+def test_a_secret_in_wide_letters_is_one() -> None:
+    secret, kind = SECRETS["github"]
+    wide = "".join(chr(ord(letter) + 0xFEE0) for letter in secret)
+    for written in (wide, wide[:3] + secret[3:]):
+        assert redact_secrets(f"值 {written}") == (f"值 [redacted: {kind}]", (kind,))
+    assert redact_secrets(wide[:12]) == (wide[:12], ())
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["b3BlbnNz" + "aC1rZXktdjEA", "MIIEpA" + "IBAAKCAQEA", "MIIEvg" + "IBADANBgkqhkiG9w0BAQEFAAS",
+     "MHcC" + "AQEEI", "MC4CAQAw" + "BQYDK2VwBCIEI"],
+)  # fmt: skip
+def test_a_private_key_is_one_without_the_line_that_says_so(start: str) -> None:
+    lines = [(start + MIXED * 2)[:64], (MIXED * 2)[:64], "aB3dE6gH=="]
+    redacted = ("it is\n[redacted: private-key]\nand so on", ("private-key",))
+    assert redact_secrets("\n".join(["it is", *lines, "and so on"])) == redacted
+    assert suspicious(json.dumps("\n".join(lines)).encode(), ScanOptions())
+
+
+def test_a_file_that_is_sent_in_base64_is_looked_through() -> None:
+    secret = SECRETS["github"][0]
+    file = base64.b64encode(f"# settings\ntoken: {secret}\n".encode()).decode()
+    for blob in (file, file.replace("=", ""), f"{file[:40]}\r\n{file[40:]}"):
+        for message in ({"resource": {"blob": blob}}, [{"type": "image", "data": blob}]):
+            assert suspicious(json.dumps(message).encode(), ScanOptions())
+            cleaned, findings = clean(message, ScanOptions())
+            assert findings.secrets == ("github-token",)
+            assert blob not in json.dumps(cleaned)
+            withheld = cleaned["resource"]["blob"] if isinstance(cleaned, dict) else "-"
+            assert withheld == "-" or base64.b64decode(withheld) == b"[redacted: blob]"
+
+
+def test_other_files_in_base64_stay_as_they_are() -> None:
+    chance = random.Random(4)
+    for content in (b"nothing to see", chance.randbytes(3_000), b"\x89PNG" + b"a" * 50, b""):
+        message = {"blob": base64.b64encode(content).decode(), "data": "plain text"}
+        assert clean(message, ScanOptions())[0] is message
+
+
 def test_the_secret_next_to_an_access_key_id_goes_with_it() -> None:
     text = f"{SECRETS['aws-id'][0]}\n{AWS_SECRET}\n"
     assert redact_secrets(text)[0] == "[redacted: aws-access-key]\n[redacted: aws-secret-key]\n"
@@ -204,6 +250,9 @@ def every_kind(text: str) -> set[str]:
         "secret_access_key=",
         "gh" + "p_",
         "xo" + "xb-",
+        "MHcCAQEEI",
+        "MHcCAQEEI" + MIXED + "\n",
+        '"blob":"aGVs',
         "x",
     ],
 )

@@ -19,6 +19,17 @@ _SECRET_NAME = re.compile(
     r"|credential|authorization|cookie|bearer|^(?:pwd|pin|otp|cvv|cvc|ssn|auth)$"
 )
 _HARMLESS_NAME = re.compile(r"tokens$|(?:max|num|count|limit)_?token|token_?(?:count|limit|type)")
+# `DB_PASSWORD=…`, `"password": "…"` and `--api-key …` in a text.
+_HINTS = (
+    *("pass", "pwd", "secret", "token", "key", "credential", "auth", "cookie", "bearer"),
+    *("pin", "otp", "cvv", "cvc", "ssn"),
+)
+_NAME = rf"[\w-]{{0,40}}?(?:{'|'.join(_HINTS)})[\w-]{{0,40}}"
+_VALUE = r"(\"[^\"]*\"?|'[^']*'?|(?:(?:bearer|basic|token)\s)?[^\s\"'&;,\[]+)"
+_ASSIGNED = re.compile(
+    rf"(?<![\w-])({_NAME})([\"'\\]{{0,4}}\s{{0,4}}[=:]\s{{0,4}}){_VALUE}", re.IGNORECASE
+)
+_OPTION = re.compile(rf"(?<![\w-])(--{_NAME})(\s){_VALUE}", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -104,14 +115,30 @@ class _Redaction:
 
     def _text(self, text: str) -> str:
         if len(text) <= _LONG:
-            short = redact_secrets(text)[0]
+            short = _without_values(redact_secrets(text)[0])
         else:
             # A secret that begins before the cut must be whole to be known.
-            start = redact_secrets(text[: 2 * _LONG])[0][:_START]
+            start = _without_values(redact_secrets(text[: 2 * _LONG])[0])[:_START]
             short = f"{start}…({len(text)} characters)"
             self.cut = True
         self._left -= len(short) + 4
         return short
+
+
+def _without_values(text: str) -> str:
+    """A text without what it assigns to names of secrets."""
+    small = text.lower()
+    if not any(hint in small for hint in _HINTS):
+        return text
+    return _OPTION.sub(_without_value, _ASSIGNED.sub(_without_value, text))
+
+
+def _without_value(found: re.Match[str]) -> str:
+    name, sign, value = found.groups()
+    if not names_secret(name.lstrip("-")):
+        return found[0]
+    quote = value[0] if value[0] in "\"'" else ""
+    return f"{name}{sign}{quote}[redacted]{quote}"
 
 
 def _is_secret(key: str, value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, cast
 
+from clawkit.guard.scan import blobs
 from clawkit.guard.scan.hidden import strip_hidden
 from clawkit.guard.scan.injections import find_injections, may_hold_injection
 from clawkit.guard.scan.options import Findings, ScanOptions
@@ -20,7 +21,7 @@ def suspicious(line: bytes, options: ScanOptions) -> bool:
     """Whether `clean` could find something in this line of JSON: never False when it would."""
     if not line.isascii() or b"\x7f" in line or _has_escapes(line):
         return True
-    if options.secrets != "off" and may_hold_secret(line):
+    if options.secrets != "off" and (may_hold_secret(line) or blobs.may_hold_text(line)):
         return True
     return options.injection != "off" and may_hold_injection(line)
 
@@ -91,7 +92,15 @@ class _Cleaner:
             if kind:
                 self._secrets[kind] = None
                 value = redacted if self._options.secrets == "redact" else value
+            if name in blobs.NAMES:
+                value = self._clean_blob(value)
         return self.clean(value)
+
+    def _clean_blob(self, blob: str) -> str:
+        kinds = redact_secrets(blobs.text_in(blob))[1]
+        self._secrets.update(dict.fromkeys(kinds))
+        is_withheld = kinds and self._options.secrets == "redact"
+        return blobs.withheld(self._tail) if is_withheld else blob
 
     def _clean_text(self, text: str) -> str:
         plain, hidden = strip_hidden(text) if self._options.hidden != "off" else (text, 0)

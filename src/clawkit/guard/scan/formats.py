@@ -18,6 +18,12 @@ DASHED = r"[A-Za-z0-9_-]"
 BASE64 = r"[A-Za-z0-9+/]"
 _ASSIGNED = r"[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}[\"'\\]{0,4}"
 _PEM = r"(?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+_LINE_END = r"(?:\s|\\[nr])"
+# How a private key begins in base64: of OpenSSH, of RSA alone and in PKCS 8, of elliptic curves.
+_KEY_STARTS = (
+    r"b3BlbnNzaC1rZXktdj|MII[A-Za-z0-9+/]{3}IBAAK[BC]|MII[A-Za-z0-9+/]{3}IBADANBgkqhkiG9w0BAQEF"
+    r"|MHcCAQEEI|MIGkAgEBBD|MIGHAgEAMBMGByqGSM49|MC4CAQAwBQYDK2VwBC"
+)
 _AWS_ID = r"[0-9A-Z]{16}(?![A-Za-z0-9])"
 _AWS_SECRET = rf"({BASE64}{{40}})(?![\w+/=])"
 _CREDENTIALS = r"(?i:bearer|basic|token)\s{1,8}([\w.~+/-]{12,4000}={0,2})"
@@ -26,10 +32,12 @@ _CREDENTIALS = r"(?i:bearer|basic|token)\s{1,8}([\w.~+/-]{12,4000}={0,2})"
 def _token(kind: str, prefix: str, rest: str, inner: str = "A-Za-z0-9") -> Format:
     """A secret with a fixed start that no inner character of a word precedes.
 
+    Where no word ends like that start, `inner` is empty: nothing put before it hides the secret.
     The start comes first in the pattern, because that is what makes the search fast.
     """
     start = re.escape(prefix)
-    pattern = re.compile(f"{start}(?<![{inner}]{start})(?:{rest})")
+    alone = f"(?<![{inner}]{start})" if inner else ""
+    pattern = re.compile(f"{start}{alone}(?:{rest})")
     return kind, lambda text, tail: pattern.subn(f"[redacted: {kind}{tail}]", text)
 
 
@@ -70,14 +78,17 @@ def _any(_value: str) -> bool:
 @cache
 def with_underscore() -> tuple[Format, ...]:
     return (
-        *(_token("github-token", f"gh{c}_", WORD + r"{36,255}(?![A-Za-z0-9])") for c in "pousr"),
-        _token("github-token", "github_pat_", r"[A-Za-z0-9]{20}[A-Za-z0-9_]{20,255}"),
+        *(
+            _token("github-token", f"gh{c}_", WORD + r"{36,255}(?![A-Za-z0-9])", "")
+            for c in "pousr"
+        ),
+        _token("github-token", "github_pat_", r"[A-Za-z0-9]{20}[A-Za-z0-9_]{20,255}", ""),
         *(
             _token("stripe-key", f"{kind}_{mode}_", WORD + r"{16,255}")
             for kind in ("sk", "rk")
             for mode in ("live", "test")
         ),
-        _token("npm-token", "npm_", WORD + r"{36}(?![A-Za-z0-9])"),
+        _token("npm-token", "npm_", WORD + r"{36}(?![A-Za-z0-9])", ""),
         _token("huggingface-token", "hf_", WORD + r"{34}(?![A-Za-z0-9])"),
         _token("being-token", "brt_", DASHED + r"{16,255}"),
         _token("being-token", "bto_", DASHED + r"{16,255}"),
@@ -88,7 +99,7 @@ def with_underscore() -> tuple[Format, ...]:
 @cache
 def with_dash() -> tuple[Format, ...]:
     body = r"(?:[^-]|-(?!-)){40,20000}"
-    end = r"(?:\s|\\[nr])"
+    end = _LINE_END
     cut_off = (
         rf"{end}{{0,9}}{BASE64}{{40,20000}}={{0,2}}(?:{end}{{1,4}}{BASE64}{{16,20000}}={{0,2}})*"
     )
@@ -96,14 +107,14 @@ def with_dash() -> tuple[Format, ...]:
         _token("private-key", "-----BEGIN ", f"{_PEM}{body}-----END {_PEM}", "-"),
         _token("private-key", "-----BEGIN ", f"{_PEM}{cut_off}", "-"),
         *(
-            _token("gitlab-token", f"gl{kind}-", DASHED + r"{20,255}")
+            _token("gitlab-token", f"gl{kind}-", DASHED + r"{20,255}", "")
             for kind in ("pat", "dt", "rt", "ptt", "cbt")
         ),
         *(
-            _token("slack-token", f"xox{c}-", r"(?=[A-Za-z-]{0,32}\d)[A-Za-z0-9-]{20,255}")
+            _token("slack-token", f"xox{c}-", r"(?=[A-Za-z-]{0,32}\d)[A-Za-z0-9-]{20,255}", "")
             for c in "abeprs"
         ),
-        _token("slack-token", "xapp-", r"\d-[A-Za-z0-9-]{20,255}"),
+        _token("slack-token", "xapp-", r"\d-[A-Za-z0-9-]{20,255}", ""),
         _token("anthropic-key", "sk-ant-", r"[a-z0-9]{3,12}-[A-Za-z0-9_-]{20,255}"),
         *(
             _token("openai-key", f"sk-{kind}-", DASHED + r"{20,255}")
@@ -111,8 +122,17 @@ def with_dash() -> tuple[Format, ...]:
         ),
         _token("openrouter-key", "sk-or-v1-", r"[0-9a-f]{64}"),
         _token("openai-key", "sk-", WORD + r"{40,255}(?![A-Za-z0-9])"),
-        _token("pypi-token", "pypi-AgE", DASHED + r"{50,512}"),
+        _token("pypi-token", "pypi-AgE", DASHED + r"{50,512}", ""),
     )
+
+
+@cache
+def with_key_body() -> tuple[Format, ...]:
+    """A private key without the line that says so."""
+    lines = rf"(?:{_LINE_END}{{1,4}}{BASE64}{{60,20000}})*"
+    last = rf"(?:{_LINE_END}{{1,4}}{BASE64}{{1,76}}(?=={{0,2}}(?:[\r\n\"'\\-]|$)))?={{0,2}}"
+    body = rf"((?:{_KEY_STARTS}){BASE64}{{32,20000}}{lines}{last})"
+    return (_part("private-key", body, _any),)
 
 
 @cache
@@ -122,11 +142,11 @@ def with_capital_a() -> tuple[Format, ...]:
         # The secret first, while the id next to it is there to be seen.
         _part("aws-secret-key", f"AKIA{next_to_id}", _is_mixed),
         _part("aws-secret-key", f"ASIA{next_to_id}", _is_mixed),
-        _token("aws-access-key", "AKIA", _AWS_ID),
-        _token("aws-access-key", "ASIA", _AWS_ID),
+        _token("aws-access-key", "AKIA", _AWS_ID, ""),
+        _token("aws-access-key", "ASIA", _AWS_ID, ""),
         _part("aws-secret-key", f"ecretAccessKey{_ASSIGNED}{_AWS_SECRET}", _is_mixed),
         _part("aws-secret-key", f"ECRET_ACCESS_KEY{_ASSIGNED}{_AWS_SECRET}", _is_mixed),
-        _token("google-api-key", "AIza", r"[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+        _token("google-api-key", "AIza", r"[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])", ""),
         _part("azure-storage-key", rf"AccountKey=({BASE64}{{60,100}}={{0,2}})", _any),
     )
 
@@ -158,5 +178,6 @@ EVERY: tuple[Formats, ...] = (
     with_capital_j,
     with_at_sign,
     with_authorization,
+    with_key_body,
 )
 """All of them, in the order in which a text is redacted."""

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from clawkit.guard.scan.blobs import withheld
+
 NONCE = os.urandom(8).hex()
 """Anew for each guard process. It reaches clients, and never a server."""
 TAIL = f" #{NONCE}"
@@ -18,6 +20,7 @@ _TAIL = TAIL.encode()
 _MARKER = re.compile(rf"(\[redacted: [a-z0-9-]+{TAIL}\])")
 _ESCAPED = re.compile(rb"\\\\|\\u00(2[03]|3[0-9]|6[1-6])")
 _KIND = re.compile(rb"\[redacted: ([a-z0-9-]+)%b\]" % _TAIL)
+_BLOB = withheld(TAIL).encode()
 
 
 def marker(kind: str) -> str:
@@ -33,17 +36,22 @@ def around_markers(text: str, change: Callable[[str], str]) -> str:
 def declaration(line: bytes) -> dict[str, Any] | None:
     """What was withheld from a message of a server: of each kind, how many values."""
     kinds = Counter(kind.decode() for kind in _KIND.findall(line))
+    if blobs := line.count(_BLOB):
+        kinds["blob"] = blobs
     return {"nonce": NONCE, "kinds": dict(kinds)} if kinds else None
 
 
 def holds_marker(line: bytes) -> bool:
     """Whether a client sends back what stands for a value that it never got."""
-    return _TAIL in _plain(line)
+    plain = _plain(line)
+    return _TAIL in plain or _BLOB in plain
 
 
 def without_nonce(line: bytes) -> bytes:
     """A line on its way to a server, which must not learn what a marker looks like."""
-    return _plain(line).replace(_TAIL, b"") if holds_marker(line) else line
+    if not holds_marker(line):
+        return line
+    return _plain(line).replace(_TAIL, b"").replace(_BLOB, withheld("").encode())
 
 
 def _plain(line: bytes) -> bytes:

@@ -31,6 +31,14 @@ _GROUPS = (
     ("ccountKey= ecretAccessKey ECRET_ACCESS_KEY", rb"", formats.with_capital_a),
     (".eyJ", rb"[\w-]{8}", formats.with_capital_j),
     ("uthorization UTHORIZATION", rb"", formats.with_authorization),
+    (
+        (
+            "b3BlbnNzaC1rZXktdj IBAAKB IBAAKC IBADANBgkqhkiG9w0BAQEF MHcCAQ MIGkAgEBBD"
+            " gEAMBMGByqGSM49 MC4CAQAwBQYDK2VwBC"
+        ),
+        rb"[\w+/\\]{16}",
+        formats.with_key_body,
+    ),
 )
 _FOLLOWED = [
     (word, re.compile(rest), known) for words, rest, known in _GROUPS for word in words.split()
@@ -78,6 +86,24 @@ def redact_secrets(text: str, tail: str = "") -> tuple[str, tuple[str, ...]]:
 
     The `tail` stands before the bracket is closed.
     """
+    redacted, kinds = _redact(text, tail)
+    if kinds or text.isascii():
+        return redacted, kinds
+    if not _wide_letters().search(text):
+        return text, ()
+    import unicodedata
+
+    redacted, kinds = _redact(unicodedata.normalize("NFKC", text), tail)
+    return (redacted, kinds) if kinds else (text, ())
+
+
+@cache
+def _wide_letters() -> re.Pattern[str]:
+    """Letters and digits that are taken for the plain ones."""
+    return re.compile("[\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a\U0001d400-\U0001d7ff]")
+
+
+def _redact(text: str, tail: str) -> tuple[str, tuple[str, ...]]:
     kinds: dict[str, None] = {}
     for _ in range(_MOST_ROUNDS):  # what stood next to a secret may only now begin a word
         redacted = _redact_once(text, kinds, tail)

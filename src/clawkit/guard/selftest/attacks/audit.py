@@ -49,7 +49,9 @@ def _drops(bench: Bench) -> int:
 @attack("log-holds-no-secret", rows.AUDIT, "secrets in arguments are redacted on record")
 def secret_in_the_log(bench: Bench) -> None:
     token, secret = bench.token(), "gh" + "p_" + "Zq7" * 12
-    bench.call("echo", text=token, note=f"use {secret}", password="hunter2-" + token)
+    command = f"DB_PASSWORD=hunter2-{token} run --api-key hunter2"
+    note = f"use {secret}"
+    bench.call("echo", text=token, note=note, password="hunter2-" + token, command=command)
     bench.serve()
     records = _records(bench, token)
     if not records:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from base64 import b64encode
 from typing import Any
 
 from clawkit.guard.selftest import rows
@@ -56,6 +57,9 @@ _SECRETS = {
     "stripe": "sk_" + "live_" + _RANDOM[:24],
     "google": "AI" + "za" + _RANDOM[:35],
     "private-key": f"-----BEGIN RSA PRIVATE KEY-----\n{_RANDOM * 3}\n-----END RSA PRIVATE KEY-----",
+    "letter-before": "xgh" + "p_" + _RANDOM[:36],
+    "wide-letters": "".join(chr(ord(sign) + 0xFEE0) for sign in "gh" + "p_" + _RANDOM[:36]),
+    "key-body": "b3BlbnNz" + "aC1rZXktdjEA" + _RANDOM * 3,
     "jwt": "ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0NTY3ODkwIn0." + _RANDOM,
 }
 
@@ -105,6 +109,17 @@ def secret_in_result(bench: Bench, secret: str) -> None:
     since = bench.mark()
     bench.act("write", _text_result(f"The value is {secret} today."), silent=True)
     _require_clean(bench, since, {secret, secret[8:]})
+
+
+@attack("result-secret-in-base64", rows.RESULTS, "files of text with a secret are withheld")
+def secret_in_a_blob(bench: Bench) -> None:
+    blob = b64encode(f"token: {_SECRETS['github']}".encode()).decode()
+    resource = {"uri": "notes://one", "blob": blob}
+    content = json.dumps([{"type": "resource", "resource": resource}]).encode()
+    since = bench.mark()
+    line = b'{"jsonrpc":"2.0","id":@ID@,"result":{"content":%s}}' % content
+    bench.act("write", line, silent=True)
+    _require_clean(bench, since, {blob})
 
 
 @attack("result-injection-recorded", rows.RESULTS, "injection phrases are flagged in the audit")
