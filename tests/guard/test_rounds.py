@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from clawkit.guard.prompts import Prompts
 from tests.guard.guarding import CLIENT, Guarded, guarded
 from tests.guard.test_prompt_rules import ELICITS, POLICY, answer, approve, modern
 from tests.guard.test_server_side import act
@@ -101,6 +102,14 @@ def test_only_args_allows_a_next_round_that_the_server_asked_for(
         assert "error" in modern(guard, 5, **ECHO, **{**brought, "requestState": "invented"})
         assert modern(guard, 6, **ECHO, **brought)["result"]["inputRequests"] == QUESTION
         assert modern(guard, 7, **ECHO, **brought)["result"]["inputRequests"] == QUESTION
+
+
+def test_the_same_call_made_twice_at_once_has_two_next_rounds() -> None:
+    prompts = Prompts()
+    prompts.continues("call", "state", None)
+    prompts.continues("call", "state", None)
+    rounds = [prompts.next_round("call", "state") for _ in range(3)]
+    assert [each is not None for each in rounds] == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ _INDENT = "    "
 _MINUTE = 60.0
 _CONTINUES = 600.0
 _MOST_REMEMBERED = 1024
+_MOST_ALIKE = 64
 
 
 class Passage(Struct, frozen=True):
@@ -101,7 +102,7 @@ class Prompts:
         self._held: dict[str, Held] = {}
         self._forms: set[str] = set()
         self._tickets: dict[str, Ticket] = {}
-        self._rounds: dict[tuple[str, str | None], Round] = {}
+        self._rounds: dict[tuple[str, str | None], deque[Round]] = {}
         self._asked: deque[float] = deque()
         self._lock = threading.Lock()
 
@@ -187,15 +188,20 @@ class Prompts:
         with self._lock:
             if len(self._rounds) >= _MOST_REMEMBERED:
                 del self._rounds[next(iter(self._rounds))]
-            self._rounds[(call, state)] = Round(time.monotonic() + _CONTINUES, approved)
+            # The same call may be made several times at once, and a state need not differ.
+            alike = self._rounds.setdefault((call, state), deque(maxlen=_MOST_ALIKE))
+            alike.append(Round(time.monotonic() + _CONTINUES, approved))
 
     def next_round(self, call: str, state: object) -> Round | None:
         """What is known of a call that brings this state, once; None if no server gave it."""
         if not isinstance(state, str | None):
             return None
         with self._lock:
-            found = self._rounds.pop((call, state), None)
-        return found if found is not None and found.expires > time.monotonic() else None
+            alike = self._rounds.pop((call, state), deque[Round]())
+            live = [each for each in alike if each.expires > time.monotonic()]
+            if live[1:]:
+                self._rounds[(call, state)] = deque(live[1:], maxlen=_MOST_ALIKE)
+        return live[0] if live else None
 
     def _expire(self, token: str) -> None:
         held = self._held.get(token)
