@@ -257,3 +257,21 @@ def test_a_policy_may_block_what_it_would_clean(part: str, tmp_path: Path) -> No
             assert ("error" in reply) is blocked
             if not blocked:
                 assert reply["result"]["content"][0]["text"] == texts[part]
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("server/discover", {"serverInfo": {"name": ORDER, "version": "1"}}),
+        ("server/discover", {"serverInfo": {"name": "a", "version": "1", "title": ORDER}}),
+        ("prompts/list", {"_meta": {"note": ORDER}}),
+    ],
+)
+def test_what_stands_beside_definitions_may_be_blocked_every_time(
+    method: str, said: dict[str, Any], tmp_path: Path
+) -> None:
+    with guarded(tmp_path, f'[scan]\ninjection = "block"\n{ALLOW_ALL}') as guard:
+        act(guard, "set", said, method=method)
+        assert guard.receive()["id"] == 1
+        for id in (2, 3):
+            assert "gives orders" in modern(guard, id, method)["error"]["message"]

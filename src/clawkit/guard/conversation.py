@@ -35,6 +35,7 @@ from clawkit.guard.inspection import (
     inspect_text,
     judge_question,
     redacted,
+    rest_blocked,
     undeclared,
     with_host,
 )
@@ -401,13 +402,17 @@ class Conversation:
         """An answer without definitions that are kept away; and whether it is one that has any."""
         method = flight.call.method
         if (kind := LISTS.get(method)) is not None:
+            member = kind.member
             found = inspect_list(
                 Inspected(message), kind, self._warden, policy, first_page=flight.first_page
             )
-            return found, True
-        if method in ("initialize", "server/discover"):
-            return inspect_instructions(Inspected(message), method, self._warden, policy), True
-        return Inspected(message), False
+        elif method in ("initialize", "server/discover"):
+            member = "instructions"
+            found = inspect_instructions(Inspected(message), method, self._warden, policy)
+        else:
+            return Inspected(message), False
+        refusal = found.refusal or rest_blocked(message, member, policy)
+        return replace(found, refusal=refusal), True
 
     # Notices, and what is no message.
 

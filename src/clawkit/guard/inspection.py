@@ -151,8 +151,6 @@ def inspect_list(
         return Inspected(inspected.message, inspected.flags, reason)
     sifted = _sift(listed, kind, warden, policy, first_page=first_page)
     flags = (*inspected.flags, *_pin_flags(kind, sifted))
-    if refusal := _rest_blocked(result, kind.member, policy):
-        return Inspected(inspected.message, flags, refusal)
     if len(sifted.kept) == len(listed):
         return Inspected(inspected.message, flags)
     result = {**result, kind.member: sifted.kept}
@@ -174,8 +172,6 @@ def inspect_instructions(
     definition = {"method": method, "instructions": said}
     sifted = _sift([definition], INSTRUCTIONS, warden, policy)
     flags = (*inspected.flags, *_pin_flags(INSTRUCTIONS, sifted))
-    if refusal := _rest_blocked(result, "instructions", policy):
-        return Inspected(inspected.message, flags, refusal)
     if sifted.kept:
         return Inspected(inspected.message, flags)
     before = (warden.pins.accepted(method, INSTRUCTIONS) or {}).get("instructions")
@@ -207,15 +203,16 @@ def _pin_flags(kind: Kind, sifted: Sifted) -> tuple[str, ...]:
     )
 
 
-def _rest_blocked(result: dict[str, Any], member: str, policy: Policy) -> str:
-    """Why an answer is held back for what stands in it beside definitions.
+def rest_blocked(message: Message, member: str, policy: Policy) -> str:
+    """Why an answer is held back for what stands in it beside definitions, if it is.
 
     Those a person may have accepted, with whatever is in them.
     """
     if policy.scan.injection != "block":
         return ""
-    rest = {key: value for key, value in result.items() if key != member}
-    return _blocked(clean(rest, _ONLY_INJECTIONS)[1], policy)
+    result = as_object(message.get("result")) or {}
+    rest = [value for key, value in result.items() if key != member]
+    return _blocked(clean([rest, message.get("error")], _ONLY_INJECTIONS)[1], policy)
 
 
 def _objects(value: object) -> list[dict[str, Any]] | None:
