@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.matching import Matcher
 from clawkit.guard.policy.paths import Paths, directories
-from tests.guard.policy.deciding import action, allow, deny, on_path
+from tests.guard.policy.deciding import SERVERS, action, allow, deny, on_path
 
 HOME = "/home/user"
 
@@ -53,12 +55,21 @@ def test_links_are_followed_from_every_directory(root: Path) -> None:
 def test_a_directory_that_is_a_link_is_followed_as_it_was_and_as_it_is(root: Path) -> None:
     link = root / "current"
     link.symlink_to("private")
-    rules, place = deny([f"{root}/private/key", f"{root}/projects/key"]), at("/tmp", link)
+    call = Call("tools/call", "read", {"path": "key"})
+    matchers = {
+        name: Matcher(deny(f"{root}/{name}/key").rules, at("/tmp", link), links_hold=0)
+        for name in ("private", "projects")
+    }
+    rules, place = allow(f"{root}/projects/**"), at(root / "projects", link)
+    assert matchers["private"].first(call, SERVERS, None) == 0
+    assert matchers["projects"].first(call, SERVERS, None) == 1
     assert on_path(rules, "key", place) == "deny"
     link.unlink()
     link.symlink_to("projects")
+    assert matchers["private"].first(call, SERVERS, None) == 0
+    assert matchers["projects"].first(call, SERVERS, None) == 0
     assert on_path(rules, "key", place) == "deny"
-    assert on_path(deny(f"{root}/private/key"), "key", at("/tmp", link)) == "allow"
+    assert on_path(allow(f"{root}/projects/**"), "key", place) == "allow"
 
 
 @pytest.mark.parametrize("pattern", ["**/hidden/**", "/work/hidden/**", "/work/hidden/xx**"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from clawkit.guard.policy.disk import follow, home_of_another
@@ -55,9 +55,6 @@ class _Base(NamedTuple):
     folder: str
     low: str
     real: str
-    """Where links are followed from: the folder itself, if those in its own path may change."""
-    known: str
-    """The beginning of `real` in which no link is."""
 
 
 class Reader:
@@ -68,23 +65,25 @@ class Reader:
         self.home = None if paths.home is None else normal(slashed(paths.home))
         self.resolve = paths.resolve
         self._followed_heads: dict[str, str] = {}
-        self._bases = tuple(self._all_bases(paths.bases))
+        self._others = paths.bases
+        # A running server stays where it started, whatever becomes of the links that led there.
+        own = () if self.cwd is None else (self._base(self.cwd),)
+        self._bases = (*own, *self._other_bases())
 
     @property
     def inserted(self) -> str:
         """What a reading can have that the text has not, but for where links lead."""
         return "/".join(base.folder for base in self._bases)
 
-    def _all_bases(self, others: tuple[str, ...]) -> Iterator[_Base]:
-        if self.cwd is not None:
-            # A running server stays where it started, whatever becomes of the links that led there.
-            real = self.real(self.cwd)
-            yield _Base(self.cwd, fold(self.cwd), real, real)
-        # Any other directory it may have followed when it started, or follow with every call.
-        found = [path for other in others for path in _with_real(other, self.real)]
-        for path in dict.fromkeys(found):
-            if path != self.cwd:
-                yield _Base(path, fold(path), path, "")
+    def _base(self, folder: str) -> _Base:
+        return _Base(folder, fold(folder), self.real(folder))
+
+    def _other_bases(self) -> list[_Base]:
+        """Both where a directory is by its name and where its links lead: a server may keep it."""
+        found: dict[str, None] = {}
+        for path in map(slashed, self._others):
+            found.update(dict.fromkeys((normal(path), normal(self.real(path)))))
+        return [self._base(path) for path in found if path != self.cwd]
 
     def real(self, path: str) -> str:
         """A path of the policy with its links followed, where the machine may be asked."""
@@ -93,10 +92,11 @@ class Reader:
         return self._followed_heads.setdefault(path, follow(path)[0])
 
     def has_moved(self) -> bool:
-        """Whether a path of the policy leads elsewhere by now; then all are forgotten."""
+        """Whether a path of the policy or a base leads elsewhere by now; then all are forgotten."""
         if all(follow(path)[0] == real for path, real in self._followed_heads.items()):
             return False
         self._followed_heads.clear()
+        self._bases = tuple(dict.fromkeys((*self._bases, *self._other_bases())))
         return True
 
     def denied(self, text: str) -> Iterator[str]:
@@ -129,8 +129,8 @@ class Reader:
             return True
         if is_absolute(text):
             return follow(text)[0] == text
-        whole = [(join(base.real, text), base.known) for base in self._bases]
-        return all(follow(path, known)[0] == path for path, known in whole)
+        whole = [(join(base.real, text), base.real) for base in self._bases]
+        return all(follow(path, real)[0] == path for path, real in whole)
 
     def _variants(self, stage: str) -> list[str]:
         found = [stage.strip()] if len(stage) > _LONGEST else [stage, stage.strip()]
@@ -188,7 +188,7 @@ class Reader:
             yield normal(whole) if low.startswith("..") else whole
             if self.resolve and len(plain) < _LONG:
                 whole = join(base.real, text if len(text) < _LONG else plain)
-                yield from self._followed(whole, join(base.folder, plain), base.known)
+                yield from self._followed(whole, join(base.folder, plain), base.real)
 
     def _in_the_server(self, path: str) -> list[str]:
         """Where a path through `/proc/self` leads in the server's process, not in this one."""
@@ -304,11 +304,6 @@ class Reader:
             return [plain]
         followed = [follow(each) for each in dict.fromkeys((path, plain))]
         return [normal(real) for real, _ in followed] if all(sure for _, sure in followed) else None
-
-
-def _with_real(folder: str, real: Callable[[str], str]) -> tuple[str, str]:
-    path = slashed(folder)
-    return normal(path), normal(real(path))
 
 
 def is_plain(text: str) -> bool:
