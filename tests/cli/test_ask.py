@@ -190,7 +190,26 @@ def test_json_has_the_problem_where_there_is_no_answer(home: Path) -> None:
     assert done.returncode == 1
     assert "no such thing" in answer.pop("problem")
     unknown = dict.fromkeys(("model", "usage", "stopReason"))
-    assert answer == {"text": "", "sessionKey": "k", **unknown, "media": [], "omissions": []}
+    lists: dict[str, list[str]] = {"media": [], "omissions": [], "notices": []}
+    assert answer == {"text": "", "sessionKey": "k", **unknown, **lists}
+
+
+def test_tools_that_are_missing_are_told_a_script_too(home: Path) -> None:
+    with scripted_openai([Say("Hi."), Say("Hi.")]) as server:
+        use_provider(home, server.url, '[mcp.servers.dead]\ncommand = "false"\n')
+        (config_directory(home) / "tools").mkdir()
+        (config_directory(home) / "tools" / "broken.py").write_text("import nothing_like_it")
+        plain = claw("ask", "hello")
+        as_json = claw("ask", "hello", "--json")
+    assert (plain.returncode, plain.stdout) == (0, "Hi.\n")
+    broken, dead = plain.stderr.splitlines()
+    assert broken.startswith("claw ask: ")
+    assert "broken.py" in broken
+    assert dead.startswith("claw ask: ")
+    assert "dead" in dead
+    notices = json.loads(as_json.stdout)["notices"]
+    assert [f"claw ask: {notice}" for notice in notices] == as_json.stderr.splitlines()
+    assert len(notices) == 2
 
 
 def test_another_model_can_be_asked_by_name(home: Path) -> None:

@@ -226,6 +226,16 @@ def test_what_is_wrong_with_tools_is_told_once(home: Path) -> None:
             chat.leave()
 
 
+def test_in_a_pipe_what_is_wrong_with_tools_is_told_once_too(home: Path) -> None:
+    with scripted_openai([Say("one"), Say("two")]) as server:
+        use_provider(home, server.url, '[mcp.servers.dead]\ncommand = "false"\n')
+        done = claw("chat", stdin=b"a\nb\n")
+    assert (done.returncode, done.stdout) == (0, "one\ntwo\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("claw chat: ")
+    assert "dead" in line
+
+
 def test_a_note_takes_the_place_of_the_waiting(home: Path) -> None:
     with scripted_openai([Status(503), Say("Hello.")]) as server:
         use_provider(home, server.url)

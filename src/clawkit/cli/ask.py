@@ -86,19 +86,21 @@ def _ask(question: Question) -> int:
     from clawkit.assistant.redaction import redact
     from clawkit.assistant.secrets import Keys
     from clawkit.cli.asking import warnings_as_lines
-    from clawkit.cli.chat_screen import error_lines
+    from clawkit.cli.chat_screen import Screen, error_lines
     from clawkit.errors import ClawError
 
     warnings_as_lines("ask")
+    streaming = sys.stdout.isatty() and not question.as_json
+    screen = Screen("ask", sys.stdout if streaming else None, _notes())
     keys: Keys | None = None
     try:
         config = read_config()
         keys = Keys(config)
-        return _answer(config, question)
+        return _answer(config, question, screen, streamed=streaming)
     except ClawError as error:
         problem = redact(str(error), keys)
         if question.as_json:
-            _print_failure(question, problem)
+            _print_failure(question, problem, screen.notices)
         error_lines("ask", problem)
     except KeyboardInterrupt:
         return 130
@@ -108,20 +110,18 @@ def _ask(question: Question) -> int:
     return 1
 
 
-def _answer(config: Config, question: Question) -> int:
+def _answer(config: Config, question: Question, screen: Screen, *, streamed: bool) -> int:
     import asyncio
 
-    from clawkit.cli.chat_screen import Screen, error_lines
+    from clawkit.cli.chat_screen import error_lines
 
     context = _context(config, question)
-    streaming = sys.stdout.isatty() and not question.as_json
-    screen = Screen("ask", sys.stdout if streaming else None, _notes())
     screen.wait()
 
     def show(reply: Reply) -> int:
         screen.pause()
         screen.finish(reply)
-        return _print(question, reply, screen, streamed=streaming)
+        return _print(question, reply, screen, streamed=streamed)
 
     try:
         return asyncio.run(_reply(config, context, screen, show))
@@ -276,7 +276,7 @@ def _print(question: Question, reply: Reply, screen: Screen, *, streamed: bool) 
     saved = save_media(reply.media, question.output)
     text = combine(screen.blocks, reply.text)
     if question.as_json:
-        _print_json(reply, text, saved)
+        _print_json(reply, text, saved, screen.notices)
     elif text and not streamed:
         sys.stdout.buffer.write(f"{text}\n".encode(errors="replace"))
         sys.stdout.flush()
@@ -290,7 +290,7 @@ def _print(question: Question, reply: Reply, screen: Screen, *, streamed: bool) 
     return int(bool(reply.problem))
 
 
-def _print_json(reply: Reply, text: str, saved: list[Path]) -> None:
+def _print_json(reply: Reply, text: str, saved: list[Path], notices: tuple[str, ...]) -> None:
     from clawkit.cli.rows import print_json
 
     print_json(
@@ -305,16 +305,18 @@ def _print_json(reply: Reply, text: str, saved: list[Path]) -> None:
                 for path, item in zip(saved, reply.media, strict=True)
             ],
             "omissions": reply.omissions,
+            "notices": notices,
             "problem": reply.problem or None,
         }
     )
 
 
-def _print_failure(question: Question, problem: str) -> None:
+def _print_failure(question: Question, problem: str, notices: tuple[str, ...]) -> None:
     """The same fields for a program that reads them: there is no answer, and this is why."""
     from clawkit.cli.rows import print_json
 
     unknown = dict.fromkeys(("model", "usage", "stopReason"))
     empty = dict.fromkeys(("media", "omissions"), ())
     key = question.session
-    print_json({"text": "", "sessionKey": key, **unknown, **empty, "problem": problem})
+    about = {"notices": notices, "problem": problem}
+    print_json({"text": "", "sessionKey": key, **unknown, **empty, **about})

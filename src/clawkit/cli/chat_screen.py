@@ -30,7 +30,8 @@ class Screen(Callbacks):
     """Writes an answer to a terminal while it streams; steps and notices as dim lines.
 
     Without `out` nothing of the answer is written before its end. Without `notes` nobody is told
-    about steps. Notices that are `known` are not given again.
+    about steps; notices are lines on stderr then, since a script must know what it did not get.
+    Each notice is given once, and not at all if it is `known`.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Screen(Callbacks):
         self._notes = notes
         self._known = known
         self._blocks: list[str] = []
-        self._problems: set[str] = set()
+        self._notices: dict[str, None] = {}
         self.tools: dict[str, None] = {}
         """The names of the tools that were started, in their order."""
         self._begin()
@@ -57,6 +58,11 @@ class Screen(Callbacks):
     def blocks(self) -> tuple[str, ...]:
         """What was said in full before tools ran."""
         return tuple(self._blocks)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What was said about the answer, beside it."""
+        return tuple(self._notices)
 
     def wait(self) -> None:
         """Say that something happens, until there is something better to say."""
@@ -95,20 +101,15 @@ class Screen(Callbacks):
         self.note(f"… {tool}: {text}" if tool else f"… {text}")
 
     def notice(self, text: str) -> None:
-        if text not in self._known:
-            self.note(f"… {text}")
-
-    def problem(self, text: str) -> None:
-        """Also told where nobody is told about steps: a script must know what it did not get."""
-        if text in self._problems:
-            return
-        self._problems.add(text)
-        if self._notes is not None:
-            self.notice(text)
-            return
         from clawkit.assistant.redaction import redact
 
-        error_lines(self._verb, redact(text))
+        if text in self._known or (text := redact(text)) in self._notices:
+            return
+        self._notices[text] = None
+        if self._notes is not None:
+            self.note(f"… {text}")
+        else:
+            error_lines(self._verb, text)
 
     def note(self, text: str) -> None:
         """A line beside the answer."""
