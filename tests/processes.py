@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 300
@@ -174,3 +175,16 @@ def http_server(file: str | Path, *options: str) -> Iterator[str]:
             process.wait(PATIENCE)
             drain.join()
             process.stderr.close()
+
+
+def heard_late(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Until this is set, threads that wait for the end of a child do not ask how it ended."""
+    asks, hears = os.waitpid, threading.Event()
+
+    def waitpid(pid: int, options: int) -> tuple[int, int]:
+        if threading.current_thread() is not threading.main_thread():
+            hears.wait(PATIENCE)
+        return asks(pid, options)
+
+    monkeypatch.setattr(os, "waitpid", waitpid)
+    return hears

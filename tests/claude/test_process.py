@@ -16,6 +16,7 @@ import pytest
 from clawkit import SdkMcpServerImpl
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.messages import ResultMessage, UnknownMessage
+from clawkit.claude.process import CliProcess
 from clawkit.claude.servers import McpServerConfig
 from clawkit.errors import (
     CliEndedError,
@@ -29,7 +30,7 @@ from clawkit.errors import (
 from tests.assistant.providers.scripted import Call, Hang, Say, eventually
 from tests.claude.fakes import fake_cli
 from tests.claude.talking import Talk, registry, talking
-from tests.processes import PATIENCE, ROOT, serving
+from tests.processes import PATIENCE, ROOT, heard_late, serving
 
 SLEEPER = "tail -f /dev/null"
 
@@ -410,3 +411,15 @@ async def test_whoever_listens_when_the_client_leaves_hears_the_end(tmp_path: Pa
     with pytest.raises(CliError, match="the client has disconnected"):
         await asking
     assert await asyncio.wait_for(listening, PATIENCE) == []
+
+
+async def test_a_cli_that_ends_as_it_is_stopped_is_reaped_by_the_event_loop_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hears = heard_late(monkeypatch)
+    command = (sys.executable, "-c", "raise SystemExit(3)")
+    process = await CliProcess.start(command, cwd=None, environment=os.environ, max_line=1000)
+    await eventually(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
+    asyncio.get_running_loop().call_later(0.1, hears.set)
+    await process.stop()
+    assert (await process.ended()).code == 3

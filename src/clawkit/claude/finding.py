@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clawkit.errors import CliNotFoundError, CliVersionError
+from clawkit.wire.children import KILL, send_signal
 
 _OLDEST = (2, 1, 0)
 _OLDEST_VERBATIM = (2, 1, 248)
@@ -100,6 +101,6 @@ async def ask_version(cli: str, environment: Mapping[str, str]) -> str:
         raise CliVersionError(f"{cli} --version says nothing for {_PATIENCE:g} s") from None
     finally:
         if process.returncode is None:
-            process.kill()
+            send_signal(process.pid, KILL)
             await process.wait()
     return output.decode(errors="replace").strip()

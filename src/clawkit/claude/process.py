@@ -24,7 +24,7 @@ from clawkit.errors import (
     CliNotFoundError,
     SettingsError,
 )
-from clawkit.wire.children import descendants, end_all
+from clawkit.wire.children import KILL, descendants, end_all, send_signal
 from clawkit.wire.jsonrpc import one_line
 
 log = logging.getLogger("clawkit.claude")
@@ -144,23 +144,32 @@ class CliProcess:
         try:
             # Its stdin stays open meanwhile: it has a last hook to call, and hears the answer.
             if self._process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.terminate()
+                send_signal(self._process.pid, signal.SIGTERM)
             await self._gone_within(_GOODBYE)
         except asyncio.CancelledError:  # by a loop that ends, which will not hear of the end
-            self._end(left).wait(_KILLED)
+            self._end(left)
+            self._close().wait(_KILLED)
             raise
         self._end(left)
         await self._gone_within(_KILLED)
+        self._close()
         self._errors.cancel()
         await asyncio.wait([self._errors])
 
-    def _end(self, left: list[int]) -> subprocess.Popen[bytes]:
-        """Kill it if need be, with what it left, and let go of pipes that its children may hold."""
+    def _end(self, left: list[int]) -> None:
+        """Kill it if need be, with what it left."""
+        ours = self._process.pid  # somebody waits for this one
+        if self._process.returncode is None:
+            send_signal(ours, KILL)
+        end_all([pid for pid in (*left, *marked(self._mark)) if pid != ours], _PATIENCE)
+
+    def _close(self) -> subprocess.Popen[bytes]:
+        """Let go of pipes that its children may hold, when it is gone or the loop is about to be.
+
+        This asks the system how the process ended, which it tells only once.
+        """
         transport = cast("asyncio.SubprocessTransport", getattr(self._process, "_transport"))  # noqa: B009 - it has no public name
         transport.close()
-        ours = self._process.pid  # somebody waits for this one
-        end_all([pid for pid in (*left, *marked(self._mark)) if pid != ours], _PATIENCE)
         return transport.get_extra_info("subprocess")
 
     async def _gone_within(self, seconds: float) -> None:

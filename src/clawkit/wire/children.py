@@ -11,6 +11,8 @@ from pathlib import Path
 
 _SET_DUMPABLE = 4
 _SET_CHILD_SUBREAPER = 36
+KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
+"""The signal that no process survives."""
 
 
 def close_to_others() -> None:
@@ -39,12 +41,21 @@ def end_children(patience: float = 0.15) -> None:
     end_all(descendants(os.getpid()), patience)
 
 
+def send_signal(pid: int, number: int) -> None:
+    """Signal a process that may be gone, and leave it to others to ask how it ended.
+
+    `Popen.send_signal` and asyncio's ask first, which the system tells only once: whoever waits
+    for the child would be told that there is none.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
 def end_all(pids: list[int], patience: float) -> None:
     """Ask these to end; those that are still there after `patience` seconds are ended."""
     for stop in (signal.SIGTERM, signal.SIGKILL):
         for pid in pids:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, stop)
+            send_signal(pid, stop)
         pids = _left_after(patience, pids)
 
 

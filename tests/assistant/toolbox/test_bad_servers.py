@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,13 +15,14 @@ import psutil
 import pytest
 
 from clawkit.assistant.toolbox import servers
+from clawkit.assistant.toolbox.child import Child, Command
 from clawkit.assistant.toolbox.toolbox import Toolbox
 from tests.assistant.ordering import assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import scripted_anthropic
 from tests.assistant.providers.steps import Say, Status
 from tests.assistant.test_faults import provider_config
 from tests.assistant.toolbox.boxes import call, eventually, names, python_server, said, toolbox
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, heard_late
 
 RAW = """
     import json, os, sys, threading, time
@@ -183,3 +187,15 @@ def test_an_order_that_fails_says_which_servers_were_missing_too(tmp_path: Path)
     assert reply["result"]["isError"] is True
     assert text_of(reply).startswith("Error: ")
     assert "[mcp.servers.lost: command not found: 'no-such-command'" in text_of(reply)
+
+
+async def test_a_killed_server_is_reaped_by_the_event_loop_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hears = heard_late(monkeypatch)
+    command = Command(sys.executable, ("-c", HANGING), dict(os.environ))
+    child = await Child.start("sleeper", command, lambda _: None, lambda: None, str)
+    child.kill()
+    hears.set()
+    await child.gone()
+    assert child.exit_code == -signal.SIGKILL

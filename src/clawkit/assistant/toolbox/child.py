@@ -23,7 +23,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from clawkit.wire.children import descendants, end_all
+from clawkit.wire.children import KILL, descendants, end_all
 from clawkit.wire.jsonrpc import one_line
 
 log = logging.getLogger("clawkit.assistant.toolbox")
@@ -99,6 +99,7 @@ class Child(asyncio.SubprocessProtocol):
         self._has_ended = False
         self._is_unwanted = False
         """Whether nobody waited for it to start, which asyncio may finish nevertheless."""
+        self._is_closing = False
         self.was_stopped = False
         """Whether it ended because it was told to."""
         self._watch: subprocess.Popen[bytes] | None = None
@@ -133,10 +134,11 @@ class Child(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
-        if self._is_unwanted:
-            transport.close()
-            return
         self.pid = self._transport.get_pid()
+        if self._is_unwanted:
+            _kill_all(self.pid)
+            self._close()
+            return
         self._input = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
         self._watch = _watch_over(self.pid)
         _living.add(self)
@@ -172,6 +174,8 @@ class Child(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self._exited.set()
+        if self._is_closing:
+            self._transport.close()
         # What it wrote last may still be in the pipe, and a child of its own may hold that open.
         asyncio.get_running_loop().call_later(_DRAIN, self._end)
 
@@ -248,8 +252,23 @@ class Child(asyncio.SubprocessProtocol):
             self._watch.kill()
             self._watch.communicate()
             self._watch = None
-        self._transport.close()
+        self._close()
         self._end()
+
+    def _close(self) -> None:
+        """Let go of it; of one that was killed just now, once the event loop knows of its end.
+
+        To close the transport asks the system how the process ended, which it tells only once:
+        the event loop, which waits for that, would complain that it has lost a child.
+        """
+        if self.exit_code is not None or sys.platform == "win32":
+            self._transport.close()
+            return
+        self._is_closing = True
+        for number in range(3):
+            pipe = self._transport.get_pipe_transport(number)
+            if pipe is not None:
+                pipe.close()
 
     def _end(self) -> None:
         if not self._has_ended:
@@ -261,9 +280,6 @@ class Child(asyncio.SubprocessProtocol):
         if text:
             self._last.append(text[:500])
             log.debug("%s: %s", self._name, text)
-
-
-_KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
 
 
 def _find(command: Command) -> str:
@@ -293,10 +309,10 @@ def _signal_group(pid: int, number: int) -> bool:
 def _kill_all(pid: int) -> None:
     """End the process and what it started, wherever that has gone."""
     started = descendants(pid)
-    _signal_group(pid, _KILL)
+    _signal_group(pid, KILL)
     for each in started:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(each, _KILL)
+            os.kill(each, KILL)
 
 
 def _exists(pid: int) -> bool:
