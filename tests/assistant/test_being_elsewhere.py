@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.remembering import front
 from clawkit.assistant.reply import Assistant
 from tests.assistant.providers.scripted import Call, Say
 from tests.assistant.replying import Heard, say, scripted
@@ -65,3 +67,22 @@ async def test_a_being_that_is_not_there_does_not_cost_the_answer(
             reply = await say(assistant, "Hello?", "one", heard, origin="ask")
     assert reply.text == "Hello."
     assert any("is not reachable" in text for text in heard.of("notice"))
+
+
+async def test_a_being_that_never_answers_is_said_to_and_for_how_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("BEING", "brt_x")
+    monkeypatch.setattr(front, "_PATIENCE", 0.25)
+    monkeypatch.setattr(front, "_SETTLING", 0.1)
+    heard = Heard()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        more = memory_at(f"http://127.0.0.1:{silent.getsockname()[1]}/mcp/x")
+        with scripted(tmp_path, [Say("Hello.")], more=more) as (_, config):
+            async with Assistant(config) as assistant:
+                reply = await say(assistant, "Hello?", "one", heard, origin="ask")
+    assert reply.text == "Hello."
+    assert set(heard.of("notice")) == {
+        "memory takes too long: it did not answer within 0.25 s; going on without it"
+    }
+    assert "memory: it did not answer within 0.25 s, so it may lack what was said" in caplog.text

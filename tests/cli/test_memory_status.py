@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,14 @@ from typing import Any
 import pytest
 
 from clawkit.assistant.sessions.setting_aside import set_aside
+from clawkit.cli import status_assistant
 from clawkit.memory.caller import Caller
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.store import jobs
 from clawkit.memory.store.opening import open_store
+from clawkit.settings import settings
 from tests.cli.being_commands import as_json, run, said
+from tests.cli.test_being_tokens import served
 from tests.processes import PATIENCE, on_a_full_disk
 
 
@@ -40,8 +45,10 @@ def section(shown: str) -> list[str]:
     return shown.partition("\nmemory\n")[2].partition("\nguard\n")[0].splitlines()
 
 
-def examined(*arguments: str, code: int = 0) -> dict[str, dict[str, Any]]:
-    done = run("doctor", "--json", *arguments, code=code)
+def examined(
+    *arguments: str, code: int = 0, env: Mapping[str, str] | None = None
+) -> dict[str, dict[str, Any]]:
+    done = run("doctor", "--json", *arguments, code=code, env=env)
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
 
 
@@ -88,7 +95,44 @@ def test_a_damaged_store_is_a_problem_in_status_and_not_the_end(store: Path) -> 
 def test_status_names_a_being_elsewhere(config: Path) -> None:
     config.write_text('[memory]\nurl = "https://being.example/mcp/1"\n')
     shown = section(said("status", env={"CLAW_BEING_TOKEN": "brt_given"}))
-    assert "  remote     the assistant remembers at https://being.example/mcp/1" in shown
+    (line,) = (one for one in shown if one.startswith("  remote"))
+    assert line.startswith(
+        "  remote     the assistant remembers at https://being.example/mcp/1; not tried"
+    )
+    checks = examined(env={"CLAW_BEING_TOKEN": "brt_given"})
+    assert "not tried" in checks["remote memory"]["detail"]
+
+
+def test_deep_tries_a_being_elsewhere(config: Path) -> None:
+    being = as_json("being", "create", "far")["id"]
+    right = {"CLAW_BEING_TOKEN": as_json("being", "token", "create", being)["token"]}
+    wrong = {"CLAW_BEING_TOKEN": "brt_" + "x" * 40}
+    with served() as address:
+        config.write_text(f'[memory]\nurl = "{address}/{being}"\n')
+        assert f"remote memory: {address}/{being} answers" in _deep(right)
+        assert "refuses this token (401)" in _deep(wrong, code=1)
+        check = examined("--deep", env=wrong, code=1)["asked remote memory"]
+        assert check["state"] == "problem"
+        assert "refuses this token (401)" in check["detail"]
+    assert "the Being is not reachable" in _deep(right, code=1)
+
+
+def _deep(env: Mapping[str, str], code: int = 0) -> str:
+    return run("status", "--deep", env=env, code=code).stdout
+
+
+def test_a_being_elsewhere_that_never_answers_is_not_waited_for(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_assistant, "_MEMORY", 1.0)
+    monkeypatch.setenv("CLAW_BEING_TOKEN", "brt_x")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp/x"
+        config.write_text(f'[memory]\nurl = "{url}"\n')
+        found = status_assistant.assistant_state(settings(), deep=True)
+    (tried,) = (one for one in found.tried or () if one.name == "remote memory")
+    assert (tried.ok, tried.detail) == (False, "no answer in 1 seconds")
+    assert not found.works
 
 
 def test_a_being_elsewhere_without_its_token_is_a_problem(config: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -93,3 +94,11 @@ def test_what_can_never_be_sent_does_not_grow_for_ever() -> None:
                 being.keep(said, "one")
         being.close()
     assert sum(one.count(b'"role"') for one in asked[4:]) == 2_000
+
+
+def test_a_being_that_never_answers_is_said_to() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
+        remote = RemoteBeing(url, "brt_secret", timeout=0.25)
+        with closing(remote), pytest.raises(BeingError, match=r"did not answer within 0\.25 s"):
+            remote.call("recall", {"user_message": "x"})

@@ -27,16 +27,19 @@ def doctor(
     fix: Annotated[
         bool, typer.Option("--fix", help="Repair what can be repaired, and say what was done.")
     ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Ask the model, the servers and a memory elsewhere, too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Check the installation, the config and the store; nothing is sent anywhere."""
+    """Check the installation, the config and the store; without --deep, nothing is sent."""
     from clawkit.settings import settings
 
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
         # A file with tools may print while it loads.
         with redirect_stdout(sys.stderr):
-            checks = list(examine(settings(), fix=fix))
+            checks = list(examine(settings(), fix=fix, deep=deep))
     except ClawError as error:
         print(f"claw doctor: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -51,7 +54,7 @@ def doctor(
     raise typer.Exit(1 if problems else 0)
 
 
-def examine(places: Settings, *, fix: bool) -> Iterator[Check]:
+def examine(places: Settings, *, fix: bool, deep: bool = False) -> Iterator[Check]:
     """Every check, in the order in which one thing depends on another."""
     from clawkit.assistant.config import Config
     from clawkit.cli import doctor_checks, doctor_places, status_memory
@@ -65,9 +68,9 @@ def examine(places: Settings, *, fix: bool) -> Iterator[Check]:
     yield doctor_places.check_workspace(assumed, fix=fix)
     yield doctor_places.check_store(assumed.store_file, fix=fix)
     yield doctor_places.check_leftovers(assumed.store_file, fix=fix)
-    yield from status_memory.check_memory(fix=fix)
+    yield from status_memory.check_memory(fix=fix, deep=deep)
     if config is not None:
-        yield from doctor_checks.check_assistant(config)
+        yield from doctor_checks.check_assistant(config, deep=deep)
     yield from doctor_checks.check_clients()
     yield doctor_checks.check_policy()
 

@@ -26,6 +26,7 @@ from clawkit.cli.status_assistant import (
     key_of,
     tool_files,
     tool_problems,
+    try_everything,
 )
 from clawkit.errors import ClawError
 from clawkit.settings import Settings
@@ -125,18 +126,20 @@ def check_config(places: Settings) -> tuple[Config | None, Check]:
     return config, Check("config", "ok", detail)
 
 
-def check_assistant(config: Config) -> Iterator[Check]:
-    """What the config wants, as far as that can be seen without asking anybody."""
+def check_assistant(config: Config, *, deep: bool) -> Iterator[Check]:
+    """What the config wants, as far as that can be seen without asking; `deep` asks, too."""
     keys = Keys(config)
-    yield from _models(config, keys)
+    yield from _models(config, keys, deep=deep)
     yield from _packages(config)
     yield from _transcription(config, keys)
     yield _tool_files(config)
     for name, server in config.mcp.servers.items():
         yield _server(f"server {name}", server, keys)
+    for one in try_everything(config, keys) if deep else ():
+        yield Check(f"asked {one.name}", "ok" if one.ok else "problem", one.detail)
 
 
-def _models(config: Config, keys: Keys) -> Iterator[Check]:
+def _models(config: Config, keys: Keys, *, deep: bool) -> Iterator[Check]:
     from clawkit.assistant.models.choosing import choose
 
     try:
@@ -158,8 +161,8 @@ def _models(config: Config, keys: Keys) -> Iterator[Check]:
             yield Check(name, worst, redact(f"{one.name}: {error}", keys))
             continue
         where = f"; {key.variable} found ({key.where})" if key and key.where else ""
-        tried = "not tried" if number else NOT_TRIED
-        yield Check(name, "ok", f"{one.name} ({one.why}){where}; {tried}")
+        untried = "; not tried" if number else "" if deep else f"; {NOT_TRIED}"
+        yield Check(name, "ok", f"{one.name} ({one.why}){where}{untried}")
 
 
 def _packages(config: Config) -> Iterator[Check]:

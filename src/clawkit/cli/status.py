@@ -27,7 +27,10 @@ def status(
         Path, typer.Option("--project", metavar="DIR", help="Whose project files to look at, too.")
     ] = Path(),
     deep: Annotated[
-        bool, typer.Option("--deep", help="Really ask the model and start the servers.")
+        bool,
+        typer.Option(
+            "--deep", help="Really ask the model and a memory elsewhere, start the servers."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
@@ -51,7 +54,7 @@ def status(
         print(msgspec.json.format(found, indent=2).decode())
     else:
         _print_section("assistant", assistant_lines(assistant))
-        _print_section("memory", memory_lines(memory))
+        _print_section("memory", memory_lines(memory, asked=deep))
         _print_section("guard", _guard(guard))
     raise typer.Exit(0 if assistant.works and not memory.problem and guard.works else 1)
 

@@ -31,6 +31,8 @@ NOT_TRIED = "not tried: `claw status --deep` asks the model"
 _MOST_PROBLEMS = 5
 _DEEPEST = 60.0
 """Seconds after which a part that says nothing is taken for one that does not work."""
+_MEMORY = 10.0
+"""The same for a memory elsewhere, for which an answer waits only half of that."""
 
 
 class KeyState(Struct, frozen=True):
@@ -131,7 +133,7 @@ def assistant_state(places: Settings, *, deep: bool) -> AssistantState:
         full=_full(places.config, places.data, config.workspace),
     )
     if deep:
-        found = msgspec.structs.replace(found, tried=asyncio.run(_try_everything(config, keys)))
+        found = msgspec.structs.replace(found, tried=try_everything(config, keys))
     return found
 
 
@@ -232,26 +234,35 @@ def _place(server: McpServer) -> str:
     return shown_address(server.url) if server.url else Path(server.command).name
 
 
+def try_everything(config: Config, keys: Keys) -> tuple[Tried, ...]:
+    """Ask the model, the servers and a memory elsewhere, all at once."""
+    return asyncio.run(_try_everything(config, keys))
+
+
 async def _try_everything(config: Config, keys: Keys) -> tuple[Tried, ...]:
     servers = {name: one for name, one in config.mcp.servers.items() if one.enabled}
     parts = [_timed("model", _ping(config, keys), keys)]
     parts += [
         _timed(name, _count_tools(name, server, keys), keys) for name, server in servers.items()
     ]
+    if config.memory.enabled and config.memory.url:
+        parts.append(_timed("remote memory", _ask_memory(config, keys), keys, _MEMORY))
     return tuple(await asyncio.gather(*parts))
 
 
-async def _timed(name: str, asking: Coroutine[Any, Any, str], keys: Keys) -> Tried:
+async def _timed(
+    name: str, asking: Coroutine[Any, Any, str], keys: Keys, seconds: float = _DEEPEST
+) -> Tried:
     began = time.monotonic()
     ok = False
     try:
-        async with asyncio.timeout(_DEEPEST):
+        async with asyncio.timeout(seconds):
             detail = await asking
         ok = True
     except ClawError as error:
         detail = redact(str(error), keys)
     except TimeoutError:
-        detail = f"no answer in {_DEEPEST:.0f} seconds"
+        detail = f"no answer in {seconds:.0f} seconds"
     return Tried(name, ok, round(time.monotonic() - began, 3), detail)
 
 
@@ -263,6 +274,15 @@ async def _ping(config: Config, keys: Keys) -> str:
         return await ping(model)
     finally:
         await model.close()
+
+
+async def _ask_memory(config: Config, keys: Keys) -> str:
+    from clawkit.assistant.remembering.elsewhere import check_remote
+    from clawkit.wire.threads import Workers
+
+    asked = {"options": config.memory, "keys": keys}
+    await Workers(1).start(check_remote, asked).outcome  # a daemon: it may never end
+    return f"{config.memory.url} answers"
 
 
 async def _count_tools(name: str, server: McpServer, keys: Keys) -> str:

@@ -89,13 +89,14 @@ def _with_overview(state: MemoryState, place: Place) -> MemoryState:
     return MemoryState(state.store, state.embedder, state.begun, state.remote, found)
 
 
-def memory_lines(state: MemoryState) -> Iterator[tuple[str, str]]:
+def memory_lines(state: MemoryState, *, asked: bool) -> Iterator[tuple[str, str]]:
     """The lines, each with the name of its part."""
     if state.store:
         yield "store", state.store
         yield "embedder", state.embedder
     if state.remote:
-        yield "remote", f"the assistant remembers at {state.remote}"
+        untried = "" if asked else "; not tried: `claw status --deep` asks it"
+        yield "remote", f"the assistant remembers at {state.remote}{untried}"
     if state.problem:
         yield "problem", state.problem
     elif not state.begun:
@@ -127,7 +128,7 @@ def _one_line(one: OneState) -> str:
     return f"{', '.join(parts)}; `claw memory` shows it"
 
 
-def check_memory(*, fix: bool) -> Iterator[Check]:
+def check_memory(*, fix: bool, deep: bool) -> Iterator[Check]:
     """The store can be read and has tables that we know; the embedder is installed."""
     place = Place()
     try:
@@ -136,6 +137,9 @@ def check_memory(*, fix: bool) -> Iterator[Check]:
         return  # the config has its own check
     if missing := _missing_token(place):
         yield Check("memory token", "problem", missing)
+    elif (options := place.config.memory).enabled and options.url and not deep:
+        detail = f"{options.url}; not tried: `claw doctor --deep` asks it"
+        yield Check("remote memory", "ok", detail)
     yield _check_store(place, address, fix=fix)
     yield _check_embedder(embedder)
 

@@ -47,6 +47,7 @@ class RemoteBeing:
 
     def __init__(self, url: str, token: str, *, timeout: float = _ANSWER) -> None:
         self.url = url
+        self._timeout = timeout
         self._ids = itertools.count(1)
         self._client = httpx2.Client(
             timeout=httpx2.Timeout(timeout, connect=_CONNECT),
@@ -76,6 +77,11 @@ class RemoteBeing:
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
         try:
             response = self._client.post(self.url, content=msgspec.json.encode(message))
+        except (httpx2.ReadTimeout, httpx2.WriteTimeout):
+            raise BeingError(
+                f"{self.url}: the Being did not answer within {self._timeout:g} s: "
+                "check `url` under [memory], and what is served there"
+            ) from None
         except httpx2.HTTPError as error:
             raise BeingError(
                 f"{self.url}: the Being is not reachable ({type(error).__name__}): "

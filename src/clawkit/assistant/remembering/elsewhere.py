@@ -69,8 +69,21 @@ class BeingElsewhere:
             self._remote.close()
 
 
+def check_remote(options: MemoryOptions, keys: Keys) -> None:
+    """Ask the Being that the config names for the time; raises what keeps it from answering."""
+    remote = _remote(options, keys)
+    try:
+        remote.call("get_current_time", {})
+    finally:
+        remote.close()
+
+
 def open_remote(options: MemoryOptions, keys: Keys) -> BeingElsewhere:
     """The Being that the config names."""
+    return BeingElsewhere(_remote(options, keys))
+
+
+def _remote(options: MemoryOptions, keys: Keys) -> RemoteBeing:
     token = keys.find(options.token_env)
     if token is None:
         raise SettingsError(
@@ -78,4 +91,4 @@ def open_remote(options: MemoryOptions, keys: Keys) -> BeingElsewhere:
             f"{keys.file}; `claw being token create` makes one where the Being is served"
         )
     url = check_address("[memory] url", options.url, secret=True, query=True)
-    return BeingElsewhere(RemoteBeing(url, token.value))
+    return RemoteBeing(url, token.value)

@@ -53,6 +53,8 @@ class LongTerm:
         self._workers = Workers(_THREADS)
         self._at_work: set[asyncio.Future[Any]] = set()
         self._late: set[asyncio.Future[Any]] = set()
+        self._waited = 0.0
+        """Seconds for which the first of those was waited for."""
 
     async def recall(self, text: str, session: str, tell: Tell) -> tuple[Remembered, ...]:
         """What comes to mind about a message."""
@@ -70,7 +72,7 @@ class LongTerm:
             text = await self._done(lambda being: _searched(being, call.arguments), _CLOSING)
             failed = False
         except (ClawError, TimeoutError) as error:
-            text, failed = str(error) or "memory takes too long to answer", True
+            text, failed = f"memory: {error}", True
         outcome = ToolOutcome(call.id, (Text(text),), is_error=failed)
         return CallResult(outcome, "", (), time.monotonic() - started)
 
@@ -81,8 +83,10 @@ class LongTerm:
             return
         try:
             await self._done(lambda being: being.close(), _CLOSING)
-        except (ClawError, TimeoutError) as error:
-            _log.warning("memory: %s", error or "it takes too long to close")
+        except ClawError as error:
+            _log.warning("memory: %s", error)
+        except TimeoutError as error:
+            _log.warning("memory: %s, so it may lack what was said", error)
         self._being = None
 
     async def _tried(self, work: Work[T], tell: Tell) -> T | None:
@@ -90,8 +94,8 @@ class LongTerm:
             return await self._done(work, _PATIENCE)
         except ClawError as error:
             tell(f"memory is out of reach: {error}")
-        except TimeoutError:
-            tell("memory takes too long to answer; going on without it")
+        except TimeoutError as error:
+            tell(f"memory takes too long: {error}; going on without it")
         except Exception as error:  # noqa: BLE001 - the answer is worth more
             _log.exception("memory failed")
             tell(f"memory failed ({type(error).__name__}); going on without it")
@@ -109,7 +113,8 @@ class LongTerm:
         done, _ = await asyncio.wait((outcome,), timeout=patience)
         if not done:
             self._late.add(outcome)
-            raise TimeoutError
+            self._waited = patience or self._waited
+            raise TimeoutError(f"it did not answer within {self._waited:g} s")
         return outcome.result()
 
     def _ended(self, outcome: asyncio.Future[Any]) -> None:

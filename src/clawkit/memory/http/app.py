@@ -116,7 +116,7 @@ class BeingApp:
             async with asyncio.timeout(HEALTH_SECONDS):
                 await self._gate.away(reach, keeper=self._keeper)
         except (StoreError, TimeoutError) as error:
-            _log.error("the store cannot be reached: %s", error or "it takes too long")
+            _log.error("the store cannot be reached: %s", str(error) or "it takes too long")
             body = {"status": "unavailable", "store": "not reachable"}
             return JSONResponse(body, 503, {"retry-after": "5"})
         return JSONResponse({"status": "ok", "store": "reachable"})
@@ -129,5 +129,5 @@ class BeingApp:
             async with asyncio.timeout(HEALTH_SECONDS):
                 gauges |= await self._gate.away(counted, keeper=self._keeper)
         except (StoreError, TimeoutError) as error:
-            _log.error("the store cannot be counted: %s", error or "it takes too long")
+            _log.error("the store cannot be counted: %s", str(error) or "it takes too long")
         return PlainTextResponse(self._metrics.text(gauges), media_type=CONTENT_TYPE)
