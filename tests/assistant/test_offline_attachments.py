@@ -12,7 +12,7 @@ from clawkit.assistant.media.parts import to_parts
 from clawkit.assistant.models.offline.attachments import dimensions, receive
 from clawkit.assistant.models.offline.model import answer_to
 from clawkit.assistant.models.protocol import Image, Message, Prompt, Text
-from tests.assistant.media.samples import wav
+from tests.assistant.media.samples import pdf, wav, words
 from tests.assistant.offline_corpus import assistant, user
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + bytes(9)
@@ -159,7 +159,10 @@ def test_a_json_list_is_text_and_no_note() -> None:
 def test_the_pages_of_a_scan_belong_to_their_frame() -> None:
     parts = (
         Text("Read this."),
-        Text('<attachment name="s.pdf" type="application/pdf" size="1 KB" path="x">\n[page 1]'),
+        Text(
+            '<attachment name="s.pdf" type="application/pdf" size="1 KB" path="x">\n'
+            "[2 pages]\n[page 1]"
+        ),
         Image(PNG, "image/png", "page.png"),
         Text("[page 2]\nmore\n</attachment>"),
         Text("And this."),
@@ -167,4 +170,30 @@ def test_the_pages_of_a_scan_belong_to_their_frame() -> None:
     received = receive(Message("user", parts))
     assert received.text == "Read this.\nAnd this."
     assert [file.name for file in received.files] == ["s.pdf"]
-    assert "more" in received.files[0].text
+    assert received.files[0].text == "more"
+
+
+async def test_a_pdf_that_cannot_be_read_is_said_to_be_and_our_note_is_not_searched() -> None:
+    cut = pdf(words("The meeting is on Friday."))[:60]
+    asked = await sent("Is it damaged?", ("pdf", "cut.pdf", "application/pdf", cut))
+    said = answer(asked)
+    assert "I received cut.pdf (application/pdf, 60 bytes, not read: it is damaged" in said
+    assert said.endswith("I cannot tell what is in it.")
+    assert "characters" not in said
+
+
+async def test_only_the_words_of_a_pdf_are_counted_and_searched() -> None:
+    whole = pdf(words("The meeting is on Friday."), words(""))
+    asked = await sent("When is the meeting?", ("pdf", "a.pdf", "application/pdf", whole))
+    said = answer(asked)
+    assert ", 1 line, 25 characters)" in said
+    assert "a.pdf says: “The meeting is on Friday.”" in said
+
+
+def test_what_is_missing_from_a_pdf_is_said_and_not_searched() -> None:
+    opening = '<attachment name="a.pdf" type="application/pdf" size="9 KB">'
+    told = "reading it was stopped after 30 s; page 2 was left out"
+    frame = f"{opening}\n[2 pages]\n[page 1]\n[it is here]\nWords.\n[{told}]\n</attachment>"
+    (file,) = receive(user(frame)).files
+    assert file.text == "[it is here]\nWords."
+    assert file.described == f"a.pdf (application/pdf, 9 KB, {told})"

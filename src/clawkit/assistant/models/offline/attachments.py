@@ -50,10 +50,17 @@ _OPENING = re.compile(
     r'<(attachment(?:-\d+)?) name="([^"]*)" type="([^"]*)"(?: size="([^"]*)")?'
     r'(?: duration="([^"]*)")?[^>\n]*>\n'
 )
-_TEXTS = ("text/", "application/json", "application/pdf")
+_TEXTS = ("text/", "application/json")
 # What it says of what is not text itself, and of words that were heard.
 _NOTE = re.compile(r"\[(?:accepted, )?(not transcribed|[^:;\n]*)")
 _TRANSCRIBED = re.compile(r"\[(transcribed by [^\n]*)\](?:\n|$)")
+# What assistant/media/pdf.py writes around the text of a PDF: first how many pages it has, unless
+# it cannot be read; a line before each page; and at the end what is missing.
+_PAGES = re.compile(r"\[(\d+ pages?)\](?:\n|$)")
+_PAGE = re.compile(r"\[page \d+(?:: [^\n]*| has no text; [^\n]*)?\]")
+_MISSING = re.compile(
+    r"\[((?:pages? \d+ (?:to \d+ )?w|it is |it was |reading it |the process )[^\n]*)\]"
+)
 _SEARCHED = 2_000_000
 """Characters of a file in which answers are looked for."""
 
@@ -88,10 +95,26 @@ def _attached(frame: re.Match[str], text: str) -> Attached:
     text = text.removesuffix("\n")
     if about[1].startswith(_TEXTS):
         return Attached(*about, text=text)
+    if about[1] == "application/pdf":
+        return _pdf(about, text)
     if heard := _TRANSCRIBED.match(text):
         return Attached(*about, text=text[heard.end() :], note=heard[1])
     note = _NOTE.match(text)
     return Attached(*about, note=note[1].rstrip("]") if note else "")
+
+
+def _pdf(about: Sequence[str], text: str) -> Attached:
+    """The words of its pages, without ours about them."""
+    pages = _PAGES.match(text)
+    if pages is None:
+        return Attached(*about, note=f"not read: {text.removeprefix('[').removesuffix(']')}")
+    lines = text[pages.end() :].splitlines()
+    missing = _MISSING.fullmatch(lines[-1]) if lines else None
+    if missing:
+        lines.pop()
+    words = "\n".join(line for line in lines if not _PAGE.fullmatch(line)).strip()
+    note = missing[1] if missing else "" if words else f"{pages[1]} without text"
+    return Attached(*about, text=words, note=note)
 
 
 def best_sentence(attached: Attached, question: Question) -> str:
