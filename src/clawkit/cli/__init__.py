@@ -29,5 +29,7 @@ def main() -> None:
         if request is not None:
             sys.exit(proxy(request))
     from clawkit.cli.app import run
+    from clawkit.cli.output import checked_stdout
 
-    run()
+    with checked_stdout():
+        run()

@@ -7,14 +7,13 @@ has to wait for something; until then a server costs no more than a script.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 
-from clawkit.errors import InvalidRequestError
+from clawkit.errors import InvalidRequestError, LoadError
 from clawkit.wire import jsonrpc
 from clawkit.wire.children import end_children
 from clawkit.wire.jsonrpc import Message
@@ -33,6 +32,7 @@ class Connection:
         self.sink = sink
         self.lines = Lines(source, max_line)
         self.unsent = b""
+        self.broken: OSError | None = None
         self.session = Session(self.send)
         self._lock = threading.Lock()
         self._successor: Send | None = None
@@ -94,20 +94,29 @@ def serve_stdio(
     """Serve stdin and stdout until end of input; then the process is done, with all it started.
 
     `fds` are descriptors already claimed; `on_end` is the last thing that is sure to be done.
+    Raises LoadError, after all that, if stdout could not be written to.
     """
     source, sink = fds or claim_stdio()
-    with contextlib.suppress(BrokenPipeError):
-        Connection(server, source, sink, max_line).serve()
+    connection = Connection(server, source, sink, max_line)
+    try:
+        connection.serve()
+    except OSError as error:
+        connection.broken = error
     end_children()
     if on_end is not None:
         on_end()
-    _leave_threads_behind()
+    broken = connection.broken
+    if isinstance(broken, ConnectionError):  # a client may leave
+        broken = None
+    _leave_threads_behind(0 if broken is None else 1)
+    if broken is not None:
+        raise LoadError(f"cannot write to stdout: {broken.strerror}") from broken
 
 
-def _leave_threads_behind() -> None:
+def _leave_threads_behind(code: int) -> None:
     """A thread that somebody left running would keep the process alive long after its client."""
     if any(not t.daemon and t is not threading.main_thread() for t in threading.enumerate()):
         # What was left to be done at the end, locks and folders of this process, is done even so.
         atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(code)

@@ -76,8 +76,8 @@ class _Writer:
         while (data := self._lines.get()) is not None:
             try:
                 write_all(self._sink, data)
-            except OSError:
-                self._on_broken()
+            except OSError as error:
+                self._on_broken(error)
                 return
             with self._lock:
                 was_full = self.full
@@ -236,7 +236,8 @@ class _LoopDoor:
     def _resume_from_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._adjust)
 
-    def _broken_from_thread(self) -> None:
+    def _broken_from_thread(self, error: OSError) -> None:
+        self._connection.broken = error
         self._loop.call_soon_threadsafe(self._break)
 
     def _break(self) -> None:

@@ -1,0 +1,73 @@
+"""What a command prints: that it cannot be written, to a full disk, is said in one line."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class _Output(io.FileIO):
+    """Standard output, which fails once: what comes after that has nowhere to go."""
+
+    problem: OSError | None = None
+
+    def write(self, b: ReadableBuffer, /) -> int:
+        if self.problem is not None:
+            return memoryview(b).nbytes
+        try:
+            return cast("int", super().write(b))
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):  # a reader may leave; commands know that
+                self.problem = error
+            raise
+
+
+@contextmanager
+def checked_stdout() -> Generator[None]:
+    """Run a command; where its output cannot be written, say so and exit with status 1."""
+    usual = cast("io.TextIOWrapper", sys.stdout)
+    if usual.isatty():
+        yield
+        return
+    output = _Output(usual.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(output),
+        encoding=usual.encoding,
+        errors=usual.errors,
+        line_buffering=usual.line_buffering or usual.write_through,
+    )
+    try:
+        yield
+    except OSError:
+        if output.problem is None:
+            raise
+    finally:
+        _flush(sys.stdout)
+        if output.problem is not None:
+            _fail(output.problem)
+
+
+def _flush(stream: io.TextIOWrapper) -> None:
+    """Now, and not when Python ends: then it is too late to say anything."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        # Whoever read it has seen enough; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError:
+        pass  # it is kept as the problem
+
+
+def _fail(problem: OSError) -> None:
+    from clawkit.cli.mcp_server import program
+
+    why = problem.strerror or type(problem).__name__
+    print(f"{program()}: cannot write to stdout: {why}", file=sys.stderr)
+    sys.exit(1)
