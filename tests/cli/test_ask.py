@@ -6,7 +6,9 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -353,6 +355,20 @@ def test_in_a_terminal_steps_are_shown_beside_the_answer(home: Path) -> None:
     assert rest[3] == "One"
     assert shown.count("Done") == 1
     assert "MEDIA" not in screen.output
+
+
+def test_what_is_wrong_with_the_store_is_said_once_a_message(home: Path) -> None:
+    claw("ask", "hello", "--session", "demo")
+    file = home / "claw" / "data" / "claw" / "sessions.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("DROP TABLE messages")
+    asked = claw("ask", "hello", "--session", "demo")
+    (line,) = asked.stderr.splitlines()
+    assert line.startswith(f"claw ask: {file}: ")
+    assert asked.returncode == 1
+    chatted = claw("chat", "--session", "demo", stdin=b"hello\nhello\n")
+    first, second = chatted.stderr.splitlines()
+    assert first == second == line.replace("claw ask:", "claw chat:")
 
 
 def test_help_has_two_names() -> None:

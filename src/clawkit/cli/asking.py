@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,14 @@ def warnings_as_lines(verb: str) -> None:
     import logging
 
     from clawkit.assistant.redaction import RedactingFilter
+    from clawkit.cli.chat_screen import error_lines
 
-    handler = logging.StreamHandler()
-    handler.setLevel(logging.WARNING)
-    handler.setFormatter(logging.Formatter(f"claw {verb}: %(message)s"))
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            with suppress(OSError):  # nobody reads stderr, which must not end the answer
+                error_lines(verb, record.getMessage())
+
+    handler = Lines(logging.WARNING)
     handler.addFilter(lambda record: not record.exc_info)
     handler.addFilter(RedactingFilter())
     logging.getLogger("clawkit").addHandler(handler)

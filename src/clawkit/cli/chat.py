@@ -168,9 +168,10 @@ class _Chat:
             print(f"{DIM}{line}{PLAIN}" if styled and line else line)
 
     def _handle(self, assistant: Assistant, message: str) -> None:
-        from clawkit.cli.chat_screen import error_lines
+        from clawkit.cli.chat_screen import begin_message, error_lines
         from clawkit.errors import ClawError
 
+        begin_message()
         word, _, rest = message.strip().partition(" ")
         try:
             if word in ("/quit", "/exit") and not rest:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _LONGEST_ARGUMENTS = 120
 _LONGEST_NOTE = 500
 _THINKING = "thinking …"
+_told: set[str] = set()
+"""The errors that were told since the last message: each is one problem, wherever it is met."""
 
 
 def can_style(stream: TextIO) -> bool:
@@ -169,7 +171,15 @@ def _reason(result: CallResult) -> str:
     return next(filter(None, said), "it did not say why").partition("\n")[0]
 
 
+def begin_message() -> None:
+    """What goes wrong from now on is told, even if it was told of the message before."""
+    _told.clear()
+
+
 def error_lines(verb: str, text: str) -> None:
-    """An error for a person, on stderr."""
+    """An error for a person, on stderr; the same one only once a message."""
+    if text in _told:
+        return
+    _told.add(text)
     for line in harmless(text).split("\n"):
         print(f"claw {verb}: {line}", file=sys.stderr)
