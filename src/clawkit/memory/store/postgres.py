@@ -331,8 +331,12 @@ def _unit(connection: PostgresConnection, being: int) -> Unit:
 
 
 def _version(raw: psycopg.Connection, address: str) -> int:
-    found = raw.execute(b"SELECT to_regclass('clawkit_memory')").fetchone()
-    if found is None or found[0] is None:
+    # Not to_regclass: that a table was not there before is cached until the transaction ends.
+    found = raw.execute(
+        b"SELECT 1 FROM pg_catalog.pg_class"
+        b" WHERE relname = 'clawkit_memory' AND pg_catalog.pg_table_is_visible(oid)"
+    )
+    if found.fetchone() is None:
         return 0
     row = raw.execute(b"SELECT version FROM clawkit_memory").fetchone()
     version = row[0] if row else 0
