@@ -301,3 +301,11 @@ async def test_an_empty_answer_is_said_to_be_one(tmp_path: Path) -> None:
     with scripted(tmp_path, [Say("")]) as (_, config):
         reply = await get_reply(config, MessageContext("hi", "k"), Heard())
     assert reply.text == "[the model gave an empty answer]"
+
+
+async def test_a_tool_that_is_not_there_is_answered_with_all_that_are(tmp_path: Path) -> None:
+    with scripted(tmp_path, [Call("nope"), Say("Well.")]) as (server, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "hi", origin="ask")
+    told = "There is no tool called 'nope'. There are send_file, search_history"
+    assert told in str(server.requests[-1].json["messages"][-1])

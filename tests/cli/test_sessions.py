@@ -15,6 +15,7 @@ import pytest
 
 from clawkit.assistant.exchange import Origin
 from clawkit.assistant.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
+from clawkit.assistant.models.turns import unknown_outcome
 from clawkit.assistant.sessions.records import SessionInfo
 from clawkit.assistant.sessions.sessions import Sessions
 from clawkit.cli.sessions_text import ago, state, table
@@ -188,6 +189,20 @@ def test_a_file_that_is_no_store_is_a_clear_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert "doctor" not in done.stderr, "it repairs our own store, not this file"
     assert file.read_text().startswith("not a database")
+
+
+def test_a_call_that_was_interrupted_is_not_said_to_have_failed(store: Path) -> None:
+    call = Message("assistant", (ToolCall("1", "pay", {}),))
+    said(
+        store,
+        "mine",
+        Message("user", (Text("Pay."),)),
+        call,
+        Message("tool", (unknown_outcome("1"),)),
+    )
+    shown = run("show", "mine").stdout
+    assert "  [outcome not known] This call was interrupted" in shown
+    assert "[failed]" not in shown
 
 
 def test_a_session_is_shown_as_a_conversation(store: Path) -> None:

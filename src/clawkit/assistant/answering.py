@@ -252,10 +252,12 @@ class Answering:
         specs = await toolbox.specs()
         for problem in toolbox.problems:
             self._callbacks.notice(problem)
+        return (*self._own_tools(), *specs)
+
+    def _own_tools(self) -> tuple[ToolSpec, ...]:
         return (
             *([SEND_FILE] if self._context.with_media else ()),
             *([SEARCH_HISTORY] if self._remembers else ()),
-            *specs,
         )
 
     async def _run(self, outbox: Outbox, call: ToolCall) -> CallResult:
@@ -264,7 +266,8 @@ class Answering:
         if call.name == SEARCH_HISTORY.name and self._remembers:
             return await self._assistant.long_term.search_history(call)
         told = partial(self._callbacks.step, tool=call.name)
-        result = await self._assistant.toolbox.call(call, progress=told)
+        own = [spec.name for spec in self._own_tools()]
+        result = await self._assistant.toolbox.call(call, progress=told, beside=own)
         outbox.offer(result.media)
         return result
 

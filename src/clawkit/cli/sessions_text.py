@@ -140,6 +140,7 @@ def _indented(text: str) -> Iterator[str]:
 
 def _part(part: Part) -> str:
     from clawkit.assistant.models.protocol import Image, Text, ToolCall
+    from clawkit.assistant.models.turns import unknown_outcome
 
     if isinstance(part, Text):
         return part.text
@@ -149,6 +150,8 @@ def _part(part: Part) -> str:
         arguments = json.dumps(part.arguments, ensure_ascii=False)
         return f"[calls {part.name} {visible(arguments, _LONGEST_ARGUMENTS)}]"
     inner = "\n".join(_part(one) for one in part.parts)
+    if part == unknown_outcome(part.call_id):
+        return f"[outcome not known] {inner}"
     return f"[failed] {inner}" if part.is_error else inner
 
 

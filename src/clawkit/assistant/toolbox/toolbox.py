@@ -77,14 +77,21 @@ class Toolbox:
         return tuple(entry.spec for entry in entries.values())
 
     async def call(
-        self, call: ToolCall, *, progress: Callable[[str], None] | None = None
+        self,
+        call: ToolCall,
+        *,
+        progress: Callable[[str], None] | None = None,
+        beside: Sequence[str] = (),
     ) -> CallResult:
-        """Run one call. A tool that fails has an outcome too; only cancellation passes through."""
+        """Run one call. A tool that fails has an outcome too; only cancellation passes through.
+
+        `beside` are the names of tools that the model has from elsewhere.
+        """
         from clawkit.assistant.toolbox.results import sort_result
 
         started = time.monotonic()
         try:
-            result = await self._run(call, _careful(progress))
+            result = await self._run(call, _careful(progress), beside)
             found = sort_result(result, call.name.rpartition("__")[2])
         except ToolExecutionError as error:
             found = _failure(str(error))
@@ -107,13 +114,13 @@ class Toolbox:
         self._is_closed = True
         await stop_all(self._servers)
 
-    async def _run(self, call: ToolCall, tell: Tell) -> dict[str, Any]:
+    async def _run(self, call: ToolCall, tell: Tell, beside: Sequence[str]) -> dict[str, Any]:
         if self._is_closed:
             raise ToolExecutionError("the toolbox is closed")
         entries = self._entries if self._entries is not None else await self._gather()
         entry = entries.get(call.name)
         if entry is None:
-            raise ToolExecutionError(_unknown(call.name, list(entries)))
+            raise ToolExecutionError(_unknown(call.name, [*beside, *entries]))
         arguments: Any = call.arguments
         if not isinstance(arguments, dict):
             kind = type(arguments).__name__
