@@ -504,8 +504,11 @@ def test_a_damaged_store_that_was_only_set_aside_is_a_problem_and_is_saved(data:
     check = one(examined(ok=False), "store")
     assert str(aside) in check["detail"]
     assert "claw doctor --fix" in check["hint"]
-    status = (sys.executable, "-m", "clawkit", "status")
-    assert str(aside) in subprocess.run(status, capture_output=True, text=True, check=False).stdout
+    for verb in ("status", "sessions"):
+        command = (sys.executable, "-m", "clawkit", verb)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert str(aside) in done.stdout + done.stderr
+        assert done.returncode == 1
     assert not store.exists()
     assert "saved 1 session with 2 messages" in one(examined("--fix"), "store")["fixed"]
     assert [file.name for file in data.glob("sessions.db.damaged-*")] == [aside.name]

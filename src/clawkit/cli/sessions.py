@@ -258,8 +258,11 @@ def _print_list(found: Sequence[SessionInfo]) -> None:
 
 
 def _say_nothing_found(file: Path, active: int | None, *, empty: int) -> None:
+    from clawkit.assistant.sessions.setting_aside import left_problem
     from clawkit.cli.log_text import plural
 
+    if problem := left_problem(file):
+        _fail(f"{problem}: `claw doctor --fix` saves what can be read of it")
     if empty:
         print(f"Nothing was said in any session; --all lists {plural(empty, 'empty one')}.")
         return

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.sessions.salvaging import replace_damaged
 from clawkit.assistant.sessions.schema import VERSION
-from clawkit.assistant.sessions.setting_aside import set_aside
+from clawkit.assistant.sessions.setting_aside import contents, set_aside
 from clawkit.assistant.sessions.store import Store
 from clawkit.errors import StoreError
 from tests.assistant.sessions.talking import all_texts, child, keep, opened, say, texts
@@ -358,3 +359,23 @@ def test_a_store_that_a_running_program_has_open_is_not_set_aside(file: Path) ->
 def test_there_must_be_a_store_to_be_set_aside(file: Path) -> None:
     with pytest.raises(StoreError, match="No such file"):
         set_aside(file)
+
+
+def test_a_journal_that_was_moved_by_a_process_that_died_is_read_with_its_store(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_bytes(b"this is not a database" * 100)
+    moved = file.with_name(f"{file.name}.damaged-20260101T000000Z-wal")
+    moved.write_bytes(b"what was said last")
+    aside = replace_damaged(file).aside
+    assert not moved.exists()
+    assert aside.with_name(f"{aside.name}-wal").read_bytes() == b"what was said last"
+
+
+def test_a_store_that_was_written_to_after_it_was_read_is_not_set_aside(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_bytes(b"this is not a database" * 100)
+    known = contents(file)
+    file.write_bytes(b"this is not a database" * 200)
+    with pytest.raises(StoreError, match="a running program"):
+        set_aside(file, known)
+    assert file.exists()
