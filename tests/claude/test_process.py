@@ -179,7 +179,7 @@ time.sleep(60)
             await asking
 
 
-DEEP = 3_000
+DEEP = 100_000
 
 
 @pytest.mark.parametrize(

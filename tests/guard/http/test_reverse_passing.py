@@ -258,6 +258,7 @@ def test_an_answer_that_nobody_waits_for_is_dropped_and_the_right_one_passes(
         reasons = [record.get("reason") for record in records(world.home)]
         return reasons.count("an answer that nobody waits for")
 
+    http.post(address, content=b"no message", headers={"content-type": "application/json"})
     script.handler = answer
     before = dropped()
     (only,) = messages(http.post(address, json=call()))
