@@ -94,7 +94,7 @@ def test_the_placeholders_of_the_command_are_filled_in(tmp_path: Path) -> None:
     template = ("guard", "--policy={policy}", "--in", "{cwd}", "--run", "{server} x", "{audit}")
     command = scratch.command(template, place, tmp_path / "j o")
     assert command[:4] == ["guard", f"--policy={place.policy}", "--in", str(scratch.root)]
-    assert command[5].endswith(f"'{tmp_path}/j o' x")
+    assert command[5].endswith(f"'{tmp_path}/j o' {scratch.root}/work/sub x")
     assert command[6] == str(place.folder / "audit")
 
 
@@ -102,4 +102,4 @@ def test_a_command_without_a_place_for_the_server_gets_it_at_its_end(tmp_path: P
     scratch = Scratch(tmp_path / "s")
     command = scratch.command(("guard", "--"), scratch.place("usual"), tmp_path / "j")
     assert command[:3] == ["guard", "--", sys.executable]
-    assert command[-1] == str(tmp_path / "j")
+    assert command[-2:] == [str(tmp_path / "j"), f"{scratch.root}/work/sub"]
