@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-speed")
 
-# A shell starts what runs in the background with Ctrl-C ignored, and programs pass that on.
+# A shell starts what runs in the background with Ctrl-C ignored, nohup what outlives its terminal
+# with hang-ups ignored, and programs pass that on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
