@@ -32,7 +32,7 @@ def directories(words: Iterable[str], cwd: str, home: str) -> tuple[str, ...]:
         for part in (word, word.partition("=")[2], *_SEPARATORS.split(word))
         for path in _readings(part, home)
     )
-    return tuple(path for path in dict.fromkeys(found) if os.path.isdir(path))  # noqa: PTH112
+    return tuple(path for path in dict.fromkeys(found) if os.path.isdir(path))  # noqa: PTH112 - the same
 
 
 def _readings(part: str, home: str) -> Iterator[str]:

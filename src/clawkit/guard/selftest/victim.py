@@ -266,7 +266,7 @@ def _forge(_victim: Victim, call: Any, arguments: dict[str, Any]) -> dict[str, A
     line = _data(arguments, call) + b"\n"
     for file in glob.glob(f"/proc/{os.getppid()}/fd/*"):  # noqa: PTH207 - no more imports than needed
         try:
-            if stat.S_ISFIFO(os.stat(file).st_mode):  # noqa: PTH116
+            if stat.S_ISFIFO(os.stat(file).st_mode):  # noqa: PTH116 - the same
                 os.write(os.open(file, os.O_WRONLY | os.O_NONBLOCK), line)
         except OSError:
             continue  # This one is closed to us.
