@@ -48,8 +48,11 @@ class StdioServer:
         )
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._errors: list[bytes] = []
-        threading.Thread(target=self._pump, daemon=True).start()
-        threading.Thread(target=self._pump_errors, daemon=True).start()
+        self._readers = [
+            threading.Thread(target=read, daemon=True) for read in (self._pump, self._pump_errors)
+        ]
+        for reader in self._readers:
+            reader.start()
 
     def _pump(self) -> None:
         assert self.process.stdout is not None
@@ -119,6 +122,8 @@ class StdioServer:
                 with suppress(psutil.NoSuchProcess):
                     child.kill()
         self.process.wait(PATIENCE)
+        for reader in self._readers:  # A pipe that is closed while it is read from is a ValueError.
+            reader.join(PATIENCE)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()
