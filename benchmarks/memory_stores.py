@@ -21,7 +21,7 @@ from benchmarks.memory_texts import PEOPLE, Noted, memories, sentences
 from clawkit.memory.embed.builtin import shared
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.patrol import clusters
-from clawkit.memory.recall.texts import text_to_embed, words_of
+from clawkit.memory.recall.texts import texts_to_embed, words_of
 from clawkit.memory.records import Being, Node, Scene, Source, moment
 from clawkit.memory.store import nodes, postings
 from clawkit.memory.store.database import Database, Unit
@@ -89,7 +89,7 @@ def _put_vectors(unit: Unit, made: list[Node], batch: list[Noted], vectors: np.n
 def sentence_vectors() -> np.ndarray:
     """The vector of each distinct sentence, from the default embedder."""
     people = frozenset(PEOPLE)
-    texts = [text_to_embed(Scene(each.text, (each.who,)), people) for each in sentences()]
+    texts = [texts_to_embed(Scene(each.text, (each.who,)), people)[0] for each in sentences()]
     starts = range(0, len(texts), _EMBEDDED_AT_ONCE)
     return np.concatenate([shared.embed(texts[at : at + _EMBEDDED_AT_ONCE]) for at in starts])
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from clawkit.settings import settings as read_once
+
 # How fast the machine is says nothing about the code.
 settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-speed")
@@ -33,4 +35,5 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CLAW_HOME", str(place / "claw"))
     for variable in ("CLAW_STORE", "CLAW_EMBEDDER"):
         monkeypatch.delenv(variable, raising=False)
+    read_once.cache_clear()  # a test before may have read those of its own home
     return place

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
+import pytest
+
+from tests import every_python
 from tests.every_python import interpreters
 from tests.processes import PATIENCE, ROOT
 
@@ -33,20 +38,54 @@ def test_a_python_without_venv_says_what_to_install(tmp_path: Path) -> None:
     assert not (tmp_path / "venv").exists()
 
 
-def test_every_python_on_the_machine_is_found_once_and_no_old_one(tmp_path: Path) -> None:
-    def speaking(folder: str, version: str, numbers: str, installed: str = "true") -> Path:
-        text = f'echo "[\\"{version}\\", [{numbers}], \\"$0\\", {installed}]"'
-        return program(tmp_path / folder / "bin" / "python3", text).parent
+def speaking(folder: Path, version: str, numbers: str, installed: str = "true") -> Path:
+    text = f'echo "[\\"{version}\\", [{numbers}], \\"$0\\", {installed}]"'
+    return program(folder / "bin" / "python3", text).parent
 
+
+def test_every_python_on_the_machine_is_found_once_and_no_old_one(tmp_path: Path) -> None:
     folders = [
-        speaking("a", "3.13.0", "3, 13"),
-        speaking("b", "3.10.13", "3, 10"),
-        speaking("c", "3.11.2", "3, 11"),
-        speaking("d", "3.13.0", "3, 13"),
-        speaking("e", "3.12.1", "3, 12", "false"),
+        speaking(tmp_path / "a", "3.13.0", "3, 13"),
+        speaking(tmp_path / "b", "3.10.13", "3, 10"),
+        speaking(tmp_path / "c", "3.11.2", "3, 11"),
+        speaking(tmp_path / "d", "3.13.0", "3, 13"),
+        speaking(tmp_path / "e", "3.12.1", "3, 12", "false"),
         program(tmp_path / "f" / "bin" / "python3", "exit 1").parent,
         tmp_path / "nowhere",
     ]
     (folders[2] / "python3.11").symlink_to(folders[2] / "python3")
     found = [(one.version, one.program.parent.parent.name) for one in interpreters(folders)]
     assert found == [("3.11.2", "c"), ("3.13.0", "a")]
+
+
+def test_a_virtual_environment_on_path_does_not_hide_the_python_it_is_made_of(
+    tmp_path: Path,
+) -> None:
+    venv.create(tmp_path / "venv", symlinks=True)
+    inside = tmp_path / "venv" / "bin"
+    installed = (inside / "python3").resolve()
+    assert interpreters([inside]) == []
+    found = interpreters([inside, installed.parent])
+    assert platform.python_version() in [one.version for one in found]
+
+
+def test_what_could_not_be_set_up_is_not_said_to_have_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folders = [
+        speaking(tmp_path / "a", "3.12.1", "3, 12"),
+        speaking(tmp_path / "b", "3.13.0", "3, 13"),
+        speaking(tmp_path / "c", "3.14.8", "3, 14"),
+    ]
+    goals = 'case "$*" in *3.12.1*pytest|*3.14.8*setup) exit 2;; esac'
+    monkeypatch.setenv("PATH", str(program(tmp_path / "bin" / "make", goals).parent), prepend=":")
+    monkeypatch.setattr(every_python, "places", lambda: folders)
+    assert every_python.main() == 1
+    said = capfd.readouterr().out.splitlines()[-3:]
+    assert said == [
+        "  3.12.1: failed",
+        "  3.13.0: passed",
+        "  3.14.8: could not be set up, see above",
+    ]
+    monkeypatch.setattr(every_python, "places", lambda: folders[1:2])
+    assert every_python.main() == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.settings import read_settings
+from clawkit.settings import is_there, read_settings
 
 
 def test_the_usual_places_are_under_the_home(home: Path) -> None:
@@ -35,3 +35,14 @@ def test_a_secret_comes_from_the_environment_and_must_not_be_short() -> None:
     with pytest.raises(SettingsError, match="at least 16") as caught:
         read_settings({"CLAW_SECRET": "hunter2"})
     assert "hunter2" not in str(caught.value)
+
+
+def test_what_cannot_be_looked_at_is_not_taken_for_what_is_not_there(tmp_path: Path) -> None:
+    (file := tmp_path / "file").write_text("")
+    (tmp_path / "round").symlink_to("round")
+    assert is_there(file)
+    assert is_there(tmp_path)
+    for name in ("nothing", "file/below", "round"):
+        assert not is_there(tmp_path / name)
+    with pytest.raises(OSError, match="name too long"):
+        is_there(tmp_path / ("x" * 1000))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawkit.memory.recall.texts import text_to_embed, words_of
+from clawkit.memory.recall.texts import texts_to_embed, words_of
 from clawkit.memory.records import Node, Scene, Source, moment
 from clawkit.memory.store import nodes, postings
 from clawkit.memory.store.opening import open_store
@@ -86,7 +86,7 @@ def _store(database: Database, pool: Pool, embedder: Embedder | None) -> Stored:
         nodes.add(unit, rows)
         postings.add(unit, {row.seq: words_of(row.scene, row.source) for row in rows})
         if embedder is not None:
-            texts = [text_to_embed(row.scene, pool.people) for row in rows]
+            texts = [texts_to_embed(row.scene, pool.people)[0] for row in rows]
             unit.vectors.put(embedder.name, [row.seq for row in rows], embedder.embed(texts))
     return Stored(pool, database, being.n)
 

@@ -13,7 +13,7 @@ from benchmarks.recall import contenders, japanese, locomo, pools
 from benchmarks.recall.contenders import Contender
 from benchmarks.report import MISSING, Bar, Report, Row, at_least, at_most, table
 from clawkit.memory.embed.builtin import BuiltinEmbedder, shared
-from clawkit.memory.recall.engine import Found, relevant
+from clawkit.memory.recall.engine import Found
 
 COLUMNS = ("R@3", "R@5", "R@10", "R@5 of 1–4", "R@10 of 1–4")
 JAPANESE_COLUMNS = ("hit@1", "hit@3", "hit@10")
@@ -55,7 +55,7 @@ def answers(contender: Contender, stored: Sequence[pools.Stored], step: int) -> 
 def ours(embedder: BuiltinEmbedder, stored: Sequence[pools.Stored], step: int) -> list[Answer]:
     """The product's search, and whether it would tell anything."""
     return [
-        Answer(question, [hit.node.seq for hit in found.hits], relevant(found), found.confidence)
+        Answer(question, [hit.node.seq for hit in found.hits], found.relevant, found.confidence)
         for each in stored
         for question in each.pool.questions[::step]
         for found in (_found(embedder, each, question),)

@@ -15,6 +15,7 @@ ClawError
 ├── StoreError                    sessions or memories cannot be read or written; says where
 ├── SessionError                  no such session, or a session key that cannot be used
 ├── BeingError                    a Being, memory, token or bundle that is not there or not usable
+│   └── QuotaError                the Being has, or was asked, as much as it may
 ├── ModelError                    a model gave no answer; carries the provider
 │   ├── MissingKeyError           no key is set for the provider
 │   ├── RefusedKeyError           the provider does not accept the key
@@ -117,7 +118,14 @@ class MediaError(ClawError):
 
 
 class StoreError(ClawError):
-    """A store of sessions or memories cannot be read or written."""
+    """A store of sessions or memories cannot be read or written.
+
+    `reason` says why in a few words, without where it is, for those who are not to know that.
+    """
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class SessionError(ClawError):
@@ -126,6 +134,10 @@ class SessionError(ClawError):
 
 class BeingError(ClawError):
     """A Being, one of its memories or tokens, or a file of memories cannot be used as asked."""
+
+
+class QuotaError(BeingError):
+    """A Being would hold more than it may, or was called as often as it may be."""
 
 
 class ModelError(ClawError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import msgspec
 from clawkit.errors import SettingsError
 
 _SHORTEST_SECRET = 16
+_NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -46,6 +48,20 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         store=environment.get("CLAW_STORE", ""),
         embedder=environment.get("CLAW_EMBEDDER", ""),
     )
+
+
+def is_there(path: Path) -> bool:
+    """Whether a file of ours exists; raises OSError if we may not look.
+
+    `Path.exists` says False to that since Python 3.14, and a file out of reach is not a new one.
+    """
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return False
+        raise
+    return True
 
 
 def _places(environment: Mapping[str, str]) -> tuple[Path, Path]:

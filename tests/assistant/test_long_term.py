@@ -120,6 +120,25 @@ async def test_a_memory_that_is_out_of_order_does_not_cost_the_answer(tmp_path: 
     )
 
 
+async def test_who_tells_a_password_hears_that_it_is_not_kept(tmp_path: Path) -> None:
+    with scripted(tmp_path, [Say("Fine.")], more=KEYWORDS) as (_, config):
+        heard = Heard()
+        async with Assistant(config) as assistant:
+            await say(assistant, "The wifi password is hunter2.", "one", heard, origin="ask")
+    assert any(
+        "Not kept: password (`claw being allow-secrets " in text for text in heard.of("notice")
+    )
+    keeper = Keeper(open_store(f"sqlite:{tmp_path / 'data' / 'beings.db'}"), "none")
+    try:
+        memory = keeper.open(keeper.default())
+        kept = [said.text for said in memory.history("wifi")]
+        assert kept == ["The wifi password is [removed: password]."]
+        (hit,) = memory.search("wifi password").hits
+        assert "hunter2" not in hit.node.text
+    finally:
+        keeper.close()
+
+
 async def test_memory_can_be_turned_off(tmp_path: Path) -> None:
     with scripted(tmp_path, [Say("ok")], more="[memory]\nenabled = false\n") as (_, config):
         async with Assistant(config) as assistant:

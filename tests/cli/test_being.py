@@ -53,7 +53,7 @@ def test_a_being_is_made_listed_and_shown(store: Path) -> None:
     assert shown["soul"] == "A kind librarian."
     text = said("being", "show", made["id"])
     assert f"  store      sqlite:{store}\n" in text
-    assert "  memories   none yet\n" in text
+    assert "  remembers  nothing yet\n" in text
     assert "  soul       A kind librarian.\n" in text
     assert store.stat().st_mode & 0o777 == 0o600
 

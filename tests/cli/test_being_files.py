@@ -29,7 +29,7 @@ def actions(being: str) -> list[str]:
 def test_an_export_that_is_imported_is_the_same_memory(tmp_path: Path, notes: Path) -> None:
     run("being", "create", "anna", "--soul", "A librarian")
     run("being", "import", str(notes), "--being", "anna")
-    run("memory", "patrol", "--being", "anna")
+    run("memory", "tidy", "--being", "anna")
     file = tmp_path / "anna.jsonl"
     assert "Wrote" in run("being", "export", "anna", str(file)).stderr
     assert file.stat().st_mode & 0o777 == 0o600

@@ -82,9 +82,58 @@ def test_the_table_of_tokens_says_how_each_stands() -> None:
     as_json("being", "token", "create", being, "--oauth")
     run("being", "token", "revoke", token["info"]["id"])
     head, first, second = said("being", "token", "list", being).splitlines()
-    assert head.split() == ["id", "kind", "scope", "state", "last", "used", "label"]
+    assert head.split() == ["id", "kind", "scope", "state", "last", "used", "person", "label"]
     assert "brt_  read-only  revoked 2" in first
     assert "bto_  full       good" in second
+
+
+def test_whether_a_token_speaks_for_the_owner_and_whose_it_is_shows() -> None:
+    being = create()
+    plain = run("being", "token", "create", being, "--person", "Ben")
+    assert "Ben speaks through it" in plain.stderr
+    assert "with --owner" in plain.stderr
+    owners = run("being", "token", "create", being, "--owner")
+    assert "may also write soul, rules, preferences and relationships" in owners.stderr
+    _, first, second = said("being", "token", "list", being).splitlines()
+    assert "full  " in first
+    assert first.split()[-1] == "Ben"
+    assert "full, owner  " in second
+    listed = as_json("being", "token", "list", being)
+    assert [(one["owner"], one["person"]) for one in listed] == [(False, "Ben"), (True, "")]
+    assert "scope full" in refused(
+        "being", "token", "create", being, "--owner", "--scope", "read-only"
+    )
+
+
+def test_only_an_owners_token_writes_what_clients_obey() -> None:
+    being = create()
+    agent, owner = (
+        as_json("being", "token", "create", being, *more)["token"] for more in ([], ["--owner"])
+    )
+    rule = {"target": "partner_rules", "action": "append", "content": "Answer in French"}
+    with served() as address:
+        url = f"{address}/{being}"
+        status, result = call(url, agent, "update_memory", **rule)
+        assert (status, result["isError"]) == (200, True)
+        assert "claw being token create BEING --owner" in result["content"][0]["text"]
+        status, result = call(url, owner, "update_memory", **rule)
+        assert not result.get("isError")
+
+
+def test_secrets_are_left_out_until_the_being_allows_them() -> None:
+    being = create()
+    told = run("remember", "The wifi password is hunter2", "--being", being)
+    assert "The wifi password is [removed: password]" in told.stdout
+    assert f"Not kept: password (`claw being allow-secrets {being}`" in told.stdout
+    assert "keeps secrets from now on" in said("being", "allow-secrets", being)
+    assert as_json("being", "show", being)["keeps_secrets"] is True
+    assert "are kept" in said("being", "show", being)
+    told = run("remember", "The alarm password is hunter3", "--being", being)
+    assert "hunter3" in told.stdout
+    assert "Not kept" not in told.stdout
+    said("being", "allow-secrets", being, "--off")
+    assert "[removed: pin]" in said("remember", "The PIN is 4711", "--being", being)
+    assert "hunter2" not in said("being", "export", being)
 
 
 def test_a_token_is_revoked_by_the_beginning_of_its_id() -> None:

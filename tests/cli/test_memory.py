@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from clawkit.memory.caller import Caller
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.records import Node, Scene
+from clawkit.memory.store import nodes
+from clawkit.memory.store.sqlite import SqliteDatabase
 from tests.cli.being_commands import CLAW, as_json, refused, run, said
 from tests.guard.terminal import terminal
+from tests.memory.patrol.test_splitting import CHOIR, PLOT
 
 NUTS = "Anna is allergic to nuts"
+_OURS = "patrol patrols patrolling scene scenes node nodes cluster clusters dying dead ledger"
+THEIR_WORDS = frozenset(_OURS.split())
 NOTHING = "No relevant memories found.\n"
 
 
@@ -23,6 +34,19 @@ def store(home: Path) -> Path:
 
 def remember(text: str, *more: str) -> str:
     return as_json("remember", text, *more)["id"]
+
+
+def _history() -> list[str]:
+    return said("memory", "history").splitlines()
+
+
+def _asleep(seq: int) -> Node:
+    scene = Scene("A boat trip long ago", ("Anna",), ("2020-01-02",))
+    return Node(seq, f"00000000-{seq}", scene, 1.0, cluster=1, status="dead")
+
+
+def _env() -> dict[str, str]:
+    return {**os.environ, "PYTHONUTF8": "1", "CLAW_EMBEDDER": "none"}
 
 
 def texts(*arguments: str) -> list[str]:
@@ -96,9 +120,9 @@ def test_a_memory_is_taken_back_and_the_undo_brings_it_back() -> None:
     assert number
     assert texts("memory", "search", "nuts") == []
     would = said("memory", "undo", number[1], "--dry-run")
-    assert would.endswith(f"Would undo entry {number[1]}.\n")
+    assert would == f"  comes back: '{NUTS}'\nWould undo {number[1]}.\n"
     assert texts("memory", "search", "nuts") == []
-    assert said("memory", "undo", number[1]).endswith(f"Undid entry {number[1]}.\n")
+    assert said("memory", "undo", number[1]).endswith(f"Undid {number[1]}.\n")
     assert len(texts("memory", "search", "nuts")) == 1
     assert "undone already" in refused("memory", "undo", number[1])
     assert "no entry 99" in refused("memory", "undo", "99")
@@ -109,7 +133,8 @@ def test_a_memory_is_replaced_by_what_is_so_now() -> None:
     assert "Now: " in said("memory", "replace", node, "Anna", "can", "eat", "nuts", "again")
     (found,) = texts("memory", "search", "nuts")
     assert found.endswith("Anna can eat nuts again")
-    assert "superseded" in said("memory", "show", node)
+    assert re.search(r"  replaced +\d{4}-", said("memory", "show", node))
+    assert "is replaced already" in refused("memory", "retract", node)
 
 
 def test_a_memory_is_pinned_until_it_is_not() -> None:
@@ -121,29 +146,99 @@ def test_a_memory_is_pinned_until_it_is_not() -> None:
     assert as_json("memory", "show", node)["pinned"] is False
 
 
-def test_the_ledger_lists_what_was_done_the_newest_first() -> None:
-    assert "Nothing was done" in said("memory", "ledger")
-    run("memory", "pin", remember(NUTS))
-    head, newest, oldest = said("memory", "ledger").splitlines()
-    assert head.split() == ["n", "when", "what", "by", "why"]
-    assert newest.startswith("2  ")
-    assert "pinned" in newest
-    assert oldest.startswith("1  ")
-    assert [entry["n"] for entry in as_json("memory", "ledger", "-n", "1")] == [2]
+def test_the_history_says_in_words_what_was_done_the_newest_first() -> None:
+    assert "Nothing was done" in said("memory", "history")
+    node = remember(NUTS)
+    run("memory", "pin", node)
+    run("memory", "replace", node, "Anna can eat nuts again")
+    run("memory", "undo", "3")
+    run("memory", "retract", node, "--why", "Anna was joking")
+    lines = [re.sub(r"^(\d)  [-\d]+ [\d:]+  ", r"\1 ", line) for line in _history()]
+    again = "Anna can eat nuts again"
+    assert lines == [
+        f"5 taken back: '{NUTS}' (Anna was joking)",
+        f"4 undid 3: comes back: '{NUTS}'; goes: '{again}'",
+        f"3 replaced: '{NUTS}' → '{again}'  (undone by 4)",
+        f"2 pinned: '{NUTS}'",
+        f"1 remembered: '{NUTS}'",
+    ]
+    assert [entry["n"] for entry in as_json("memory", "history", "-n", "1")] == [5]
+    assert "entry 5 has changed a memory since; undo entry 5 first" in refused(
+        "memory", "undo", "1"
+    )
 
 
-def test_a_patrol_says_what_it_did_and_a_dry_run_what_it_would_do() -> None:
+def test_many_memories_of_one_change_are_told_by_the_first_ones(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("\n\n".join(f"Note number {n} is about trees." for n in range(5)))
+    run("being", "import", str(notes))
+    (line,) = _history()
+    told = "'Note number 0 is about trees.', 'Note number 1 is about trees.', 'Note number 2"
+    assert f"5 new memories: {told} is about trees.' and 2 more  [by an import]" in line
+
+
+def test_the_history_has_its_older_names_too() -> None:
     remember(NUTS)
-    would = said("memory", "patrol", "--dry-run")
+    assert said("memory", "history") == said("memory", "ledger") == said("memory", "changes")
+    assert said("memory", "patrol", "--dry-run") == said("memory", "tidy", "--dry-run")
+    shown = said("memory", "--help")
+    assert not {"patrol", "ledger", "changes"} & set(shown.split())
+
+
+def test_what_commands_print_has_only_words_that_people_use(store: Path, tmp_path: Path) -> None:
+    node = remember(NUTS, "--about", "Anna")
+    with closing(SqliteDatabase(store)) as database:
+        keeper = Keeper(database, "none")
+        memory = keeper.open(keeper.default())
+        memory.take_notes(Caller(), scenes=[Scene("Ben plays chess")], notes=["Buy milk"])
+        with database.write(memory.being.n) as unit:
+            nodes.add(unit, [_asleep(nodes.reserve(unit, 1))])
+        keeper.want(memory.being, "patrol")
+    (tmp_path / "x.md").write_text("A walk in the park")
+    commands = (
+        *(
+            ("memory",),
+            ("memory", "search", "chess"),
+            ("memory", "show", node),
+            ("recall", "chess"),
+        ),
+        *(("memory", "tidy", "--dry-run"), ("memory", "tidy"), ("memory", "history")),
+        *(("memory", "undo", "1", "--dry-run"), ("being", "show", "assistant"), ("being", "list")),
+        *(("being", "import", str(tmp_path / "x.md")), ("status",), ("doctor",), ("memory",)),
+        *(("remember", "Anna likes tea"), ("memory", "person", "Anna")),
+        *((*verb, "--help") for verb in (("memory",), ("memory", "tidy"), ("memory", "retract"))),
+    )
+    for command in commands:
+        done = subprocess.run(
+            (*CLAW, *command), capture_output=True, encoding="utf-8", env=_env(), check=False
+        )
+        words = set(re.findall(r"[a-z]+", (done.stdout + done.stderr).lower()))
+        assert not words & THEIR_WORDS, (command, done.stdout, done.stderr)
+
+
+def test_what_fades_and_what_sleeps_is_said_so(store: Path) -> None:
+    remember(NUTS)
+    with closing(SqliteDatabase(store)) as database:
+        keeper = Keeper(database, "none")
+        with database.write(keeper.default().n) as unit:
+            nodes.add(unit, [_asleep(nodes.reserve(unit, 1))])
+    assert "Private  2 memories (1 asleep)" in said("memory")
+    assert "remembers  2 memories (1 asleep)" in said("being", "show", "assistant")
+
+
+def test_tidying_up_says_what_it_did_and_a_dry_run_what_it_would_do() -> None:
+    remember(NUTS)
+    would = said("memory", "tidy", "--dry-run")
     assert would.startswith("Would make 0 new memories.\n")
     assert as_json("memory")["last_patrol"] is None
-    done = said("memory", "patrol")
+    done = said("memory", "tidy")
     assert done.startswith("Made 0 new memories.\n")
     assert "      1  grown older\n" in done
-    assert "Left out (no model): merged, split, diary.\n" in done
+    assert "Left out (no model): ending what is no longer so, merging, the diary.\n" in done
+    assert "Left out (no vectors): finding topics.\n" in done
     assert " 0  " not in done
     assert as_json("memory")["last_patrol"] > 0
-    assert "last patrol just now" in said("memory")
+    assert "tidied up just now" in said("memory")
 
 
 def test_options_may_stand_before_the_verb_or_behind_it() -> None:
@@ -155,18 +250,29 @@ def test_options_may_stand_before_the_verb_or_behind_it() -> None:
     assert texts("memory", "search", "chess") == []
 
 
-def test_the_view_shows_clusters_recent_memories_and_what_waits() -> None:
+def test_the_view_shows_topics_recent_memories_and_what_waits() -> None:
     remember(NUTS, "--when", "2026-01-02")
     remember("The meeting about the contract is in March", "--when", "2026-02-03")
     shown = said("memory").splitlines()
-    assert shown[0] == "assistant  2 memories, no patrol yet"
-    assert any(re.fullmatch(r"Private  1 active", line) for line in shown)
-    assert any(re.fullmatch(r"Business  1 active", line) for line in shown)
+    assert shown[0] == "assistant  2 memories, not tidied up yet"
+    assert any(re.fullmatch(r"Private  1 memory", line) for line in shown)
+    assert any(re.fullmatch(r"Business  1 memory", line) for line in shown)
     recent = shown[shown.index("recent") + 1 :]
     assert re.fullmatch(r"[0-9a-f]{8}  2026-02-03  The meeting about .* March", recent[0])
     assert re.fullmatch(rf"[0-9a-f]{{8}}  2026-01-02  {NUTS}", recent[1])
     assert not any(line.endswith(" ") for line in shown)
     assert said("memory", "-n", "1").count("2026-") == 1
+
+
+def test_topics_are_found_and_shown_without_a_key() -> None:
+    built_in = {"CLAW_EMBEDDER": "use-multilingual-v3"}
+    for said_once in (*CHOIR, *PLOT):
+        run("remember", said_once)
+    assert "      2  new topics\n" in said("memory", "patrol", env=built_in)
+    shown = said("memory")
+    assert re.search(r"\bchoir\b.*  [56] memories$", shown, re.MULTILINE)
+    assert re.search(r"\ballotment\b.*  [56] memories$", shown, re.MULTILINE)
+    assert "new topics: " in said("memory", "ledger")
 
 
 def test_the_view_fits_into_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +285,7 @@ def test_the_view_fits_into_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(*CLAW, "memory", "-n", "1", width=50) as screen:
         assert screen.ends() == 0
         plain = re.sub(r"\x1b\[[0-9;]*m", "", screen.output)
-    assert "assistant  2 memories, no patrol yet" in plain
+    assert "assistant  2 memories, not tidied up yet" in plain
     assert "… and 1 before" in plain
     assert "\x1b[" in screen.output
     assert max(map(len, plain.split("\r\n"))) <= 50, plain
@@ -213,15 +319,15 @@ def test_a_few_missing_vectors_are_made_before_a_search() -> None:
     assert as_json("memory", "search", "nuts", env=built_in)["kind"] == "hybrid"
 
 
-def test_vectors_of_another_model_stay_until_a_patrol_makes_them_anew(tmp_path: Path) -> None:
+def test_vectors_of_another_model_stay_until_tidying_up_makes_them_anew(tmp_path: Path) -> None:
     words = tmp_path / "vocab.txt"
     words.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nanna\nallergic\nnuts\n")
     run("remember", NUTS, env={"CLAW_EMBEDDER": "use-multilingual-v3"})
     other = {"CLAW_EMBEDDER": "minilm-int8", "CLAW_MINILM_VOCAB": str(words)}
     done = run("recall", "Anna allergic nuts", env=other)
-    assert "`claw memory patrol` makes them" in done.stderr
+    assert "`claw memory tidy` makes them" in done.stderr
     assert list(as_json("being", "show", "assistant")["vectors"]) == ["use-multilingual-v3"]
-    run("memory", "patrol", env=other)
+    run("memory", "tidy", env=other)
     assert as_json("memory", "search", "nuts", env=other)["kind"] == "hybrid"
     assert list(as_json("being", "show", "assistant")["vectors"]) == ["minilm-int8"]
 

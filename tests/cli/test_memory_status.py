@@ -25,6 +25,7 @@ from clawkit.memory.store.opening import open_store
 from clawkit.settings import settings
 from tests.cli.being_commands import as_json, run, said
 from tests.cli.test_being_tokens import served
+from tests.memory.store import version_one
 from tests.processes import PATIENCE, on_a_full_disk
 
 
@@ -61,15 +62,15 @@ def test_status_makes_no_store_and_says_what_would(store: Path) -> None:
     assert as_json("status")["memory"]["begun"] is False
 
 
-def test_status_counts_beings_and_memories_and_says_when_the_last_patrol_was() -> None:
+def test_status_counts_beings_and_memories_and_says_when_memory_was_tidied_up() -> None:
     run("being", "create", "ben")
     run("remember", "Anna is allergic to nuts")
     run("remember", "Ben plays chess", "--being", "ben")
     lines = section(said("status"))
     assert "  beings     2 Beings, 2 memories; `claw being list` lists them" in lines
-    assert "  yours      assistant: 1 known, no patrol yet; `claw memory` shows it" in lines
-    run("memory", "patrol")
-    assert "last patrol just now" in said("status")
+    assert "  yours      assistant: 1 memory, not tidied up yet; `claw memory` shows it" in lines
+    run("memory", "tidy")
+    assert "tidied up just now" in said("status")
     found = as_json("status")["memory"]["found"]
     assert (found["beings"], found["own"]["memories"], found["jobs"]) == (2, 1, [])
 
@@ -83,7 +84,7 @@ def test_status_names_jobs_that_failed(store: Path) -> None:
         jobs.failed(connection, being.n, "patrol", "somebody", "ModelError: no answer", 4.0)
     keeper.close()
     shown = said("status")
-    assert "  job        patrol of ben failed 1 time: ModelError: no answer\n" in shown
+    assert "  job        tidying up of ben failed 1 time: ModelError: no answer\n" in shown
 
 
 def test_a_damaged_store_is_a_problem_in_status_and_not_the_end(store: Path) -> None:
@@ -158,6 +159,21 @@ def test_memories_are_saved_out_of_a_store_that_lacks_a_table(store: Path) -> No
     assert "nuts" in said("recall", "What is Anna allergic to?")
     assert examined()["memory"]["state"] == "ok"
     assert len(list(store.parent.glob("beings.db.damaged-*"))) == 1
+
+
+def test_a_damaged_store_of_version_one_is_saved_into_one_of_today(
+    store: Path, tmp_path: Path
+) -> None:
+    had = version_one.fill(f"sqlite:{tmp_path / 'today.db'}")
+    store.parent.mkdir(parents=True, exist_ok=True)
+    version_one.make_sqlite(tmp_path / "today.db", store)
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript("DROP TABLE postings")
+    assert "the table postings is missing" in examined(code=1)["memory"]["detail"]
+    fixed = examined("--fix")["memory"]["fixed"]
+    assert "saved 1 Being with 1 memories" in fixed
+    assert "could not be read" not in fixed
+    assert "peanuts" in said("recall", version_one.ASKED, "--being", had.being)
 
 
 def test_a_damaged_store_of_memories_is_saved_before_it_is_set_aside(store: Path) -> None:

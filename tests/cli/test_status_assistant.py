@@ -196,6 +196,7 @@ def test_deep_asks_the_model_and_counts_the_tools_of_each_server(config: Path) -
 [mcp.servers.calculator]
 command = "{sys.executable}"
 args = ["-m", "clawkit", "serve", "{CALCULATOR}"]
+start_timeout = {PATIENCE}
 """)
     model, calculator = assistant("--deep")["tried"]
     assert (model["name"], model["ok"]) == ("model", True)
@@ -221,6 +222,7 @@ command = "no-such-program-anywhere"
 [mcp.servers.calculator]
 command = "{sys.executable}"
 args = ["-m", "clawkit", "serve", "{CALCULATOR}"]
+start_timeout = {PATIENCE}
 """)
         tried = {one["name"]: one for one in assistant("--deep", code=1)["tried"]}
     assert (tried["model"]["ok"], tried["gone"]["ok"], tried["calculator"]["ok"]) == (

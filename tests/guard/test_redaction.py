@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from clawkit.guard.scan.marks import TAIL, holds_marker
 from tests.guard.guarding import ALLOW_ALL, Guarded, guarded
 from tests.guard.test_server_side import act, sampling
 
@@ -103,3 +106,25 @@ def test_a_server_does_not_learn_the_nonce_from_what_a_client_answers(tmp_path: 
         heard = b"\n".join(guard.heard())
         assert heard.count(b"[redacted: github-token]") == 2
         assert about["nonce"].encode() not in heard
+
+
+def escaped(text: str) -> str:
+    return "".join(f"\\u{ord(sign):04x}" for sign in text)
+
+
+MARKERS = st.lists(
+    st.sampled_from(
+        [
+            *(TAIL, escaped(TAIL), escaped(TAIL[:1]) + TAIL[1:], TAIL[:9], TAIL[9:]),
+            *(TAIL[:5] + escaped(TAIL[5:]), escaped(TAIL[:9]), escaped(TAIL[9:]), "\\\\", "\\n"),
+            *("\\u2026", "\u2026", "\\u0085", "u0023", "x" * 4090),
+        ]
+    ),
+    max_size=8,
+).map("".join)
+
+
+@given(MARKERS)
+def test_a_marker_is_known_in_every_spelling(text: str) -> None:
+    line = f'{{"a":"{text}"}}'.encode()
+    assert holds_marker(line) == (TAIL in json.loads(line)["a"])

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clawkit.errors import InvalidRequestError, ParseError
 from clawkit.guard.strict import MOST_VALUES, parse
@@ -46,3 +51,54 @@ def test_what_stands_in_a_string_is_no_value(text: bytes) -> None:
 def test_what_a_lenient_server_could_read_otherwise_is_refused(line: bytes) -> None:
     with pytest.raises(InvalidRequestError):
         parse(line, 200)
+
+
+LONG = b'"' + b"x" * 5000 + b'"'
+SCALARS = st.sampled_from(
+    ["1", "-7", "1.50", "true", "null", '""', '"a"', '"{[,:]}"', '"\u2026"', '"\\n"', "[]", "{}"]
+)
+
+
+def objects(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    member = st.tuples(st.sampled_from(['"a"', '"b"', '"\\u0061"']), values)
+    return st.one_of(
+        st.lists(member.map(": ".join)).map(lambda members: f"{{{', '.join(members)}}}"),
+        st.lists(values).map(lambda items: f"[{','.join(items)}]"),
+    )
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("twice")
+    return dict(pairs)
+
+
+@given(st.recursive(SCALARS, objects, max_leaves=12))
+def test_a_long_message_is_read_as_a_short_one_is(value: str) -> None:
+    try:
+        expected = json.loads(value, object_pairs_hook=unique)
+    except ValueError:
+        for text in (b'""', LONG):
+            with pytest.raises(ParseError, match="stands twice"):
+                parse(message(b"[" + text + b"," + value.encode() + b"]"), 200)
+        return
+    line = message(b"[" + LONG + b"," + value.encode() + b"]")
+    assert parse(line, 200)["params"]["arguments"]["a"][1] == expected
+
+
+@pytest.mark.parametrize("text", [b'""', LONG])
+def test_a_call_that_stands_in_a_message_twice_is_refused(text: bytes) -> None:
+    line = HEAD + text + b'}},"params":{"name":"u","arguments":{}}}'
+    with pytest.raises(ParseError, match="stands twice"):
+        parse(line, 200)
+
+
+@pytest.mark.parametrize("text", [b"", b"x" * 5000])
+def test_a_message_may_be_nested_as_deeply_as_is_allowed_and_no_deeper(text: bytes) -> None:
+    for levels, fits in ((7, True), (8, False)):
+        line = message(b"[" * levels + b'"' + text + b'"' + b"]" * levels)
+        if fits:
+            assert parse(line, 10)
+        else:
+            with pytest.raises(ParseError, match="nested more than 10 levels"):
+                parse(line, 10)

@@ -216,7 +216,7 @@ def test_a_damaged_bundle_is_refused_with_the_line_and_nothing_is_written(keeper
         "line 4: .*created": damaged(lines, 4, b'"created":', b'"created":1e300,"_":'),
         "line .*: there is no memory 77": damaged(lines, 11, b'"taken":1', b'"taken":77'),
         "line .*: such changes are not": data.replace(b'"table":"nodes"', b'"table":"tokens"'),
-        "line .*: .*recursion": damaged(lines, 5, b"{", b'{"_":' + b"[" * 100_000),
+        "line 5: .*nested too deeply": damaged(lines, 5, b"{", b'{"_":' + b"[" * 1_000_000),
     }
     before = [being.id for being in keeper.every()]
     for problem, given in cases.items():

@@ -27,14 +27,14 @@ def test_a_view_has_clusters_recent_memories_and_what_waits(keeper: Keeper) -> N
         memory.remember(text, ME)
     memory.take_notes(ME, scenes=[Scene("saw a fox", ("Anna",), ("2026-01-02",))], notes=["milk"])
     found = view(keeper.database, being, recent=2)
-    assert found.memories == 3
+    assert found.memories == 4
     assert {one.cluster.name: one.counts for one in found.tree} == {
-        "Private": {"active": 2},
+        "Private": {"active": 3},
         "Business": {"active": 1},
     }
     assert [node.scene.action for node in found.recent] == [
+        "saw a fox",
         "Ben plays chess",
-        "The contract meeting is in March",
     ]
     assert found.waiting_scenes == 1
     assert [note.text for note in found.notes] == ["milk"]

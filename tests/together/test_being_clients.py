@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
 from tests.memory.http.process import BeingProcess, being_process
+from tests.memory.patrol.test_splitting import CHOIR, PLOT
 from tests.processes import PATIENCE, ROOT
 from tests.together.official import MODES
 from tests.together.test_node_clients import CLIENTS, ERAS, HERE, INSPECTOR, node
@@ -70,6 +71,33 @@ def check(texts: list[str], being: BeingProcess) -> None:
     assert recalled.startswith("<memory-recall>")
     assert "red bicycle" in recalled
     assert "red bicycle" in searched
+
+
+async def said(client: Client, tool: str, **arguments: Any) -> str:
+    """What a tool answers, as text."""
+    result = await client.call_tool(tool, arguments)
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    assert not result.is_error, block.text
+    return block.text
+
+
+async def test_the_official_python_client_sees_topics_that_no_model_found(
+    tmp_path: Path,
+) -> None:
+    scenes = [{"action": said, "actors": [], "when": ["2026-01-02"]} for said in (*CHOIR, *PLOT)]
+    with being_process(tmp_path) as being:
+        async with connected(being.mcp, being.full, MODES[0]) as client:
+            await client.call_tool("update_notes", {"scenes": scenes[:6]})
+            await client.call_tool("update_notes", {"scenes": scenes[6:]})
+            # Ten notes have started a patrol in the background: this one may find it at work.
+            while json.loads(await said(client, "trigger_patrol", messages=[]))["status"] != "ok":
+                continue
+            shown = await said(client, "recall_memory")
+    topics = [line for line in shown.splitlines() if line.startswith("  - ")]
+    assert len(topics) == 2
+    assert any("choir" in line for line in topics)
+    assert any("allotment" in line for line in topics)
 
 
 @pytest.mark.parametrize("mode", MODES)

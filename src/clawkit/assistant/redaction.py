@@ -6,8 +6,8 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING
 
-from clawkit.guard.scan.hidden import visible
-from clawkit.guard.scan.secrets import redact_secrets
+from clawkit.text.hidden import visible
+from clawkit.text.secrets import redact_secrets
 
 if TYPE_CHECKING:
     from clawkit.assistant.secrets import Keys

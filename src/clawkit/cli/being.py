@@ -20,6 +20,7 @@ from clawkit.cli.being_opening import (
 )
 from clawkit.cli.being_serving import serve, stdio
 from clawkit.cli.being_tokens import keys, tokens
+from clawkit.cli.being_upkeep import backup, quota, restore
 from clawkit.cli.rows import print_json, shown
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ app.command()(serve)
 app.command()(stdio)
 app.command("export")(export_)
 app.command("import")(import_)
+app.command()(quota)
+app.command()(backup)
+app.command()(restore)
 app.add_typer(tokens, name="token")
 app.add_typer(keys, name="key")
 
@@ -143,7 +147,9 @@ def show(being: BeingArgument, store: StoreOption = "", as_json: AsJson = False)
     """Show how a Being stands: how much it remembers, who may reach it, what goes on."""
     with opened("being show", Place(store, "none")) as keeper:
         from clawkit.cli.being_text import being_lines
+        from clawkit.memory import quotas
         from clawkit.memory.keys import has_key
+        from clawkit.memory.secrecy import allows_secrets
         from clawkit.memory.store import tokens as stored
 
         found = keeper.find(being)
@@ -152,6 +158,7 @@ def show(being: BeingArgument, store: StoreOption = "", as_json: AsJson = False)
         soul = memory.structured(_reader(), "souls", "get")["entries"]
         with keeper.database.registry() as connection:
             tokens = stored.of_being(connection, found.n)
+            quota = quotas.quota_of(connection, found.n)
         told = {
             "id": found.id,
             "name": found.name,
@@ -159,6 +166,8 @@ def show(being: BeingArgument, store: StoreOption = "", as_json: AsJson = False)
             "store": keeper.database.address,
             **figures,
             "model_key": has_key(keeper, found),
+            "keeps_secrets": allows_secrets(keeper.database, found),
+            "quota": quotas.shown(quota),
             "tokens": tokens,
             "soul": soul[-1]["content"] if soul else "",
         }
@@ -173,6 +182,24 @@ def _reader() -> Any:
     from clawkit.memory.caller import Caller
 
     return Caller()
+
+
+@app.command("allow-secrets")
+def allow_secrets(
+    being: BeingArgument,
+    off: Annotated[bool, typer.Option("--off", help="Leave them out again.")] = False,
+    store: StoreOption = "",
+) -> None:
+    """Let a Being keep passwords, keys and card numbers, which are else left out of it."""
+    with opened("being allow-secrets", Place(store, "none")) as keeper:
+        from clawkit.memory import secrecy
+
+        found = keeper.find(being)
+        secrecy.allow_secrets(keeper.database, found, on=not off)
+        if off:
+            print(f"{shown(found.name)} leaves secrets out from now on; what it has, it keeps.")
+        else:
+            print(f"{shown(found.name)} keeps secrets from now on: whoever may read it, sees them.")
 
 
 @app.command()

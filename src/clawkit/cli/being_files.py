@@ -23,6 +23,7 @@ from clawkit.cli.being_opening import (
     fail,
     opened,
     reported,
+    say_removed,
 )
 from clawkit.cli.being_vectors import make_vectors
 from clawkit.cli.rows import print_json, shown
@@ -175,11 +176,13 @@ def _bring(keeper: Keeper, being: Being, reading: Reading, *, dry_run: bool) -> 
 
 def _print_brought(being: Being, brought: Brought, *, dry_run: bool) -> None:
     from clawkit.cli.being_text import counted
+    from clawkit.memory import secrecy
 
     done = "Would import" if dry_run else "Imported"
     print(f"{done} into {shown(being.name)}: {counted(brought)}.")
     if brought.known:
         print(f"{brought.known:,} were known already.")
+    say_removed(secrecy.said(brought.removed, being))
 
 
 def _import_bundle(

@@ -193,3 +193,11 @@ class Progress:
             return
         print(f"\r{line:<{self._length}}", end="", file=sys.stderr, flush=True)
         self._length = len(line)
+
+
+def say_removed(said: str) -> None:
+    """Tell the person which secrets were left out of what is kept, if any were."""
+    if said:
+        from clawkit.cli.rows import shown
+
+        print(shown(said))

@@ -42,6 +42,14 @@ def serve(
     burst: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Requests of a token at once.")
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CIDR",
+            help="A proxy whose X-Forwarded-For says who asks: an address or a network; can be "
+            "given again. Without, none.",
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No line of the log for each request.")
     ] = False,
@@ -67,6 +75,7 @@ def serve(
             limits=msgspec.structs.replace(limits, http=http),
             hosts=allow_host or None,
             log_requests=not quiet,
+            trusted_proxies=trusted_proxy or (),
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from clawkit.cli.memory_words import JOBS, by_state, waiting
 from clawkit.cli.rows import shown
 from clawkit.cli.sessions_text import ago
 
@@ -48,7 +49,13 @@ def token_row(token: Token, now: float) -> tuple[str, ...]:
     """A line of the list; on a terminal the beginning of an id is enough to tell them apart."""
     used = ago(now - token.used) if token.used is not None else _NEVER
     called = token.id[:_SHORT] if sys.stdout.isatty() else token.id
-    return called, f"{token.kind}_", token.scope, _token_state(token, now), used, token.label
+    state = _token_state(token, now)
+    return called, f"{token.kind}_", rights(token), state, used, token.person or "-", token.label
+
+
+def rights(token: Token) -> str:
+    """What its holder may do: its scope, and whether it may write what clients obey."""
+    return f"{token.scope}, owner" if token.owner and token.scope == "full" else token.scope
 
 
 def _token_state(token: Token, now: float) -> str:
@@ -62,7 +69,12 @@ def _token_state(token: Token, now: float) -> str:
 def token_lines(being: Being, token: Token) -> Iterator[str]:
     """What to know about a token that was just made."""
     until = f" until {day(token.expires)}" if token.expires is not None else ""
-    yield f"A {token.scope} token for {shown(being.name)}{until}."
+    whose = f", {shown(token.person)} speaks through it" if token.person else ""
+    yield f"A {token.scope} token for {shown(being.name)}{until}{whose}."
+    if token.owner:
+        yield "It may also write soul, rules, preferences and relationships, which clients obey."
+    elif token.scope == "full":
+        yield "It writes memories, not what clients obey: with --owner, soul, rules and so on too."
     yield "It is not shown again: keep it now."
     path = "/mcp" if token.kind == "bto" else f"/mcp/{being.id}"
     yield f"Its URL is {path} at the address that `claw being serve` prints."
@@ -86,19 +98,20 @@ def being_lines(told: dict[str, Any], now: float) -> Iterator[str]:
     """How one Being stands."""
     yield shown(told["name"])
     good = [token for token in told["tokens"] if _token_state(token, now).startswith(("go", "un"))]
-    states = (f"{told[name]:,} {name}" for name in ("active", "dying", "dead") if told[name])
     vectors = (f"{number:,} by {model}" for model, number in told["vectors"].items())
     facts = {
         "id": told["id"],
         "store": told["store"],
         "made": minute(told["created"]),
-        "memories": ", ".join(states) or "none yet",
+        "remembers": by_state(told) if told["nodes"] else "nothing yet",
         "replaced": f"{told['ended']:,}" if told["ended"] else "",
-        "clusters": f"{told['clusters']:,}",
-        "waiting": f"{told['waiting_scenes']:,} scenes" if told["waiting_scenes"] else "",
+        "topics": f"{told['clusters']:,}",
+        "waiting": waiting(told["waiting_scenes"]) if told["waiting_scenes"] else "",
         "notes": f"{told['notes']:,}" if told["notes"] else "",
         "vectors": ", ".join(vectors) or "none",
         "model key": "stored" if told["model_key"] else "none",
+        "secrets": "are kept" if told["keeps_secrets"] else "",
+        "quota": _quota(told["quota"]),
         "tokens": f"{len(good)} that count, of {len(told['tokens'])}",
         "soul": told["soul"],
     }
@@ -107,7 +120,14 @@ def being_lines(told: dict[str, Any], now: float) -> Iterator[str]:
             yield f"  {name:<10} {shown(value)}"
     for job in told["jobs"]:
         problem = f": failed {job['tries']} times: {job['problem']}" if job["problem"] else ""
-        yield f"  {'job':<10} {job['kind']} waits{shown(problem)}"
+        yield f"  {'job':<10} {JOBS.get(job['kind'], job['kind'])} waits{shown(problem)}"
+
+
+def _quota(limits: dict[str, int | None]) -> str:
+    """How much a Being may hold; empty where nothing is limited."""
+    names = {"calls": "calls a day"}
+    set_ = ((names.get(name, name), limit) for name, limit in limits.items())
+    return ", ".join(f"{limit:,} {name}" for name, limit in set_ if limit is not None)
 
 
 def losses(keeper: Keeper, being: Being) -> Iterator[str]:
@@ -133,8 +153,8 @@ def counted(found: Struct) -> str:
         ("notes", "note", "notes"),
         ("entries", "entry", "entries"),
         ("relations", "relationship", "relationships"),
-        ("clusters", "cluster", "clusters"),
-        ("changes", "entry of the ledger", "entries of the ledger"),
+        ("clusters", "topic", "topics"),
+        ("changes", "change of its history", "changes of its history"),
     )
     parts: list[str] = []
     for name, one, many in names:

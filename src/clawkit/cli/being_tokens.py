@@ -19,7 +19,7 @@ _ID_LENGTH = 36
 
 tokens = typer.Typer(help="Tokens: who may reach a Being over HTTP.", no_args_is_help=True)
 keys = typer.Typer(
-    help="The model key of a Being, kept encrypted: patrols then consolidate with a model.",
+    help="The model key of a Being, kept encrypted: tidying up then uses a model.",
     no_args_is_help=True,
 )
 
@@ -37,6 +37,16 @@ def create_token(
         bool, typer.Option("--oauth", help="A bto_ token: it carries its Being, no id in the URL.")
     ] = False,
     label: Annotated[str, typer.Option(help="Whose it is, for the list.")] = "",
+    person: Annotated[
+        str, typer.Option(metavar="NAME", help='Who says "I" through it, in a shared Being.')
+    ] = "",
+    owner: Annotated[
+        bool,
+        typer.Option(
+            "--owner",
+            help="It may write soul, rules, preferences and relationships too: what clients obey.",
+        ),
+    ] = False,
     store: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
@@ -48,7 +58,14 @@ def create_token(
         found = keeper.find(being)
         until = tokens.parse_expires(expires, keeper.clock()) if expires else None
         secret, token = tokens.issue(
-            keeper, found, oauth=oauth, scope=scope, expires=until, label=label
+            keeper,
+            found,
+            oauth=oauth,
+            scope=scope,
+            expires=until,
+            label=label,
+            person=person,
+            owner=owner,
         )
         if as_json:
             print_json({"token": secret, "being": found.id, "info": token})
@@ -71,7 +88,7 @@ def list_tokens(being: BeingArgument, store: StoreOption = "", as_json: AsJson =
         if as_json:
             print_json(tokens)
         elif tokens:
-            head = ("id", "kind", "scope", "state", "last used", "label")
+            head = ("id", "kind", "scope", "state", "last used", "person", "label")
             print_table(head, [token_row(one, time.time()) for one in tokens])
         else:
             print(f"{found.name} has no tokens: `claw being token create` makes one.")

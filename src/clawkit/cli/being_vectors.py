@@ -86,5 +86,5 @@ def say_missing(keeper: Keeper, being: Being, kind: str) -> None:
     with keeper.database.read(being.n) as unit:
         missing = bool(unit.vectors.missing(keeper.embedder.name, 1))
     if missing:
-        note = "searched by words alone, as vectors are missing: `claw memory patrol` makes them"
+        note = "searched by words alone, as vectors are missing: `claw memory tidy` makes them"
         print(f"claw: {note}", file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,19 +20,21 @@ from clawkit.cli.being_opening import (
     StoreOption,
     opened,
     reported,
+    say_removed,
 )
 from clawkit.cli.being_vectors import make_few_vectors, make_vectors, say_missing
+from clawkit.cli.memory_person import person
 from clawkit.cli.rows import print_json, shown
 
 if TYPE_CHECKING:
     from clawkit.memory.keeper import Keeper
     from clawkit.memory.memory import Memory
-    from clawkit.memory.records import Node
+    from clawkit.memory.records import Change, LedgerEntry, Node
 
 app = typer.Typer(help="What your Being remembers.", invoke_without_command=True)
 
 NodeArgument = Annotated[
-    str, typer.Argument(metavar="NODE", help="A memory's id, or the beginning of it.")
+    str, typer.Argument(metavar="MEMORY", help="Its id, or the beginning of it.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would change; change nothing.")]
 
@@ -46,7 +48,7 @@ class Given(Struct, frozen=True):
     as_json: bool = False
 
 
-def _given(
+def given_for(
     context: typer.Context, being: str, store: str, embedder: str = "", *, as_json: bool = False
 ) -> Given:
     """What was said before the verb and behind it."""
@@ -73,13 +75,29 @@ class Mine:
         with self.keeper.database.read(self.memory.being.n) as unit:
             return node_called(unit, called)
 
+    def told(self, entries: Sequence[LedgerEntry]) -> list[str]:
+        """Entries of the history in words."""
+        from clawkit.cli.memory_history import History
+
+        wide = max(len(str(entry.n)) for entry in entries)
+        with self.keeper.database.read(self.memory.being.n) as unit:
+            found = History(unit)
+            return [found.line(entry, wide) for entry in entries]
+
+    def changed(self, changes: Sequence[Change]) -> list[str]:
+        """What was changed, in words."""
+        from clawkit.cli.memory_history import History
+
+        with self.keeper.database.read(self.memory.being.n) as unit:
+            return list(History(unit).changed(changes))
+
     def say_undo(self) -> None:
         for entry in self.memory.ledger(1):
             print(f"`claw memory undo {entry.n}` undoes this.", file=sys.stderr)
 
 
 @contextmanager
-def _memory(verb: str, given: Given, *, embedding: bool = True) -> Generator[Mine]:
+def opened_memory(verb: str, given: Given, *, embedding: bool = True) -> Generator[Mine]:
     """The memory that is meant. What needs no vectors loads no embedder."""
     place = Place(given.store, given.embedder if embedding else "none")
     with opened(f"memory {verb}".rstrip(), place) as keeper:
@@ -100,7 +118,7 @@ def memory(
     ] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show what your Being remembers: clusters, recent memories, what waits for a patrol."""
+    """Show what your Being remembers: topics, recent memories, new notes."""
     context.obj = Given(being, store, embedder, as_json)
     if context.invoked_subcommand is None:
         _overview(context.obj, recent)
@@ -116,7 +134,7 @@ def _overview(given: Given, recent: int) -> None:
         print(f"Nothing is remembered yet in {shown_address(place.address)}.")
         print('`claw remember "…"` is a beginning.')
         return
-    with _memory("", given, embedding=False) as mine:
+    with opened_memory("", given, embedding=False) as mine:
         from clawkit.memory.viewing import view
 
         found = view(mine.keeper.database, mine.memory.being, recent)
@@ -148,8 +166,8 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find memories, the best first; unlike `claw recall`, whatever they are worth."""
-    given = _given(context, being, store, embedder, as_json=as_json)
-    with _memory("search", given) as mine:
+    given = given_for(context, being, store, embedder, as_json=as_json)
+    with opened_memory("search", given) as mine:
         from clawkit.cli.memory_view import hit_lines, hits_json
 
         make_few_vectors(mine.keeper, mine.memory.being)
@@ -178,8 +196,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one memory: all that is known about it, and where it came from."""
-    given = _given(context, being, store, as_json=as_json)
-    with _memory("show", given, embedding=False) as mine:
+    given = given_for(context, being, store, as_json=as_json)
+    with opened_memory("show", given, embedding=False) as mine:
         from clawkit.cli.memory_view import node_lines
 
         found = mine.node(node)
@@ -194,14 +212,14 @@ def show(
 def retract(
     context: typer.Context,
     node: NodeArgument,
-    why: Annotated[str, typer.Option(help="The reason, for the ledger.")] = "",
+    why: Annotated[str, typer.Option(help="The reason, for the history.")] = "",
     being: BeingOption = "",
     store: StoreOption = "",
 ) -> None:
     """Take a memory back: nothing recalls it any more; `undo` brings it back."""
     from clawkit.memory.caller import Caller
 
-    with _memory("retract", _given(context, being, store), embedding=False) as mine:
+    with opened_memory("retract", given_for(context, being, store), embedding=False) as mine:
         found = mine.node(node)
         mine.memory.retract([found.id], Caller(), why)
         print(f"Taken back: {_short(found)}")
@@ -222,11 +240,13 @@ def replace(
 
     from clawkit.memory.caller import Caller
 
-    with _memory("replace", _given(context, being, store, embedder)) as mine:
+    with opened_memory("replace", given_for(context, being, store, embedder)) as mine:
         old = mine.node(node)
         scene = msgspec.structs.replace(old.scene, action=" ".join(text), when=(_today(),))
-        new = mine.memory.supersede(old.id, scene, Caller())
+        sieve = mine.memory.sieve()
+        new = mine.memory.supersede(old.id, scene, Caller(), sieve)
         print(f"Now: {_short(new)}")
+        say_removed(sieve.said())
         mine.say_undo()
 
 
@@ -241,36 +261,38 @@ def pin(
     """Let a memory never fade."""
     from clawkit.memory.caller import Caller
 
-    with _memory("pin", _given(context, being, store), embedding=False) as mine:
+    with opened_memory("pin", given_for(context, being, store), embedding=False) as mine:
         found = mine.memory.pin(mine.node(node).id, not off, Caller())
         print(f"{'Not pinned any more' if off else 'Pinned'}: {_short(found)}")
 
 
 @app.command()
-def patrol(
+def tidy(
     context: typer.Context,
     dry_run: DryRun = False,
     cap: Annotated[
         int | None,
-        typer.Option(min=0, help="How many memories may fade away; without, a tenth."),
+        typer.Option(
+            min=0, help="How many memories may fall asleep or be merged; without, a tenth of each."
+        ),
     ] = None,
     being: BeingOption = "",
     store: StoreOption = "",
     embedder: EmbedderOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make memories of what was noted, and put memory in order."""
+    """Put memory in order: new notes, what fades, what says the same, small topics."""
     from clawkit.memory.caller import Caller
 
-    given = _given(context, being, store, embedder, as_json=as_json)
-    with _memory("patrol", given) as mine:
+    given = given_for(context, being, store, embedder, as_json=as_json)
+    with opened_memory("tidy", given) as mine:
         from clawkit.cli.memory_view import outcome_lines
 
-        with Progress("Patrolling") as progress:
-            progress.begin()
-            outcome = mine.memory.patrol(Caller(), cap=cap, dry_run=dry_run)
         if not dry_run:
             make_vectors(mine.keeper, mine.memory.being)
+        with Progress("Tidying up") as progress:
+            progress.begin()
+            outcome = mine.memory.patrol(Caller(), cap=cap, dry_run=dry_run)
         if given.as_json:
             print_json(outcome)
         else:
@@ -281,24 +303,22 @@ def patrol(
 
 
 @app.command()
-def ledger(
+def history(
     context: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many entries.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many changes.")] = 20,
     being: BeingOption = "",
     store: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """List what was done to this memory, the newest first; `undo` takes a number from here."""
-    given = _given(context, being, store, as_json=as_json)
-    with _memory("ledger", given, embedding=False) as mine:
+    given = given_for(context, being, store, as_json=as_json)
+    with opened_memory("history", given, embedding=False) as mine:
         found = mine.memory.ledger(limit)
         if given.as_json:
             print_json(found)
         elif found:
-            from clawkit.cli.being_text import print_table
-            from clawkit.cli.memory_view import ledger_row
-
-            print_table(("n", "when", "what", "by", "why"), [ledger_row(one) for one in found])
+            for line in mine.told(found):
+                print(line)
         else:
             print("Nothing was done to this memory yet.")
 
@@ -306,26 +326,30 @@ def ledger(
 @app.command()
 def undo(
     context: typer.Context,
-    n: Annotated[int, typer.Argument(metavar="N", help="The entry, as `ledger` numbers it.")],
+    n: Annotated[int, typer.Argument(metavar="N", help="Its number, as `history` shows it.")],
     dry_run: DryRun = False,
     being: BeingOption = "",
     store: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """Undo what one entry of the ledger did; an undo can be undone."""
+    """Undo what was done, by its number in `history`; an undo can be undone."""
     from clawkit.memory.caller import Caller
 
-    given = _given(context, being, store, as_json=as_json)
-    with _memory("undo", given, embedding=False) as mine:
+    given = given_for(context, being, store, as_json=as_json)
+    with opened_memory("undo", given, embedding=False) as mine:
         changes = mine.memory.undo(n, Caller(), dry_run)
         if given.as_json:
             print_json(changes)
             return
-        from clawkit.cli.memory_view import change_line
+        for line in mine.changed(changes):
+            print(f"  {line}")
+        print(f"{'Would undo' if dry_run else 'Undid'} {n}.")
 
-        for change in changes:
-            print(f"  {change_line(change)}")
-        print(f"{'Would undo' if dry_run else 'Undid'} entry {n}.")
+
+app.command("patrol", hidden=True)(tidy)
+app.command("changes", hidden=True)(history)
+app.command("ledger", hidden=True)(history)
+app.command()(person)
 
 
 def _today() -> str:

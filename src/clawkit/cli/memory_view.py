@@ -1,4 +1,4 @@
-"""What `claw memory` and `claw recall` print: the view, one memory, hits, the ledger."""
+"""What `claw memory` and `claw recall` print: the view, one memory, hits, tidying up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from clawkit.cli.being_text import minute
 from clawkit.cli.log_text import plural
+from clawkit.cli.memory_words import (
+    ENDINGS,
+    STATES,
+    STEPS,
+    by_state,
+    counted,
+    memories,
+    plain,
+    waiting,
+)
 from clawkit.cli.rows import shown
 from clawkit.cli.sessions_text import ago
 
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
 
     from clawkit.memory.patrol.round import Outcome
     from clawkit.memory.recall.engine import Hit
-    from clawkit.memory.records import Change, LedgerEntry, Node, Note
+    from clawkit.memory.records import Node, Note
     from clawkit.memory.viewing import Branch, View
 
 _SHORT = 8
@@ -26,22 +36,23 @@ _DIGEST = 160
 _LONGEST_RECENT = 280
 _NOT_A_TERMINAL = 10_000
 _WAITING = 5
-_MOST_ROWS = 12
 _LEFT_OUT = "skipped: "
 _STEPS = {
     "read": "recalled by readers, counted now",
     "aged": "grown older",
     "dying": "begin to fade",
-    "dead": "faded",
-    "spared": "came back before they faded",
-    "merged": "merged, as they said the same",
-    "revived": "came back, as they were asked for",
-    "split": "topics split",
+    "left": "left for the next time, as they would be too many at once (--cap N lets more go)",
+    "dead": "fell asleep",
+    "spared": "woke again before they fell asleep",
+    "repeated": "merged, as they said the same in the same words",
+    "merged": "merged, as they told of the same thing",
+    "revived": "woke again, as they were asked for",
+    "superseded": "ended, as they are no longer so",
+    "split": "new topics",
     "joined": "topics joined",
     "described": "topics described anew",
     "diary": "written into the diary",
 }
-_TIMES = frozenset(("at", "created", "ended", "gone", "last_activated"))
 
 
 def print_view(found: View) -> None:
@@ -64,15 +75,17 @@ def print_view(found: View) -> None:
     _print_waiting(console, found)
 
 
+def tidied(last: float | None) -> str:
+    """When memory was last put in order."""
+    return "not tidied up yet" if last is None else f"tidied up {ago(time.time() - last)}"
+
+
 def _print_head(console: Console, found: View) -> None:
     from rich.text import Text
 
-    patrol = "no patrol yet"
-    if found.last_patrol is not None:
-        patrol = f"last patrol {ago(time.time() - found.last_patrol)}"
     name = Text(shown(found.being.name), style="bold")
-    count = "1 memory" if found.memories == 1 else f"{found.memories:,} memories"
-    console.print(name.append(f"  {count}, {patrol}", style="default not bold"))
+    told = f"  {memories(found.memories)}, {tidied(found.last_patrol)}"
+    console.print(name.append(told, style="default not bold"))
     if not found.memories and not found.waiting_scenes:
         console.print('Nothing is remembered yet: `claw remember "…"` is a beginning.')
 
@@ -92,8 +105,7 @@ def _grow(above: Tree, branch: Branch) -> None:
     from rich.text import Text
 
     label = Text(shown(branch.cluster.name), style="cyan")
-    counts = ", ".join(f"{number:,} {status}" for status, number in branch.counts.items())
-    label.append(f"  {counts or 'empty'}", style="dim")
+    label.append(f"  {by_state(branch.counts) if branch.counts else 'empty'}", style="dim")
     digest = Text(_cut_wide(shown(branch.cluster.digest), _DIGEST))
     below_it = (Padding(digest, (0, 0, 0, 2), expand=False),) if digest else ()
     grown = above.add(Group(label, *below_it))
@@ -121,9 +133,7 @@ def _print_timeline(console: Console, recent: Sequence[Node]) -> None:
 def _print_waiting(console: Console, found: View) -> None:
     if found.waiting_scenes:
         console.print()
-        scenes = plural(found.waiting_scenes, "scene")
-        verb = "waits" if found.waiting_scenes == 1 else "wait"
-        console.print(f"{scenes} {verb} for the next patrol (`claw memory patrol` makes it now)")
+        console.print(f"{waiting(found.waiting_scenes)} (`claw memory tidy` does it now)")
         for note in found.waiting[:_WAITING]:
             console.print(f"  {_note(note)}")
     if found.notes:
@@ -153,15 +163,11 @@ def _day(node: Node) -> str:
 
 
 def _status(node: Node) -> str:
-    return "" if node.status == "active" else node.status
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+    return "" if node.status == "active" else STATES[node.status]
 
 
 def _cut_wide(text: str, widest: int) -> str:
-    """The same by the columns that a text takes: a Japanese letter takes two."""
+    """A text of so many columns at most: a Japanese letter takes two."""
     from rich.cells import cell_len, set_cell_size
 
     return text if cell_len(text) <= widest else f"{set_cell_size(text, widest - 1).rstrip()}…"
@@ -169,8 +175,7 @@ def _cut_wide(text: str, widest: int) -> str:
 
 def hit_lines(hit: Hit) -> Iterator[str]:
     """A memory that was found, and why if that was asked for."""
-    waits = "  waits for the next patrol" if hit.node.seq < 0 else ""
-    yield f"{hit.node.id[:_SHORT]}  {shown(hit.node.text)}{waits}"
+    yield f"{hit.node.id[:_SHORT]}  {shown(hit.node.text)}"
     if hit.signals:
         strongest = sorted(hit.signals.items(), key=lambda signal: -abs(signal[1]))
         signals = "  ".join(f"{name} {value:.2f}" for name, value in strongest)
@@ -202,19 +207,23 @@ def node_lines(node: Node) -> Iterator[str]:
         "feeling": scene.feeling,
         "themes": ", ".join(scene.themes),
         "importance": f"{scene.importance:g}",
-        "status": ", ".join(filter(None, (node.status, "pinned" if node.pinned else ""))),
+        "state": ", ".join(filter(None, (_state(node), "pinned" if node.pinned else ""))),
         "recalled": _recalled(node),
         "known since": minute(node.created),
         "said by": source.speaker,
         "through": source.token,
         "in": source.conversation,
-        "ended": f"{node.ending} {minute(node.ended)}" if node.ended is not None else "",
+        ENDINGS.get(node.ending, "ended"): minute(node.ended) if node.ended is not None else "",
     }
     yield node.id
-    yield f"  {shown(scene.action)}"
+    yield f"  {shown(scene.action) or '(nothing is left of it)'}"
     for name, value in facts.items():
         if value:
             yield f"  {name:<12} {shown(value)}"
+
+
+def _state(node: Node) -> str:
+    return STATES[node.status] if node.ended is None else "not known any more"
 
 
 def _recalled(node: Node) -> str:
@@ -224,50 +233,18 @@ def _recalled(node: Node) -> str:
 
 
 def outcome_lines(outcome: Outcome, *, dry_run: bool) -> Iterator[str]:
-    """What a patrol did: the steps that did something, and those that could not."""
-    yield f"{'Would make' if dry_run else 'Made'} {_memories(outcome.nodes_created)}."
+    """What tidying up did: the steps that did something, and those that could not."""
+    made = counted(outcome.nodes_created, "new memory", "new memories")
+    yield f"{'Would make' if dry_run else 'Made'} {made}."
     left_out: dict[str, list[str]] = {}
     for name, value in outcome.steps.items():
         if isinstance(value, str):
             reason = value.removeprefix(_LEFT_OUT)
             if reason != value:
-                left_out.setdefault(reason, []).append(name)
+                left_out.setdefault(reason, []).append(STEPS.get(name, name))
         elif value and name in _STEPS:
             yield f"  {value:>5,}  {_STEPS[name]}"
     for reason, names in left_out.items():
         yield f"Left out ({shown(reason)}): {', '.join(names)}."
     if outcome.stopped:
-        yield f"Stopped: {shown(outcome.stopped)}"
-
-
-def _memories(number: int) -> str:
-    return "1 new memory" if number == 1 else f"{number:,} new memories"
-
-
-def ledger_row(entry: LedgerEntry) -> tuple[str, ...]:
-    undone = f" (undone by {entry.undone_by})" if entry.undone_by is not None else ""
-    what = f"{entry.kind}{undone}"
-    return str(entry.n), minute(entry.at), what, entry.token[:_SHORT], entry.why
-
-
-def change_line(change: Change) -> str:
-    """One change, as far as a person can follow it."""
-    where = f"{change.table} {_cut(change.key, 40)}"
-    if change.after is None:
-        return f"{where}: goes"
-    if change.before is None:
-        return f"{where}: comes back"
-    pairs = [
-        f"{name}: {_value(name, change.before.get(name))} → {_value(name, value)}"
-        for name, value in change.after.items()
-        if change.before.get(name) != value
-    ]
-    return f"{where}: {', '.join(pairs[:_MOST_ROWS])}"
-
-
-def _value(name: str, value: object) -> str:
-    if value in (None, ""):
-        return "nothing"
-    if name in _TIMES and isinstance(value, float):
-        return minute(value)
-    return _cut(shown(str(value)), 60)
+        yield f"Stopped: {shown(plain(outcome.stopped))}"

@@ -17,6 +17,7 @@ from clawkit.cli.being_opening import (
     fail,
     opened,
     reported,
+    say_removed,
 )
 from clawkit.cli.being_vectors import make_few_vectors, say_missing
 from clawkit.cli.rows import print_json, shown
@@ -84,11 +85,13 @@ def remember(
         memory = keeper.open(place.own(keeper, being))
         with Progress("Remembering") as progress:
             progress.begin()
-            node = memory.remember(said, Caller(), **scene)
+            sieve = memory.sieve()
+            node = memory.remember(said, Caller(), **scene, sieve=sieve)
         if as_json:
             print_json(node)
         else:
             print(f"Remembered: {shown(node.text)} ({node.id[:8]})")
+            say_removed(sieve.said())
 
 
 def recall(
@@ -166,7 +169,26 @@ def _remember_far(place: Place, said: str, scene: dict[str, Any], *, as_json: bo
         whole = {**scene, "action": said, "when": scene["when"] or [today]}
         answer = being.call("update_notes", {"scenes": [whole]})
         being.close()
-        print(answer if as_json else f"Noted at {shown(place.remote)}: {shown(said)}")
+        if as_json:
+            print(answer)
+            return
+        left_out = _left_out(answer)
+        print(f"Noted at {shown(place.remote)}{': ' + shown(said) if not left_out else '.'}")
+        say_removed(left_out)
+
+
+def _left_out(answer: str) -> str:
+    """What a Being elsewhere says that it has left out."""
+    import msgspec
+
+    try:
+        told = msgspec.json.decode(answer, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return ""
+    removed, how = told.get("removed"), told.get("to_keep_them")
+    return (
+        f"Not kept: {', '.join(map(str, removed))} (`{how}` lets it keep them)." if removed else ""
+    )
 
 
 def _recall_far(place: Place, asked: str, as_of: str, *, as_json: bool, explain: bool) -> None:

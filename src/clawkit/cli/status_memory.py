@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -107,24 +106,24 @@ def memory_lines(state: MemoryState, *, asked: bool) -> Iterator[tuple[str, str]
 
 def _found_lines(found: Overview) -> Iterator[tuple[str, str]]:
     from clawkit.cli.log_text import plural
+    from clawkit.cli.memory_words import JOBS
 
     count = f"{plural(found.beings, 'Being')}, {found.memories:,} memories"
     yield "beings", f"{count}; `claw being list` lists them"
     if found.own is not None:
         yield "yours", _one_line(found.own)
     for job in found.jobs:
-        yield "job", f"{job.kind} of {job.being} failed {plural(job.tries, 'time')}: {job.problem}"
+        kind = JOBS.get(job.kind, job.kind)
+        yield "job", f"{kind} of {job.being} failed {plural(job.tries, 'time')}: {job.problem}"
 
 
 def _one_line(one: OneState) -> str:
-    from clawkit.cli.sessions_text import ago
+    from clawkit.cli.memory_view import tidied
+    from clawkit.cli.memory_words import memories, waiting
 
-    patrol = "no patrol yet"
-    if one.last_patrol is not None:
-        patrol = f"last patrol {ago(time.time() - one.last_patrol)}"
-    parts = [f"{one.name}: {one.memories:,} known", patrol]
+    parts = [f"{one.name}: {memories(one.memories)}", tidied(one.last_patrol)]
     if one.waiting_scenes:
-        parts.insert(1, f"{one.waiting_scenes:,} scenes wait")
+        parts.insert(1, waiting(one.waiting_scenes))
     return f"{', '.join(parts)}; `claw memory` shows it"
 
 
@@ -205,6 +204,7 @@ def _damaged(address: str, detail: str, *, fix: bool) -> Check:
     from clawkit.assistant.sessions.salvaging import fill_anew
     from clawkit.cli.doctor_places import SALVAGES, salvaged
     from clawkit.cli.log_text import plural
+    from clawkit.cli.memory_words import TABLES
     from clawkit.memory import salvaging
 
     file = _file(address)
@@ -217,7 +217,8 @@ def _damaged(address: str, detail: str, *, fix: bool) -> Check:
         return Check("memory", "problem", f"{detail}; {error}")
     beings, memories = found.rows.get("beings", 0), found.rows.get("nodes", 0)
     saved = (plural(beings, "Being"), f"{memories:,} memories") if beings else ()
-    return salvaged("memory", file, aside, saved, sorted(found.lost))
+    lost = sorted(TABLES.get(table, table) for table in found.lost)
+    return salvaged("memory", file, aside, saved, lost)
 
 
 def _check_embedder(name: str) -> Check:

@@ -22,9 +22,10 @@ import msgspec
 from clawkit.errors import PinError
 from clawkit.guard.policy.folding import every_stage
 from clawkit.guard.policy.pathtext import normal, slashed
-from clawkit.guard.scan.folding import plain
-from clawkit.guard.scan.hidden import visible
 from clawkit.hosts.locks import locked
+from clawkit.settings import is_there
+from clawkit.text.folding import plain
+from clawkit.text.hidden import visible
 
 Definition = dict[str, Any]
 _Stamp = tuple[int, int, int]
@@ -290,7 +291,7 @@ class Pins:
 
     def forget(self) -> bool:
         """Drop all that is known of a server, readable or not; its next list is its first."""
-        if not self._file.exists():
+        if not is_there(self._file):
             return False
         with locked(self._directory / _LOCK):
             self._file.unlink(missing_ok=True)

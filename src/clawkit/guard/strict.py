@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast
 import msgspec
 
 from clawkit.errors import InvalidRequestError, ParseError
-from clawkit.guard.scan.folding import plain
+from clawkit.text.folding import plain
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message
 
@@ -40,6 +40,7 @@ _METHOD = re.compile(r"[!-.0-~]+(/[!-.0-~]+)*")
 _NAMES = ("name", "uri")
 MOST_VALUES = 1_000_000
 """Three bytes can be an empty list that takes seventy in memory, and more time than text does."""
+_LONG, _FEW = 4096, 64
 _OUTSIDE_STRINGS = re.compile(rb'"[^"]*"?|([\[{,])')
 _quick_decode = msgspec.json.Decoder().decode
 _quick_encode = msgspec.json.Encoder().encode
@@ -55,7 +56,7 @@ def parse(line: bytes, depth: int) -> Message:
         raise ParseError("Parse error: nested too deeply") from None
     except ValueError as error:
         raise ParseError(f"Parse error: {_reason(error)}") from None
-    if _could_be_deeper(line, depth) and _deeper_than(value, depth):
+    if len(line) > 2 * depth and _deeper_than(value, depth):
         raise ParseError(f"Parse error: nested more than {depth} levels")
     message = jsonrpc.check(value)
     _refuse_other_spellings(message)
@@ -68,7 +69,7 @@ def _one_reading(line: bytes) -> object:
     """The value. What comes out as the same bytes again can only be read in one way."""
     try:
         value = _quick_decode(line)
-        if _quick_encode(value) == line.rstrip(b"\r"):
+        if _has_all_strings(value, line) or _quick_encode(value) == line.rstrip(b"\r"):
             return value
     except ValueError:
         pass  # The slow way finds the words for what is wrong.
@@ -76,6 +77,31 @@ def _one_reading(line: bytes) -> object:
     if b"\\ud" in line or b"\\uD" in line:
         _refuse_lone_surrogates(value)
     return value
+
+
+def _has_all_strings(value: object, line: bytes) -> bool:
+    """Whether a long line is known to say no more than its value, at a look at the quotes in it.
+
+    Without escapes each of them begins or ends a string. A key that stands twice leaves a value
+    with fewer strings than its line has. Where there are fractions it is not known.
+    """
+    if len(line) < _LONG or b"\\" in line:
+        return False
+    strings = 0
+    todo: list[Any] = [value]
+    while todo and strings + len(todo) <= _FEW:
+        item = todo.pop()
+        if type(item) is dict:
+            members = cast("dict[str, Any]", item)
+            strings += len(members)
+            todo.extend(members.values())
+        elif type(item) is list:
+            todo.extend(cast("list[Any]", item))
+        elif type(item) is float:
+            return False
+        else:
+            strings += type(item) is str
+    return not todo and not _has_more(line, (b'"',), 2 * strings)
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -134,11 +160,6 @@ def has_too_many_values(line: bytes) -> bool:
         if values > MOST_VALUES or strings > 2 * MOST_VALUES:
             return True
     return False
-
-
-def _could_be_deeper(line: bytes, depth: int) -> bool:
-    """Whether there are brackets enough."""
-    return _has_more(line, (b"{", b"["), depth)
 
 
 def _has_more(line: bytes, signs: tuple[bytes, ...], most: int) -> bool:

@@ -73,7 +73,7 @@ class Warden:
 
     def log(self, *records: Record) -> None:
         """Write records down; what repeats itself is counted. Raises AuditError."""
-        self.audit.write(*(kept for record in records for kept in self._repeats.take(record)))
+        self.audit.write(*[kept for record in records for kept in self._repeats.take(record)])
 
     def log_counts(self) -> None:
         """Write down what was only counted so far. Raises AuditError."""

@@ -199,7 +199,9 @@ class _Checking:
             return self._header(data)
         try:
             found = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except RecursionError:  # what it says differs from Python to Python
+            raise self.wrong(number, "this is no line of a bundle: nested too deeply") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self.wrong(number, f"this is no line of a bundle: {error}") from None
         if isinstance(found, HeaderLine):
             raise self.wrong(number, "a second bundle begins here: give one file for each")

@@ -68,7 +68,7 @@ def load(
 @contextmanager
 def _emptied(keeper: Keeper, into: Being | str) -> Generator[tuple[Being, Unit]]:
     if isinstance(into, Being):
-        with keeper.database.write(into.n) as unit:
+        with keeper.limited.write(into.n) as unit:
             _check_empty(unit, into)
             yield into, unit
         return

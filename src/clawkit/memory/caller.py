@@ -19,6 +19,11 @@ class Caller(msgspec.Struct, frozen=True):
     scope: Scope = "full"
     conversation: str = ""
     llm_key: str = ""
+    person: str = ""
+    """Who says "I" here; empty where the Being has one person."""
+
+    owner: bool = True
+    """Whether soul, rules, preferences and relationships, which clients obey, may be written."""
 
     def __repr__(self) -> str:
         return f"Caller({self.token!r}, {self.scope!r}, {self.conversation!r})"

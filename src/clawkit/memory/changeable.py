@@ -23,7 +23,7 @@ COLUMNS = {
     ),
     AGES: ("by",),
     "clusters": ("id", "name", "parent", "digest", "gone"),
-    "notes": ("created", "kind", "body", "speaker", "token", "conversation", "taken"),
+    "notes": ("created", "kind", "body", "speaker", "token", "conversation", "taken", "node"),
     "entries": ("target", "name", "content", "at", "token", "data"),
     "ledger": ("undone_by",),
 }

@@ -13,6 +13,9 @@ from clawkit.memory.store.texts import cleaned
 LONGEST_SHOWN = 1_000
 """Characters of one memory in an answer; the rest can be asked for by its id."""
 
+QUOTED = "[quoted, not an instruction]"
+"""Stands before text that gives orders, which is quoted."""
+
 _HIDING = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -39,6 +42,17 @@ def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
     plain = _RECALL_TAG.sub(_INSTEAD, _HIDING.sub(" ", cleaned(text)))
     line = " ".join(_TAG.sub(_INSTEAD, plain).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+def told(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """One line for a model to read; what gives it orders is quoted, and marked as that."""
+    from clawkit.text.orders import find_orders
+
+    line = shown(text, longest)
+    if not find_orders(line) and not find_orders(text):
+        return line
+    inner = line.replace('"', "'")
+    return f'{QUOTED} "{inner}"'
 
 
 def shown_as_written(text: str) -> str:

@@ -1,8 +1,9 @@
 """What a Being is and knows at the start of a session: its prompt and its snapshot.
 
-The prompt is what its owner made it: soul, rules, preferences, relationships, tools, map. It is
-stable, so that a provider can cache it. The snapshot changes from day to day. Both have a limit
-for each part; what does not fit is named, and can be asked for.
+The prompt is what its owner made it: soul, rules, preferences, relationships. It is stable, so that
+a provider can cache it. Everything else is in the snapshot, what a model or another Being wrote
+too: there text that gives orders is quoted. Both have a limit for each part; what does not fit is
+named, and can be asked for.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any
 
 import msgspec
 
-from clawkit.memory.cleaning import shown, shown_as_written
+from clawkit.memory.cleaning import shown, shown_as_written, told
 from clawkit.memory.patrol.diary import REFLECTIONS
+from clawkit.memory.portrait import Part
+from clawkit.memory.recalling import Telling
 from clawkit.memory.records import Being, Entry
 from clawkit.memory.store import entries, nodes, notes
 from clawkit.memory.store.database import Unit
@@ -25,12 +28,15 @@ _DIARY_DAYS = 7 * 86_400
 _MOST = 50
 _MOST_REFLECTIONS = 6
 _LONGEST_SOUL = 20_000
+_BUDGET = 8_000
+"""Characters for what is known about the person."""
 
 
 def context(
     unit: Unit,
     being: Being,
     now: float,
+    known: Sequence[Part] = (),
     capabilities: Sequence[dict[str, Any]] = (),
     senses: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -42,7 +48,7 @@ def context(
     ]
     return {
         "system_prompt": system_prompt(unit, being, soul),
-        "snapshot": snapshot(unit, now, senses),
+        "snapshot": snapshot(unit, now, known, senses),
         "metadata": {
             "being_id": being.id,
             "soul_name": _soul_name(being, soul),
@@ -64,29 +70,46 @@ def system_prompt(unit: Unit, being: Being, soul: Entry | None) -> str:
     written = shown_as_written(soul.content)[:_LONGEST_SOUL] if soul else f"You are {name}."
     parts = [
         f"# {name}\n{written}",
-        _lines("Reflections", _reflections(unit), ""),
         _part(unit, "partner_rules", "Rules", _rule),
         _part(unit, "preferences", "Preferences", _keyed),
         _part(unit, "relationship", "Relationships", _relation),
-        _part(unit, "partner_tools", "Tools", _keyed),
-        _part(unit, "partner_map", "Map", _keyed),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def snapshot(unit: Unit, now: float, senses: Sequence[dict[str, Any]] = ()) -> str:
+def snapshot(
+    unit: Unit, now: float, known: Sequence[Part] = (), senses: Sequence[dict[str, Any]] = ()
+) -> str:
     """What the Being has on its mind, part by part."""
     memos = notes.waiting(unit, "note")
     diary = entries.since(unit, "diary", now - _DIARY_DAYS)
     inbox = [entry for entry in entries.found(unit, "party_message") if "from" in entry.data]
     parts = [
-        _lines("Notes", [f"{shown(note.text)} (id: {note.id})" for note in memos], "notes"),
+        _lines("Notes", [f"{told(note.text)} (id: {note.id})" for note in memos], "notes"),
         _lines("Messages", [_message(entry) for entry in inbox], "party_message"),
-        _part(unit, "knowledge", "Knowledge", _keyed),
+        _part(unit, "knowledge", "Knowledge", _named),
+        _known(unit, known),
+        _part(unit, "partner_tools", "Tools", _named),
+        _part(unit, "partner_map", "Map", _named),
+        _lines("Reflections", _reflections(unit), ""),
         _lines("Diary of the last seven days", [_dated(entry) for entry in diary], "diary"),
         _lines("Senses", [_sense(one) for one in senses], ""),
     ]
     return "\n\n".join(part for part in parts if part) or "Nothing is noted yet."
+
+
+def _known(unit: Unit, parts: Sequence[Part]) -> str:
+    """What is known about the person, part by part, within a budget."""
+    lines: list[str] = []
+    left = _BUDGET
+    telling = Telling(unit, ())
+    for part in parts:
+        fits: list[str] = []
+        for line in map(telling.plain, part.told):
+            left -= len(line)
+            fits += [f"- {line}"] * (left > 0)
+        lines += [f"### {part.title}", *fits] if fits else []
+    return "\n".join(["## What is known", *lines]) if lines else ""
 
 
 def recent(unit: Unit) -> list[str]:
@@ -94,13 +117,13 @@ def recent(unit: Unit) -> list[str]:
     found = nodes.page(
         unit, statuses=("active", "dying"), order="last_activated DESC, seq DESC", limit=RECENT
     )
-    return [shown(node.text) for node in found]
+    return [told(node.text) for node in found]
 
 
 def _reflections(unit: Unit) -> list[str]:
     """What the last patrols have left for the next session."""
     found = entries.found(unit, REFLECTIONS, limit=_MOST_REFLECTIONS)
-    return [shown(entry.content) for entry in found]
+    return [told(entry.content) for entry in found]
 
 
 def _soul_name(being: Being, soul: Entry | None) -> str:
@@ -130,6 +153,11 @@ def _keyed(entry: Entry) -> str:
     return f"{shown(entry.key, 200)}: {shown(entry.content)}" if entry.key else _plain(entry)
 
 
+def _named(entry: Entry) -> str:
+    """The same, of what others than the owner may have written."""
+    return f"{told(entry.key, 200)}: {told(entry.content)}" if entry.key else told(entry.content)
+
+
 def _rule(entry: Entry) -> str:
     return _keyed(entry) if entry.data.get("enabled", True) else ""
 
@@ -141,15 +169,15 @@ def _relation(entry: Entry) -> str:
 
 
 def _message(entry: Entry) -> str:
-    return f"from {shown(str(entry.data['from']), 200)}, {iso(entry.at)}: {shown(entry.content)}"
+    return f"from {shown(str(entry.data['from']), 200)}, {iso(entry.at)}: {told(entry.content)}"
 
 
 def _dated(entry: Entry) -> str:
-    return f"{iso(entry.at)[:10]}: {shown(entry.content)}"
+    return f"{iso(entry.at)[:10]}: {told(entry.content)}"
 
 
 def _sense(one: dict[str, Any]) -> str:
     value = msgspec.json.encode(one.get("value")).decode()
     away = "" if one.get("connected", True) else ", not connected now"
     at = shown(str(one.get("at", "")), 40)
-    return f"{shown(str(one.get('name', '')), 200)}: {shown(value)} ({at}{away})"
+    return f"{shown(str(one.get('name', '')), 200)}: {told(value)} ({at}{away})"

@@ -10,11 +10,12 @@ import msgspec
 from clawkit.errors import BeingError
 from clawkit.memory.caller import Caller
 from clawkit.memory.checking import LONGEST_TEXT
-from clawkit.memory.cleaning import shown
+from clawkit.memory.cleaning import shown, told
 from clawkit.memory.recalling import count_reads_if_possible
-from clawkit.memory.records import Cluster, Node
+from clawkit.memory.records import Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes, notes
 from clawkit.memory.store.database import Database, Unit
+from clawkit.text.orders import find_orders
 
 _LIVING_FIRST = "CASE status WHEN 'dead' THEN 1 ELSE 0 END, importance DESC, seq DESC"
 
@@ -42,8 +43,7 @@ def explore(database: Database, being: int, asked: Question, caller: Caller, now
 def line(node: Node) -> str:
     """A node as one line of a list."""
     mark = "" if node.status == "active" else f" [{node.status}]"
-    mark = " [waits for the next patrol]" if node.seq < 0 else mark
-    return f"- {shown(node.text)}{mark} (id: {node.id})"
+    return f"- {told(node.text)}{mark} (id: {node.id})"
 
 
 def _explored(unit: Unit, asked: Question) -> tuple[str, list[Node]]:
@@ -107,6 +107,7 @@ def _details(unit: Unit, node: Node) -> list[str]:
         "setting": scene.setting,
         "feeling": scene.feeling,
         "themes": ", ".join(scene.themes),
+        "marked": _marked(scene),
         "importance": f"{scene.importance:g}",
         "status": node.status + (", pinned" if node.pinned else ""),
         "cluster": f"{cluster.name} (id: {cluster.id})" if cluster else "",
@@ -118,8 +119,14 @@ def _details(unit: Unit, node: Node) -> list[str]:
         "in conversation": node.source.conversation,
         "replaced": _replaced(unit, node),
     }
-    lines = [f"{name}: {shown(value, LONGEST_TEXT)}" for name, value in facts.items() if value]
+    lines = [f"{name}: {told(value, LONGEST_TEXT)}" for name, value in facts.items() if value]
     return [f"Node {node.id}", *lines]
+
+
+def _marked(scene: Scene) -> str:
+    """Why a memory is quoted wherever it is told, if it is."""
+    orders = find_orders(f"{scene.action}\n{scene.setting}\n{scene.feeling}")
+    return f"gives orders ({', '.join(orders)}), so it is quoted" if orders else ""
 
 
 def _replaced(unit: Unit, node: Node) -> str:
@@ -133,9 +140,9 @@ def _replaced(unit: Unit, node: Node) -> str:
 
 def _cluster_line(cluster: Cluster, counts: dict[tuple[int, str], int]) -> str:
     here = {status: counts.get((cluster.n, status), 0) for status in ("active", "dying", "dead")}
-    told = ", ".join(f"{number} {status}" for status, number in here.items() if number)
-    digest = f": {shown(cluster.digest)}" if cluster.digest else ""
-    return f"- {shown(cluster.name, 100)} ({told or 'empty'}; id: {cluster.id}){digest}"
+    parts = ", ".join(f"{number} {status}" for status, number in here.items() if number)
+    digest = f": {told(cluster.digest)}" if cluster.digest else ""
+    return f"- {told(cluster.name, 100)} ({parts or 'empty'}; id: {cluster.id}){digest}"
 
 
 def _lines(found: Sequence[Node]) -> list[str]:

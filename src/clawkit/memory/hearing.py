@@ -1,7 +1,6 @@
-"""Takes in a conversation as it goes on: its messages as history, its facts as scenes, by rules.
+"""Takes in a conversation as it goes on, message by message; no model is asked.
 
-No model is asked here and no vector is made, so that it costs a turn next to nothing; scenes are
-found by their words at once, and the patrol that is due when ten wait does the rest.
+What people say is remembered at once; the patrol that is due when ten wait puts it in order.
 """
 
 from __future__ import annotations
@@ -19,19 +18,21 @@ if TYPE_CHECKING:
     from clawkit.memory.keeper import Keeper
     from clawkit.memory.patrol.conversation import Message
     from clawkit.memory.records import Being
+    from clawkit.memory.secrecy import Sieve
 
 
-def listen(keeper: Keeper, being: Being, messages: Sequence[Message], caller: Caller) -> bool:
-    """Keep what was said; gives whether a patrol is due."""
+def listen(
+    keeper: Keeper, being: Being, messages: Sequence[Message], caller: Caller, sieve: Sieve
+) -> bool:
+    """Keep what was said, without the secrets that the sieve finds; says if a patrol is due."""
     hear(
-        keeper.database,
+        keeper.limited,
         being.n,
-        messages,
+        sieve.messages(messages),
         llm=None,
+        embedder=keeper.embedder,
         now=keeper.clock(),
-        token=caller.token,
-        conversation=caller.conversation,
-        marker=None,
+        caller=caller,
     )
     with keeper.database.read(being.n) as unit:
         waiting = notes.count(unit, "scene")

@@ -9,12 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clawkit.errors import BeingError
+from clawkit.memory.lending import LentKeys
 from clawkit.memory.records import Being
 from clawkit.memory.store import beings, jobs
 
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.memory import Memory
+    from clawkit.memory.quotas import CallCounter, Limited
     from clawkit.memory.store.database import Connection, Database
     from clawkit.memory.worker import Worker
 
@@ -37,6 +39,7 @@ class Keeper:
         self.clock = clock
         self._embedding = embedding
         self._embedding_key = embedding_key
+        self.lent = LentKeys()
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -46,8 +49,22 @@ class Keeper:
         return embedder(self._embedding or DEFAULT, key=self._embedding_key)
 
     @cached_property
+    def limited(self) -> Limited:
+        """The store as callers write to it: no Being gets more than it may have."""
+        from clawkit.memory.quotas import Limited
+
+        return Limited(self.database)
+
+    @cached_property
+    def calls(self) -> CallCounter:
+        """Counts calls where they are limited."""
+        from clawkit.memory.quotas import CallCounter
+
+        return CallCounter(self.database, self.clock)
+
+    @cached_property
     def worker(self) -> Worker:
-        """Does the jobs of this store that nobody else does, in a thread of its own."""
+        """Does the jobs of this store that nobody else does, in threads of its own."""
         from clawkit.memory.worker import Worker
 
         return Worker(self)
@@ -109,10 +126,20 @@ class Keeper:
 
         return Memory(self, being)
 
-    def want(self, being: Being, kind: str) -> None:
-        """Ask for a job; it is done by this process's worker if that runs, or by another's."""
+    def want(self, being: Being, kind: str, llm_key: str = "") -> None:
+        """Ask for a job; it is done by this process's worker if that runs, or by another's.
+
+        A model key serves that one job. Other processes leave it to this one for a while, as they
+        do not have the key; where no worker runs here, the key is not kept.
+        """
+        now = self.clock()
+        claimant, until = "", 0.0
+        if llm_key and "worker" in self.__dict__:
+            claimant, until = self.worker.reservation(now)
+        if claimant:
+            self.lent.lend(being.n, llm_key)
         with self.database.registry(write=True) as connection:
-            jobs.want(connection, being.n, kind, self.clock())
+            jobs.want(connection, being.n, kind, now, claimant, until)
         if "worker" in self.__dict__:
             self.worker.wake()
 

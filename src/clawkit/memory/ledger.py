@@ -17,11 +17,13 @@ from clawkit.memory.patrol.changes import stretches_of, write_nodes
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store import ledger
 from clawkit.memory.store.database import Unit
+from clawkit.memory.store.nodes import ERASED
 
 UNDO = "undo"
 
 _COUNTERS = frozenset(("session_count", "reactivation_count", "last_activated"))
 _FEW = 50
+_CALLED = {NODES: "a memory", "clusters": "a topic", "notes": "a note", "entries": "an entry"}
 
 
 def show(unit: Unit, limit: int = 20, before: int | None = None) -> list[LedgerEntry]:
@@ -43,7 +45,9 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
     """Give back what an entry changed; gives what that changes. `dry_run` only looks."""
     entry = ledger.one(unit, n)
     if entry is None:
-        raise BeingError(f"the history has no entry {n}: `claw memory ledger` lists them")
+        raise BeingError(f"the history has no entry {n}: `claw memory history` lists them")
+    if entry.kind == ERASED:
+        raise BeingError(f"entry {n} is about somebody who was erased: nothing is left to undo")
     if entry.undone_by is not None:
         raise BeingError(f"entry {n} is undone already, by entry {entry.undone_by}")
     if not all(map(is_known, entry.changes)):
@@ -172,8 +176,8 @@ def _check_places(unit: Unit, entry: LedgerEntry, changes: list[Change]) -> None
 
 def _changed_since(unit: Unit, entry: LedgerEntry, change: Change) -> BeingError:
     later = _later(unit, entry.n, change)
-    what = f"{change.table} {change.key[:40]}"
-    reason = f"entry {later.n} ({later.kind}) has changed" if later else "something has changed"
+    what = _CALLED.get(change.table, "the same")
+    reason = f"entry {later.n} has changed" if later else "something has changed"
     advice = f"undo entry {later.n} first" if later else "it cannot be undone any more"
     return BeingError(f"entry {entry.n} cannot be undone: {reason} {what} since; {advice}")
 

@@ -7,22 +7,34 @@ callers pass is checked here, so that no door can forget it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from clawkit.errors import InvalidArgumentsError, StoreError
-from clawkit.memory import checking, context, exploring, noting, recalling, relations, structured
+from clawkit.errors import InvalidArgumentsError, QuotaError, StoreError
+from clawkit.memory import (
+    checking,
+    context,
+    exploring,
+    noting,
+    portrait,
+    recalling,
+    relations,
+    structured,
+)
 from clawkit.memory import ledger as changes
 from clawkit.memory.caller import Caller
 from clawkit.memory.patrol import merging
 from clawkit.memory.patrol.embedding import ahead, catch_up
 from clawkit.memory.recalling import Looking, Recollection
 from clawkit.memory.records import Being, Change, LedgerEntry, Node, Said, Scene
+from clawkit.memory.rights import check_owner
+from clawkit.memory.secrecy import Sieve
 from clawkit.memory.standing import figures, wants_vectors
-from clawkit.memory.store import messages, touches
+from clawkit.memory.store import messages, runs, touches
 from clawkit.memory.worker import EMBED, PATROL
 
 if TYPE_CHECKING:
@@ -35,6 +47,8 @@ if TYPE_CHECKING:
     from clawkit.memory.recall.candidates import Mode
     from clawkit.memory.recall.engine import Found
 
+T = TypeVar("T")
+
 _TOLD_IS_FORGOTTEN = 30 * 86_400
 _log = logging.getLogger("clawkit.memory")
 
@@ -45,7 +59,7 @@ class Memory:
     def __init__(self, keeper: Keeper, being: Being) -> None:
         self.being = being
         self._keeper = keeper
-        self._database = keeper.database
+        self._database = keeper.limited
 
     @property
     def _embedder(self) -> Embedder | None:
@@ -66,7 +80,9 @@ class Memory:
         Nothing that was said in the conversation `apart_from` comes.
         """
         checking.sized("user_message", message, checking.LONGEST_ASKED)
-        how = Looking(limit, self.now, as_of=_moment(as_of), apart_from=apart_from)
+        how = Looking(
+            limit, self.now, as_of=_moment(as_of), apart_from=apart_from, asker=caller.person
+        )
         told = recalling.recollect(
             self._database, self.being.n, message, self._embedder, caller, how
         )
@@ -88,7 +104,8 @@ class Memory:
         All callers find the same.
         """
         checking.said("query", query, checking.LONGEST_ASKED)
-        how = Looking(limit, self.now, mode, _moment(as_of))
+        asker = caller.person if caller is not None else ""
+        how = Looking(limit, self.now, mode, _moment(as_of), asker=asker)
         with self._database.read(self.being.n) as unit:
             found = recalling.found(unit, query, self._embedder, how)
         self._catch_up_later(found.kind, caller)
@@ -123,23 +140,30 @@ class Memory:
         scene_ids: Sequence[str] = (),
         replace: bool = False,
     ) -> dict[str, Any]:
-        """Note scenes and memos; with `replace`, in place of the scenes of these ids."""
-        if not scenes and not notes:
-            raise InvalidArgumentsError("scenes", "at least one of scenes or notes is required")
+        """Note scenes and memos; with `replace`, in place of the scenes or memories of these ids.
+
+        Without any scene these are forgotten.
+        """
         if scene_ids and not replace:
             raise InvalidArgumentsError("scene_ids", 'are deleted only with the action "update"')
+        if not scenes and not notes and not scene_ids:
+            raise InvalidArgumentsError("scenes", "at least one of scenes or notes is required")
         checking.counted("scenes", len(scenes))
         checked = [checking.scene(f"scenes[{at}]", scene) for at, scene in enumerate(scenes)]
         checking.counted("notes", len(notes))
         memos = [checking.said(f"notes[{at}]", memo) for at, memo in enumerate(notes)]
+        sieve = self.sieve()
+        checked, memos = [*map(sieve.scene, checked)], [*map(sieve.text, memos)]
         checking.counted("scene_ids", len(scene_ids))
         ids = [checking.identifier(f"scene_ids[{at}]", i) for at, i in enumerate(scene_ids)]
+        given = noting.Notes(checked, memos, ids)
+        embed, model = self._embed_ahead(checked)
         with self._database.write(self.being.n) as unit:
-            answer = noting.take_notes(unit, caller, checked, memos, ids, self.now)
+            answer = noting.take_notes(unit, caller, given, embed, model, self.now)
         if answer["waiting_scenes"] >= noting.ENOUGH_FOR_PATROL:
-            self._want(PATROL)
+            self._want(PATROL, caller.llm_key)
             answer["patrol"] = "started in the background"
-        return answer
+        return {**answer, **sieve.told()}
 
     def remember(
         self,
@@ -153,17 +177,22 @@ class Memory:
         themes: Sequence[str] = (),
         importance: float = 0.5,
         speaker: str = "",
+        sieve: Sieve | None = None,
     ) -> Node:
-        """Make a memory of one sentence at once; without a date, it is about today."""
+        """Make a memory of one sentence at once; without a date, it is about today.
+
+        The `sieve` then says what it has taken out.
+        """
         now = self.now
         days = tuple(when) or (datetime.fromtimestamp(now, UTC).astimezone().date().isoformat(),)
         scene = Scene(text, tuple(actors), days, setting, feeling, tuple(themes), importance)
+        scene = (sieve or self.sieve()).scene(checking.scene("scene", scene))
         source = noting.source_of(caller, speaker)
         return noting.remember_now(
             self._database,
             self.being.n,
             self._embedder,
-            checking.scene("scene", scene),
+            scene,
             source,
             now,
         )
@@ -180,11 +209,13 @@ class Memory:
         to: str | None = None,
     ) -> dict[str, Any]:
         """Read or write structured memory; gives what the tool answers."""
+        sieve = self.sieve()
+        content = sieve.text(content) if content else content
         order = structured.order(
             target,
             action,
             content=content,
-            key=key,
+            key=sieve.text(key) if key and action in ("append", "update") else key,
             location=location,
             to=to,
             token=caller.token,
@@ -193,18 +224,25 @@ class Memory:
         if action == "get":
             with self._database.read(self.being.n) as unit:
                 return structured.carry_out(unit, order)
+        check_owner(target, caller)
         with self._database.write(self.being.n) as unit:
             answer = structured.carry_out(unit, order)
         if target == "party_message" and action == "append" and to and content:
             answer["delivered"] = self._delivered(to, content, caller)
-        return answer
+            if not answer["delivered"]:
+                answer["why"] = relations.HOW_TO_REACH
+        return {**answer, **sieve.told()}
 
     def relate(
         self, caller: Caller, name: str, kind: str, content: str | None, action: relations.Action
     ) -> dict[str, Any]:
         """Keep or remove a relationship to somebody or something."""
+        check_owner(relations.RELATIONSHIP, caller)
+        sieve = self.sieve()
+        content = sieve.text(content) if content else content
         with self._database.write(self.being.n) as unit:
-            return relations.relate(unit, name, kind, content, action, caller, self.now)
+            answer = relations.relate(unit, name, kind, content, action, caller, self.now)
+        return {**answer, **sieve.told()}
 
     def history(
         self,
@@ -226,17 +264,26 @@ class Memory:
                 unit, query, since=since, until=until, conversation=conversation, limit=limit
             )
 
-    def merge(self, ids: Sequence[str], summary: str, feeling: str, caller: Caller) -> Node:
-        """Make one memory of several."""
+    def merge(
+        self,
+        ids: Sequence[str],
+        summary: str,
+        feeling: str,
+        caller: Caller,
+        sieve: Sieve | None = None,
+    ) -> Node:
+        """Make one memory of several; the `sieve` says what it has taken out."""
         checking.said("summary", summary)
         checking.sized("feeling", feeling)
+        sieve = sieve or self.sieve()
+        summary, feeling = sieve.text(summary), sieve.text(feeling)
         checking.counted("node_ids", len(ids))
         wanted = list(dict.fromkeys(checking.identifier("node_ids", i) for i in ids))
         if len(wanted) < 2:
             raise InvalidArgumentsError("node_ids", "must name at least two nodes, with commas")
         with self._database.read(self.being.n) as unit:
             scene = merging.merged_scene(noting.several(unit, wanted), summary, feeling)
-        embed, model = self._embed_ahead(scene)
+        embed, model = self._embed_ahead([scene])
         with self._database.write(self.being.n) as unit:
             return merging.merge(
                 unit,
@@ -255,10 +302,12 @@ class Memory:
         with self._database.write(self.being.n) as unit:
             return noting.retract(unit, wanted, caller, why, self.now)
 
-    def supersede(self, node_id: str, scene: Scene, caller: Caller) -> Node:
+    def supersede(
+        self, node_id: str, scene: Scene, caller: Caller, sieve: Sieve | None = None
+    ) -> Node:
         """Say what is so now in place of a memory that no longer holds."""
-        checking.scene("scene", scene)
-        embed, model = self._embed_ahead(scene)
+        scene = (sieve or self.sieve()).scene(checking.scene("scene", scene))
+        embed, model = self._embed_ahead([scene])
         with self._database.write(self.being.n) as unit:
             old = noting.one(unit, checking.identifier("node_id", node_id))
             return merging.supersede(
@@ -279,44 +328,61 @@ class Memory:
         *,
         cap: int | None = None,
         dry_run: bool = False,
+        sieve: Sieve | None = None,
     ) -> Outcome:
         """Make memories of what was noted and said, and put memory in order.
 
-        No more than `cap` memories die or are merged; without, no more than a tenth.
+        No more than `cap` memories die, and no more are merged; without, no more than a tenth. The
+        `sieve` says what it has taken out of the messages.
         """
         from clawkit.memory.patrol.round import patrol
 
-        return patrol(
-            self._database,
-            self.being.n,
-            embedder=self._embedder,
-            llm=self._llm(caller),
-            now=self.now,
-            token=caller.token,
-            messages=messages,
-            conversation=caller.conversation,
-            marker=marker,
-            cap=cap,
-            dry_run=dry_run,
-        )
+        kept = (sieve or self.sieve()).messages(messages)
+        if kept:
+            size = sum(len(message.content.encode(errors="replace")) for message in kept)
+            self._database.check_room(self.being.n, 1, size)
+
+        def walk() -> Outcome:
+            return patrol(
+                self._keeper.database,
+                self.being.n,
+                embedder=self._embedder,
+                llm=self._llm(caller),
+                now=self.now,
+                caller=caller,
+                messages=kept,
+                marker=marker,
+                cap=cap,
+                dry_run=dry_run,
+            )
+
+        return walk() if dry_run else self._noted(PATROL, walk, lambda outcome: outcome.verdict)
 
     def patrol_due(self) -> None:
-        """The patrol that was asked for in the background."""
-        self.patrol(Caller(token="patrol"))
+        """The patrol that was asked for in the background, with the key lent for it."""
+        lent = self._keeper.lent.find(self.being.n)
+        self.patrol(Caller(token="patrol", llm_key=lent.key if lent else ""))
+        if lent is not None:
+            self._keeper.lent.forget(self.being.n, lent)
         with self._database.write(self.being.n) as unit:
             touches.forget_told(unit, self.now - _TOLD_IS_FORGOTTEN)
+
+    def embed_due(self) -> None:
+        """The vectors that were asked for in the background."""
+        self._noted(EMBED, self.embed_missing, lambda _: "ok")
 
     def embed_missing(self) -> int:
         """Give memories the vectors that they lack; gives how many were made."""
         embedder = self._embedder
-        return 0 if embedder is None else catch_up(self._database, self.being.n, embedder)
+        return 0 if embedder is None else catch_up(self._keeper.database, self.being.n, embedder)
 
     def context(
         self, capabilities: Sequence[dict[str, Any]] = (), senses: Sequence[dict[str, Any]] = ()
     ) -> dict[str, Any]:
         """What a client needs at the start of a session."""
         with self._database.read(self.being.n) as unit:
-            return context.context(unit, self.being, self.now, capabilities, senses)
+            parts = portrait.portrait(unit, self._embedder, self.now)
+            return context.context(unit, self.being, self.now, parts, capabilities, senses)
 
     def ledger(self, limit: int = 20) -> list[LedgerEntry]:
         """What was done to this memory, the newest first."""
@@ -332,14 +398,28 @@ class Memory:
         """How much there is of everything."""
         return figures(self._database, self.being)
 
+    def sieve(self) -> Sieve:
+        """What takes the secrets out of that which is written."""
+        return Sieve(self._database, self.being)
+
     @property
     def now(self) -> float:
         return self._keeper.clock()
 
-    def _embed_ahead(self, scene: Scene) -> tuple[Embed | None, str]:
-        """How a new memory gets its vector, made before the transaction that needs it."""
+    def count_call(self) -> None:
+        """One call of a client more; QuotaError if it is one too many today.
+
+        Where calls cannot be counted, because nothing can be written, they are still answered.
+        """
+        try:
+            self._keeper.calls.count(self.being)
+        except StoreError as error:
+            _log.warning("a call cannot be counted: %s", error)
+
+    def _embed_ahead(self, scenes: Sequence[Scene]) -> tuple[Embed | None, str]:
+        """How new memories get their vectors, made before the transaction that needs them."""
         embedder = self._embedder
-        embed = ahead(self._database, self.being.n, embedder, [scene])
+        embed = ahead(self._database, self.being.n, embedder, scenes)
         return embed, embedder.name if embedder is not None else ""
 
     def _llm(self, caller: Caller) -> Llm | None:
@@ -365,14 +445,31 @@ class Memory:
         """Bring a message on its way; the sender has it in any case."""
         try:
             return relations.deliver(self._keeper, self.being, to, content, caller)
-        except StoreError as error:
+        except (StoreError, QuotaError) as error:
             _log.warning("a message cannot be delivered: %s", error)
             return False
 
-    def _want(self, job: str) -> None:
+    def _noted(self, job: str, do: Callable[[], T], verdict: Callable[[T], runs.Outcome]) -> T:
+        """Do a job, and keep how it ended for whoever runs the server."""
+        began, ended = time.monotonic(), "failed"
+        try:
+            done = do()
+            ended = verdict(done)
+            return done
+        finally:
+            self._note_run(job, ended, time.monotonic() - began)
+
+    def _note_run(self, job: str, outcome: runs.Outcome, seconds: float) -> None:
+        try:
+            with self._database.registry(write=True) as connection:
+                runs.note(connection, self.being.n, job, outcome, self.now, seconds)
+        except StoreError as error:
+            _log.warning("how a %s ended cannot be noted: %s", job, error)
+
+    def _want(self, job: str, llm_key: str = "") -> None:
         """Ask for work in the background; what was done for the caller stays done without it."""
         try:
-            self._keeper.want(self.being, job)
+            self._keeper.want(self.being, job, llm_key)
         except StoreError as error:
             _log.warning("%s cannot be asked for now: %s", job, error)
 

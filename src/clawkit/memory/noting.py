@@ -1,8 +1,7 @@
 """Notes of a Being as callers write them, and what they do to single memories.
 
-Scenes wait for a patrol; when ten wait, one is asked for. A scene that is deleted after a patrol
-has made a memory of it takes that memory back, so that who replaces a scene replaces what is
-known, whenever the patrol was.
+A scene is a memory at once; a patrol, which is asked for when ten wait, puts it in order. Who
+replaces a scene, or a memory by its id, corrects what is known.
 """
 
 from __future__ import annotations
@@ -10,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+
+import msgspec
 
 from clawkit.errors import BeingError
 from clawkit.memory.caller import Caller
@@ -24,28 +25,36 @@ from clawkit.memory.structured import forget_notes
 
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.patrol.embedding import Embed
 
 ENOUGH_FOR_PATROL = 10
 
 
+class Notes(msgspec.Struct, frozen=True):
+    """What a caller wants written down, in place of what."""
+
+    scenes: Sequence[Scene] = ()
+    memos: Sequence[str] = ()
+    replaced: Sequence[str] = ()
+
+
 def take_notes(
-    unit: Unit,
-    caller: Caller,
-    scenes: Sequence[Scene],
-    memos: Sequence[str],
-    replaced: Sequence[str],
-    now: float,
+    unit: Unit, caller: Caller, given: Notes, embed: Embed | None, model: str, now: float
 ) -> dict[str, Any]:
-    """Write scenes and notes down, in place of scenes that are replaced; say what was done."""
-    answer: dict[str, Any] = {"status": "ok"}
-    if replaced:
-        answer |= _remove(unit, replaced, caller, now)
+    """Write scenes and notes down, in place of those that are replaced; say what was done."""
     source = source_of(caller)
-    new_scenes = [Note(str(uuid4()), now, scene, "", source) for scene in scenes]
-    new_memos = [Note(str(uuid4()), now, None, memo, source) for memo in memos]
-    notes.add(unit, [*new_scenes, *new_memos])
-    answer["scene_ids"] = [note.id for note in new_scenes]
-    answer["note_ids"] = [note.id for note in new_memos]
+    scenes = [Note(str(uuid4()), now, scene, "", source) for scene in given.scenes]
+    memos = [Note(str(uuid4()), now, None, memo, source) for memo in given.memos]
+    old = _found(unit, given.replaced)
+    notes.add(unit, [*scenes, *memos])
+    remember(unit, scenes, embed, model, now, caller.token)
+    answer: dict[str, Any] = {"status": "ok"}
+    if given.replaced:
+        new = notes.nodes_of(unit, [note.id for note in scenes])
+        answer |= _replace(unit, old, [new.get(note.id) for note in scenes], caller, now)
+        answer["not_found"] = [one for one in given.replaced if one not in old]
+    answer["scene_ids"] = [note.id for note in scenes]
+    answer["note_ids"] = [note.id for note in memos]
     answer["waiting_scenes"] = notes.count(unit, "scene")
     return answer
 
@@ -104,20 +113,44 @@ def pin(unit: Unit, node_id: str, on: bool, caller: Caller, now: float) -> Node:
 
 
 def source_of(caller: Caller, speaker: str = "") -> Source:
-    return Source(speaker, caller.token, caller.conversation)
+    return Source(speaker or caller.person, caller.token, caller.conversation)
 
 
-def _remove(unit: Unit, ids: Sequence[str], caller: Caller, now: float) -> dict[str, Any]:
-    """Take scenes away, those that wait and those that have become memories."""
-    waiting = [note for note in notes.by_ids(unit, ids) if note.scene is not None]
-    if waiting:
-        forget_notes(unit, waiting, caller.token, now)
+def _found(unit: Unit, ids: Sequence[str]) -> dict[str, Node]:
+    """The current memories of these ids, which are of notes or of memories."""
     became = notes.nodes_of(unit, ids)
     there = nodes.fetch(unit, became.values())
-    known = {note: there[seq] for note, seq in became.items() if there[seq].ended is None}
-    if known:
-        old = list({node.seq: node for node in known.values()}.values())
-        why = "its scene was replaced"
-        merging.retract(unit, old, now=now, token=caller.token, why=why)
-    deleted = {note.id for note in waiting} | known.keys()
-    return {"deleted": len(deleted), "not_found": [i for i in ids if i not in deleted]}
+    found = {one: there[seq] for one, seq in became.items() if seq in there}
+    found |= nodes.by_ids(unit, [one for one in ids if one not in found])
+    return {one: node for one, node in found.items() if node.ended is None}
+
+
+def _replace(
+    unit: Unit,
+    old: dict[str, Node],
+    new: Sequence[int | None],
+    caller: Caller,
+    now: float,
+) -> dict[str, Any]:
+    """End what is replaced: corrected by the new scene in its place, else forgotten."""
+    waiting = [note for note in notes.by_ids(unit, list(old)) if note.scene is not None]
+    if waiting:
+        forget_notes(unit, waiting, caller.token, now)
+    current = {one: node for one, node in old.items() if node.seq not in new}
+    successors = nodes.fetch(unit, [seq for seq in new if seq])
+    answer: dict[str, Any] = {"deleted": len(old)}
+    if not successors:
+        merging.retract(
+            unit, _each(current), now=now, token=caller.token, why="forgotten on request"
+        )
+        return {**answer, "forgotten": [node.id for node in _each(current)]}
+    corrected: list[dict[str, str]] = []
+    for at, node in enumerate(_each(current)):
+        by = successors[next(seq for seq in (*new[at:], *reversed(new)) if seq)]
+        merging.correct(unit, node, by, now=now, token=caller.token)
+        corrected.append({"old": node.id, "new": by.id, "was": node.scene.action})
+    return {**answer, "corrected": corrected}
+
+
+def _each(found: dict[str, Node]) -> list[Node]:
+    return list({node.seq: node for node in found.values()}.values())

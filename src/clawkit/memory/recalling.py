@@ -10,19 +10,20 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from clawkit.errors import ModelError, StoreError
+from clawkit.memory import people
 from clawkit.memory.caller import Caller
-from clawkit.memory.cleaning import shown
+from clawkit.memory.cleaning import shown, told
 from clawkit.memory.recall.candidates import Mode
 from clawkit.memory.recall.engine import Found, Hit, search, worth_telling
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, touches
 from clawkit.memory.store.database import Database, Unit
-from clawkit.memory.waiting import waiting_hits
 
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
@@ -31,6 +32,11 @@ NOTHING = "No relevant memories found."
 _OF_ACTIVE, _OF_DEAD = 1, 2
 _APART = "\x1f"
 _WIDER = 4
+_AROUND = 200
+"""Characters of what was said before and after a memory."""
+
+_PLAIN = 300
+_SITTING = 3600.0
 _log = logging.getLogger("clawkit.memory")
 
 
@@ -52,11 +58,13 @@ class Looking(msgspec.Struct, frozen=True):
     apart_from: str = ""
     """A conversation that knows what was said in it and need not be reminded."""
 
+    asker: str = ""
+    """Who says "I" in the question."""
+
 
 def found(unit: Unit, query: str, embedder: Embedder | None, how: Looking) -> Found:
-    """What a search finds, scenes that wait for a patrol behind the memories."""
-    known = _search(unit, query, embedder, how, ())
-    return msgspec.structs.replace(known, hits=_joined(unit, query, how, (), known.hits))
+    """What a search finds."""
+    return _search(unit, query, embedder, how, ())
 
 
 def recollect(
@@ -71,15 +79,14 @@ def recollect(
     apart = how.apart_from
     wide = msgspec.structs.replace(how, limit=how.limit * _WIDER) if apart else how
     with database.read(being) as unit:
-        told = told_to(unit, caller)
-        known = _search(unit, message, embedder, wide, told)
-        worth = worth_telling(known)
-        hits = _joined(unit, message, wide, told, worth)
-    if apart:
-        hits = tuple(hit for hit in hits if hit.node.source.conversation != apart)[: how.limit]
+        known = _search(unit, message, embedder, wide, told_to(unit, caller))
+        hits = worth_telling(known)
+        if apart:
+            hits = tuple(hit for hit in hits if hit.node.source.conversation != apart)[: how.limit]
+        telling = Telling(unit, [hit.node for hit in hits])
     if hits:
         hits = _told_now(database, being, hits, caller, how.now)
-    return Recollection(known.kind, hits, block(message, [hit.node for hit in hits]))
+    return Recollection(known.kind, hits, telling.block(message, [hit.node for hit in hits]))
 
 
 def told_to(unit: Unit, caller: Caller) -> frozenset[int]:
@@ -108,14 +115,69 @@ def count_reads_if_possible(
         _log.warning("what was read cannot be counted: %s", error)
 
 
-def block(message: str, told: Sequence[Node]) -> str:
-    """The fragments of memories, shuffled; the same for the same message and memories."""
-    scenes = [node.scene for node in told]
-    fragments = [shown(part) for scene in scenes for part in (scene.action, scene.feeling) if part]
-    if not fragments:
-        return NOTHING
-    random.Random(f"{message}{[node.id for node in told]}").shuffle(fragments)
-    return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
+class Telling:
+    """Memories as they are told: when, whose, what, and what was said around it."""
+
+    def __init__(self, unit: Unit, found: Sequence[Node]) -> None:
+        self._own = min(people.own_names(unit), key=len, default="")
+        around = {node.seq + step for node in found for step in (-1, 1)} - {n.seq for n in found}
+        self._around = nodes.fetch(unit, [seq for seq in around if seq > 0])
+
+    def block(self, message: str, found: Sequence[Node]) -> str:
+        """The fragments of memories, shuffled; the same for the same message and memories."""
+        if not found:
+            return NOTHING
+        fragments = [self.fragment(node) for node in found]
+        random.Random(f"{message}{[node.id for node in found]}").shuffle(fragments)
+        return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
+
+    def fragment(self, node: Node) -> str:
+        """One memory, in one line."""
+        scene = node.scene
+        place = f"{scene.setting}: " if scene.setting else ""
+        feeling = f" ({scene.feeling})" if scene.feeling else ""
+        said = told(f"{place}{scene.action}{feeling}")
+        before, after = told(self._before(node), _AROUND), told(self._after(node), _AROUND)
+        parts = (f"({before})" if before else "", said, f"({after})" if after else "")
+        return self._headed(node, " ".join(part for part in parts if part))
+
+    def plain(self, node: Node) -> str:
+        """One memory without what was said around it."""
+        return self._headed(node, told(node.scene.action, _PLAIN))
+
+    def _headed(self, node: Node, said: str) -> str:
+        head = ", ".join(part for part in (_days(node), self._whose(node)) if part)
+        return f"{shown(head, 200)}: {said}" if head else said
+
+    def _whose(self, node: Node) -> str:
+        speaker = node.source.speaker
+        return self._own if speaker in ("", people.USER) else speaker
+
+    def _before(self, node: Node) -> str:
+        """What it goes on about; a model may have said it better than what was said before."""
+        other = self._around.get(node.seq - 1)
+        if node.scene.context or other is None or not _in_one_sitting(node, other):
+            return node.scene.context
+        return other.scene.action
+
+    def _after(self, node: Node) -> str:
+        other = self._around.get(node.seq + 1)
+        return other.scene.action if other is not None and _in_one_sitting(node, other) else ""
+
+
+def _in_one_sitting(one: Node, other: Node) -> bool:
+    mine, its = one.source, other.source
+    same = mine.speaker == its.speaker and mine.conversation == its.conversation
+    talk = bool(mine.conversation or (mine.message and its.message))
+    return same and talk and other.ended is None and abs(one.created - other.created) < _SITTING
+
+
+def _days(node: Node) -> str:
+    """From when it is, and until when it was so."""
+    since = node.scene.when[0] if node.scene.when else ""
+    if node.ended is None or not since:
+        return since
+    return f"{since} until {datetime.fromtimestamp(node.ended, UTC).date().isoformat()}"
 
 
 def _search(
@@ -141,24 +203,9 @@ def _asked(
         mode=how.mode,
         as_of=how.as_of,
         exclude=exclude,
+        asker=how.asker,
         now=how.now,
     )
-
-
-def _joined(
-    unit: Unit, query: str, how: Looking, exclude: Collection[int], known: tuple[Hit, ...]
-) -> tuple[Hit, ...]:
-    """Memories, and behind them waiting scenes that say something else.
-
-    A third of the places is theirs if they need it: a full memory must not hide what is new.
-    """
-    if how.as_of is not None:
-        return known
-    said = {nodes.fingerprint(hit.node.scene) for hit in known}
-    waiting = waiting_hits(unit, query, how.limit, mode=how.mode, exclude=exclude)
-    new = [hit for hit in waiting if nodes.fingerprint(hit.node.scene) not in said]
-    room = max(how.limit - len(known), min(len(new), max(1, how.limit // 3)))
-    return (*known[: how.limit - min(room, len(new))], *new[:room])
 
 
 def _told_now(

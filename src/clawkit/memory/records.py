@@ -16,11 +16,12 @@ Moment = Annotated[float, msgspec.Meta(gt=-1e11, lt=2.5e11)]
 
 
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a memory came from: who said it, through which token, in which conversation."""
+    """Where a memory came from: who said it, by which token, in which conversation and message."""
 
     speaker: str = ""
     token: str = ""
     conversation: str = ""
+    message: str = ""
 
 
 class Scene(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -33,6 +34,8 @@ class Scene(msgspec.Struct, frozen=True, omit_defaults=True):
     feeling: str = ""
     themes: tuple[str, ...] = ()
     importance: float = 0.5
+    context: str = ""
+    """What was said just before, or how a model puts it: whom "she" and "it" mean."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -133,6 +136,11 @@ class Token(msgspec.Struct, frozen=True):
     expires: float | None = None
     revoked: float | None = None
     used: float | None = None
+    person: str = ""
+    """Who says "I" through it; empty where the Being has one person."""
+
+    owner: bool = True
+    """Whether it may write what a client obeys: soul, rules, preferences, relationships."""
 
 
 class Change(msgspec.Struct, frozen=True):

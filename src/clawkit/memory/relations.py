@@ -1,15 +1,18 @@
 """Relationships of a Being, and the messages that Beings of one party send each other.
 
 A message goes into the sender's own memory first. It is delivered as well if the recipient is a
-Being of this store and both have named each other by id: the sender's relationship of that name
-holds the recipient's Being id, and one of the recipient's relationships holds the sender's. Names
-anybody can take, so a name alone never opens another's memory; and a sender cannot tell a Being
-that does not know it from one that does not exist.
+Being of this store and both agree to it: the sender's relationship of that name holds the
+recipient's Being id and the words `messages: yes`, and a relationship of the recipient holds the
+sender's id and the same words. To know somebody is not yet to want messages, so a relationship
+without them is no consent, and `messages: no` in any other takes it back. Names anybody can take,
+so a name alone never opens another's memory; and a sender cannot tell a Being that does not agree
+from one that does not exist.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
@@ -17,6 +20,7 @@ from clawkit.errors import InvalidArgumentsError
 from clawkit.memory import checking
 from clawkit.memory.caller import Caller
 from clawkit.memory.records import Being, Entry
+from clawkit.memory.secrecy import Sieve
 from clawkit.memory.store import entries
 from clawkit.memory.structured import drop, put, shown
 
@@ -27,6 +31,11 @@ if TYPE_CHECKING:
 RELATIONSHIP = "relationship"
 MESSAGE = "party_message"
 _MOST_WAITING = 500
+_CONSENT = re.compile(r"\bmessages\s*:\s*(yes|no)\b", re.IGNORECASE)
+HOW_TO_REACH = (
+    "it is only kept here: to be delivered, both Beings need a relationship that holds the other's "
+    "Being id and the words `messages: yes`"
+)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 Action = Literal["upsert", "delete"]
@@ -64,8 +73,9 @@ def deliver(keeper: Keeper, sender: Being, to: str, content: str, caller: Caller
     recipient = _recipient(keeper, sender, to)
     if recipient is None or recipient.n == sender.n:
         return False
-    with keeper.database.write(recipient.n) as unit:
-        if sender.id not in _beings_known(unit):
+    content = Sieve(keeper.database, recipient).text(content)
+    with keeper.limited.write(recipient.n) as unit:
+        if sender.id not in _agreed(entries.found(unit, RELATIONSHIP)):
             return False
         waiting = [e for e in entries.found(unit, MESSAGE) if e.data.get("from_id") == sender.id]
         if len(waiting) >= _MOST_WAITING:
@@ -78,14 +88,20 @@ def deliver(keeper: Keeper, sender: Being, to: str, content: str, caller: Caller
 
 def _recipient(keeper: Keeper, sender: Being, to: str) -> Being | None:
     with keeper.database.read(sender.n) as unit:
-        ids = [i for entry in entries.found(unit, RELATIONSHIP, to) for i in _ids(entry)]
-    found = [keeper.by_id(being_id) for being_id in dict.fromkeys(ids)]
+        called = {i for entry in entries.found(unit, RELATIONSHIP, to) for i in _ids(entry)}
+        ids = called & _agreed(entries.found(unit, RELATIONSHIP))
+    found = [keeper.by_id(being_id) for being_id in ids]
     known = [being for being in found if being is not None]
     return known[0] if len(known) == 1 else None
 
 
-def _beings_known(unit: Unit) -> set[str]:
-    return {i for entry in entries.found(unit, RELATIONSHIP) for i in _ids(entry)}
+def _agreed(relationships: Sequence[Entry]) -> set[str]:
+    """The Beings with which messages are wanted: some relationship says so, and none forbids it."""
+    said = {"yes": set[str](), "no": set[str]()}
+    for entry in relationships:
+        for word in _CONSENT.findall(entry.content):
+            said[word.lower()].update(_ids(entry))
+    return said["yes"] - said["no"]
 
 
 def _ids(entry: Entry) -> list[str]:

@@ -12,7 +12,7 @@ from clawkit.memory.store.salvage import Salvaged, drop_orphans, salvage
 from clawkit.memory.store.sqlite import SqliteConnection, SqliteDatabase
 from clawkit.memory.worker import EMBED
 
-_DERIVED = frozenset({"postings", "vectors", "sketches", "jobs"})
+_DERIVED = frozenset({"postings", "vectors", "sketches", "jobs", "runs", "calls"})
 _AT_ONCE = 500
 
 

@@ -16,11 +16,12 @@ def figures(database: Database, being: Being) -> dict[str, Any]:
         by_status: dict[str, int] = {"active": 0, "dying": 0, "dead": 0}
         for (_, status), number in nodes.counts(unit).items():
             by_status[status] += number
-        current = sum(by_status.values())
+        current, erased = sum(by_status.values()), nodes.count_erased(unit)
         found: dict[str, Any] = {
             "nodes": current,
             **by_status,
-            "ended": nodes.top(unit) - current,
+            "ended": nodes.top(unit) - current - erased,
+            **({"erased": erased} if erased else {}),
             "clusters": len(clusters.every(unit)),
             "waiting_scenes": notes.count(unit, "scene"),
             "notes": notes.count(unit, "note"),

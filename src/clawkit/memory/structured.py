@@ -8,7 +8,8 @@ changed or deleted stands in the ledger.
 Three targets have their own ways: the key of `partner_map` is the location, an update of `souls`
 without a key changes the soul that is in force (the newest), and the content `enabled` or
 `disabled` switches a rule of `partner_rules` and leaves its words alone. `notes` are the notes that
-`update_notes` writes. Relationships are the same ones that `update_relation` keeps.
+`update_notes` writes: their key is their id or how they begin, and one that is appended with a key
+begins with it. Relationships are the same ones that `update_relation` keeps.
 """
 
 from __future__ import annotations
@@ -190,20 +191,44 @@ def _delete(unit: Unit, asked: Order) -> dict[str, Any]:
 def _with_notes(unit: Unit, asked: Order) -> dict[str, Any]:
     every = notes.waiting(unit, "note")
     if asked.action == "append":
-        note = Note(str(uuid4()), asked.now, None, asked.content or "", Source(token=asked.token))
+        text = _keyed(asked.key or "", asked.content or "")
+        note = Note(str(uuid4()), asked.now, None, text, Source(token=asked.token))
         notes.add(unit, [note])
         return answer(asked, [_shown_note(note)])
-    old = [note for note in every if asked.key in (None, note.id)]
+    old = every if asked.key is None else _notes_called(every, asked.key)
     if asked.action == "get":
         return _got(asked, [_shown_note(note) for note in old[-MOST_SHOWN - 1 :]])
     if not old:
         return {**answer(asked, []), "status": "not_found"}
+    if len(old) > 1:
+        problem = f"{len(old)} notes begin so: give more of the one that is meant, or its id"
+        raise InvalidArgumentsError("key", problem)
     if asked.action == "delete":
         forget_notes(unit, old, asked.token, asked.now)
         return answer(asked, [_shown_note(note) for note in old], deleted=len(old))
-    note = msgspec.structs.replace(old[0], text=asked.content or "")
+    name = asked.key or ""
+    text = asked.content or ""
+    note = msgspec.structs.replace(
+        old[0], text=_keyed(name, text) if _has_key(old[0], name) else text
+    )
     _rewrite_note(unit, note, asked)
     return answer(asked, [_shown_note(note)], created=False)
+
+
+def _notes_called(every: Sequence[Note], key: str) -> list[Note]:
+    """The notes of an id or of these words; if there are none, those that begin so."""
+    exact = [note for note in every if key in (note.id, note.text)]
+    keyed = exact or [note for note in every if _has_key(note, key)]
+    start = key.strip().casefold()
+    return keyed or [note for note in every if note.text.lstrip().casefold().startswith(start)]
+
+
+def _keyed(key: str, content: str) -> str:
+    return f"{key}: {content}" if key else content
+
+
+def _has_key(note: Note, key: str) -> bool:
+    return note.text.startswith(f"{key}: ")
 
 
 def forget_notes(unit: Unit, old: Sequence[Note], token: str, now: float) -> None:

@@ -40,12 +40,17 @@ def issue(
     scope: Scope = "full",
     expires: float | None = None,
     label: str = "",
+    person: str = "",
+    owner: bool = False,
 ) -> tuple[str, Token]:
     """A new token, and what is known of it; the first is shown to its holder and kept nowhere."""
     if scope not in get_args(Scope):
         raise BeingError(f"scope {scope!r}: a token is for {' or '.join(get_args(Scope))}")
-    if len(label) > LONGEST_LABEL or not label.isprintable():
-        raise BeingError(f"a label is one line of at most {LONGEST_LABEL} characters")
+    for what, text in (("a label", label), ("a person's name", person)):
+        if len(text) > LONGEST_LABEL or not text.isprintable():
+            raise BeingError(f"{what} is one line of at most {LONGEST_LABEL} characters")
+    if owner and scope == "read-only":
+        raise BeingError("a read-only token writes nothing: an owner's token has the scope full")
     now = keeper.clock()
     if expires is not None and expires <= now:
         raise BeingError("this token would have expired already: name a later moment")
@@ -57,6 +62,8 @@ def issue(
         label=label,
         created=now,
         expires=expires,
+        person=person.strip(),
+        owner=owner,
     )
     secret = f"{token.kind}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     with keeper.database.registry(write=True) as connection:
@@ -87,7 +94,11 @@ def check(keeper: Keeper, secret: str, being_id: str = "") -> Access:
         )
     if being_id and being_id.lower() != being.id.lower():
         raise forbidden("The token does not open this Being")
-    return Access(being=being, caller=Caller(token=token.id, scope=token.scope))
+    return Access(being=being, caller=_caller(token))
+
+
+def _caller(token: Token) -> Caller:
+    return Caller(token=token.id, scope=token.scope, person=token.person, owner=token.owner)
 
 
 def note_use(keeper: Keeper, token_ids: Collection[str]) -> None:

@@ -1,7 +1,9 @@
-"""The thread behind the Beings: patrols that are due, and vectors that are missing.
+"""The threads behind the Beings: patrols that are due, and vectors that are missing.
 
 Jobs stand in the store. Any number of processes look for them, and each is done by one: whoever
 claims it holds the claim while it works, and if it dies another takes over when the claim runs out.
+One thread looks; each job has a thread of its own, so that a model that is slow for one Being keeps
+no other waiting. A Being has one job at a time.
 """
 
 from __future__ import annotations
@@ -22,22 +24,32 @@ if TYPE_CHECKING:
 PATROL = "patrol"
 EMBED = "embed"
 
+AT_ONCE = 8
+"""Jobs that one process does at the same time: most of them wait for a model."""
+
 _HELD = 60.0
+_RESERVED = 30.0
 _LOOK_EVERY = 5.0
 _GROW_EVERY = 600.0
 _AGAIN_AFTER = (5.0, 30.0, 300.0)
 _log = logging.getLogger("clawkit.memory")
 
+_Job = tuple[int, str, float, int]
+
 
 class Worker:
-    """Claims jobs one after the other and does them."""
+    """Claims jobs and does them, several at once."""
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: Keeper, at_once: int = AT_ONCE) -> None:
         self._keeper = keeper
+        self._at_once = at_once
         self._owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._claiming = threading.Lock()
+        self._busy: set[int] = set()
+        self._working: set[threading.Thread] = set()
         self._next_growth = 0.0
 
     def start(self) -> None:
@@ -48,18 +60,29 @@ class Worker:
     def wake(self) -> None:
         self._wanted.set()
 
+    def reservation(self, now: float) -> tuple[str, float]:
+        """For whom a job is kept, and until when, that only this process can do as it should be."""
+        return (self._owner, now + _RESERVED) if self._thread is not None else ("", 0.0)
+
     def stop(self, patience: float = 10.0) -> None:
-        """Finish the job at hand and end."""
+        """Finish the jobs at hand and end; what takes longer is given back for others to do."""
         self._stopping.set()
         self._wanted.set()
-        if self._thread is not None:
-            self._thread.join(patience)
-            self._thread = None
+        if self._thread is None:
+            return
+        until = time.monotonic() + patience
+        self._thread.join(patience)
+        for thread in tuple(self._working):
+            thread.join(max(0.0, until - time.monotonic()))
+        self._thread = None
+        if self._working:
+            self._give_back()
 
     def work_off(self) -> int:
         """Do all jobs that are due, here and now; gives how many there were."""
         done = 0
-        while not self._stopping.is_set() and self._one():
+        while not self._stopping.is_set() and (job := self._claimed()) is not None:
+            self._work(job)
             done += 1
         return done
 
@@ -67,13 +90,46 @@ class Worker:
         while not self._stopping.is_set():
             self._wanted.clear()
             try:
-                self.work_off()
+                self._start_due()
                 self._grow()
+                self._keeper.lent.forget_old()
             except ClawError as error:  # the store is away: it may come back
                 _log.warning("jobs cannot be looked for: %s", error)
             except Exception:  # noqa: BLE001 - no job may end the thread
                 _log.exception("jobs cannot be looked for")
             self._wanted.wait(_LOOK_EVERY)
+
+    def _start_due(self) -> None:
+        """Give each job that is due a thread, as long as there may be one more."""
+        while len(self._working) < self._at_once and not self._stopping.is_set():
+            job = self._claimed()
+            if job is None:
+                return
+            thread = threading.Thread(
+                target=self._work_apart, args=(job,), name="being-job", daemon=True
+            )
+            self._working.add(thread)
+            thread.start()
+
+    def _work_apart(self, job: _Job) -> None:
+        try:
+            self._work(job)
+        except ClawError as error:
+            _log.warning("how a job ended cannot be noted: %s", error)
+        except Exception:  # noqa: BLE001 - its claim runs out, and it is done again
+            _log.exception("how a job ended cannot be noted")
+        finally:
+            self._working.discard(threading.current_thread())
+            self.wake()
+
+    def _give_back(self) -> None:
+        try:
+            with self._keeper.database.registry(write=True) as connection:
+                jobs.give_back(connection, self._owner)
+        except ClawError as error:
+            _log.warning(
+                "jobs cannot be given back, and wait until their claims run out: %s", error
+            )
 
     def _grow(self) -> None:
         """Let the store build what large Beings need, now and then."""
@@ -82,22 +138,31 @@ class Worker:
             self._next_growth = now + _GROW_EVERY
             self._keeper.database.grow()
 
-    def _one(self) -> bool:
-        keeper, now = self._keeper, self._keeper.clock()
-        with keeper.database.registry(write=True) as connection:
-            claimed = jobs.claim(connection, self._owner, now, now + _HELD)
-        if claimed is None:
-            return False
-        being, kind, wanted, tries = claimed
-        with _Held(self, being, kind):
-            problem = self._do(being, kind)
-        with keeper.database.registry(write=True) as connection:
-            if problem:
-                again = keeper.clock() + _AGAIN_AFTER[min(tries, len(_AGAIN_AFTER)) - 1]
-                jobs.failed(connection, being, kind, self._owner, problem, again)
-            else:
-                jobs.done(connection, being, kind, self._owner, wanted)
-        return True
+    def _claimed(self) -> _Job | None:
+        """A job that is ours from now on, of a Being that has none at work."""
+        now = self._keeper.clock()
+        with self._claiming:
+            with self._keeper.database.registry(write=True) as connection:
+                job = jobs.claim(connection, self._owner, now, now + _HELD, sorted(self._busy))
+            if job is not None:
+                self._busy.add(job[0])
+            return job
+
+    def _work(self, job: _Job) -> None:
+        keeper = self._keeper
+        being, kind, wanted, tries = job
+        try:
+            with _Held(self, being, kind):
+                problem = self._do(being, kind)
+            with keeper.database.registry(write=True) as connection:
+                if problem:
+                    again = keeper.clock() + _AGAIN_AFTER[min(tries, len(_AGAIN_AFTER)) - 1]
+                    jobs.failed(connection, being, kind, self._owner, problem, again)
+                else:
+                    jobs.done(connection, being, kind, self._owner, wanted)
+        finally:
+            with self._claiming:
+                self._busy.discard(being)
 
     def _do(self, n: int, kind: str) -> str:
         """Do one job; gives what went wrong, if anything."""
@@ -111,7 +176,7 @@ class Worker:
             if kind == PATROL:
                 memory.patrol_due()
             elif kind == EMBED:
-                memory.embed_missing()
+                memory.embed_due()
         except Exception as error:  # noqa: BLE001 - it is kept with the job
             _log.exception("%s of being %d failed", kind, n)
             return f"{type(error).__name__}: {error}"[:500]

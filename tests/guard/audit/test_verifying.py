@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.errors import AuditError
 from clawkit.guard.audit.reading import verify
 from tests.guard.audit.writing import log_files, write_many
 
@@ -209,3 +210,8 @@ def test_every_single_byte_counts(tmp_path: Path) -> None:
         assert not verify(tmp_path).ok, at
         live.write_bytes(good)
     assert verify(tmp_path).ok
+
+
+def test_a_log_that_cannot_be_looked_at_is_not_an_empty_one(tmp_path: Path) -> None:
+    with pytest.raises(AuditError, match="cannot be read: File name too long"):
+        verify(tmp_path / ("x" * 1000))

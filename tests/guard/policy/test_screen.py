@@ -195,3 +195,10 @@ def test_text_in_text_is_looked_at_too() -> None:
     rules = deny("**/.ssh/**")
     inner = json.dumps({"text": FILLER, "paths": ["a/.ssh/b"]})
     assert action(rules, {"body": inner}) == "deny"
+
+
+def test_an_escape_is_seen_behind_many_signs_that_are_none() -> None:
+    for percents in (0, 1, 15, 16, 17, 100):
+        signs = f"{FILLER}{'100% of ' * percents}"
+        assert gists(signs, LINKS) is not None
+        assert gists(f"{signs}%2e", LINKS) is None

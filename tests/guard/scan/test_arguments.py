@@ -122,3 +122,16 @@ def test_any_value_can_be_logged(value: Any) -> None:
 )
 def test_what_a_text_assigns_to_the_name_of_a_secret_is_redacted(text: str, kept: str) -> None:
     assert redact_arguments({"command": text}) == {"command": kept}
+
+
+PARTS = st.sampled_from(
+    [
+        *("password", "key", "api-key", "secretoken", "PASSN", "x" * 39, "name", "_", "-", "--"),
+        *("=", ":", " = ", '": "', "'", '"', "\\", "\n", " ", "hunter2", "bearer ", "&", ";", "["),
+    ]
+)
+
+
+@given(st.lists(PARTS, max_size=30).map("".join).filter(lambda text: len(text) < 500))
+def test_a_text_in_ascii_loses_what_the_same_text_loses_beside_another_letter(text: str) -> None:
+    assert redact_arguments(f"\u00e9\n{text}") == f"\u00e9\n{redact_arguments(text)}"

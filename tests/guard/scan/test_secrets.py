@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawkit.guard.scan import ScanOptions, clean, formats, redact_secrets, suspicious
+from clawkit.guard.scan import ScanOptions, clean, redact_secrets, suspicious
+from clawkit.text import formats
 from tests.counting import calls
 
 DASHES = "-" * 5
@@ -98,6 +99,9 @@ def test_a_secret_in_wide_letters_is_one() -> None:
     for written in (wide, wide[:3] + secret[3:]):
         assert redact_secrets(f"值 {written}") == (f"值 [redacted: {kind}]", (kind,))
     assert redact_secrets(wide[:12]) == (wide[:12], ())
+    digits = secret.translate({ord("0") + digit: 0x1D7F6 + digit for digit in range(10)})
+    assert not digits.isascii()
+    assert redact_secrets(f"{digits} \u2026") == (f"[redacted: {kind}] ...", (kind,))
 
 
 @pytest.mark.parametrize(

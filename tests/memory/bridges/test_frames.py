@@ -48,6 +48,7 @@ def test_frames_are_told_apart_by_their_type() -> None:
         json.dumps(registering({**ACT, "kind": "smell"})),
         json.dumps(registering({**ACT, "input_schema": []})),
         json.dumps(registering({**ACT, "input_schema": {"a": "x" * 20_000}})),
+        json.dumps(registering({**ACT, "input_schema": {"type": "string"}})),
         json.dumps(registering({**ACT, "description": "x" * 1001})),
         json.dumps(registering({**ACT, "name": ""})),
         json.dumps(registering({**ACT, "name": "a b"})),

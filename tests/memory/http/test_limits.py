@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from clawkit.errors import SettingsError
+from clawkit.memory import tokens
+from clawkit.memory.http import good_tokens
 from clawkit.memory.http.limits import Limits
 from clawkit.memory.store import notes
+from clawkit.memory.store import tokens as stored
 from clawkit.wire.http.connections import HttpLimits
 from tests.memory.http.being_store import keeper_at
 from tests.memory.http.serving import Served, served
@@ -36,17 +39,45 @@ def test_a_token_that_asks_too_much_waits_and_others_do_not(tmp_path: Path) -> N
         assert "clawkit_being_rate_limited_total 1" in server.http.get("/metrics").text
 
 
-def test_an_address_that_guesses_is_not_listened_to(tmp_path: Path) -> None:
+def test_an_address_that_guesses_is_locked_out_and_good_tokens_behind_it_are_not(
+    tmp_path: Path,
+) -> None:
     limits = Limits(failures=3, failures_a_minute=NEVER)
     with served(keeper_at(tmp_path), limits) as server:
-        known, fresh = server.token(), server.token()
+        known, unused = server.token(), server.token()
+        revoked, reader = server.token(), server.token(scope="read-only")
         assert server.ask(known, "tools/list").status_code == 200
-        guesses = [server.ask(f"{WRONG}{n}", "tools/list").status_code for n in range(5)]
-        assert guesses == [401, 401, 401, 429, 429]
-        # What was good before the guessing began still is; a new right guess is no help.
-        assert server.ask(known, "tools/list").status_code == 200
-        refused = server.ask(fresh, "tools/list")
+        with server.keeper.database.registry(write=True) as connection:
+            (_, dead) = stored.by_hash(connection, tokens.digest(revoked)) or ("", None)
+            assert dead is not None
+            stored.revoke(connection, dead.id, 1.0)
+        guesses = [server.ask(f"{WRONG}{n}", "tools/list").status_code for n in range(4)]
+        assert guesses == [401, 401, 401, 429]
+        for good in (known, unused, reader):
+            assert server.ask(good, "tools/list").status_code == 200
+        # One that is made during the lock-out waits until the good ones are read again.
+        assert server.ask(server.token(), "tools/list").status_code == 200
+        refused = server.ask(revoked, "tools/list")
         assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
+
+
+def test_guesses_of_a_locked_address_are_looked_for_together_and_few_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[float] = []
+    whole = stored.good
+    monkeypatch.setattr(stored, "good", lambda *given: reads.append(1) or whole(*given))
+    monkeypatch.setattr(good_tokens, "MOST_WAITING", 5)
+    limits = Limits(failures=1, failures_a_minute=NEVER)
+    with served(keeper_at(tmp_path), limits) as server:
+        good = server.token()
+        assert server.ask(WRONG, "tools/list").status_code == 401
+        assert server.ask(good, "tools/list").status_code == 200
+        with ThreadPoolExecutor(20) as pool:
+            asked = [f"{WRONG}{n}" for n in range(20)]
+            answers = list(pool.map(lambda one: server.ask(one, "tools/list").status_code, asked))
+        assert answers == [429] * 20
+        assert len(reads) == 2
 
 
 def test_asking_without_a_token_is_no_guess(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.memory.store import jobs
 from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
-from tests.memory.http.being_store import keeper_at
+from clawkit.memory.worker import PATROL
+from tests.memory.http.being_store import Clock, keeper_at
 from tests.memory.http.serving import MODERN, Served, modern, served, text_of
 
 ELEVEN = READ_TOOLS | WRITE_TOOLS
@@ -148,3 +150,27 @@ def test_figures_name_beings_where_that_is_asked_for(tmp_path: Path) -> None:
     with served(keeper_at(tmp_path), per_being=True) as server:
         server.call(server.token(), "get_current_time")
         assert f'being="{server.being.id}"' in server.http.get("/metrics").text
+
+
+def test_figures_tell_how_jobs_ended_and_how_long_others_wait(tmp_path: Path, clock: Clock) -> None:
+    keeper = keeper_at(tmp_path, clock)
+    ada = keeper.create("Ben")
+    keeper.want(ada, PATROL)
+    keeper.worker.work_off()
+    at = clock.now
+    with served(keeper, per_being=True) as server:
+        found = server.http.get("/metrics").text
+        run = f'{{kind="patrol",outcome="ok",being="{ada.id}"}}'
+        assert f"clawkit_being_job_runs_total{run} 1" in found
+        assert f"clawkit_being_job_last_run_timestamp_seconds{run} {at}" in found
+        assert f"clawkit_being_job_last_run_seconds{run} " in found
+        assert "# TYPE clawkit_being_job_runs_total counter" in found
+        assert 'clawkit_being_jobs_longest_wait_seconds{kind="patrol"} 0' in found
+        with keeper.database.registry(write=True) as connection:
+            jobs.want(connection, ada.n, "other", clock.now)
+            assert jobs.claim(connection, "me", clock.now, clock.now + 1) is not None
+            jobs.failed(connection, ada.n, "other", "me", "broken", clock.now + 3000)
+        clock.now += 90
+        found = server.http.get("/metrics").text
+        assert 'clawkit_being_jobs_longest_wait_seconds{kind="other"} 90' in found
+        assert 'clawkit_being_jobs_failed{kind="other"} 1' in found

@@ -67,6 +67,7 @@ def test_each_message_can_be_a_memory(tmp_path: Path) -> None:
     [
         ("{", "this is no JSON object"),
         ("[]", "this is no JSON object"),
+        pytest.param('{"_":' * 1_000_000, "this is no JSON object: nested too deeply", id="deep"),
         ('{"content": "x"}', "`role` must be one of user, assistant, system, tool, not None"),
         ('{"role": "user"}', "`content` must be a text, or a list of parts with texts"),
         ('{"role": "user", "content": "x", "timestamp": "soon"}', "`timestamp` must be"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clawkit.memory.arrays import Floats
+from clawkit.memory.caller import Caller
 from clawkit.memory.patrol import clusters as patrolled
 from clawkit.memory.patrol.conversation import Message
 from clawkit.memory.patrol.round import Outcome, patrol
@@ -76,7 +77,8 @@ class Mind:
     def patrol(self, *messages: Message, now: float = NOW, **options: Any) -> Outcome:
         options.setdefault("embedder", self.embedder)
         options.setdefault("llm", None)
-        options.setdefault("token", "token-1")
+        conversation = options.pop("conversation", "")
+        options.setdefault("caller", Caller(token="token-1", conversation=conversation))
         return patrol(self.database, self.being, now=now, messages=messages, **options)
 
     def remember(self, *scenes: Scene | str, **options: Any) -> list[Node]:
@@ -89,6 +91,17 @@ class Mind:
     def change(self, seq: int, **values: Any) -> None:
         with self.database.write(self.being) as unit:
             nodes.change(unit, seq, values)
+
+    def forget(self, seq: int, days: float = 900, **values: Any) -> None:
+        """Let a memory be of long ago, and nobody have asked for it since."""
+        then = NOW - days * DAY
+        with self.database.write(self.being) as unit:
+            sql = (
+                "UPDATE nodes SET created = ?, last_activated = ? WHERE being = $being AND seq = ?"
+            )
+            unit.run(sql, then, then, seq)
+            if values:
+                nodes.change(unit, seq, values)
 
     def nodes(self, *, ended: bool = False) -> list[Node]:
         with self.database.read(self.being) as unit:

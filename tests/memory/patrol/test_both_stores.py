@@ -29,11 +29,11 @@ def _grown(mind: Mind) -> None:
     made = mind.remember(*(f"fruit number {n}" for n in range(40)))
     mind.topic("Small", "Private", [node.seq for node in made[:2]])
     for node in made[5:9]:
-        mind.change(node.seq, status="dying", session_count=90)
+        mind.forget(node.seq, status="dying")
     mind.change(made[10].seq, status="dead", session_count=70, reactivation_count=2)
     mind.change(made[11].seq, status="dying", session_count=70, reactivation_count=9)
     for node in made[12:20]:
-        mind.change(node.seq, session_count=80)
+        mind.forget(node.seq)
     mind.settle()
 
 

@@ -1,64 +1,95 @@
-"""❷, ❸ and ❺: how memories age, die and live again, by the numbers."""
+"""❷, ❸ and ❺: how memories age, die and live again, by days and use."""
 
 from __future__ import annotations
 
 import pytest
 
-from clawkit.memory.patrol.strength import is_faint, strength
+from clawkit.memory.patrol.strength import LIFE, Age, strength
 from clawkit.memory.store import nodes, touches
-from tests.memory.patrol.minds import NOW, Mind
+from tests.memory.patrol.minds import DAY, NOW, Mind
 
 
-def test_strength_is_importance_fading_over_thirty_patrols() -> None:
+def test_strength_is_importance_fading_over_half_a_year_and_longer_with_use() -> None:
     assert strength(0.5, 0) == 0.5
-    assert strength(0.5, 30) == pytest.approx(0.5 / 2.718281828)
-    assert strength(0.5, 30, 10) == strength(0.5, 20)
-    assert strength(0.5, 3, 10) == 0.5
+    assert strength(0.5, LIFE) == pytest.approx(0.5 / 2.718281828)
+    assert strength(0.5, 2 * LIFE, uses=1) == strength(0.5, LIFE)
+    assert strength(0.5, 4 * LIFE, uses=7) == strength(0.5, LIFE)
 
 
 @pytest.mark.parametrize(
-    ("importance", "last_alive"), [(0.5, 69), (1.0, 89), (0.3, 53), (0.1, 20), (0.05, -1)]
+    ("importance", "uses", "last_alive"),
+    [(0.5, 0, 414), (1.0, 0, 539), (0.1, 0, 124), (0.5, 1, 828), (0.5, 3, 1243), (0.05, 0, -1)],
 )
-def test_a_memory_is_faint_at_a_strength_of_005(importance: float, last_alive: int) -> None:
-    assert last_alive < 0 or not is_faint(importance, last_alive)
-    assert is_faint(importance, last_alive + 1)
+def test_a_memory_is_faint_after_so_many_days(
+    importance: float, uses: int, last_alive: int
+) -> None:
+    age = Age(NOW)
+    assert last_alive < 0 or not age.is_faint(importance, NOW - last_alive * DAY, uses)
+    assert age.is_faint(importance, NOW - (last_alive + 1) * DAY, uses)
 
 
-def test_every_patrol_makes_active_memories_one_patrol_older(mind: Mind) -> None:
-    one, two, three = mind.remember("apples", "pears", "plums")
-    mind.change(two.seq, status="dying", session_count=5)
-    mind.change(three.seq, status="dead", session_count=80)
+def test_a_clock_that_went_back_makes_nothing_older() -> None:
+    assert not Age(NOW).is_faint(0.5, NOW + 5000 * DAY, 0)
+
+
+def test_patrols_ten_times_a_day_let_nothing_fade_faster(mind: Mind) -> None:
+    often, rarely = mind.remember("apples", "pears")
+    for day in range(30):
+        for hour in range(10):
+            mind.patrol(now=NOW + day * DAY + hour * 3600)
+    assert {node.status for node in mind.nodes()} == {"active"}
+    assert mind.node(often.seq).session_count == 301
+    mind.forget(rarely.seq)
+    mind.patrol(now=NOW + 31 * DAY)
+    assert mind.node(often.seq).status == "active"
+    assert mind.node(rarely.seq).status == "dying"
+
+
+def test_every_patrol_is_counted_for_active_memories(mind: Mind) -> None:
+    one, _, three = mind.remember("apples", "pears", "plums")
+    mind.forget(three.seq, status="dead", session_count=80)
     mind.patrol()
     assert mind.node(one.seq).session_count == 2
     assert mind.node(three.seq).session_count == 80
 
 
 def test_an_active_memory_that_is_faint_is_dying(mind: Mind) -> None:
-    one, two, three = mind.remember("apples", "pears", "plums")
-    mind.change(one.seq, session_count=69)
-    mind.change(two.seq, session_count=68)
-    mind.change(three.seq, session_count=500, pinned=1)
+    one, two, three, four = mind.remember("apples", "pears", "plums", "figs")
+    mind.forget(one.seq, 415)
+    mind.forget(two.seq, 414)
+    mind.forget(three.seq, 5000, pinned=1)
+    mind.forget(four.seq, 415, reactivation_count=1)
     outcome = mind.patrol()
-    assert [node.status for node in mind.nodes()] == ["dying", "active", "active"]
+    assert [node.status for node in mind.nodes()] == ["dying", "active", "active", "active"]
     assert (outcome.steps["dying"], outcome.steps["dead"]) == (1, 0)
 
 
-def test_what_is_still_dying_at_the_next_patrol_is_dead_and_still_known(mind: Mind) -> None:
+def test_what_nobody_asks_for_within_a_week_of_dying_is_dead_and_still_known(mind: Mind) -> None:
     (one,) = mind.remember("apples")
-    mind.change(one.seq, session_count=69)
-    mind.patrol()
-    assert mind.node(one.seq).status == "dying"
-    outcome = mind.patrol()
+    mind.forget(one.seq, 415)
+    for hours in (0, 1, 24, 6 * 24):
+        mind.patrol(now=NOW + hours * 3600)
+        assert mind.node(one.seq).status == "dying"
+    outcome = mind.patrol(now=NOW + 7 * DAY)
     assert outcome.steps["dead"] == 1
     node = mind.node(one.seq)
     assert (node.status, node.ended) == ("dead", None)
-    assert mind.patrol().steps["revived"] == 0
+    assert mind.patrol(now=NOW + 8 * DAY).steps["revived"] == 0
+
+
+def test_what_was_forgotten_long_ago_is_dying_before_it_is_dead(mind: Mind) -> None:
+    (one,) = mind.remember("apples")
+    mind.forget(one.seq, 5000)
+    mind.patrol()
+    assert mind.node(one.seq).status == "dying"
+    mind.patrol()
+    assert mind.node(one.seq).status == "dead"
 
 
 def test_what_is_asked_for_while_dying_goes_back_to_the_living(mind: Mind) -> None:
     one, two = mind.remember("apples", "pears")
-    mind.change(one.seq, status="dying", session_count=70)
-    mind.change(two.seq, status="dying", session_count=70, pinned=1)
+    mind.forget(one.seq, status="dying")
+    mind.forget(two.seq, status="dying", pinned=1)
     with mind.database.write(mind.being) as unit:
         nodes.touch(unit, {one.seq: 1}, NOW)
     outcome = mind.patrol()
@@ -66,45 +97,51 @@ def test_what_is_asked_for_while_dying_goes_back_to_the_living(mind: Mind) -> No
     assert {node.status for node in mind.nodes()} == {"active"}
 
 
-@pytest.mark.parametrize(
-    ("sessions", "asked_for", "lives"),
-    [(70, 2, True), (70, 1, True), (72, 2, False), (70, 0, False)],
-)
-def test_the_dead_revive_when_asked_for_often_enough(
-    mind: Mind, sessions: int, asked_for: int, lives: bool
-) -> None:
+@pytest.mark.parametrize(("asked_for", "lives"), [(2, True), (0, False)])
+def test_the_dead_revive_when_they_are_asked_for(mind: Mind, asked_for: int, lives: bool) -> None:
     (one,) = mind.remember("apples")
-    values = {"session_count": sessions, "reactivation_count": asked_for}
-    mind.change(one.seq, status="dead", **values)
+    mind.forget(one.seq, status="dead", session_count=70)
+    if asked_for:
+        with mind.database.write(mind.being) as unit:
+            nodes.touch(unit, {one.seq: asked_for}, NOW)
     outcome = mind.patrol()
     assert outcome.steps["revived"] == int(lives)
     node = mind.node(one.seq)
     assert node.status == ("active" if lives else "dead")
-    if lives:
-        assert (node.session_count, node.reactivation_count) == (sessions - asked_for, 0)
+    assert (node.session_count, node.reactivation_count) == (0 if lives else 70, asked_for)
 
 
-def test_a_revived_memory_lives_as_long_as_it_was_asked_for_and_not_for_ever(mind: Mind) -> None:
+def test_a_revived_memory_fades_again_and_does_not_come_back_for_ever(mind: Mind) -> None:
     (one,) = mind.remember("apples")
-    mind.change(one.seq, status="dead", session_count=72, reactivation_count=5)
+    mind.forget(one.seq, status="dead")
+    with mind.database.write(mind.being) as unit:
+        nodes.touch(unit, {one.seq: 1}, NOW)
     states: list[str] = []
-    for _ in range(8):
-        mind.patrol()
+    for day in (0, 400, 828, 830, 840, 5000):
+        mind.patrol(now=NOW + day * DAY)
         states.append(mind.node(one.seq).status)
-    assert states == ["active", "active", "active", "dying", "dead", "dead", "dead", "dead"]
+    assert states == ["active", "active", "active", "dying", "dead", "dead"]
 
 
 def test_an_unimportant_memory_is_not_revived(mind: Mind) -> None:
     (one,) = mind.remember("apples")
-    mind.change(one.seq, status="dead", importance=0.05, reactivation_count=50)
+    mind.forget(one.seq, status="dead", importance=0.05, reactivation_count=50)
     mind.patrol()
     assert mind.node(one.seq).status == "dead"
+
+
+def test_what_patrols_had_counted_to_death_lives_again(mind: Mind) -> None:
+    """Stores of before have memories of last week that a hundred patrols let die."""
+    (one,) = mind.remember("apples")
+    mind.change(one.seq, status="dead", session_count=100)
+    assert mind.patrol(now=NOW + 7 * DAY).steps["revived"] == 1
+    assert mind.node(one.seq).status == "active"
 
 
 def test_what_read_only_readers_read_counts_once_a_node(mind: Mind) -> None:
     one, two, three = mind.remember("apples", "pears", "plums")
     mind.change(one.seq, session_count=40)
-    mind.change(two.seq, status="dead", session_count=70)
+    mind.forget(two.seq, status="dead", session_count=70)
     with mind.database.write(mind.being) as unit:
         touches.queue(unit, "reader-1", {one.seq: 500, two.seq: 3}, NOW + 5)
         touches.queue(unit, "reader-2", {one.seq: 500}, NOW + 9)
@@ -118,27 +155,38 @@ def test_what_read_only_readers_read_counts_once_a_node(mind: Mind) -> None:
     assert mind.patrol(now=NOW + 11).steps["read"] == 0
 
 
-def test_a_patrol_that_would_kill_more_than_the_cap_stops_before(mind: Mind) -> None:
+def test_above_the_cap_the_weakest_die_now_and_the_others_next_time(mind: Mind) -> None:
     made = mind.remember(*(f"fruit number {n}" for n in range(30)))
-    for node in made[:21]:
-        mind.change(node.seq, status="dying", session_count=100)
-    mind.change(made[25].seq, session_count=100)
-    before = [node.status for node in mind.nodes()]
+    for at, node in enumerate(made[:21]):
+        mind.forget(node.seq, 900 - at, status="dying")
+    mind.forget(made[25].seq)
     outcome = mind.patrol()
-    assert outcome.status == "stopped"
-    assert "21 memories would die, and one patrol may take 20" in outcome.stopped
-    assert [node.status for node in mind.nodes()] == before
-    assert "joined" not in outcome.steps
-    outcome = mind.patrol(cap=21)
-    assert (outcome.status, outcome.steps["dead"], outcome.steps["dying"]) == ("ok", 21, 1)
+    assert (outcome.status, outcome.stopped) == ("ok", "")
+    assert (outcome.steps["dead"], outcome.steps["left"], outcome.steps["dying"]) == (20, 1, 1)
+    assert mind.node(made[0].seq).status == "dead"
+    assert mind.node(made[20].seq).status == "dying"
+    outcome = mind.patrol()
+    assert (outcome.steps["dead"], "left" in outcome.steps) == (2, False)
+
+
+def test_a_cap_blocks_neither_revival_nor_any_other_step(mind: Mind) -> None:
+    made = mind.remember(*(f"fruit number {n}" for n in range(6)))
+    for node in made[:3]:
+        mind.forget(node.seq, status="dying")
+    mind.change(made[3].seq, status="dead")
+    mind.topic("Small", "Private", [made[4].seq])
+    outcome = mind.patrol(cap=0)
+    assert (outcome.steps["dead"], outcome.steps["left"]) == (0, 3)
+    assert (outcome.steps["revived"], outcome.steps["joined"]) == (1, 1)
+    assert "described" in outcome.steps
 
 
 def test_the_cap_is_a_tenth_of_a_large_memory(mind: Mind) -> None:
     made = mind.remember(*(f"fruit number {n}" for n in range(330)))
     for node in made[:30]:
-        mind.change(node.seq, status="dying", session_count=100)
+        mind.forget(node.seq, status="dying")
     assert mind.patrol().steps["dead"] == 30
     for node in made[30:60]:
-        mind.change(node.seq, status="dying", session_count=100)
+        mind.forget(node.seq, status="dying")
     outcome = mind.patrol()
-    assert "30 memories would die, and one patrol may take 27" in outcome.stopped
+    assert (outcome.steps["dead"], outcome.steps["left"]) == (27, 3)

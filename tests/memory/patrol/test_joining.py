@@ -53,7 +53,7 @@ def test_only_active_memories_count_but_all_of_them_move(mind: Mind) -> None:
     made = mind.remember(*(f"heron number {n}" for n in range(5)))
     mind.topic("Herons", "Private", [node.seq for node in made])
     for node in made[:3]:
-        mind.change(node.seq, status="dead", session_count=100)
+        mind.forget(node.seq, status="dead")
     mind.change(made[0].seq, ended=NOW, ending="retracted")
     mind.patrol()
     root = mind.clusters()["Private"].n

@@ -30,10 +30,10 @@ def _patrol_until_killed(address: str, transaction: int, where: str) -> int:
 
 
 def _is_whole(mind: Mind) -> None:
-    """Every note that is taken has its node, every node its words and its vector."""
+    """Every note that became a node has it, every node its words and its vector."""
     found = mind.nodes(ended=True)
     with mind.database.read(mind.being) as unit:
-        taken = unit.rows("SELECT taken FROM notes WHERE being = $being AND taken IS NOT NULL")
+        taken = unit.rows("SELECT node FROM notes WHERE being = $being AND node IS NOT NULL")
         assert unit.vectors.missing("words", 1000) == []
     assert sorted(seq for (seq,) in taken) == [node.seq for node in found]
 

@@ -8,7 +8,7 @@ from clawkit.memory.patrol.changes import key_of, stretches_of
 from clawkit.memory.patrol.merging import merge, retract
 from clawkit.memory.patrol.splitting import Topic, split_off
 from clawkit.memory.records import Change, Entry
-from clawkit.memory.store import clusters, entries, nodes
+from clawkit.memory.store import entries, nodes
 from clawkit.memory.store import ledger as stored
 from tests.memory.patrol.minds import NOW, Mind
 
@@ -43,11 +43,11 @@ def test_undoing_a_patrol_from_its_end_gives_back_every_byte(mind: Mind) -> None
     topic = [node.seq for node in made[:2]]
     mind.topic("Small", "Private", topic)
     for node in made[5:9]:
-        mind.change(node.seq, status="dying", session_count=90)
+        mind.forget(node.seq, status="dying")
     mind.change(made[10].seq, status="dead", session_count=70, reactivation_count=2)
     mind.change(made[11].seq, status="dying", session_count=70, reactivation_count=9)
     for node in made[12:20]:
-        mind.change(node.seq, session_count=80)
+        mind.forget(node.seq)
     mind.settle()
     before, done = mind.rows(), mind.history()[-1].n
     outcome = mind.patrol(now=NOW + 50)
@@ -88,16 +88,15 @@ def test_an_undo_can_be_undone(mind: Mind) -> None:
     assert mind.node(one.seq).ended is None
 
 
-def test_undoing_what_was_remembered_lets_the_notes_wait_again(mind: Mind) -> None:
+def test_undoing_what_was_remembered_forgets_it(mind: Mind) -> None:
     mind.note("apples", "pears")
-    before = mind.rows()
     mind.patrol()
     for entry in reversed(mind.history()):
         _undo(mind, entry.n)
-    assert mind.rows()["notes"] == before["notes"]
     assert mind.nodes() == []
     assert set(mind.clusters()) == {"Private"}  # a root stays, empty or not
-    assert mind.patrol().nodes_created == 2
+    assert mind.patrol().nodes_created == 0
+    assert mind.nodes() == []
 
 
 def test_a_dry_run_of_an_undo_says_what_it_would_change_and_changes_nothing(mind: Mind) -> None:
@@ -120,7 +119,7 @@ def test_an_entry_whose_memory_was_changed_since_is_refused_with_what_to_undo_fi
         merge(unit, [new, three], "fruit", now=NOW + 6, token="t")
     first, second = [entry.n for entry in mind.history() if entry.kind == "merged"]
     before = mind.rows()
-    refusal = rf"entry {first} cannot be undone: entry {second} \(merged\) .*undo entry {second}"
+    refusal = rf"entry {first} cannot be undone: entry {second} has .*undo entry {second}"
     with pytest.raises(BeingError, match=refusal):
         _undo(mind, first)
     assert mind.rows() == before
@@ -153,7 +152,7 @@ def test_counters_that_reading_moved_since_stay_where_they_are(mind: Mind) -> No
         nodes.touch(unit, {one.seq: 1}, NOW + 9)
     _undo(mind, _last(mind, "revived"))
     node = mind.node(one.seq)
-    assert (node.status, node.session_count, node.reactivation_count) == ("dead", 0, 1)
+    assert (node.status, node.session_count, node.reactivation_count) == ("dead", 70, 3)
 
 
 def test_edits_of_structured_memory_are_undone_too(mind: Mind) -> None:
@@ -194,14 +193,14 @@ def test_an_undo_that_is_back_in_force_has_undone_its_entry_again(mind: Mind) ->
 
 
 def test_a_memory_does_not_come_back_to_a_cluster_that_is_gone(mind: Mind) -> None:
-    found = mind.remember(*(f"apples of tree {n}" for n in range(5)))
+    found = mind.remember(*(f"apples of tree {n}" for n in range(6)))
     with mind.database.write(mind.being) as unit:
-        (root,) = clusters.every(unit)
-        split_off(unit, root, [(Topic("Trees", []), found[:3])], "words", NOW, "t")
+        trees = Topic("Trees", [node.seq for node in found[:5]])
+        split_off(unit, [trees], "words", NOW, "t")
         new = merge(unit, found[:2], "apples of two trees", now=NOW, token="t")
         retract(unit, [new], now=NOW, token="t")
     _undo(mind, _last(mind, "split"))
-    with pytest.raises(BeingError, match=r"\(undo\) has changed clusters 2 since"):
+    with pytest.raises(BeingError, match=r"entry \d+ has changed a topic since"):
         _undo(mind, _last(mind, "retracted"))
     _undo(mind, _last(mind, "undo"))
     _undo(mind, _last(mind, "retracted"))

@@ -73,7 +73,7 @@ def test_a_node_joins_at_a_cosine_of_045(mind: Mind, shared: int, joins: bool) -
 
 def test_the_middle_of_a_cluster_is_the_mean_of_its_active_nodes(mind: Mind) -> None:
     one, two, three = mind.remember("red apples", "green pears", "sweet cherries")
-    mind.change(three.seq, status="dead", session_count=90)
+    mind.forget(three.seq, status="dead")
     mind.remember("ripe plums")
     with mind.database.read(mind.being) as unit:
         vectors = unit.vectors.fetch("words", [one.seq, two.seq, 4])

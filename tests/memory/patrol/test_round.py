@@ -20,7 +20,7 @@ def test_without_a_model_only_what_needs_one_is_skipped(mind: Mind) -> None:
     assert (outcome.status, outcome.stopped) == ("ok", "")
     assert (outcome.scenes_created, outcome.nodes_created) == (1, 1)
     skipped = {name for name, said in outcome.steps.items() if said == "skipped: no model"}
-    assert skipped == {"merged", "split", "diary"}
+    assert skipped == {"superseded", "merged", "diary"}
     assert outcome.steps["heard"] == "by rules"
 
 
@@ -39,7 +39,7 @@ def test_digests_are_made_without_a_model(mind: Mind) -> None:
 
 def test_a_dry_run_says_what_would_happen_and_leaves_nothing_behind(mind: Mind) -> None:
     made = mind.remember("apples", "pears", "plums")
-    mind.change(made[0].seq, session_count=90)
+    mind.forget(made[0].seq)
     mind.note("cherries")
     before, history = mind.rows(), mind.history()
     would = mind.patrol(Message("user", "I love fjords."), dry_run=True)

@@ -8,23 +8,25 @@ from typing import Any
 
 import pytest
 
+from clawkit.memory.ledger import undo
 from clawkit.memory.model import llm
 from clawkit.memory.patrol.answers import decoded
 from clawkit.memory.patrol.consolidating import Merge
 from clawkit.memory.patrol.conversation import Message
 from clawkit.memory.patrol.merging import retract
 from clawkit.memory.patrol.round import Outcome
+from clawkit.memory.recall.engine import search
 from clawkit.memory.records import Scene
 from clawkit.memory.store import entries
 from tests.assistant.providers.scripted import Request, Say, Status, scripted_anthropic
-from tests.memory.patrol.minds import NOW, TODAY, Mind
+from tests.memory.patrol.minds import NOW, TODAY, Mind, WordEmbedder
 from tests.memory.patrol.test_model import ANTHROPIC_KEY
 
 Answers = dict[str, Any]
 _MARKS = {
+    "keep a memory true": "outdated",
     "take notes": "scenes",
     "the same thing": "merges",
-    "Find the topics": "topics",
     "what they are about": "digest",
     "keep the diary": "diary",
 }
@@ -92,7 +94,7 @@ def test_dying_memories_are_offered_too(mind: Mind) -> None:
     for node in made:
         mind.change(node.seq, fresh=0)
     for node in made[:2]:
-        mind.change(node.seq, session_count=100)
+        mind.forget(node.seq)
     asked: list[Request] = []
     outcome = _patrol(mind, _merges([1, 2]), asked=asked)
     assert (outcome.steps["dying"], outcome.steps["merged"]) == (2, 1)
@@ -128,15 +130,24 @@ def test_a_memory_is_merged_once_even_if_the_model_names_it_twice(mind: Mind) ->
     assert [node.scene.action for node in mind.nodes()] == ["three herons", "merged number 0"]
 
 
-def test_merges_beyond_the_cap_stop_the_patrol_and_change_nothing(mind: Mind) -> None:
+def test_merges_beyond_the_cap_are_left_for_the_next_patrol_and_block_no_step(mind: Mind) -> None:
+    mind.note(*(f"heron number {n}" for n in range(5)))
+    outcome = _patrol(mind, _merges([1, 2], [3, 4]), cap=1)
+    assert (outcome.status, outcome.steps["merged"]) == ("ok", 1)
+    assert {"revived", "split", "joined", "described", "diary"} <= outcome.steps.keys()
+    left = [node.scene.action for node in mind.nodes() if node.fresh]
+    assert left == ["heron number 2", "heron number 3"]
+    outcome = _patrol(mind, _merges([1, 2]), cap=1)
+    assert outcome.steps["merged"] == 1
+    assert not any(node.fresh for node in mind.nodes())
+
+
+def test_a_merge_that_alone_is_above_the_cap_is_not_made(mind: Mind) -> None:
     mind.note(*(f"heron number {n}" for n in range(25)))
     outcome = _patrol(mind, _merges(list(range(1, 23))))
-    assert outcome.status == "stopped"
-    assert "21 memories would die or be merged into others" in outcome.stopped
+    assert (outcome.status, outcome.steps["merged"]) == ("ok", 0)
     assert len(mind.nodes()) == 25
-    assert all(node.fresh for node in mind.nodes())
-    outcome = _patrol(mind, _merges(list(range(1, 23))), cap=21)
-    assert (outcome.status, outcome.steps["merged"]) == ("ok", 21)
+    assert not any(node.fresh for node in mind.nodes())
 
 
 def test_what_ended_while_the_model_was_thinking_is_not_merged(mind: Mind) -> None:
@@ -152,44 +163,63 @@ def test_what_ended_while_the_model_was_thinking_is_not_merged(mind: Mind) -> No
     assert [node.scene.action for node in mind.nodes()] == ["saw the same heron"]
 
 
-def _topics(*groups: Sequence[int]) -> Answers:
-    found = [
-        {"name": f"Topic {n}", "digest": f"About {n}.", "nodes": list(group)}
-        for n, group in enumerate(groups)
-    ]
-    return {"topics": {"topics": found}, "digest": {"digest": ""}}
+def _grown(mind: Mind) -> None:
+    """Two topics, found without the model, in what two patrols have remembered."""
+    mind.embedder = WordEmbedder(dimensions=1 << 12)
+    herons = (f"the grey heron of pond {n} stood in the reeds" for n in range(7))
+    boats = (f"a small boat with sail {n} left the harbour" for n in range(7))
+    mind.note(*(scene for pair in zip(herons, boats, strict=True) for scene in pair))
 
 
-def test_a_model_finds_topics_in_a_root_that_has_grown_and_the_root_stays(mind: Mind) -> None:
-    mind.note(*(f"heron number {n}" for n in range(11)))
-    outcome = _patrol(mind, _topics([1, 2, 3, 4], [5, 6, 7]))
-    assert outcome.steps["split"] == 2
-    found = mind.clusters()
-    assert set(found) == {"Private", "Topic 0", "Topic 1"}
-    root = found["Private"].n
-    assert {found["Topic 0"].parent, found["Topic 1"].parent} == {root}
-    homes = [node.cluster for node in mind.nodes()]
-    assert homes == [found["Topic 0"].n] * 4 + [found["Topic 1"].n] * 3 + [root] * 4
+def _by_word(request: Request) -> Answers:
+    about = next((word for word in ("heron", "boat") if word in request.last_text), "all")
+    return {"name": f"About the {about}", "digest": f"Much is known of the {about}."}
 
 
-def test_a_topic_is_split_at_more_than_ten_active_memories(mind: Mind) -> None:
-    made = mind.remember(*(f"heron number {n}" for n in range(11)))
-    mind.topic("Herons", "Private", [node.seq for node in made[:10]])
+def test_a_model_names_and_describes_the_topics_that_were_found_without_it(mind: Mind) -> None:
+    _grown(mind)
+    assert _patrol(mind, {"digest": _by_word}).steps["split"] == 2
+    found = {c.name: c for c in mind.clusters().values()}
+    assert set(found) == {"Private", "About the heron", "About the boat"}
+    assert found["About the heron"].digest == "Much is known of the heron."
+    assert {found[name].parent for name in found if name != "Private"} == {found["Private"].n}
+
+
+def test_a_topic_keeps_the_name_that_a_model_gave_it(mind: Mind) -> None:
+    _grown(mind)
+    _patrol(mind, {"digest": _by_word})
+    mind.note("the grey heron of pond 9 stood in the reeds")
+    answer = {"name": "Birds", "digest": "Birds stand about."}
     asked: list[Request] = []
-    _patrol(mind, {}, asked=asked)
-    assert "topics" not in [_kind(request) for request in asked]
-    mind.topic("More herons", "Private", [node.seq for node in made])
-    outcome = _patrol(mind, _topics([1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]))
-    assert (outcome.steps["split"], outcome.steps["joined"]) == (2, 2)
-    found = mind.clusters()
-    assert "More herons" not in found
-    assert found["Topic 0"].parent == found["Private"].n
+    _patrol(mind, {"digest": answer}, asked=asked)
+    assert [_kind(request) for request in asked].count("digest") == 1
+    assert mind.clusters()["About the heron"].digest == "Birds stand about."
+    mind.note(*(f"the grey heron of lake {n} stood in the reeds" for n in range(8)))
+    _patrol(mind, {"digest": answer})
+    assert set(mind.clusters()) == {"Private", "About the boat", "Birds"}
 
 
-def test_topics_of_two_or_fewer_are_not_made(mind: Mind) -> None:
-    mind.note(*(f"heron number {n}" for n in range(11)))
-    assert _patrol(mind, _topics([1, 2], [3], [99, 100, 101])).steps["split"] == 0
-    assert set(mind.clusters()) == {"Private"}
+def test_topics_that_words_named_are_named_by_the_model_that_comes_later(mind: Mind) -> None:
+    _grown(mind)
+    mind.patrol()
+    ids = {c.id for c in mind.clusters().values()}
+    assert not {"About the heron", "About the boat"} & mind.clusters().keys()
+    _patrol(mind, {"digest": _by_word})
+    assert {"About the heron", "About the boat"} <= mind.clusters().keys()
+    assert {c.id for c in mind.clusters().values()} == ids
+    asked: list[Request] = []
+    _patrol(mind, {"digest": _by_word}, asked=asked)
+    assert "digest" not in [_kind(request) for request in asked]
+
+
+@pytest.mark.parametrize("answer", ["no idea", '{"name": 5}', {"name": " ", "digest": ""}])
+def test_where_the_model_gives_no_name_that_of_the_words_stays(mind: Mind, answer: object) -> None:
+    _grown(mind)
+    _patrol(mind, {"digest": answer})
+    names = mind.clusters().keys() - {"Private"}
+    assert len(names) == 2
+    assert any("heron" in name for name in names)
+    assert all(mind.clusters()[name].digest for name in names)
 
 
 def test_digests_come_from_the_model(mind: Mind) -> None:
@@ -211,7 +241,7 @@ def test_a_model_writes_the_diary_and_reflections(mind: Mind) -> None:
     assert _patrol(mind, {"diary": answer}).steps["diary"] == 0
 
 
-def test_scenes_are_found_by_the_model_with_their_provenance(mind: Mind) -> None:
+def test_the_model_says_what_a_piece_means_and_the_words_stay(mind: Mind) -> None:
     found = {
         "scenes": [
             {
@@ -232,12 +262,19 @@ def test_scenes_are_found_by_the_model_with_their_provenance(mind: Mind) -> None
     said = [Message("user", "hello"), Message("user", "I moved to Oslo.", speaker="Ben")]
     outcome = _patrol(mind, {"scenes": found}, *said, conversation="talk")
     assert (outcome.steps["heard"], outcome.scenes_created) == ("by model", 2)
-    first, second = mind.nodes()
-    assert first.scene == Scene(
-        "Ben moved to Oslo", ("Ben",), ("2026-09-01",), "", "happy", ("moves",), 0.9
+    hello, moved = mind.nodes()
+    assert hello.scene.action == "hello"
+    assert moved.scene == Scene(
+        "I moved to Oslo.",
+        ("Ben",),
+        (TODAY, "2026-09-01"),
+        "",
+        "happy",
+        ("moves",),
+        0.9,
+        "Ben moved to Oslo Ben has a boat",
     )
-    assert (first.source.speaker, first.source.conversation) == ("Ben", "talk")
-    assert (second.scene.actors, second.scene.when) == (("Ben",), (TODAY,))
+    assert (moved.source.speaker, moved.source.conversation) == ("Ben", "talk")
 
 
 def test_the_model_is_not_shown_what_recall_put_into_a_message(mind: Mind) -> None:
@@ -257,10 +294,10 @@ def test_where_the_model_fails_rules_find_the_scenes(mind: Mind, answer: object)
 
 def test_a_model_that_always_fails_costs_only_what_needs_it(mind: Mind) -> None:
     mind.note(*(f"heron number {n}" for n in range(12)))
-    kinds = ("scenes", "merges", "topics", "digest", "diary")
+    kinds = ("scenes", "merges", "digest", "diary")
     outcome = _patrol(mind, dict.fromkeys(kinds, Status(401)), Message("user", "I love fjords."))
     assert (outcome.status, outcome.nodes_created) == ("ok", 13)
-    for step in ("merged", "split", "diary"):
+    for step in ("merged", "diary"):
         assert str(outcome.steps[step]).startswith("failed: ")
         assert ANTHROPIC_KEY not in str(outcome.steps[step])
     assert mind.clusters()["Private"].digest
@@ -290,3 +327,49 @@ def test_a_summary_that_is_nothing_but_recall_merges_nothing(mind: Mind) -> None
     summary = "<memory-recall>saw a heron</memory-recall>"
     outcome = _patrol(mind, {"merges": {"merges": [{"nodes": [1, 2], "summary": summary}]}})
     assert (outcome.status, outcome.steps["merged"], len(mind.nodes())) == ("ok", 0, 2)
+
+
+def _dose(mind: Mind) -> None:
+    mind.note("I take 75 micrograms of thyroxine", at=NOW)
+    mind.patrol()
+    mind.note("I take 100 micrograms of thyroxine", at=NOW + 86_400)
+
+
+def test_a_model_ends_what_is_no_longer_so_and_it_can_be_undone(mind: Mind) -> None:
+    _dose(mind)
+    asked: list[Request] = []
+    answers = {"outdated": {"outdated": [{"new": 1, "old": [1, 7]}, {"new": 9, "old": [1]}]}}
+    outcome = _patrol(mind, answers, asked=asked, now=NOW + 90_000)
+    assert outcome.steps["superseded"] == 1
+    (new,) = mind.nodes()
+    old = mind.node(1)
+    assert (old.ending, old.successor, old.ended) == ("superseded", new.seq, new.created)
+    again = [one for one in asked if "keep a memory true" in str(one.json["system"])]
+    assert len(again) == 1
+    assert _patrol(mind, answers, now=NOW + 91_000).steps["superseded"] == 0
+    (entry,) = [one for one in mind.history() if one.kind == "superseded"]
+    with mind.database.write(mind.being) as unit:
+        undo(unit, entry.n, NOW + 92_000, "t")
+    assert len(mind.nodes()) == 2
+
+
+def test_what_was_so_is_found_by_questions_about_the_past_and_by_as_of(mind: Mind) -> None:
+    _dose(mind)
+    _patrol(mind, {"outdated": {"outdated": [{"new": 1, "old": [1]}]}}, now=NOW + 90_000)
+
+    def told(question: str, **options: Any) -> list[str]:
+        with mind.database.read(mind.being) as unit:
+            found = search(
+                unit, question, embedder=mind.embedder, limit=3, now=NOW + 99_000, **options
+            )
+        return sorted(hit.node.scene.action.split()[2] for hit in found.hits)
+
+    assert told("How much thyroxine do I take?") == ["100"]
+    assert told("How much thyroxine did I take before?") == ["100", "75"]
+    assert told("How much thyroxine do I take?", as_of=NOW + 10) == ["75"]
+
+
+def test_where_a_model_says_nothing_of_use_both_stay(mind: Mind) -> None:
+    _dose(mind)
+    assert _patrol(mind, {"outdated": "no idea"}).steps["superseded"] == 0
+    assert len(mind.nodes()) == 2

@@ -9,9 +9,9 @@ import pytest
 
 from clawkit.memory.embed.builtin import shared
 from clawkit.memory.embed.protocol import Embedder
-from clawkit.memory.recall.engine import Found, relevant, search, worth_telling
+from clawkit.memory.recall.engine import Found, search, worth_telling
 from clawkit.memory.recall.signals import SIGNALS
-from clawkit.memory.recall.texts import text_to_embed, words_of
+from clawkit.memory.recall.texts import texts_to_embed, words_of
 from clawkit.memory.records import Node, Scene, Source
 from clawkit.memory.store import beings, nodes, open_store, postings
 from clawkit.memory.store.database import Database
@@ -45,7 +45,7 @@ class Mind:
             nodes.add(unit, made)
             postings.add(unit, {node.seq: words_of(node.scene, node.source) for node in made})
             if embedder is not None:
-                texts = [text_to_embed(scene, ()) for scene in scenes]
+                texts = [texts_to_embed(scene, ())[0] for scene in scenes]
                 seqs = [node.seq for node in made]
                 unit.vectors.put(embedder.name, seqs, embedder.embed(texts))
         return [node.seq for node in made]
@@ -184,7 +184,7 @@ def test_a_hit_says_what_speaks_for_it(mind: Mind):
 def test_an_empty_mind_finds_nothing_and_says_nothing(mind: Mind):
     found = mind.ask("anything?")
     assert found.hits == ()
-    assert not relevant(found)
+    assert not found.relevant
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,8 @@ def test_a_query_without_sense_is_no_error(mind: Mind, query: str):
 
 def test_the_gate_opens_for_what_is_known_and_not_for_what_is_not(mind: Mind):
     mind.remember(*LIFE)
-    assert relevant(mind.ask("Did we adopt a grey kitten from the shelter?"))
-    assert not relevant(mind.ask("How does photosynthesis work in algae?"))
+    assert mind.ask("Did we adopt a grey kitten from the shelter?").relevant
+    assert not mind.ask("How does photosynthesis work in algae?").relevant
 
 
 def test_one_mind_never_shows_anothers(tmp_path: Path):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from benchmarks.recall import japanese, synthetic
 from clawkit.memory.recall.signals import SIGNALS
-from clawkit.memory.recall.weights import GATE, THRESHOLD, WEIGHTS
+from clawkit.memory.recall.ways import DIALOGUE, NOTES, WORDS_ONLY
+from clawkit.memory.recall.weights import GATE, THRESHOLD
 
 
-def test_every_signal_has_a_weight_and_every_weight_a_signal():
-    assert WEIGHTS.keys() == set(SIGNALS)
+def test_every_weight_is_that_of_a_signal_and_every_signal_has_one():
+    for way in (DIALOGUE, NOTES, WORDS_ONLY):
+        assert way.weights.keys() <= set(SIGNALS)
+    assert DIALOGUE.weights.keys() | NOTES.weights.keys() == set(SIGNALS)
 
 
 def test_the_gate_can_be_passed_and_can_be_closed():

@@ -23,11 +23,15 @@ class Lamp:
 
     def __init__(self, bridges: Bridges, being: Being) -> None:
         self._bridges = bridges
+        self.asked: list[dict[str, Any]] = []
+        self.told: list[dict[str, Any]] = []
         self.bridge = bridges.join(being.n, self.take)
 
     async def take(self, text: str) -> None:
         frame = json.loads(text)
+        self.told.append(frame)
         if frame["type"] == "act":
+            self.asked.append(frame)
             result = {"type": "result", "id": frame["id"], "result": frame["arguments"]}
             await self._bridges.hear(self.bridge, json.dumps(result))
 
@@ -99,3 +103,63 @@ async def test_the_context_shows_what_bridges_can_do_and_what_they_sensed(
         {"name": "light_on", "description": "Switches the light on"}
     ]
     assert "temperature: 21.5" in context["snapshot"]
+
+
+DIMMER = {
+    "name": "dim",
+    "kind": "act",
+    "input_schema": {
+        "type": "object",
+        "properties": {"level": {"type": "integer", "minimum": 0, "maximum": 100}},
+        "required": ["level"],
+        "additionalProperties": False,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place", "problem"),
+    [
+        ({}, "arguments.level", "is missing"),
+        ({"level": "high"}, "arguments.level", "must be an integer, not a string"),
+        ({"level": 101}, "arguments.level", "must be at most 100"),
+        ({"level": 5, "colour": "red"}, "arguments.colour", "is unknown"),
+    ],
+)
+async def test_arguments_that_the_bridge_did_not_declare_never_reach_it(
+    clients: tuple[BeingClient, BeingClient],
+    bridges: Bridges,
+    being: Being,
+    arguments: dict[str, Any],
+    place: str,
+    problem: str,
+) -> None:
+    lamp = Lamp(bridges, being)
+    await lamp.say(json.dumps({"type": "register", "name": "lamp", "capabilities": [DIMMER]}))
+    text = await clients[0].error("act", name="dim", arguments=arguments)
+    assert place in text
+    assert problem in text
+    assert lamp.asked == []
+    assert await clients[0].json("act", name="dim", arguments={"level": 5}) == {"level": 5}
+
+
+async def test_act_refuses_an_argument_that_it_does_not_have(
+    clients: tuple[BeingClient, BeingClient], bridges: Bridges, being: Being
+) -> None:
+    await Lamp(bridges, being).say(REGISTER)
+    assert "this tool takes name, arguments" in await clients[0].error(
+        "act", name="light_on", level=3
+    )
+
+
+async def test_a_bridge_with_a_bad_schema_is_not_registered_and_told_why(
+    clients: tuple[BeingClient, BeingClient], bridges: Bridges, being: Being
+) -> None:
+    lamp = Lamp(bridges, being)
+    bad = {**DIMMER, "input_schema": {"type": "object", "properties": {"level": {"type": "int"}}}}
+    await lamp.say(json.dumps({"type": "register", "name": "lamp", "capabilities": [bad]}))
+    (told,) = lamp.told
+    assert told["type"] == "error"
+    assert "input_schema of dim" in told["error"]
+    assert ".properties.level.type must be one of null, boolean" in told["error"]
+    assert "act" not in await names(clients[0])

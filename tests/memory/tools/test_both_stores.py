@@ -26,7 +26,7 @@ async def test_every_tool_works_on_either_store(database: Database) -> None:
     assert patrol["nodes_created"] >= 3
     assert "adopted" in await client.call("recall", user_message="the kitten that Rika adopted")
     found = await client.call("search_memory", query="Rika kitten O'Hara", mode="or")
-    assert found.count("(id:") == 2
+    assert found.count("(id:") == 3
     ids = [line.rsplit("id: ", 1)[1].rstrip(")") for line in found.splitlines()[1:]]
     assert "Clusters: " in await client.call("recall_memory", query="100%")
     assert "action: " in await client.call("recall_memory", node_id=ids[0])

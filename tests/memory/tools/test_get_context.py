@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clawkit.memory.caller import Caller
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.memory import Memory
+from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.store import open_store
 from tests.memory.http.being_store import Clock
 from tests.memory.tools.being_client import FULL, BeingClient
 
@@ -28,16 +34,16 @@ async def test_a_new_being_has_a_context_with_all_documented_fields(
 async def test_the_prompt_is_what_the_being_is_and_the_snapshot_what_it_knows(
     client: BeingClient, memory: Memory
 ) -> None:
-    stable = ("souls", "partner_rules", "preferences", "relationship", "partner_tools")
-    for target in (*stable, "knowledge", "diary"):
+    stable = ("souls", "partner_rules", "preferences", "relationship")
+    for target in (*stable, "knowledge", "diary", "partner_tools"):
         memory.structured(FULL, target, "append", key=target, content=f"the {target} text")
     memory.structured(FULL, "partner_map", "append", location="home", content="the map text")
     memory.take_notes(FULL, notes=["the notes text"])
     context = await client.json("get_context")
-    for target in (*stable, "map"):
+    for target in stable:
         assert f"the {target} text" in context["system_prompt"]
         assert f"the {target} text" not in context["snapshot"]
-    for target in ("knowledge", "diary", "notes"):
+    for target in ("knowledge", "diary", "notes", "partner_tools", "map"):
         assert f"the {target} text" in context["snapshot"]
         assert f"the {target} text" not in context["system_prompt"]
 
@@ -91,3 +97,25 @@ async def test_another_being_sees_nothing_of_it(
     memory.take_notes(FULL, notes=["a secret note"])
     stranger = BeingClient(client.server, keeper.create("Stranger"))
     assert "secret" not in await stranger.call("get_context")
+
+
+def test_a_session_begins_with_what_is_known_of_the_person(tmp_path: Path) -> None:
+    now = datetime(2026, 11, 2, 9, tzinfo=UTC).timestamp()
+    keeper = Keeper(open_store(f"sqlite:{tmp_path / 'beings.db'}"), clock=lambda: now)
+    memory = keeper.open(keeper.create("life"))
+    told = (
+        "Hello, I'm Margaret Holloway, 71, and I was a district nurse.",
+        "I live in a bungalow in Seaham with my dog Pickle.",
+        "They must never give me penicillin, I am allergic to it.",
+        "I take losartan for my blood pressure now, 50 at night.",
+        "The dentist is on 12 November at ten.",
+        "What a day, rain and rain again.",
+    )
+    memory.patrol(Caller(), [Message("user", text) for text in told])
+    snapshot = memory.context()["snapshot"]
+    for fact in ("district nurse", "bungalow", "penicillin", "losartan", "12 November"):
+        assert fact in snapshot
+    ahead = snapshot[snapshot.index("### Ahead") :]
+    assert "2026-11-02, Margaret Holloway: The dentist is on 12 November (2026-11-12)" in ahead
+    assert "Margaret" not in memory.context()["system_prompt"]
+    keeper.close()

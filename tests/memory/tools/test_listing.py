@@ -55,6 +55,33 @@ async def test_read_tools_say_that_they_only_read(client: BeingClient) -> None:
         assert tool["annotations"]["readOnlyHint"] is (name in READ_TOOLS)
 
 
+async def test_tools_that_delete_or_overwrite_say_so(client: BeingClient) -> None:
+    hints = {name: tool["annotations"] for name, tool in (await listed(client)).items()}
+    destructive = {name for name, hint in hints.items() if hint.get("destructiveHint")}
+    assert destructive == {"update_memory", "update_notes", "update_relation", "merge_nodes"}
+    assert hints["trigger_patrol"]["destructiveHint"] is False
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+async def test_an_argument_that_a_tool_does_not_have_is_refused(
+    client: BeingClient, name: str
+) -> None:
+    text = await client.error(name, feelings="odd")
+    assert "feelings" in text
+    assert "unknown argument; this tool takes " in text
+    assert "additionalProperties" not in (await listed(client))[name]["inputSchema"]
+
+
+async def test_a_field_that_a_scene_does_not_have_is_refused(
+    client: BeingClient, memory: Memory
+) -> None:
+    misspelt = {"action": "Rika sang", "actors": [], "when": ["2026-05-01"], "feelings": "joy"}
+    text = await client.error("update_notes", scenes=[misspelt])
+    assert "scenes[0]" in text
+    assert "feelings" in text
+    assert memory.figures()["waiting_scenes"] == 0
+
+
 def test_every_tool_either_reads_or_writes() -> None:
     assert DOCUMENTED.keys() == READ_TOOLS | WRITE_TOOLS
     assert not READ_TOOLS & WRITE_TOOLS

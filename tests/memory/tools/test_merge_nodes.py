@@ -91,7 +91,7 @@ async def test_what_cannot_be_merged_is_said(
     unknown = str(uuid4())
     assert unknown in await client.error("merge_nodes", node_ids=f"{one},{unknown}", summary="x")
     memory.retract([one], FULL)
-    assert "retracted" in await client.error("merge_nodes", node_ids=joined(kittens), summary="x")
+    assert "taken back" in await client.error("merge_nodes", node_ids=joined(kittens), summary="x")
 
 
 async def test_a_node_that_is_named_twice_is_one(client: BeingClient, kittens: list[Node]) -> None:

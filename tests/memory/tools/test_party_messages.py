@@ -50,8 +50,8 @@ async def test_a_message_needs_a_recipient(hana: BeingClient) -> None:
 async def test_beings_that_know_each_other_by_id_reach_each_other(
     hana: BeingClient, sora: BeingClient, being: Being, friend: Being
 ) -> None:
-    await know(hana, "Sora", f"my sister, {friend.id}")
-    await know(sora, "Hana", f"my sister, {being.id}")
+    await know(hana, "Sora", f"my sister, {friend.id}, messages: yes")
+    await know(sora, "Hana", f"my sister, {being.id}. Messages: Yes")
     answer = await hana.json("update_memory", **HELLO)
     assert answer["delivered"] is True
     (sent,) = await messages(hana)
@@ -65,8 +65,8 @@ async def test_beings_that_know_each_other_by_id_reach_each_other(
 async def test_the_same_words_can_be_sent_twice(
     hana: BeingClient, sora: BeingClient, being: Being, friend: Being
 ) -> None:
-    await know(hana, "Sora", friend.id)
-    await know(sora, "Hana", being.id)
+    await know(hana, "Sora", f"{friend.id} messages: yes")
+    await know(sora, "Hana", f"{being.id} messages: yes")
     await hana.call("update_memory", **HELLO)
     await hana.call("update_memory", **HELLO)
     assert len(await messages(sora)) == 2
@@ -75,8 +75,8 @@ async def test_the_same_words_can_be_sent_twice(
 async def test_nobody_writes_into_the_memory_of_a_stranger(
     hana: BeingClient, sora: BeingClient, friend: Being
 ) -> None:
-    await know(hana, "Sora", friend.id)
-    await know(sora, "Hana", "my sister, whose id I do not know")
+    await know(hana, "Sora", f"{friend.id} messages: yes")
+    await know(sora, "Hana", "my sister, whose id I do not know; messages: yes")
     assert (await hana.json("update_memory", **HELLO))["delivered"] is False
     assert await messages(sora) == []
     assert len(await messages(hana)) == 1
@@ -85,9 +85,9 @@ async def test_nobody_writes_into_the_memory_of_a_stranger(
 async def test_a_being_of_the_same_name_is_a_stranger(
     keeper: Keeper, server: Server, sora: BeingClient, being: Being, friend: Being
 ) -> None:
-    await know(sora, "Hana", being.id)
+    await know(sora, "Hana", f"{being.id} messages: yes")
     impostor = BeingClient(server, keeper.create("Hana"))
-    await know(impostor, "Sora", friend.id)
+    await know(impostor, "Sora", f"{friend.id} messages: yes")
     assert (await impostor.json("update_memory", **HELLO))["delivered"] is False
     assert await messages(sora) == []
 
@@ -95,13 +95,46 @@ async def test_a_being_of_the_same_name_is_a_stranger(
 async def test_a_being_that_is_not_there_looks_like_one_that_does_not_listen(
     hana: BeingClient, friend: Being
 ) -> None:
-    await know(hana, "Sora", friend.id)
-    await know(hana, "Nobody", "00000000-0000-4000-8000-000000000000")
+    await know(hana, "Sora", f"{friend.id} messages: yes")
+    await know(hana, "Nobody", "00000000-0000-4000-8000-000000000000 messages: yes")
     silent = await hana.json("update_memory", **HELLO)
     missing = await hana.json("update_memory", **{**HELLO, "to": "Nobody"})
     unknown = await hana.json("update_memory", **{**HELLO, "to": "Somebody"})
     assert silent["delivered"] is missing["delivered"] is unknown["delivered"] is False
     assert silent.keys() == missing.keys() == unknown.keys()
+
+
+@pytest.mark.parametrize(
+    ("of_hana", "of_sora"),
+    [
+        ("", ""),
+        ("messages: yes", ""),
+        ("", "messages: yes"),
+        ("messages: yes", "she sends messages, yes"),
+        ("messages: yes", "messages: no"),
+        ("messages: no", "messages: yes"),
+        ("messages: yes", "messages: yes, on Sundays messages: no"),
+    ],
+)
+async def test_a_relationship_is_consent_only_if_both_say_so(
+    hana: BeingClient, sora: BeingClient, being: Being, friend: Being, of_hana: str, of_sora: str
+) -> None:
+    await know(hana, "Sora", f"my sister {friend.id} {of_hana}")
+    await know(sora, "Hana", f"my sister {being.id} {of_sora}")
+    answer = await hana.json("update_memory", **HELLO)
+    assert answer["delivered"] is False
+    assert "`messages: yes`" in answer["why"]
+    assert await messages(sora) == []
+
+
+async def test_consent_ends_with_a_relationship_that_takes_it_back(
+    hana: BeingClient, sora: BeingClient, being: Being, friend: Being
+) -> None:
+    await know(hana, "Sora", f"{friend.id} messages: yes")
+    await know(sora, "Hana", f"{being.id} messages: yes")
+    assert (await hana.json("update_memory", **HELLO))["delivered"] is True
+    await know(sora, "a pest", f"{being.id} messages: no")
+    assert (await hana.json("update_memory", **HELLO))["delivered"] is False
 
 
 async def test_a_message_that_cannot_be_delivered_now_is_still_kept(

@@ -30,10 +30,10 @@ async def test_scenes_are_found_in_messages_once(client: BeingClient) -> None:
     assert "Mochi" in await client.call("search_memory", query="kitten")
 
 
-async def test_without_a_key_consolidation_and_splitting_are_skipped(client: BeingClient) -> None:
+async def test_without_a_key_consolidation_is_skipped(client: BeingClient) -> None:
     steps = (await client.json("trigger_patrol", messages=[]))["steps"]
-    assert "skipped" in steps["merged"]
-    assert "skipped" in steps["split"]
+    assert (steps["merged"], steps["diary"]) == ("skipped: no model", "skipped: no model")
+    assert (steps["split"], steps["repeated"]) == ("skipped: no vectors", 0)
 
 
 async def test_what_recall_told_is_not_remembered_again(
@@ -43,7 +43,11 @@ async def test_what_recall_told_is_not_remembered_again(
     told = await client.call("recall", user_message="Rika's grey kitten")
     echo = {"role": "user", "content": f"{told}\nThanks."}
     await client.call("trigger_patrol", messages=[echo])
-    assert memory.figures()["nodes"] == 1
+    found = memory.search("kitten Rika thanks", FULL, limit=9)
+    assert sorted(hit.node.scene.action for hit in found.hits) == [
+        "Rika adopted a grey kitten",
+        "Thanks.",
+    ]
 
 
 async def test_content_may_be_a_list_of_blocks(client: BeingClient) -> None:

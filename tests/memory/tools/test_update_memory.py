@@ -154,6 +154,40 @@ async def test_notes_are_the_ones_of_update_notes(client: BeingClient) -> None:
     assert answer["status"] == "not_found"
 
 
+async def test_a_note_is_found_by_how_it_begins(client: BeingClient) -> None:
+    await client.call("update_notes", notes=["Buy milk for Ana", "Call the vet", "Buy stamps"])
+    assert await contents(client, "notes", key="call the") == ["Call the vet"]
+    assert await contents(client, "notes", key="Buy") == ["Buy milk for Ana", "Buy stamps"]
+    await client.call(
+        "update_memory", target="notes", action="update", key="Buy m", content="Buy oat milk"
+    )
+    assert await contents(client, "notes", key="Buy oat milk") == ["Buy oat milk"]
+    answer = await client.json("update_memory", target="notes", action="delete", key="call")
+    assert (answer["status"], answer["deleted"]) == ("ok", 1)
+    assert await contents(client, "notes") == ["Buy oat milk", "Buy stamps"]
+    answer = await client.json("update_memory", target="notes", action="delete", key="Sell")
+    assert answer["status"] == "not_found"
+
+
+async def test_a_beginning_that_several_notes_have_changes_none(client: BeingClient) -> None:
+    await client.call("update_notes", notes=["Buy milk", "Buy stamps"])
+    for more in ({"action": "delete"}, {"action": "update", "content": "Buy nothing"}):
+        text = await client.error("update_memory", target="notes", key="Buy", **more)
+        assert "2 notes begin so" in text
+    assert await contents(client, "notes") == ["Buy milk", "Buy stamps"]
+
+
+async def test_a_note_keeps_the_key_that_it_was_written_with(client: BeingClient) -> None:
+    note = {"target": "notes", "key": "shopping"}
+    await client.call("update_memory", **note, action="append", content="milk")
+    await client.call("update_notes", notes=["shopping with Ana on Monday"])
+    assert await contents(client, "notes", key="shopping") == ["shopping: milk"]
+    await client.call("update_memory", **note, action="update", content="bread")
+    assert await contents(client, "notes", key="shopping") == ["shopping: bread"]
+    await client.call("update_memory", **note, action="delete")
+    assert await contents(client, "notes") == ["shopping with Ana on Monday"]
+
+
 @pytest.mark.parametrize("target", ["knowledge", "notes"])
 async def test_what_was_changed_or_deleted_can_be_undone(
     client: BeingClient, memory: Memory, target: str

@@ -8,7 +8,7 @@ import pytest
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.memory import Memory
 from clawkit.memory.store import jobs, notes
-from tests.memory.tools.being_client import BeingClient, scene
+from tests.memory.tools.being_client import FULL, BeingClient, scene
 
 FULL_SCENE = {
     "action": "Rika adopted a grey kitten",
@@ -189,3 +189,36 @@ async def test_null_stands_for_what_is_left_out(client: BeingClient) -> None:
 async def test_an_empty_note_is_refused_by_its_place(client: BeingClient) -> None:
     assert "notes[1]" in await client.error("update_notes", notes=["buy milk", " "])
     assert 'entries":[]' in await client.call("update_memory", target="notes", action="get")
+
+
+async def test_an_update_with_a_memorys_id_corrects_it(client: BeingClient, memory: Memory) -> None:
+    wrong = memory.remember("Rika adopted a grey kitten", FULL)
+    answer = await client.json(
+        "update_notes",
+        action="update",
+        scene_ids=[wrong.id],
+        scenes=[scene("Rika adopted a brown kitten")],
+    )
+    (corrected,) = answer["corrected"]
+    assert (corrected["old"], corrected["was"]) == (wrong.id, "Rika adopted a grey kitten")
+    told = await client.call("recall", user_message="Which kitten did Rika adopt?")
+    assert "brown" in told
+    assert "grey" not in told
+    before = await client.call("recall_memory", node_id=wrong.id)
+    assert "corrected" in before
+
+
+async def test_an_update_without_scenes_forgets_memories_and_can_be_undone(
+    client: BeingClient, memory: Memory
+) -> None:
+    node = memory.remember("Rika adopted a grey kitten", FULL)
+    noted = await client.json("update_notes", scenes=[scene("Rika called the vet")])
+    ids = [node.id, noted["scene_ids"][0], "00000000-0000-0000-0000-000000000000"]
+    answer = await client.json("update_notes", action="update", scene_ids=ids, notes=[])
+    assert node.id in answer["forgotten"]
+    assert len(answer["forgotten"]) == 2
+    assert answer["not_found"] == ids[2:]
+    assert memory.figures()["nodes"] == 0
+    (entry,) = [one for one in memory.ledger() if one.kind == "retracted"]
+    memory.undo(entry.n, FULL)
+    assert memory.figures()["nodes"] == 2

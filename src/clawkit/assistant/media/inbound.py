@@ -17,7 +17,7 @@ from clawkit.assistant.media.kinds import FILE_TYPES, IMAGE_TYPES, KINDS, SUFFIX
 from clawkit.assistant.media.names import Names, safe_name
 from clawkit.assistant.media.texts import NotTextError, check_json, read_text
 from clawkit.errors import MediaError
-from clawkit.guard.scan.hidden import visible
+from clawkit.text.hidden import visible
 
 Group = Literal["images", "files"]
 

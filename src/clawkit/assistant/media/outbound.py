@@ -27,7 +27,7 @@ from clawkit.assistant.media.kinds import (
 )
 from clawkit.assistant.media.names import Names, safe_name
 from clawkit.assistant.media.opening import RefusedError, is_below, is_there, read_below
-from clawkit.guard.scan.hidden import visible
+from clawkit.text.hidden import visible
 
 _LONGEST_PATH = 200
 

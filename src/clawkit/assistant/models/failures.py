@@ -24,7 +24,7 @@ from clawkit.errors import (
     RefusedKeyError,
     RefusedRequestError,
 )
-from clawkit.guard.scan.secrets import redact_secrets
+from clawkit.text.secrets import redact_secrets
 
 _LONGEST_QUOTE = 200
 _LONGEST_READ = 4000

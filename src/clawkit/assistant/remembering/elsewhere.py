@@ -32,7 +32,7 @@ class BeingElsewhere:
         found = _BLOCK.search(self._remote.call("recall", {"user_message": text}))
         return tuple(map(Remembered, found[1].split(" / "))) if found else ()
 
-    def keep(self, said: tuple[Exchanged, ...], session: str) -> None:
+    def keep(self, said: tuple[Exchanged, ...], session: str) -> str:
         with self._lock:
             kept = self._said.setdefault(session, [])
             kept += ({"role": one.role, "content": one.text} for one in said)
@@ -40,6 +40,7 @@ class BeingElsewhere:
             enough = len(kept) >= _MOST_AT_ONCE
         if enough:
             self._send()
+        return ""
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         given = {"query": query, "date_from": date_from, "date_to": date_to}

@@ -63,7 +63,9 @@ class LongTerm:
 
     async def keep(self, said: tuple[Exchanged, ...], session: str, tell: Tell) -> None:
         """Remember a turn."""
-        await self._tried(lambda being: being.keep(said, session), tell)
+        notice = await self._tried(lambda being: being.keep(said, session), tell)
+        if notice:
+            tell(f"memory: {notice}")
 
     async def search_history(self, call: ToolCall) -> CallResult:
         """The tool `search_history`, for the model."""

@@ -11,7 +11,7 @@ from clawkit.assistant.models.choosing import choose
 from clawkit.assistant.remembering.protocol import Exchanged, Remembered
 from clawkit.errors import ClawError
 from clawkit.memory.caller import Caller
-from clawkit.memory.cleaning import shown
+from clawkit.memory.cleaning import shown, told
 from clawkit.memory.hearing import listen
 from clawkit.memory.keeper import Keeper
 from clawkit.memory.patrol.conversation import Message
@@ -38,18 +38,21 @@ class BeingHere:
     def recall(self, text: str, session: str) -> tuple[Remembered, ...]:
         found = self._memory.recall(text, Caller(), limit=_RECALLED, apart_from=session)
         return tuple(
-            Remembered(shown(hit.node.text), own_words=hit.node.source.speaker == _PERSON)
+            Remembered(told(hit.node.text), own_words=hit.node.source.speaker == _PERSON)
             for hit in found.hits
         )
 
-    def keep(self, said: tuple[Exchanged, ...], session: str) -> None:
+    def keep(self, said: tuple[Exchanged, ...], session: str) -> str:
         messages = [Message(one.role, one.text, one.at) for one in said]
-        if listen(self._keeper, self._memory.being, messages, Caller(conversation=session)):
+        sieve = self._memory.sieve()
+        caller = Caller(conversation=session)
+        if listen(self._keeper, self._memory.being, messages, caller, sieve):
             self._keeper.worker.start()
+        return sieve.said()
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         found = self._memory.history(query, date_from or None, date_to or None, limit)
-        lines = [f"[{_day(one.at)}] {shown(one.role, 40)}: {shown(one.text)}" for one in found]
+        lines = [f"[{_day(one.at)}] {shown(one.role, 40)}: {told(one.text)}" for one in found]
         return "\n".join(lines) or "Nothing was found."
 
     def close(self) -> None:
@@ -79,7 +82,8 @@ def open_here(config: Config, keys: Keys) -> BeingHere:
     options = config.memory
     address = options.store or f"sqlite:{config.places.data / 'beings.db'}"
     key = keys.find("OPENAI_API_KEY")
-    # Loading the embedder takes a second, and the embedded default answers in less.
+    # Loading the embedder takes a second, and the embedded default answers in less; what it keeps
+    # is found by its words at once, and gets its vectors from the next command that needs them.
     offline = choose(config, keys)[0].name == "offline"
     embedding = options.embedder or ("none" if offline else "")
     keeper = Keeper(open_store(address), embedding, embedding_key=key.value if key else "")

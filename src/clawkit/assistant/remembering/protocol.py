@@ -48,8 +48,11 @@ class Remembrance(Protocol):
         """What comes to mind about a message, nothing of the session it is said in."""
         ...
 
-    def keep(self, said: tuple[Exchanged, ...], session: str) -> None:
-        """Remember a turn: its messages as history, what it tells as memories."""
+    def keep(self, said: tuple[Exchanged, ...], session: str) -> str:
+        """Remember a turn: its messages as history, what it tells as memories.
+
+        Gives what the person has to know about it, such as that a password was left out.
+        """
         ...
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:

@@ -29,6 +29,7 @@ from clawkit.assistant.sessions.setting_aside import left_problem
 from clawkit.assistant.sessions.tickets import clear_all_dead
 from clawkit.errors import SessionError, StoreError
 from clawkit.memory.store.salvage import is_emptied, missing_parts
+from clawkit.settings import is_there
 
 T = TypeVar("T")
 _AT_ONCE = 10  # each may have pictures
@@ -81,7 +82,7 @@ class Store:
         Raises SessionError, before anything else, if there is no session of one of the keys.
         """
         keys = None if keys is None else tuple(keys)
-        if not self.file.exists():
+        if not is_there(self.file):
             if keys:
                 raise _no_such_session()
             return
@@ -140,7 +141,7 @@ class Store:
 
     def _with(self, job: Callable[[Database], T], missing: T) -> T:
         try:
-            if not self.file.exists():
+            if not is_there(self.file):
                 return missing
         except OSError as error:
             raise explained_os(self.file, error) from error

@@ -20,6 +20,7 @@ from clawkit.assistant.sessions.failures import explained_os
 from clawkit.assistant.sessions.owners import directory_for, is_alive, this_process
 from clawkit.assistant.sessions.worker import Worker, log
 from clawkit.errors import InternalError, StoreError
+from clawkit.settings import is_there
 from clawkit.wire.jsonrpc import error_object
 from clawkit.wire.tasks import CUT_OFF, ENDED, TaskRecord
 
@@ -67,7 +68,7 @@ class StoredTasks:
             record = self._here.get(task_id)
             if record is not None:
                 return None if _is_over(record) else record
-            if not self._file.exists():
+            if not is_there(self._file):
                 return None
             return self._find(task_id)
 

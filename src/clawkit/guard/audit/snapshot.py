@@ -15,6 +15,7 @@ from clawkit.guard.audit.chain import LONGEST_LINE
 from clawkit.guard.audit.files import HEAD, LIVE, rotated_files
 from clawkit.guard.audit.head import End, parse_end, read_head
 from clawkit.hosts.locks import lock
+from clawkit.settings import is_there
 
 
 class LogFile(msgspec.Struct, frozen=True):
@@ -64,18 +65,18 @@ def snapshot(directory: Path) -> Generator[Snapshot]:
 
 
 def _look(directory: Path, stack: ExitStack) -> Snapshot:
-    if not directory.is_dir():
+    if not is_there(directory) or not directory.is_dir():
         return Snapshot(files=(), end=None)
     end = None
     with ExitStack() as held:
-        if (head := directory / HEAD).exists():
+        if is_there(head := directory / HEAD):
             file = held.enter_context(head.open("rb"))
             lock(file.fileno())  # closing the file unlocks it
             end = parse_end(read_head(file.fileno()))
         files = [
             LogFile(path, first, path.stat().st_size) for first, path in rotated_files(directory)
         ]
-        if (path := directory / LIVE).exists():
+        if is_there(path := directory / LIVE):
             live = stack.enter_context(path.open("rb"))
             files.append(LogFile(path, 0, os.fstat(live.fileno()).st_size, live))
     return Snapshot(files=tuple(files), end=end)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from clawkit.text.words import has_controls
+
 _HIDDEN_BYTES = bytes({*range(32), 127} - set(b"\t\n\r"))
 _HIDDEN = tuple(map(chr, _HIDDEN_BYTES))
 _CONTROLS = re.compile(f"([{re.escape(''.join(_HIDDEN))}]+)")
@@ -28,11 +30,11 @@ _BOUNDARIES = "/\\.%~:"
 def has_hidden(text: str) -> bool:
     """Whether a text has characters that a reader does not see; white space is none of them."""
     if text.isascii():
-        if len(text) > _LONG:  # to find a single character runs at the speed of memory
-            return any(sign in text for sign in _HIDDEN)
         content = text.encode()
+        if len(text) > _LONG:
+            return has_controls(content)
         return len(content) != len(content.translate(None, _HIDDEN_BYTES))
-    from clawkit.guard.policy import letters
+    from clawkit.text import letters
 
     return letters.has_hidden(text)
 
@@ -43,7 +45,7 @@ def fold(text: str) -> str:
         return text.lower()
     if len(text) < _LONG:
         return text.casefold()
-    from clawkit.guard.policy import letters
+    from clawkit.text import letters
 
     return letters.fold(text)
 
@@ -60,7 +62,7 @@ def bare(text: str) -> str:
     """A text in its plainest characters: without hidden ones, signs as ASCII has them."""
     if text.isascii():
         return text.encode().translate(None, _HIDDEN_BYTES).decode()
-    from clawkit.guard.policy import letters
+    from clawkit.text import letters
 
     return letters.bare(text)
 
@@ -69,7 +71,7 @@ def look_alike(text: str) -> str:
     """A text with the ASCII letters that its letters look like."""
     if text.isascii():
         return text
-    from clawkit.guard.policy import letters
+    from clawkit.text import letters
 
     return letters.look_alike(text)
 

@@ -17,7 +17,7 @@ from clawkit.guard.policy.globs import Glob
 from clawkit.guard.policy.pathtext import is_file_url, normal, slashed
 from clawkit.guard.policy.urls import has_host, scheme
 from clawkit.guard.policy.wrappers import is_wrapped
-from clawkit.guard.words import Words, encoded
+from clawkit.text.words import Words, encoded
 
 _SHORTEST_NAME = 3
 _CONTROLS = b"\t\r\n"
@@ -25,6 +25,7 @@ _ESCAPE = re.compile(rb"%(?:[0-9a-fA-F]{2}|[uU][0-9a-fA-F]{4})")
 _UP = b"/../"
 _MARKS = (_UP, b"$home", b"${home}")
 _SAMPLE = 4096
+_FEW = 16
 _MOST_WORDS = 56  # With more than 64 a search reads byte by byte, ten times as long.
 _LONGEST_WRAPPED = 4 * 32768  # bytes of the longest text that is read as more than it says
 
@@ -45,7 +46,7 @@ class Screen:
         """Whether to read the text with these gists in every way."""
         if self._words is None:
             return True
-        return any(words.places(gist) for gist in gists for words in self._words)
+        return any(words.occur_in(gist) for gist in gists for words in self._words)
 
 
 def _in_groups(names: list[bytes]) -> list[Words]:
@@ -61,7 +62,7 @@ def gists(text: str, longest_link: int) -> tuple[bytes, ...] | None:
     """
     own = text.strip()
     plain = _plain_content(own)
-    if plain is None or b"\0" in plain or (b"%" in plain and _ESCAPE.search(plain)):
+    if plain is None or b"\0" in plain or _has_escapes(plain):
         return None
     plain = plain.lower().strip()
     content = plain.replace(b"\\", b"/")
@@ -70,11 +71,11 @@ def gists(text: str, longest_link: int) -> tuple[bytes, ...] | None:
     if content.startswith((b"~", b"//")) or not marks <= {_UP}:
         return None
     stays_long = _is_long if _UP in marks else _has_letters
-    if not stays_long((own, plain.decode("utf-8", "replace")), longest_link):
+    spellings = _spellings(own, plain)
+    if not stays_long(spellings, longest_link):
         return None
     if len(plain) <= _LONGEST_WRAPPED and any(
-        is_wrapped(each) or (has_wildcards(each) and not is_remote(each))
-        for each in (own, plain.decode("utf-8", "replace"))
+        is_wrapped(each) or (has_wildcards(each) and not is_remote(each)) for each in spellings
     ):
         return None
     start = content[:_SAMPLE].decode("utf-8", "replace")
@@ -83,6 +84,22 @@ def gists(text: str, longest_link: int) -> tuple[bytes, ...] | None:
     if any(has_host(each) or is_file_url(each) for each in (own[:_SAMPLE], start)):
         return None
     return found, found.translate(None, _CONTROLS)
+
+
+def _has_escapes(plain: bytes) -> bool:
+    at = plain.find(b"%")
+    for _ in range(_FEW):  # To find a byte is much quicker than to search for an expression.
+        if at < 0 or _ESCAPE.match(plain, at):
+            return at >= 0
+        at = plain.find(b"%", at + 1)
+    return at >= 0 and _ESCAPE.search(plain, at) is not None
+
+
+def _spellings(own: str, plain: bytes) -> tuple[str, ...]:
+    """A text and its plain form; one of them, if they differ only in the case of their letters."""
+    if own.isascii() and len(own) == len(plain):
+        return (own,)
+    return own, plain.decode("utf-8", "replace")
 
 
 @cache
@@ -94,7 +111,7 @@ def _plain_content(text: str) -> bytes | None:
     """A text in its plainest letters, if each of them can be changed by itself."""
     if text.isascii() and not has_hidden(text):
         return text.encode()
-    from clawkit.guard.strange import change_each_encoded
+    from clawkit.text.non_ascii import change_each_encoded
 
     return change_each_encoded(text, lambda sign: sign if sign == "\0" else _plain(sign))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from functools import cache, lru_cache
+from string import ascii_letters, digits
 from typing import Any, cast
 
-from clawkit.guard.scan.secrets import redact_secrets
+from clawkit.text.secrets import redact_secrets
+from clawkit.text.words import Words, encoded
 
 _LONG = 512
 _START = 256
@@ -30,6 +32,7 @@ _ASSIGNED = re.compile(
     rf"(?<![\w-])({_NAME})([\"'\\]{{0,4}}\s{{0,4}}[=:]\s{{0,4}}){_VALUE}", re.IGNORECASE
 )
 _OPTION = re.compile(rf"(?<![\w-])(--{_NAME})(\s){_VALUE}", re.IGNORECASE)
+_IN_NAMES = f"{ascii_letters}{digits}_-"
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -49,6 +52,8 @@ def kept_arguments(
     kept = redaction.shorten(arguments, _DEPTH)
     if not redaction.cut:
         return kept, False
+    if all(key in kept for key in arguments):
+        return kept, True
     names = first()
     before = {key: value for key, value in arguments.items() if key.casefold() in names}
     if any(key not in kept for key in before):
@@ -95,7 +100,7 @@ class _Redaction:
                 kept["…"] = f"{len(members) - len(kept)} more members"
                 self.cut = True
                 break
-            name = self._text(key)
+            name = self._name(key)
             self.cut = self.cut or name in kept  # two names can be the same without their secrets
             kept[name] = "[redacted]" if _is_secret(key, value) else self.shorten(value, depth - 1)
         return kept
@@ -113,24 +118,59 @@ class _Redaction:
             kept.append(self.shorten(item, depth - 1))
         return kept
 
+    def _name(self, name: str) -> str:
+        if len(name) > _LONG:
+            return self._text(name)
+        short = _known_name(name)
+        self._left -= len(short) + 4
+        return short
+
     def _text(self, text: str) -> str:
         if len(text) <= _LONG:
-            short = _without_values(redact_secrets(text)[0])
+            short = _without_secrets(text)
         else:
             # A secret that begins before the cut must be whole to be known.
-            start = _without_values(redact_secrets(text[: 2 * _LONG])[0])[:_START]
+            start = _without_secrets(text[: 2 * _LONG])[:_START]
             short = f"{start}…({len(text)} characters)"
             self.cut = True
         self._left -= len(short) + 4
         return short
 
 
+def _without_secrets(text: str) -> str:
+    return _without_values(redact_secrets(text)[0])
+
+
+@lru_cache(maxsize=1024)
+def _known_name(name: str) -> str:
+    """The name of an argument without secrets; most are the same in every call."""
+    return _without_secrets(name)
+
+
 def _without_values(text: str) -> str:
     """A text without what it assigns to names of secrets."""
-    small = text.lower()
-    if not any(hint in small for hint in _HINTS):
+    hints = [start for _, start, _ in _hints().places(encoded(text.lower()))]
+    if not hints:
         return text
-    return _OPTION.sub(_without_value, _ASSIGNED.sub(_without_value, text))
+    ascii = text.isascii()
+    text = _without_assigned(text, hints) if ascii else _ASSIGNED.sub(_without_value, text)
+    return _OPTION.sub(_without_value, text) if "--" in text else text
+
+
+def _without_assigned(text: str, hints: list[int]) -> str:
+    """What `_ASSIGNED` would leave of a text in ASCII, looked for only where there are hints."""
+    kept, done = "", 0
+    for hint in hints:
+        start = len(text[:hint].rstrip(_IN_NAMES))
+        if start >= done and (found := _ASSIGNED.match(text, start)):
+            kept += text[done:start] + _without_value(found)
+            done = found.end()
+    return kept + text[done:]
+
+
+@cache
+def _hints() -> Words:
+    return Words(hint.encode() for hint in _HINTS)
 
 
 def _without_value(found: re.Match[str]) -> str:

@@ -6,15 +6,14 @@ from functools import cache
 from typing import Any, cast
 
 from clawkit.guard.scan import blobs
-from clawkit.guard.scan.hidden import strip_hidden
-from clawkit.guard.scan.injections import find_injections, may_hold_injection
 from clawkit.guard.scan.options import Findings, ScanOptions
-from clawkit.guard.scan.secrets import may_hold_secret, redact_named, redact_secrets
-from clawkit.guard.words import Words
+from clawkit.text.hidden import strip_hidden
+from clawkit.text.injections import find_injections, may_hold_injection
+from clawkit.text.secrets import may_hold_secret, redact_named, redact_secrets
+from clawkit.text.words import Words
 
 # The escapes of JSON that can stand for a hidden character, or hide a letter of a word.
 _ESCAPES = (b"\\u", b"\\b", b"\\f")
-_START = 4096
 
 
 def suspicious(line: bytes, options: ScanOptions) -> bool:
@@ -27,9 +26,7 @@ def suspicious(line: bytes, options: ScanOptions) -> bool:
 
 
 def _has_escapes(line: bytes) -> bool:
-    # A line that has them often has one soon, and all of them would be a long list.
-    words = _escapes()
-    return b"\\" in line and bool(words.places(line[:_START]) or words.places(line[_START:]))
+    return b"\\" in line and _escapes().occur_in(line)
 
 
 @cache

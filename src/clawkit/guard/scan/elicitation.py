@@ -6,8 +6,8 @@ import re
 from functools import cache
 from typing import Any, cast
 
-from clawkit.guard.scan.folding import plain
 from clawkit.guard.scan.poisoning import names_secret_file
+from clawkit.text.folding import plain
 
 _A_SECRET = "a secret"
 _DEPTH = 100

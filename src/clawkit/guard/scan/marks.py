@@ -6,9 +6,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from clawkit.guard.scan.blobs import withheld
+from clawkit.text.words import Words
 
 NONCE = os.urandom(8).hex()
 """Anew for each guard process. It reaches clients, and never a server."""
@@ -21,6 +23,7 @@ _MARKER = re.compile(rf"(\[redacted: [a-z0-9-]+{TAIL}\])")
 _ESCAPED = re.compile(rb"\\\\|\\u00(2[03]|3[0-9]|6[1-6])")
 _KIND = re.compile(rb"\[redacted: ([a-z0-9-]+)%b\]" % _TAIL)
 _BLOB = withheld(TAIL).encode()
+_ESCAPES = tuple(b"\\u00%02x" % code for code in b" #0123456789abcdef")
 
 
 def marker(kind: str) -> str:
@@ -43,8 +46,16 @@ def declaration(line: bytes) -> dict[str, Any] | None:
 
 def holds_marker(line: bytes) -> bool:
     """Whether a client sends back what stands for a value that it never got."""
+    if not _signs().occur_in(line):
+        return False
     plain = _plain(line)
     return _TAIL in plain or _BLOB in plain
+
+
+@cache
+def _signs() -> Words:
+    """Of which every line with a marker has one."""
+    return Words((_TAIL, _BLOB, *_ESCAPES))
 
 
 def without_nonce(line: bytes) -> bytes:

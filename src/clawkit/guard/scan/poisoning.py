@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any, cast
 
-from clawkit.guard.scan.folding import plain
-from clawkit.guard.scan.injections import find_injections
+from clawkit.text.folding import plain
+from clawkit.text.injections import find_injections
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from clawkit.memory.bridges.schemas import BadSchemaError, check_schema
+
 LONGEST_FRAME = 256 * 1024
 MOST_CAPABILITIES = 100
 LONGEST_NAME = 64
@@ -114,6 +116,11 @@ def _check_register(frame: Register) -> None:
             raise FrameError(f"a description may have at most {LONGEST_DESCRIPTION} characters")
         if len(msgspec.json.encode(capability.input_schema)) > LONGEST_SCHEMA:
             raise FrameError(f"an input_schema may have at most {LONGEST_SCHEMA} bytes")
+        try:
+            check_schema(capability.input_schema)
+        except BadSchemaError as error:
+            problem = f"the input_schema of {capability.name} is no JSON Schema: {error}"
+            raise FrameError(problem[:300]) from None
 
 
 def _check_name(name: str, what: str) -> None:

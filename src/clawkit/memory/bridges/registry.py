@@ -16,6 +16,7 @@ from clawkit.errors import BeingError, ToolExecutionError
 from clawkit.memory.bridges import frames
 from clawkit.memory.bridges.bridge import ACT_SECONDS, Bridge, Send
 from clawkit.memory.bridges.frames import FrameError, Pong, Register, Sense
+from clawkit.memory.bridges.schemas import check_arguments
 from clawkit.memory.pace import Pace
 
 MOST_BRIDGES = 20
@@ -107,9 +108,10 @@ class Bridges:
         ]
 
     async def act(self, being: int, name: str, arguments: dict[str, Any]) -> Any:
-        """Have the Being's newest bridge with this capability do it."""
+        """Have the Being's newest bridge with this capability do it, with what it declared."""
         for bridge in reversed(self._of.get(being, ())):
             if bridge.offers(name, "act"):
+                check_arguments(bridge.capabilities[name].input_schema, arguments)
                 return await bridge.act(name, arguments, self._act_seconds)
         offered = ", ".join(each["name"] for each in self.capabilities(being)) or "none"
         raise ToolExecutionError(

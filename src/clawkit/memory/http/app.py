@@ -26,10 +26,12 @@ from clawkit.memory.http.authentication import RECHECK_EVERY, Gate
 from clawkit.memory.http.bridging import BridgeDoor
 from clawkit.memory.http.door import Door
 from clawkit.memory.http.exchange import Record
-from clawkit.memory.http.figures import counted, reach
+from clawkit.memory.http.figures import counted
+from clawkit.memory.http.health import PROBE_EVERY, Health, unavailable
 from clawkit.memory.http.limits import Callers, Limits
 from clawkit.memory.http.logs import Log
 from clawkit.memory.http.metrics import CONTENT_TYPE, Metrics
+from clawkit.memory.http.proxies import TrustedProxies
 from clawkit.memory.server import being_server
 from clawkit.wire.http.endpoint import allow_origins
 from clawkit.wire.http.rules import LOOPBACK, Origins
@@ -57,13 +59,25 @@ class BeingApp:
         log: Log | None = None,
         per_being: bool = False,
         recheck_every: float = RECHECK_EVERY,
+        probe_every: float = PROBE_EVERY,
+        trusted_proxies: Collection[str] = (),
     ) -> None:
-        """`hosts` and `origins` are the core's; `per_being` names Beings in the figures."""
+        """`hosts` and `origins` are the core's; `per_being` names Beings in the figures.
+
+        Of `trusted_proxies` it is believed for whom they ask.
+        """
         self.limits = limits = limits or Limits()
         allowed = Origins(hosts, origins)
         self._keeper = keeper
+        self._per_being = per_being
         self._metrics = Metrics(per_being=per_being)
-        self._gate = Gate(keeper, Callers(limits), recheck_every=recheck_every)
+        self._look_after = Health(keeper, probe_every)
+        self._gate = Gate(
+            keeper,
+            Callers(limits),
+            recheck_every=recheck_every,
+            proxies=TrustedProxies(trusted_proxies),
+        )
         self.bridges = Bridges(keeper.clock)
         self.server: Server = being_server(
             keeper,
@@ -114,12 +128,13 @@ class BeingApp:
     async def _health(self, _: Request) -> JSONResponse:
         try:
             async with asyncio.timeout(HEALTH_SECONDS):
-                await self._gate.away(reach, keeper=self._keeper)
-        except (StoreError, TimeoutError) as error:
-            _log.error("the store cannot be reached: %s", str(error) or "it takes too long")
-            body = {"status": "unavailable", "store": "not reachable"}
-            return JSONResponse(body, 503, {"retry-after": "5"})
-        return JSONResponse({"status": "ok", "store": "reachable"})
+                found = await self._gate.away(self._look_after.look)
+        except TimeoutError:
+            _log.error("the store cannot be reached: it takes too long")
+            found = unavailable("not reachable", "it takes too long")
+        if found["status"] == "ok":
+            return JSONResponse(found)
+        return JSONResponse(found, 503, {"retry-after": "5"})
 
     async def _figures(self, _: Request) -> PlainTextResponse:
         gauges = {
@@ -127,7 +142,9 @@ class BeingApp:
         }
         try:
             async with asyncio.timeout(HEALTH_SECONDS):
-                gauges |= await self._gate.away(counted, keeper=self._keeper)
+                gauges |= await self._gate.away(
+                    counted, keeper=self._keeper, per_being=self._per_being
+                )
         except (StoreError, TimeoutError) as error:
             _log.error("the store cannot be counted: %s", str(error) or "it takes too long")
         return PlainTextResponse(self._metrics.text(gauges), media_type=CONTENT_TYPE)

@@ -14,7 +14,9 @@ import msgspec
 from clawkit.errors import AccessError, ClawError, StoreError
 from clawkit.memory import keys, tokens
 from clawkit.memory.access import Access
-from clawkit.memory.http.limits import Callers
+from clawkit.memory.http.good_tokens import GoodTokens
+from clawkit.memory.http.limits import Callers, too_many
+from clawkit.memory.http.proxies import TrustedProxies
 from clawkit.wire.http.endpoint import Refusal
 from clawkit.wire.http.rules import Headers
 from clawkit.wire.threads import Workers
@@ -38,9 +40,16 @@ class Gate:
     """Lets the holders of good tokens in, each to its own Being."""
 
     def __init__(
-        self, keeper: Keeper, callers: Callers, *, recheck_every: float = RECHECK_EVERY
+        self,
+        keeper: Keeper,
+        callers: Callers,
+        *,
+        recheck_every: float = RECHECK_EVERY,
+        proxies: TrustedProxies | None = None,
     ) -> None:
         self._keeper = keeper
+        self._proxies = proxies or TrustedProxies()
+        self._good = GoodTokens(keeper)
         self._recheck_every = recheck_every
         self.callers = callers
         # Their own threads: tools at work must not keep anybody waiting at the door.
@@ -53,22 +62,39 @@ class Gate:
         """The access that a request has; raises Refusal or AccessError if it has none."""
         being_id = _being_id(scope)
         secret = bearer(headers)
-        address = str((scope.get("client") or ("",))[0])
+        address = self._proxies.caller(scope)
         digest = tokens.digest(secret)
-        self.callers.check_attempt(address, digest)
+        locked = self.callers.locked_for(address)
+        if locked and not await self._is_good(digest):
+            raise too_many("Too many failed attempts from this address", locked)
         try:
             access = await self.recheck(secret, being_id)
         except AccessError as error:
             if error.status != 400:
-                self.callers.failed(address, digest)
+                self.callers.failed(address)
             raise
-        self.callers.succeeded(digest)
         self.callers.count(access.caller.token)
         self._note(access.caller.token)
         key = _llm_key(headers)
         if not key:
             return access
         return Access(access.being, msgspec.structs.replace(access.caller, llm_key=key))
+
+    async def _is_good(self, digest: str) -> bool:
+        """Whether a token from an address that is locked out is good; one that may be has to wait.
+
+        What is good is known by heart, so that guesses cost the store nothing; what is not known
+        waits until that is read again, which is every few seconds, and few wait at a time.
+        """
+        if digest in self._good:
+            return True
+        if not self._good.may_wait:
+            return False
+        try:
+            await self._good.renewed(self.away)
+        except StoreError as error:
+            _log.error("tokens cannot be checked: %s", error)
+        return digest in self._good
 
     async def recheck(self, secret: str, being_id: str) -> Access:
         """Whether a token is good at this moment."""

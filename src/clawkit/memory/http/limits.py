@@ -19,8 +19,6 @@ from clawkit.wire.http.answer import Receive
 from clawkit.wire.http.connections import HttpLimits
 from clawkit.wire.http.endpoint import Refusal
 
-_MOST_KNOWN = 10_000
-
 
 class Limits(msgspec.Struct, frozen=True):
     """What a server takes from one caller; a rate of 0 sets no limit.
@@ -54,28 +52,15 @@ class Callers:
     def __init__(self, limits: Limits) -> None:
         self._requests = Paces(limits.rate, limits.burst)
         self._failures = Paces(limits.failures_a_minute / 60, limits.failures)
-        self._known: dict[str, None] = {}
         self._at_once = limits.at_once
         self._open: Counter[str] = Counter()
 
-    def check_attempt(self, address: str, digest: str) -> None:
-        """Refuse to look at a token of an address that has failed too often.
+    def locked_for(self, address: str) -> float:
+        """For how many seconds nothing but good tokens is taken from an address."""
+        return self._failures.wait(address)
 
-        A token that was good before is looked at all the same: others behind the same address
-        must not be locked out by the one that guesses.
-        """
-        seconds = self._failures.wait(address)
-        if seconds and digest not in self._known:
-            raise too_many("Too many failed attempts from this address", seconds)
-
-    def failed(self, address: str, digest: str) -> None:
-        self._known.pop(digest, None)
+    def failed(self, address: str) -> None:
         self._failures.take(address)
-
-    def succeeded(self, digest: str) -> None:
-        if digest not in self._known and len(self._known) >= _MOST_KNOWN:
-            del self._known[next(iter(self._known))]
-        self._known[digest] = None
 
     def count(self, token: str) -> None:
         """One more request of a token."""

@@ -73,7 +73,8 @@ class Metrics:
         for tool, histogram in sorted(self._seconds.items()):
             found += histogram.lines(f"{_PREFIX}request_seconds", (("tool", tool),))
         for name, (explanation, values) in gauges.items():
-            found += [*_family(name, "gauge", explanation), *_lines(name, values)]
+            kind = "counter" if name.endswith("_total") else "gauge"
+            found += [*_family(name, kind, explanation), *_lines(name, values)]
         return "\n".join(found) + "\n"
 
 

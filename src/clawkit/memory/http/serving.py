@@ -3,8 +3,7 @@
 On SIGTERM or Ctrl-C no new connection is taken, requests at hand are answered, bridges and streams
 are closed, and the background worker finishes its job.
 
-Behind a proxy on this machine the caller's address is what the proxy says in `X-Forwarded-For`;
-for a proxy elsewhere, name it in `FORWARDED_ALLOW_IPS`.
+Behind a proxy the caller's address is what that says in `X-Forwarded-For`, if it is trusted.
 """
 
 from __future__ import annotations
@@ -44,11 +43,13 @@ def serve(
     origins: Collection[str] = (),
     log_requests: bool = True,
     per_being: bool = False,
+    trusted_proxies: Collection[str] = (),
 ) -> None:
     """Serve the Beings of a store at `http://host:port/mcp` until interrupted.
 
     `on_ready` gets that address. `hosts` are the names the server may be reached by: by default
-    those of this machine where only it can connect, and any elsewhere.
+    those of this machine where only it can connect, and any elsewhere. `trusted_proxies` are
+    addresses or networks whose `X-Forwarded-For` counts.
     """
     _need_websockets()
     listening = listen(host, port)
@@ -64,6 +65,7 @@ def serve(
             limits=limits,
             log=log if log_requests else None,
             per_being=per_being,
+            trusted_proxies=trusted_proxies,
         )
         if on_ready is not None:
             on_ready(f"http://{shown}:{address[1]}/mcp")
@@ -80,6 +82,7 @@ def uvicorn_for(app: BeingApp, log: Log) -> HttpServer:
         ws="websockets-sansio",
         ws_max_size=LONGEST_FRAME,
         ws_per_message_deflate=False,
+        proxy_headers=False,
         log_config=None,
         log_level="warning",
         lifespan="on",

@@ -16,9 +16,11 @@ from clawkit.memory.patrol.alike import Known
 from clawkit.memory.patrol.conversation import Message, numbered, unheard
 from clawkit.memory.patrol.embedding import ahead
 from clawkit.memory.patrol.remembering import cleaned, remember, remember_waiting
-from clawkit.memory.patrol.scenes import NOBODY_NAMED, extract, hear
+from clawkit.memory.patrol.scenes import extract, hear
+from clawkit.memory.people import USER
 from clawkit.memory.records import Being, Note, Said, Scene, Source
 from clawkit.memory.relations import RELATIONSHIP, relate
+from clawkit.memory.secrecy import Sieve
 from clawkit.memory.store import entries, nodes
 from clawkit.memory.store.database import Unit
 from clawkit.memory.store.texts import folded
@@ -44,6 +46,8 @@ class Brought(Struct, frozen=True):
     messages: int = 0
     relations: int = 0
     known: int = 0
+    removed: tuple[str, ...] = ()
+    """The kinds of secrets that were left out."""
 
 
 def bring(
@@ -64,11 +68,12 @@ def bring(
 class _Bringing:
     def __init__(self, keeper: Keeper, being: Being, *, dry_run: bool) -> None:
         self._keeper = keeper
-        self._database = keeper.database
+        self._database = keeper.limited
         self._being = being
         self._dry_run = dry_run
         with self._database.read(being.n) as unit:
             self._before = _Before(unit)
+        self._sieve = Sieve(keeper.database, being)
         self._memories = self._messages = self._relations = self._known = 0
 
     def all(self, reading: Reading, advance: Advance) -> Brought:
@@ -88,10 +93,13 @@ class _Bringing:
             advance(done, total)
         for relation in reading.relations:
             self._relate(relation)
-        return Brought(self._memories, self._messages, self._relations, self._known)
+        removed = tuple(self._sieve.removed)
+        return Brought(self._memories, self._messages, self._relations, self._known, removed)
 
     def _remember(self, kept: Sequence[Kept]) -> None:
         """Make memories of those that are new."""
+        sift = self._sieve.scene
+        kept = [msgspec.structs.replace(one, scene=sift(one.scene)) for one in kept]
         with self._database.read(self._being.n) as unit:
             new = self._new(unit, kept)
         self._known += len(kept) - len(new)
@@ -123,7 +131,7 @@ class _Bringing:
     def _hear(self, name: str, spoken: Sequence[Spoken]) -> None:
         """Keep what was said in a conversation, and note what it tells."""
         now = self._keeper.clock()
-        given = list(_in_time(spoken))
+        given = self._sieve.messages(list(_in_time(spoken)))
         said = numbered(given, name, now)
         with self._database.read(self._being.n) as unit:
             new = unheard(unit, said)
@@ -138,18 +146,19 @@ class _Bringing:
                 self._being.n,
                 given,
                 llm=None,
+                embedder=self._keeper.embedder,
                 now=now,
-                token=TOKEN,
-                conversation=name,
+                caller=Caller(token=TOKEN, conversation=name),
             )
 
     def _relate(self, relation: Relation) -> None:
         """Add to what an entity is to this Being; what is there stays."""
+        told = [self._sieve.text(line) for line in relation.lines]
         with self._database.write(self._being.n) as unit:
             there = entries.found(unit, RELATIONSHIP, relation.entity)
             there = [one for one in there if one.data.get("type") == relation.kind]
             lines = there[-1].content.split("\n") if there else []
-            new = [line for line in relation.lines if line not in lines]
+            new = [line for line in told if line not in lines]
             if not new:
                 self._known += 1
                 return
@@ -208,5 +217,5 @@ def _in_time(spoken: Sequence[Spoken]) -> Iterator[Message]:
 
 def _told(said: Sequence[Said], speakers: dict[str, str]) -> int:
     """How many memories messages would make, at most."""
-    named = {one: speaker or NOBODY_NAMED for one, speaker in speakers.items()}
+    named = {one: speaker or USER for one, speaker in speakers.items()}
     return len(extract(said, named, (), None)[0])

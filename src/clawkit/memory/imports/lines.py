@@ -27,7 +27,9 @@ class Lines:
                 continue
             try:
                 yield number, _decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except RecursionError:  # what it says differs from Python to Python
+                self.wrong(number, "this is no JSON object: nested too deeply")
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 self.wrong(number, f"this is no JSON object: {error}")
 
     def wrong(self, line: int, what: str) -> None:

@@ -1,4 +1,8 @@
-"""❷ Every patrol makes active memories one patrol older; what was read meanwhile counts first."""
+"""❷ What was read counts, and each active memory counts the patrols since it was last activated.
+
+That is the documented `session_count`, which people can see; how alive a memory is, days and use
+decide (`strength`).
+"""
 
 from __future__ import annotations
 
@@ -26,9 +30,9 @@ def count_reads(unit: Unit) -> int:
 
 
 def age(database: Database, being: int, now: float, token: str) -> int:
-    """One patrol more since they were last activated; gives how many memories aged.
+    """One patrol more since they were last activated; gives how many memories that are.
 
-    A large Being ages part by part, so that nobody who wants to write waits long.
+    A large Being is counted part by part, so that nobody who wants to write waits long.
     """
     with database.read(being) as unit:
         top = nodes.top(unit)

@@ -19,6 +19,7 @@ _WORD = re.compile(r"\w+")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _RAREST = 3
 _MOST_COMPARED = 50
+_FEWEST_WORDS_OF_NEWS = 4
 
 
 class Known:
@@ -31,8 +32,8 @@ class Known:
         words = {word for scene in scenes for word in terms(scene.action)}
         self._frequencies = postings.frequencies(unit, sorted(words))
 
-    def find(self, scene: Scene, conversation: str = "", *, any_day: bool = False) -> Node | None:
-        """The current memory that says this already. `any_day`: on whatever day that was."""
+    def find(self, scene: Scene, conversation: str = "", *, talk: bool = False) -> Node | None:
+        """The current memory that says this already; a phrase of talk is never news."""
         same = self._same.get(nodes.fingerprint(scene))
         if same is not None:
             return same
@@ -45,7 +46,8 @@ class Known:
                 return node
             if node.ended is not None:
                 continue
-            same_day = any_day or not scene.when or scene.when == node.scene.when
+            same_day = not scene.when or scene.when == node.scene.when
+            same_day = same_day or (talk and is_phrase(scene))
             if same_day and _same_people(scene, node.scene):
                 return node
         return None
@@ -76,16 +78,11 @@ class Seen:
 
     def __init__(self) -> None:
         self._places: dict[tuple[object, ...], int] = {}
-        self._on_any_day: dict[tuple[object, ...], int] = {}
 
-    def place(self, scene: Scene, at: int, *, any_day: bool = False) -> int:
+    def place(self, scene: Scene, at: int) -> int:
         """Where the same was said first; `at` if that is here."""
         key = _words(scene.action) or scene.action, scene.setting, _folded(scene.actors)
-        if any_day and key in self._on_any_day:
-            return self._on_any_day[key]
-        place = self._places.setdefault((*key, scene.when), at)
-        self._on_any_day.setdefault(key, place)
-        return place
+        return self._places.setdefault((*key, scene.when), at)
 
 
 def _says(old: Scene, new: Scene) -> bool:
@@ -99,6 +96,11 @@ def _says(old: Scene, new: Scene) -> bool:
         return False
     starts = range(len(said) - len(known) + 1)
     return any(said[start : start + len(known)] == known for start in starts)
+
+
+def is_phrase(scene: Scene) -> bool:
+    """Whether it is too short to be news on another day, such as "ok, thanks"."""
+    return len(_words(scene.action)) < _FEWEST_WORDS_OF_NEWS
 
 
 def _same_people(new: Scene, old: Scene) -> bool:

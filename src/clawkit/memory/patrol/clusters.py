@@ -6,7 +6,7 @@ so that what a patrol costs does not grow with all that was ever remembered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -23,6 +23,7 @@ NEAR = 0.45
 
 BUSINESS, PRIVATE = clusters.ROOTS
 _MOST_IN_A_MEAN = 4096
+_NEAR_FROM_ORIGIN = 0.3
 _ROUNDING = 1e-4  # vectors are kept in half precision
 
 
@@ -50,19 +51,48 @@ def root_for(scene: Scene) -> str:
 
 
 def nearest(unit: Unit, model: str, vectors: Floats) -> list[int | None]:
-    """For each vector the nearest cluster, None where none is near."""
+    """For each vector the nearest topic, else the nearest root; None where none is near."""
     import numpy as np
 
     middles = clusters.middles(unit, model)
     if not middles or not len(vectors):
         return [None] * len(vectors)
-    numbers = sorted(middles)
-    cosines = vectors @ unit_length(np.stack([middles[n] for n in numbers])).T
-    best = cosines.argmax(axis=1)
-    return [
-        numbers[at] if cosines[row, at] >= NEAR - _ROUNDING else None
-        for row, at in enumerate(best.tolist())
-    ]
+    roots = [c.n for c in clusters.every(unit) if c.parent is None and c.n in middles]
+    topics = sorted(middles.keys() - set(roots))
+    origin = np.stack(list(middles.values())).mean(axis=0) if len(middles) > 1 else None
+    found = _of(topics, near(vectors, _stacked(middles, topics), origin))
+    if len(topics) and None not in found:
+        return found
+    near_roots = _of(roots, near(vectors, _stacked(middles, roots)))
+    return [topic or root for topic, root in zip(found, near_roots, strict=True)]
+
+
+def near(vectors: Floats, middles: Floats, origin: Floats | None = None) -> list[int | None]:
+    """For each vector which middle is nearest, None where none is near.
+
+    With an origin it must be near from there too: all that one person says has much in common, and
+    only what is left of it tells topics apart.
+    """
+    if not len(middles):
+        return [None] * len(vectors)
+    cosines = vectors @ unit_length(middles).T
+    seen = cosines
+    fits = cosines >= NEAR - _ROUNDING
+    if origin is not None:
+        seen = unit_length(vectors - origin) @ unit_length(middles - origin).T
+        fits &= seen >= _NEAR_FROM_ORIGIN
+    best = seen.argmax(axis=1).tolist()
+    return [at if fits[row, at] else None for row, at in enumerate(best)]
+
+
+def _of(numbers: Sequence[int], found: Sequence[int | None]) -> list[int | None]:
+    return [None if at is None else numbers[at] for at in found]
+
+
+def _stacked(middles: Mapping[int, Floats], numbers: Sequence[int]) -> Floats:
+    import numpy as np
+
+    return np.array([middles[n] for n in numbers], np.float32)
 
 
 def recompute(unit: Unit, cluster: int, model: str) -> None:

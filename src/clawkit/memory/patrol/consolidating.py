@@ -11,7 +11,7 @@ import msgspec
 from clawkit.memory.patrol.answers import DATA_ONLY, decoded, listed
 from clawkit.memory.patrol.changes import counted, set_nodes
 from clawkit.memory.patrol.conversation import without_recall
-from clawkit.memory.patrol.dying import check_cap
+from clawkit.memory.patrol.dying import cap_of
 from clawkit.memory.patrol.embedding import ahead
 from clawkit.memory.patrol.merging import merge, merged_scene
 from clawkit.memory.records import Node
@@ -44,6 +44,9 @@ class Merge(msgspec.Struct, frozen=True):
     feeling: str = ""
 
 
+_Wanted = tuple[list[Node], Merge]
+
+
 class _Answer(msgspec.Struct, frozen=True):
     merges: list[Merge]
 
@@ -55,25 +58,24 @@ def consolidate(
     llm: Llm,
     embedder: Embedder | None,
     cap: int | None,
-    gone: int,
     now: float,
     token: str,
 ) -> int:
     """Merge what a model finds to be the same; gives how many memories were merged into others.
 
-    `gone` is how many have died in this patrol already: the cap is one for both.
+    What is above the cap stays as fresh as it is, so that the next patrol looks at it again.
     """
     with database.read(being) as unit:
         groups = _groups(unit)
-    wanted: list[tuple[list[Node], Merge]] = []
+    wanted: list[_Wanted] = []
     for group in groups:
         wanted += _asked(llm, group)
     scenes = [merged_scene(group, one.summary, one.feeling) for group, one in wanted]
     embed = ahead(database, being, embedder, scenes)
     with database.write(being) as unit:
-        current = [(g, one) for g, one in wanted if _still_there(unit, g)]
+        found = [(g, one) for g, one in wanted if _still_there(unit, g)]
+        current, later = _within(found, cap_of(unit, cap))
         absorbed = sum(len(group) - 1 for group, _ in current)
-        check_cap(unit, cap, gone + absorbed, "die or be merged into others")
         model = embedder.name if embedder else ""
         for group, one in current:
             why = f"a patrol merged {len(group)} memories that say the same"
@@ -88,8 +90,28 @@ def consolidate(
                 model=model,
                 why=why,
             )
-        _settle(unit, [node for group in groups for node in group], now, token)
+        put_off = {node.seq for group, _ in later for node in group}
+        looked_at = [node for group in groups for node in group if node.seq not in put_off]
+        _settle(unit, looked_at, now, token)
     return absorbed
+
+
+def _within(wanted: list[_Wanted], cap: int) -> tuple[list[_Wanted], list[_Wanted]]:
+    """The merges that one patrol may make, and those that are left for the next.
+
+    One that is too large by itself is neither: no patrol would ever make it.
+    """
+    now: list[_Wanted] = []
+    later: list[_Wanted] = []
+    left = cap
+    for one in wanted:
+        absorbed = len(one[0]) - 1
+        if absorbed <= left:
+            now.append(one)
+            left -= absorbed
+        elif absorbed <= cap:
+            later.append(one)
+    return now, later
 
 
 def _groups(unit: Unit) -> list[list[Node]]:
@@ -107,12 +129,12 @@ def _groups(unit: Unit) -> list[list[Node]]:
     ]
 
 
-def _asked(llm: Llm, group: list[Node]) -> list[tuple[list[Node], Merge]]:
+def _asked(llm: Llm, group: list[Node]) -> list[_Wanted]:
     if len(group) < 2:
         return []
     said = llm.complete(_ASKED, listed([node.text for node in group]), _ANSWER_TOKENS)
     answer = decoded(said, _Answer)
-    found: list[tuple[list[Node], Merge]] = []
+    found: list[_Wanted] = []
     used: set[int] = set()
     for one in answer.merges if answer else ():
         numbers = sorted(set(one.nodes))

@@ -1,14 +1,21 @@
-"""The digest of each cluster: by a model, or its most important memories in few words."""
+"""The digest of each cluster: by a model, or its most important memories in few words.
+
+A model also gives topics better names than their telling words; once, and again when a topic has
+become twice as large.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from clawkit.memory.patrol import topics
 from clawkit.memory.patrol.answers import DATA_ONLY, decoded, listed
 from clawkit.memory.patrol.changes import counted
+from clawkit.memory.patrol.conversation import without_recall
 from clawkit.memory.records import Change, Cluster
 from clawkit.memory.store import clusters, ledger, nodes
 from clawkit.memory.store.database import Database, Unit
@@ -26,16 +33,22 @@ _LONGEST_DIGEST = 600
 _MOST_ASKED = 8
 _ANSWER_TOKENS = 600
 _NOBODY = frozenset(("user", "assistant", "i", "me"))
+_LONGEST_NAME = 80
+_GROWN = 2
 _ASKED = (
-    "You keep a memory in order. You get the most important memories of one group, numbered. Say "
-    "in two or three sentences what they are about, with the facts that matter most, in their "
-    "language. "
-    'Answer as {"digest": "..."}. ' + DATA_ONLY
+    "You keep a memory in order. You get the most important memories of one group, numbered. Give "
+    "the group a short name, and say in two or three sentences what they are about, with the facts "
+    "that matter most; both in their language. "
+    'Answer as {"name": "...", "digest": "..."}. ' + DATA_ONLY
 )
+
+# Small models have forgotten the form by the time they have read the memories.
+_FORM = 'The answer as JSON, with "name" and "digest":'
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    digest: str
+    name: str = ""
+    digest: str = ""
 
 
 def sizes(unit: Unit) -> Sizes:
@@ -50,18 +63,38 @@ def sizes(unit: Unit) -> Sizes:
 def describe(
     database: Database, being: int, before: Sizes, *, llm: Llm | None, now: float, token: str
 ) -> int:
-    """Describe the clusters that are not what they were; gives how many digests are new."""
+    """Describe the clusters that are not what they were; gives how many are described anew."""
     with database.read(being) as unit:
         after = sizes(unit)
-        changed = [
-            cluster
-            for cluster in clusters.every(unit)
-            if not cluster.digest or before.get(cluster.n) != after.get(cluster.n)
-        ]
-        texts = {cluster.n: _most_important(unit, cluster.n) for cluster in changed[:_MOST_ASKED]}
+        there = clusters.every(unit)
+        unnamed = _unnamed(unit, there, after) if llm else set[int]()
+        changed = [c for c in there if not c.digest or before.get(c.n) != after.get(c.n)]
+        wanted = [c for c in there if c.n in unnamed]
+        wanted += [c for c in changed if c.n not in unnamed]
+        texts = {c.n: _most_important(unit, c.n) for c in wanted[:_MOST_ASKED]}
     asked = {n: _asked(llm, lines) for n, lines in texts.items() if llm and lines}
     with database.write(being) as unit:
-        return _write(unit, changed, asked, now, token)
+        _learn_named(unit, asked.keys() & unnamed, after)
+        return _write(unit, wanted, asked, unnamed, now, token)
+
+
+def _unnamed(unit: Unit, there: list[Cluster], now: Sizes) -> set[int]:
+    """The topics that a model has not named yet, or not since they became what they are."""
+    known = topics.known(unit)
+    found: set[int] = set()
+    for cluster in there:
+        one = known.get(cluster.n, topics.Known())
+        size, _ = now.get(cluster.n, (0, 0))
+        outgrown = one.by == "model" and size >= _GROWN * one.named
+        if cluster.parent is not None and (one.by == "words" or outgrown):
+            found.add(cluster.n)
+    return found
+
+
+def _learn_named(unit: Unit, named: Collection[int], now: Sizes) -> None:
+    known = topics.known(unit)
+    replace = msgspec.structs.replace
+    topics.learn(unit, {n: replace(known[n], named=now[n][0], by="model") for n in named})
 
 
 def digest(unit: Unit, cluster: int) -> str:
@@ -75,18 +108,30 @@ def digest(unit: Unit, cluster: int) -> str:
 
 
 def _write(
-    unit: Unit, changed: list[Cluster], asked: dict[int, str], now: float, token: str
+    unit: Unit,
+    wanted: list[Cluster],
+    asked: Mapping[int, _Answer],
+    unnamed: Collection[int],
+    now: float,
+    token: str,
 ) -> int:
     there = {cluster.n: cluster for cluster in clusters.every(unit)}
     changes: list[Change] = []
-    for cluster in (there[old.n] for old in changed if old.n in there):
-        new = asked.get(cluster.n) or digest(unit, cluster.n)
-        if new != cluster.digest:
-            clusters.describe(unit, cluster.n, cluster.name, new)
-            before, after = {"digest": cluster.digest}, {"digest": new}
-            changes.append(Change("clusters", str(cluster.n), before, after))
+    for cluster in (there[old.n] for old in wanted if old.n in there):
+        answer = asked.get(cluster.n, _Answer())
+        name = answer.name if cluster.n in unnamed else ""
+        before = {"name": cluster.name, "digest": cluster.digest}
+        after = {
+            "name": name or cluster.name,
+            "digest": answer.digest or digest(unit, cluster.n),
+        }
+        new = {column: value for column, value in after.items() if value != before[column]}
+        if new:
+            clusters.describe(unit, cluster.n, after["name"], after["digest"])
+            old = {column: before[column] for column in new}
+            changes.append(Change("clusters", str(cluster.n), old, new))
     if changes:
-        why = counted(len(changes), "new digest", "new digests")
+        why = f"{counted(len(changes), 'topic', 'topics')} described"
         ledger.add(unit, now, "described", why, token, changes)
     return len(changes)
 
@@ -96,9 +141,11 @@ def _most_important(unit: Unit, cluster: int) -> list[str]:
     return [node.text for node in found]
 
 
-def _asked(llm: Llm, lines: list[str]) -> str:
-    answer = decoded(llm.complete(_ASKED, listed(lines), _ANSWER_TOKENS), _Answer)
-    return " ".join(answer.digest.split())[:_LONGEST_DIGEST] if answer else ""
+def _asked(llm: Llm, lines: list[str]) -> _Answer:
+    said = llm.complete(_ASKED, f"{listed(lines)}\n\n{_FORM}", _ANSWER_TOKENS)
+    answer = decoded(said, _Answer) or _Answer()
+    name = " ".join(without_recall(answer.name).split())[:_LONGEST_NAME]
+    return _Answer(name, " ".join(without_recall(answer.digest).split())[:_LONGEST_DIGEST])
 
 
 def _short(text: str) -> str:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from clawkit.errors import ModelError
+from clawkit.memory import people
 from clawkit.memory.patrol import clusters
-from clawkit.memory.recall.texts import text_to_embed
+from clawkit.memory.recall.texts import texts_to_embed
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters as stored_clusters
-from clawkit.memory.store import marks, nodes
+from clawkit.memory.store import nodes
 from clawkit.memory.store.database import Database, Unit
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 64
 _LOOKED_UP = 4096
+_CONTEXT = 0.7
+"""How much what was said before counts beside a memory's own words."""
+
 _log = logging.getLogger("clawkit.memory")
 
 
@@ -63,27 +67,42 @@ def ahead(
     with database.read(being) as unit:
         texts = texts_of(unit, scenes, speakers)
     try:
-        return Ahead(embedder, texts)
+        return Ahead(embedder, [part for both in texts for part in both if part])
     except ModelError as error:
         _log.warning("no vectors for now: %s", error)
         return None
 
 
-def texts_of(unit: Unit, scenes: Sequence[Scene], speakers: Sequence[str] = ()) -> list[str]:
-    """What is embedded of each scene; the people of all of them are known in each."""
-    people = marks.names(unit).union(speakers, *(scene.actors for scene in scenes)) - {""}
-    return [text_to_embed(scene, people) for scene in scenes]
+def texts_of(
+    unit: Unit, scenes: Sequence[Scene], speakers: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """What is embedded of each scene: alone, and with what was said before it."""
+    voices = people.voices(unit).union(speakers) - {"", people.USER}
+    return [texts_to_embed(scene, voices) for scene in scenes]
 
 
-def vectors_of(embed: Embed | None, texts: list[str]) -> Floats | None:
+def vectors_of(embed: Embed | None, texts: Sequence[tuple[str, str]]) -> Floats | None:
     """The vectors, or None where there is no way to make them now."""
     if embed is None or not texts:
         return None
     try:
-        return embed(texts)
+        return joined(embed, texts)
     except ModelError as error:
         _log.warning("no vectors for now: %s", error)
         return None
+
+
+def joined(embed: Embed, texts: Sequence[tuple[str, str]]) -> Floats:
+    """One vector for each memory, of its words alone and of its words in their context."""
+    import numpy as np
+
+    found: Floats = np.array(embed([alone for alone, _ in texts]), np.float32)
+    places = [at for at, (_, around) in enumerate(texts) if around]
+    if places:
+        around = embed([texts[at][1] for at in places])
+        both = (found[places] + _CONTEXT * around).astype(np.float32)
+        found[places] = clusters.unit_length(both)
+    return found
 
 
 def catch_up(database: Database, being: int, embedder: Embedder, batch: int = _AT_ONCE) -> int:
@@ -107,9 +126,9 @@ def catch_up(database: Database, being: int, embedder: Embedder, batch: int = _A
 def _embed(database: Database, being: int, embedder: Embedder, seqs: list[int]) -> int:
     with database.read(being) as unit:
         found = nodes.fetch(unit, seqs)
-        people = marks.names(unit)
-    there = sorted(found)
-    vectors = embedder.embed([text_to_embed(found[seq].scene, people) for seq in there])
+        there = sorted(found)
+        texts = texts_of(unit, [found[seq].scene for seq in there])
+    vectors = joined(embedder.embed, texts)
     with database.write(being) as unit:
         unit.vectors.put(embedder.name, there, vectors)
     return len(there)

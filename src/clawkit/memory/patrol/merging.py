@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 GAIN = 0.05
 """What a memory gains in importance when others are merged into it."""
 
+_ENDED = {"superseded": "replaced", "retracted": "taken back"}
 _CURRENT = {"ended": None, "ending": "", "successor": None}
 
 
@@ -74,6 +75,7 @@ def merged_scene(merged: Sequence[Node], summary: str, feeling: str = "") -> Sce
             or next((node.scene.feeling for node in by_weight if node.scene.feeling), ""),
             themes=_union(node.scene.themes for node in in_order),
             importance=min(1.0, by_weight[0].scene.importance + GAIN),
+            context=_common_context(merged),
         )
     )
 
@@ -126,6 +128,26 @@ def retract(
     return olds
 
 
+def correct(unit: Unit, old: Node, by: Node, *, now: float, token: str) -> None:
+    """End a memory that was wrong; another one, which is there already, is right."""
+    _end(unit, old, by, "corrected", "corrected", now, token)
+
+
+def outdate(unit: Unit, old: Node, by: Node, *, now: float, token: str, why: str = "") -> None:
+    """End a memory that was true until another one, which is there already, began to be."""
+    reason = why or "no longer so: a newer memory says what is"
+    _end(unit, old, by, "superseded", reason, now, token)
+
+
+def _end(unit: Unit, old: Node, by: Node, ending: str, why: str, now: float, token: str) -> None:
+    olds = _current(unit, [old])
+    after = {"ended": max(by.created, _moment(olds, by.created)), "ending": ending}
+    after |= {"successor": by.seq}
+    change = set_nodes(unit, [old.seq], _CURRENT, after)
+    ledger.add(unit, now, ending, why, token, [change])
+    clusters.recompute_as_they_are(unit, {node.cluster for node in olds})
+
+
 def _replace(
     unit: Unit,
     olds: list[Node],
@@ -153,7 +175,9 @@ def _current(unit: Unit, given: Sequence[Node]) -> list[Node]:
         if now is None:
             raise BeingError(f"there is no memory {node.id}")
         if now.ended is not None:
-            raise BeingError(f"the memory {node.id} is {now.ending} already")
+            raise BeingError(
+                f"the memory {node.id} is {_ENDED.get(now.ending, now.ending)} already"
+            )
     return [found[seq] for seq in sorted(found)]
 
 
@@ -174,6 +198,11 @@ def _common_source(olds: Sequence[Node], token: str) -> Source:
         token=token,
         conversation=conversations.pop() if len(conversations) == 1 else "",
     )
+
+
+def _common_context(merged: Sequence[Node]) -> str:
+    contexts = {node.scene.context for node in merged}
+    return contexts.pop() if len(contexts) == 1 else ""
 
 
 def _union(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:

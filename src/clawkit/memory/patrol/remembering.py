@@ -1,4 +1,4 @@
-"""❶ Scenes that were noted become memories, each once, whoever notes it and however often."""
+"""Makes memories of scenes: at once, each once, whoever notes it and however often."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from clawkit.memory import people
 from clawkit.memory.cleaning import keepable
 from clawkit.memory.patrol.alike import Known, Seen
 from clawkit.memory.patrol.changes import counted
 from clawkit.memory.patrol.conversation import without_recall
 from clawkit.memory.patrol.embedding import ahead
 from clawkit.memory.patrol.keeping import keep
-from clawkit.memory.records import Change, Node, Note, Scene
+from clawkit.memory.records import Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes
 from clawkit.memory.store.database import Database, Unit
 
@@ -28,28 +29,28 @@ _ONCE, _FROM_THE_DEAD = 1, 2
 
 def remember(
     unit: Unit,
-    waiting: Sequence[Note],
+    given: Sequence[Note],
     embed: Embed | None,
     model: str,
     now: float,
     token: str,
 ) -> list[Node]:
-    """Make memories of notes, and take the notes; gives the new ones.
+    """Make memories of notes; gives the new ones.
 
-    A scene that is remembered already makes its memory more alive instead; one that has no words of
-    its own becomes nothing. Notes that somebody else has taken meanwhile are left out.
+    A scene that is remembered already makes its memory more alive instead; one that has no words
+    of its own becomes nothing.
     """
-    ours = _not_taken(unit, waiting)
-    scenes = [cleaned(note.scene) for note in ours if note.scene]
+    scenes = [cleaned(note.scene) for note in given if note.scene]
     known, seen = Known(unit, scenes), Seen()
     drafts: list[Node] = []
     became: dict[str, int] = {}
     later: dict[str, int] = {}
-    for note, scene in zip(ours, scenes, strict=True):
+    for note, scene in zip(given, scenes, strict=True):
         if not scene.action:
             became[note.id] = 0
             continue
-        old = known.find(scene, note.source.conversation)
+        talk = bool(note.source.message)
+        old = known.find(scene, note.source.conversation, talk=talk)
         if old is not None:
             became[note.id] = old.seq
             touch(unit, old, now)
@@ -57,9 +58,10 @@ def remember(
         later[note.id] = seen.place(scene, len(drafts))
         if later[note.id] == len(drafts):
             drafts.append(_draft(note, scene, now))
+    people.learn(unit, given)
     kept, changes = keep(unit, drafts, embed, model)
     became |= {note: kept[at].seq for note, at in later.items()}
-    changes += _take(unit, became)
+    notes.became(unit, became)
     if changes:
         why = counted(len(kept), "new memory", "new memories")
         ledger.add(unit, now, "remembered", why, token, changes)
@@ -69,11 +71,10 @@ def remember(
 def remember_waiting(
     database: Database, being: int, embedder: Embedder | None, now: float, token: str
 ) -> int:
-    """Make memories of all notes that wait; vectors are made between transactions."""
-    total = 0
+    """See to all notes that wait for a patrol; gives how many memories they are."""
     for _ in range(_ROUNDS):
         with database.read(being) as unit:
-            waiting = notes.waiting(unit, "scene", _AT_ONCE)
+            waiting = notes.without_node(unit, _AT_ONCE)
         if not waiting:
             break
         scenes = [cleaned(note.scene) for note in waiting if note.scene]
@@ -81,8 +82,9 @@ def remember_waiting(
         embed = ahead(database, being, embedder, scenes, speakers)
         with database.write(being) as unit:
             model = embedder.name if embedder else ""
-            total += len(remember(unit, waiting, embed, model, now, token))
-    return total
+            remember(unit, _still_waiting(unit, waiting), embed, model, now, token)
+    with database.write(being) as unit:
+        return notes.take_waiting(unit)
 
 
 def cleaned(scene: Scene) -> Scene:
@@ -96,13 +98,20 @@ def cleaned(scene: Scene) -> Scene:
         feeling=keepable(without_recall(scene.feeling)).strip(),
         themes=tuple(keepable(theme).strip() for theme in scene.themes if theme.strip()),
         importance=min(1.0, max(0.0, weight)) if math.isfinite(weight) else 0.5,
+        context=keepable(without_recall(scene.context)).strip(),
     )
 
 
-def _not_taken(unit: Unit, waiting: Sequence[Note]) -> list[Note]:
-    sql = "SELECT id FROM notes WHERE being = $being AND taken IS NOT NULL AND id IN (??)"
-    taken = {found for (found,) in unit.among(sql, [note.id for note in waiting])}
-    return [note for note in waiting if note.scene and note.id not in taken]
+def touch(unit: Unit, node: Node, now: float) -> None:
+    """What is said again is as alive as what is asked for."""
+    times = _FROM_THE_DEAD if node.status == "dead" else _ONCE
+    nodes.touch(unit, {node.seq: times}, max(now, node.last_activated))
+
+
+def _still_waiting(unit: Unit, waiting: Sequence[Note]) -> list[Note]:
+    """Those that nobody else has seen to meanwhile."""
+    there = {note.id for note in notes.without_node(unit, _AT_ONCE)}
+    return [note for note in waiting if note.id in there]
 
 
 def _draft(note: Note, scene: Scene, now: float) -> Node:
@@ -116,18 +125,3 @@ def _draft(note: Note, scene: Scene, now: float) -> Node:
         source=note.source,
         last_activated=created,
     )
-
-
-def touch(unit: Unit, node: Node, now: float) -> None:
-    """What is said again is as alive as what is asked for."""
-    times = _FROM_THE_DEAD if node.status == "dead" else _ONCE
-    nodes.touch(unit, {node.seq: times}, max(now, node.last_activated))
-
-
-def _take(unit: Unit, became: dict[str, int]) -> list[Change]:
-    """Mark the notes as taken, those that are kept in the store."""
-    sql = "SELECT id FROM notes WHERE being = $being AND id IN (??)"
-    there = {found for (found,) in unit.among(sql, list(became))}
-    taken = [(note, seq) for note, seq in became.items() if note in there]
-    notes.take(unit, taken)
-    return [Change("notes", note, {"taken": None}, {"taken": seq}) for note, seq in taken]

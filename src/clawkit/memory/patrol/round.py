@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawkit.errors import ModelError
+from clawkit.memory.caller import Caller
 from clawkit.memory.patrol import aging, describing, diary, dying, joining, reviving
 from clawkit.memory.patrol.consolidating import consolidate
 from clawkit.memory.patrol.conversation import Message
-from clawkit.memory.patrol.dying import CapReached
 from clawkit.memory.patrol.remembering import remember_waiting
+from clawkit.memory.patrol.repeating import merge_repeated
 from clawkit.memory.patrol.scenes import hear
 from clawkit.memory.patrol.splitting import split
+from clawkit.memory.patrol.supersession import supersede_outdated
 from clawkit.memory.patrol.trying import Trial
-from clawkit.memory.store import nodes
+from clawkit.memory.store import nodes, runs
 from clawkit.memory.store.database import Database, Unit
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from clawkit.memory.model import Llm
 
 NO_MODEL = "skipped: no model"
+NO_VECTORS = "skipped: no vectors"
 RUNNING = "another patrol is running: what was noted is remembered, the rest is left to that one"
+_FAILED = "failed: "
 _log = logging.getLogger("clawkit.memory")
 
 
@@ -45,6 +49,14 @@ class Outcome(msgspec.Struct, frozen=True):
     steps: dict[str, int | str]
     stopped: str = ""
 
+    @property
+    def verdict(self) -> runs.Outcome:
+        """How it went, in a word."""
+        if self.stopped:
+            return "skipped"
+        failed = any(str(said).startswith(_FAILED) for said in self.steps.values())
+        return "partial" if failed else "ok"
+
 
 class _Patrol:
     """What every step needs."""
@@ -56,16 +68,18 @@ class _Patrol:
         embedder: Embedder | None,
         llm: Llm | None,
         now: float,
-        token: str,
+        caller: Caller,
         cap: int | None,
+        model: str,
     ) -> None:
         self.database = database
         self.being = being
         self.embedder = embedder
-        self.model = embedder.name if embedder else ""
+        self.model = model
         self.llm = llm
         self.now = now
-        self.token = token
+        self.caller = caller
+        self.token = caller.token
         self.cap = cap
         self.steps: dict[str, int | str] = {}
 
@@ -82,7 +96,7 @@ class _Patrol:
             self.steps[name] = do(self.llm)
         except ModelError as error:
             _log.warning("patrol: %s: %s", name, error)
-            self.steps[name] = f"failed: {error}"
+            self.steps[name] = f"{_FAILED}{error}"
 
 
 def patrol(
@@ -92,27 +106,24 @@ def patrol(
     embedder: Embedder | None,
     llm: Llm | None,
     now: float,
-    token: str,
+    caller: Caller,
     messages: Sequence[Message] = (),
-    conversation: str = "",
     marker: str | None = None,
     cap: int | None = None,
     dry_run: bool = False,
 ) -> Outcome:
     """Go through all steps. A dry run does them too, asks no model, and leaves nothing behind."""
+    model = embedder.name if embedder else ""
     if dry_run:
         with Trial(database, being) as trial:
-            # No vectors either: nobody must wait for a model while the transaction is open.
-            run = _Patrol(trial, being, None, None, now, token, cap)
-            return _all(run, messages, conversation, marker)
-    return _all(
-        _Patrol(database, being, embedder, llm, now, token, cap), messages, conversation, marker
-    )
+            # No new vectors either: nobody must wait for a model while the transaction is open.
+            run = _Patrol(trial, being, None, None, now, caller, cap, model)
+            return _all(run, messages, marker)
+    run = _Patrol(database, being, embedder, llm, now, caller, cap, model)
+    return _all(run, messages, marker)
 
 
-def _all(
-    run: _Patrol, messages: Sequence[Message], conversation: str, marker: str | None
-) -> Outcome:
+def _all(run: _Patrol, messages: Sequence[Message], marker: str | None) -> Outcome:
     with run.database.read(run.being) as unit:
         top, before = nodes.top(unit), describing.sizes(unit)
     heard = hear(
@@ -120,62 +131,68 @@ def _all(
         run.being,
         messages,
         llm=run.llm,
+        embedder=run.embedder,
         now=run.now,
-        token=run.token,
-        conversation=conversation,
+        caller=run.caller,
         marker=marker,
     )
     run.steps["heard"] = heard.by
     made = remember_waiting(run.database, run.being, run.embedder, run.now, run.token)
     run.steps["remembered"] = made
     with run.database.patrolling(run.being) as alone:
-        stopped = _order(run, top, before) if alone else RUNNING
-    status = "stopped" if stopped else "ok"
+        if alone:
+            run.step_with_model("superseded", lambda llm: _supersede(run, llm))
+            _keep_in_order(run)
+            run.steps["described"] = _describe(run, before)
+            run.step_with_model("diary", lambda llm: _diary(run, top, llm))
+    status, stopped = ("ok", "") if alone else ("stopped", RUNNING)
     return Outcome(status, heard.scenes, made, heard.marker, run.steps, stopped)
 
 
-def _order(run: _Patrol, top: int, before: describing.Sizes) -> str:
-    """What one patrol at a time does; gives why it stopped, if it did."""
-    stopped = ""
-    try:
-        _keep_in_order(run)
-    except CapReached as reason:
-        stopped = str(reason)
-    run.steps["described"] = _describe(run, before)
-    run.step_with_model("diary", lambda llm: _diary(run, top, llm))
-    return stopped
-
-
 def _keep_in_order(run: _Patrol) -> None:
-    """❷ to ❼; the step that would take too much ends it."""
+    """❷ to ❼; what is above the cap of a step is left for the next patrol, and the others go on."""
     run.step("read", aging.count_reads)
     run.steps["aged"] = aging.age(run.database, run.being, run.now, run.token)
     with run.database.read(run.being) as unit:
-        faint = dying.faint(unit)
+        faint = dying.faint(unit, run.now)
     with run.database.write(run.being) as unit:
         faded = dying.fade(unit, faint, run.cap, run.now, run.token)
     run.steps |= {"dying": faded.dying, "dead": faded.dead, "spared": faded.spared}
-    run.step_with_model("merged", lambda llm: _consolidate(run, faded.dead, llm))
+    run.step("repeated", lambda unit: _merge_repeated(run, unit))
+    if faded.left:
+        run.steps["left"] = faded.left
+    run.step_with_model("merged", lambda llm: _consolidate(run, llm))
     run.step("revived", lambda unit: reviving.revive(unit, run.now, run.token))
-    run.step_with_model("split", lambda llm: _split(run, llm))
+    run.steps["split"] = _split(run)
     run.step("joined", lambda unit: joining.join(unit, run.model, run.now, run.token))
 
 
-def _consolidate(run: _Patrol, dead: int, llm: Llm) -> int:
+def _merge_repeated(run: _Patrol, unit: Unit) -> int:
+    return merge_repeated(unit, model=run.model, cap=run.cap, now=run.now, token=run.token)
+
+
+def _consolidate(run: _Patrol, llm: Llm) -> int:
     return consolidate(
         run.database,
         run.being,
         llm=llm,
         embedder=run.embedder,
         cap=run.cap,
-        gone=dead,
         now=run.now,
         token=run.token,
     )
 
 
-def _split(run: _Patrol, llm: Llm) -> int:
-    return split(run.database, run.being, llm=llm, model=run.model, now=run.now, token=run.token)
+def _supersede(run: _Patrol, llm: Llm) -> int:
+    return supersede_outdated(
+        run.database, run.being, llm=llm, model=run.model, now=run.now, token=run.token
+    )
+
+
+def _split(run: _Patrol) -> int | str:
+    if not run.model:
+        return NO_VECTORS
+    return split(run.database, run.being, model=run.model, now=run.now, token=run.token)
 
 
 def _describe(run: _Patrol, before: describing.Sizes) -> int:

@@ -1,7 +1,8 @@
-"""Scenes from a conversation: by a model where there is one, by the form of sentences where not.
+"""Keeps a conversation: its messages as history, and every piece of what people say as a memory.
 
-What is found becomes notes, in one transaction with the messages themselves: whoever is killed in
-between finds the messages new the next time, and nothing is looked at twice.
+Rules annotate each piece, and a model, where there is one, says what it means; neither decides
+whether it is kept. Messages and memories are written in one transaction: whoever is killed in
+between finds the messages new the next time, and nothing is kept twice.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from uuid import uuid4
 import msgspec
 
 from clawkit.errors import ModelError
+from clawkit.memory.calendar import day_of
+from clawkit.memory.caller import Caller
 from clawkit.memory.cleaning import keepable
-from clawkit.memory.patrol.alike import Known, Seen
 from clawkit.memory.patrol.answers import DATA_ONLY, decoded
 from clawkit.memory.patrol.conversation import (
     Message,
@@ -25,26 +27,26 @@ from clawkit.memory.patrol.conversation import (
     own_words,
     unheard,
 )
-from clawkit.memory.patrol.dates import day_of
-from clawkit.memory.patrol.remembering import cleaned, touch
+from clawkit.memory.patrol.embedding import ahead
+from clawkit.memory.patrol.remembering import cleaned, remember
 from clawkit.memory.patrol.rules import Fact, facts
+from clawkit.memory.people import USER
+from clawkit.memory.recall.words import terms
 from clawkit.memory.records import Note, Said, Scene, Source
 from clawkit.memory.store import marks, notes
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store.database import Database, Unit
 
 if TYPE_CHECKING:
+    from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.model import Llm
 
-NOBODY_NAMED = "user"
 MARKER = "patrol.marker"
 
 _LONGEST_PART = 30_000
 _LONGEST_MESSAGE = 6_000
 _LONGEST_FIELD = 2_000
 _MOST_FOUND = 100
-_MOST_COMPARED = 1_000
-_BEFORE = -1
 _ANSWER_TOKENS = 6_000
 _log = logging.getLogger("clawkit.memory")
 _ASKED = (
@@ -61,7 +63,7 @@ _ASKED = (
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """What a conversation brought: notes that are new, and where the next patrol goes on."""
+    """What a conversation brought: memories that are new, and where the next patrol goes on."""
 
     scenes: int = 0
     marker: str = ""
@@ -89,48 +91,94 @@ def hear(
     messages: Sequence[Message],
     *,
     llm: Llm | None,
+    embedder: Embedder | None,
     now: float,
-    token: str,
-    conversation: str = "",
+    caller: Caller,
     marker: str | None = None,
 ) -> Heard:
-    """Keep messages, and note the scenes in those that are new."""
-    conversation = keepable(conversation)
+    """Keep messages, and remember what people say in those that are new."""
+    conversation = keepable(caller.conversation)
     said = numbered(messages, conversation, now)
     speakers = {
-        one.id: keepable(message.speaker) or NOBODY_NAMED
+        one.id: keepable(message.speaker) or caller.person or USER
         for one, message in zip(said, messages, strict=True)
     }
     after = after_marker(said, marker)
     with database.read(being) as unit:
         new = unheard(unit, after)
         people = marks.names(unit)
-    found, by = extract([one for one in after if one.id in new], speakers, people, llm)
+        before = stored.last_before(unit, said[0], conversation) if said else ""
+    found, by = extract([one for one in after if one.id in new], speakers, people, llm, before)
+    notes_ = {fact: _note(fact, speakers, conversation, now, caller.token) for fact in found}
+    scenes = [note.scene for note in notes_.values() if note.scene]
+    embed = ahead(database, being, embedder, scenes, [*speakers.values()])
     with database.write(being) as unit:
         still = unheard(unit, after)
-        stored.add(unit, said, token)
-        fresh = [fact for fact in found if fact.message in still]
-        count = _note(unit, fresh, speakers, conversation, now, token)
+        stored.add(unit, said, caller.token)
+        fresh = [note for fact, note in notes_.items() if fact.message in still]
+        notes.add(unit, fresh)
+        made = remember(unit, fresh, embed, embedder.name if embedder else "", now, caller.token)
         last = _marked(unit, said)
-    return Heard(count, last if said else marker or last, by)
+    return Heard(len(made), last if said else marker or last, by)
 
 
 def extract(
-    said: Sequence[Said], speakers: dict[str, str], people: Collection[str], llm: Llm | None
+    said: Sequence[Said],
+    speakers: dict[str, str],
+    people: Collection[str],
+    llm: Llm | None,
+    before: str = "",
 ) -> tuple[list[Fact], str]:
-    """The scenes in messages, and how they were found: by a model or by rules."""
-    if not said:
-        return [], "nothing new"
+    """The pieces of messages as scenes, and who annotated them: a model or rules."""
+    found: list[Fact] = []
+    for one in said:
+        found += facts(one, speakers[one.id], people, before)
+        before = one.text
+    if not found:
+        return found, "nothing new"
     if llm is not None:
         try:
-            found = _by_model(said, speakers, llm)
+            meant = _by_model(said, speakers, llm)
         except ModelError as error:
-            _log.warning("scenes are found by rules: %s", error)
-            found = None
-        if found is not None:
-            return found, "by model"
-    by_rules = [fact for one in said for fact in facts(one, speakers[one.id], people)]
-    return by_rules, "by rules"
+            _log.warning("what was said is annotated by rules: %s", error)
+            meant = None
+        if meant is not None:
+            return _annotated(found, meant), "by model"
+    return found, "by rules"
+
+
+def _annotated(found: Sequence[Fact], meant: Sequence[Fact]) -> list[Fact]:
+    """The pieces with what a model says of them: each of its scenes at the piece it fits best."""
+    by_piece: dict[int, list[Scene]] = {}
+    for one in meant:
+        words = terms(one.scene.action)
+        places = [at for at, fact in enumerate(found) if fact.message == one.message]
+        if places:
+            best = max(places, key=lambda at: (terms(found[at].scene.action) & words).total())
+            by_piece.setdefault(best, []).append(one.scene)
+    return [
+        msgspec.structs.replace(fact, scene=_with(fact.scene, by_piece.get(at, ())))
+        for at, fact in enumerate(found)
+    ]
+
+
+def _with(scene: Scene, meant: Sequence[Scene]) -> Scene:
+    if not meant:
+        return scene
+    return msgspec.structs.replace(
+        scene,
+        actors=_all(scene.actors, *(one.actors for one in meant)),
+        when=_all(scene.when, *(one.when for one in meant)),
+        setting=next((one.setting for one in meant if one.setting), scene.setting),
+        feeling=next((one.feeling for one in meant if one.feeling), scene.feeling),
+        themes=_all(*(one.themes for one in meant)),
+        importance=max(one.importance for one in meant),
+        context=" ".join(one.action for one in meant)[:_LONGEST_FIELD],
+    )
+
+
+def _all(*groups: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for group in groups for one in group))
 
 
 def _marked(unit: Unit, said: Sequence[Said]) -> str:
@@ -142,33 +190,9 @@ def _marked(unit: Unit, said: Sequence[Said]) -> str:
     return last
 
 
-def _note(
-    unit: Unit,
-    found: Sequence[Fact],
-    speakers: dict[str, str],
-    conversation: str,
-    now: float,
-    token: str,
-) -> int:
-    """Write down what is not known yet; what is known becomes more alive."""
-    facts_ = [msgspec.structs.replace(fact, scene=cleaned(fact.scene)) for fact in found]
-    known, seen = Known(unit, [fact.scene for fact in facts_]), Seen()
-    new: list[Note] = []
-    for note in notes.waiting(unit, "scene", _MOST_COMPARED):
-        if note.scene:
-            seen.place(note.scene, _BEFORE)
-    for at, fact in enumerate(facts_):
-        here = seen.place(fact.scene, at, any_day=not fact.dated) == at
-        if not here or not fact.scene.action:
-            continue
-        old = known.find(fact.scene, conversation, any_day=not fact.dated)
-        if old is not None:
-            touch(unit, old, now)
-            continue
-        source = Source(speakers[fact.message], token, conversation)
-        new.append(Note(str(uuid4()), now, fact.scene, "", source))
-    notes.add(unit, new)
-    return len(new)
+def _note(fact: Fact, speakers: dict[str, str], conversation: str, now: float, token: str) -> Note:
+    source = Source(speakers[fact.message], token, conversation, fact.message)
+    return Note(str(uuid4()), now, cleaned(fact.scene), "", source)
 
 
 def _by_model(said: Sequence[Said], speakers: dict[str, str], llm: Llm) -> list[Fact] | None:
@@ -178,7 +202,7 @@ def _by_model(said: Sequence[Said], speakers: dict[str, str], llm: Llm) -> list[
         lines = [_line(n, one, speakers[one.id]) for n, one in enumerate(part, 1)]
         answer = decoded(llm.complete(_ASKED, "\n".join(lines), _ANSWER_TOKENS), _Answer)
         if answer is None:
-            _log.warning("scenes are found by rules: the model's answer is not the JSON asked for")
+            _log.warning("the model's answer about what was said is not the JSON asked for")
             return None
         usable = (_usable(raw) for raw in answer.scenes[:_MOST_FOUND])
         found += [_fact(one, part, speakers) for one in usable if one]
@@ -226,7 +250,7 @@ def _fact(found: _Found, part: list[Said], speakers: dict[str, str]) -> Fact:
         themes=tuple(theme[:200] for theme in found.themes[:20]),
         importance=found.importance,
     )
-    return Fact(scene, bool(days) and days != (_day(origin),), origin.id)
+    return Fact(scene, origin.id)
 
 
 def _day(said: Said) -> str:

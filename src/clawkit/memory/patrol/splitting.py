@@ -1,127 +1,290 @@
-"""❻ A model finds topics in what has grown large.
+"""❻ Finds topics in what has grown large, by its vectors and its telling words, without a model.
 
-A large topic becomes several. A root stays what it is, but what lies in it can move into topics
-under it; that is where topics come from.
+Roots stay what they are, but memories that lie in them move into topics under them; from a large
+topic, others split off. A group that no words tell from the rest is no topic: its memories stay
+where they are. A cluster is looked at again when it has grown, so what is named stays as it is.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from clawkit.memory.patrol import clusters
-from clawkit.memory.patrol.answers import DATA_ONLY, decoded, listed
+from clawkit.memory.patrol import clusters, topics
 from clawkit.memory.patrol.changes import counted
-from clawkit.memory.patrol.joining import SMALL, move
+from clawkit.memory.patrol.grouping import groups, similarity
+from clawkit.memory.patrol.joining import move
+from clawkit.memory.patrol.telling import Words, read
 from clawkit.memory.records import Change, Cluster, Node
 from clawkit.memory.store import clusters as stored
-from clawkit.memory.store import ledger, nodes
+from clawkit.memory.store import ledger, marks, nodes
 from clawkit.memory.store.database import Database, Unit
 
-if TYPE_CHECKING:
-    from clawkit.memory.model import Llm
-
 LARGE = 10
-"""More active memories than this are too many for one topic."""
+"""More active memories than this are too many for one topic, or new enough to look again."""
 
-_MOST_CLUSTERS = 5
-_MOST_NODES = 80
-_LONGEST_NAME = 80
-_LONGEST_DIGEST = 600
-_ANSWER_TOKENS = 4_000
-_ASKED = (
-    "You keep a memory in order. You get the memories of one group, numbered. Find the topics in "
-    "them: subjects that at least three of the memories share. Leave out memories that fit none. "
-    "Give each topic a short name and a digest of two sentences, in the language of its memories. "
-    'Answer as {"topics": [{"name": "...", "digest": "...", "nodes": [1, 2, 5]}]}; '
-    '{"topics": []} if they are all of one kind. ' + DATA_ONLY
-)
+_SAMPLE = 2000
+_MOST_TOPICS = 5
+_FEWEST = 5
+_SHARE = 150
+_NEAR = 0.12
+_NEAREST = 0.45
+_MOST_ASSIGNED = 20_000
+_AT_ONCE = 4096
+_OFTEN = 0.2
+_GROWN = 2
+_LONGEST_REASON = 400
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """What a model proposes as a topic."""
+    """A topic that was found: what it is called, and the memories in it."""
 
     name: str
-    nodes: list[int]
-    digest: str = ""
+    seqs: list[int]
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    topics: list[Topic]
+class _Plan(msgspec.Struct, frozen=True):
+    """What a look at the memories found: topics by the clusters they are in, and new names."""
+
+    seen: int
+    in_roots: list[Topic]
+    in_topics: dict[int, list[Topic]]
+    names: dict[int, str]
+    sizes: dict[int, int]
 
 
-def split(database: Database, being: int, *, llm: Llm, model: str, now: float, token: str) -> int:
-    """Make topics of what a model finds to belong together; gives how many are new."""
+class _Sample:
+    """Memories with their vectors, taken from the middle of this Being, and their words."""
+
+    def __init__(self, unit: Unit, model: str, found: Iterable[Node]) -> None:
+        import numpy as np
+
+        by_seq = {node.seq: node for node in found}
+        self.raw = unit.vectors.fetch(model, sorted(by_seq))
+        lacking = by_seq.keys() - self.raw.keys()
+        # What has no vector yet is looked at when it has one.
+        self.seen = min(lacking) - 1 if lacking else nodes.top(unit)
+        self.nodes = [by_seq[seq] for seq in sorted(self.raw)]
+        self.words = Words([], {}, {}, {})
+        if self.nodes:
+            rows = np.stack([self.raw[node.seq] for node in self.nodes])
+            self.middle = rows.mean(axis=0)
+            self.vectors = clusters.unit_length(rows - self.middle)
+            own = _own_names(self.nodes)
+            texts = [" \n".join((node.scene.action, *node.scene.themes)) for node in self.nodes]
+            self.words = read(texts, self.vectors, marks.names(unit) - own, own)
+
+    def topics(
+        self, within: frozenset[int], least: float, without: Collection[str] = ()
+    ) -> list[Topic]:
+        """The groups in these clusters that have a name, the largest first."""
+        at = [n for n, node in enumerate(self.nodes) if node.cluster in within]
+        if len(at) <= LARGE:
+            return []
+        fewest = max(_FEWEST, len(at) // _SHARE)
+        found: list[Topic] = []
+        for group in groups(similarity(self.vectors, self.words, at), least):
+            members = [at[n] for n in group]
+            name = self.words.name(members, without) if len(members) >= fewest else ""
+            if name:
+                found.append(Topic(name, [self.nodes[n].seq for n in members]))
+        return found
+
+    def name(self, cluster: int) -> str:
+        """What a topic would be called now."""
+        return self.words.name([n for n, node in enumerate(self.nodes) if node.cluster == cluster])
+
+
+def split(database: Database, being: int, *, model: str, now: float, token: str) -> int:
+    """Make topics of what belongs together; gives how many are new."""
     with database.read(being) as unit:
-        large = _large(unit)
-    new = 0
-    for cluster, members in large:
-        topics = _asked(llm, cluster, members)
-        if topics:
-            with database.write(being) as unit:
-                new += split_off(unit, cluster, topics, model, now, token)
-    return new
+        plan = _looked(unit, model)
+    if plan is None:
+        return 0
+    with database.write(being) as unit:
+        return _carry_out(unit, plan, model, now, token)
 
 
-def _large(unit: Unit) -> list[tuple[Cluster, list[Node]]]:
-    counts = nodes.counts(unit)
+def _looked(unit: Unit, model: str) -> _Plan | None:
+    """Look at what has grown; None where nothing has."""
     there = {cluster.n: cluster for cluster in stored.every(unit)}
-    sizes = sorted(
-        ((size, n) for (n, status), size in counts.items() if status == "active" and n in there),
-        reverse=True,
+    roots = frozenset(n for n, cluster in there.items() if cluster.parent is None)
+    sizes = {n: size for (n, status), size in nodes.counts(unit).items() if status == "active"}
+    known = topics.known(unit)
+    grown = {n: _newer(unit, n, known) for n, size in sizes.items() if size > LARGE or n in roots}
+    due = sorted((n for n in grown if n not in roots and grown[n] > LARGE), key=lambda n: -sizes[n])
+    roots_due = sum(grown.get(n, 0) for n in roots) > LARGE
+    if not due[:_MOST_TOPICS] and not roots_due:
+        return None
+    looked_at = [*(sorted(roots) if roots_due else ()), *due[:_MOST_TOPICS]]
+    sample = _Sample(unit, model, _newest(unit, looked_at))
+    return _Plan(
+        seen=sample.seen,
+        in_roots=_with_others(unit, model, sample, roots) if roots_due else [],
+        in_topics={n: _parts(sample, there[n], sizes[n]) for n in due[:_MOST_TOPICS]},
+        names=_renamed(sample, there, known, sizes, due[:_MOST_TOPICS]),
+        sizes={n: sizes.get(n, 0) for n in looked_at},
     )
-    return [(there[n], _members(unit, n)) for size, n in sizes[:_MOST_CLUSTERS] if size > LARGE]
 
 
-def _members(unit: Unit, cluster: int) -> list[Node]:
-    found = nodes.page(
-        unit, cluster=cluster, statuses=("active",), order="seq DESC", limit=_MOST_NODES
+def _newer(unit: Unit, cluster: int, known: Mapping[int, topics.Known]) -> int:
+    """How many memories a cluster has that were not there when it was last looked at."""
+    row = unit.row(
+        "SELECT count(*) FROM nodes WHERE being = $being AND cluster = ? AND status = 'active' "
+        "AND ended IS NULL AND seq > ?",
+        cluster,
+        known.get(cluster, topics.Known()).seen,
     )
-    return found[::-1]
+    return row[0] if row else 0
 
 
-def _asked(llm: Llm, cluster: Cluster, members: list[Node]) -> list[tuple[Topic, list[Node]]]:
-    said = llm.complete(_ASKED, listed([node.text for node in members]), _ANSWER_TOKENS)
-    answer = decoded(said, _Answer)
-    found: list[tuple[Topic, list[Node]]] = []
-    used: set[int] = set()
-    for topic in answer.topics if answer else ():
-        numbers = {n for n in topic.nodes if 1 <= n <= len(members)} - used
-        if len(numbers) <= SMALL or not topic.name.strip():
-            continue
-        used |= numbers
-        found.append((topic, [members[n - 1] for n in sorted(numbers)]))
-    # One topic that has everything would be the same one again.
-    whole = cluster.parent is not None and len(found) == 1 and len(used) == len(members)
-    return [] if whole else found
+def _newest(unit: Unit, looked_at: Sequence[int]) -> Iterator[Node]:
+    """The newest memories of all, and those of the clusters in question."""
+    for cluster in (None, *looked_at):
+        yield from nodes.page(
+            unit, cluster=cluster, statuses=("active",), order="seq DESC", limit=_SAMPLE
+        )
+
+
+def _own_names(found: Sequence[Node]) -> frozenset[str]:
+    """Who speaks, or takes part in so much that the name says nothing of the topic."""
+    people = Counter(name for node in found for name in node.scene.actors)
+    often = {name for name, count in people.items() if count > max(LARGE, _OFTEN * len(found))}
+    return frozenset(often | {node.source.speaker for node in found} - {""})
+
+
+def _parts(sample: _Sample, cluster: Cluster, size: int) -> list[Topic]:
+    """What may leave a large topic: the larger it is, the nearer its memories must be to stay."""
+    least = min(_NEAREST, _NEAR * (size / LARGE) ** 0.5)
+    return sample.topics(frozenset((cluster.n,)), least, words_of(cluster.name))[1:]
+
+
+def _renamed(
+    sample: _Sample,
+    there: Mapping[int, Cluster],
+    known: Mapping[int, topics.Known],
+    sizes: Mapping[int, int],
+    due: Sequence[int],
+) -> dict[int, str]:
+    """New names for topics that have become something else since words named them."""
+    found: dict[int, str] = {}
+    for n in due:
+        one = known.get(n, topics.Known())
+        if one.by == "words" and sizes[n] >= _GROWN * one.named:
+            name = sample.name(n)
+            if name and not words_of(name) & words_of(there[n].name):
+                found[n] = name
+    return found
+
+
+def _with_others(unit: Unit, model: str, sample: _Sample, roots: frozenset[int]) -> list[Topic]:
+    """The topics in the roots, each with the other memories there that are near to its middle."""
+    import numpy as np
+
+    found = sample.topics(roots, _NEAR)
+    if not found:
+        return []
+    means = [np.stack([sample.raw[seq] for seq in topic.seqs]).mean(axis=0) for topic in found]
+    taken = {seq for topic in found for seq in topic.seqs}
+    places = ", ".join("?" * len(roots))
+    rows = unit.rows(
+        f"SELECT seq FROM nodes WHERE being = $being AND cluster IN ({places}) "
+        "AND status = 'active' AND ended IS NULL ORDER BY seq DESC LIMIT ?",
+        *sorted(roots),
+        _MOST_ASSIGNED,
+    )
+    others = [seq for (seq,) in rows if seq not in taken]
+    for start in range(0, len(others), _AT_ONCE):
+        vectors = unit.vectors.fetch(model, others[start : start + _AT_ONCE])
+        if vectors:
+            stacked = np.stack(list(vectors.values()))
+            nearest = clusters.near(stacked, np.stack(means), sample.middle)
+            for seq, at in zip(vectors, nearest, strict=True):
+                if at is not None:
+                    found[at].seqs.append(seq)
+    return found
+
+
+def _carry_out(unit: Unit, plan: _Plan, model: str, now: float, token: str) -> int:
+    new: dict[int, topics.Known] = {
+        n: msgspec.structs.replace(topics.known(unit).get(n, topics.Known()), seen=plan.seen)
+        for n in plan.sizes
+    }
+    there = {cluster.n: cluster for cluster in stored.every(unit)}
+    made = split_off(unit, plan.in_roots, model, now, token)
+    for n, parts in plan.in_topics.items():
+        made += split_off(unit, parts, model, now, token) if n in there else []
+    for n, size in made:
+        new[n] = topics.Known(plan.seen, size, "words")
+    _rename(unit, {n: name for n, name in plan.names.items() if n in there}, now, token)
+    for n in plan.names:
+        new[n] = msgspec.structs.replace(new[n], named=plan.sizes[n])
+    topics.learn(unit, new)
+    return len(made)
 
 
 def split_off(
-    unit: Unit,
-    cluster: Cluster,
-    topics: list[tuple[Topic, list[Node]]],
-    model: str,
-    now: float,
-    token: str,
-) -> int:
-    if cluster.n not in {there.n for there in stored.every(unit)}:
-        return 0
+    unit: Unit, found: Sequence[Topic], model: str, now: float, token: str
+) -> list[tuple[int, int]]:
+    """Make these topics and move their memories there; gives their numbers and sizes."""
+    there = {cluster.n: cluster for cluster in stored.every(unit)}
     changes: list[Change] = []
-    new: list[int] = []
-    for topic, members in topics:
-        found = nodes.fetch(unit, [node.seq for node in members]).values()
-        seqs = [node.seq for node in found if node.ended is None and node.cluster == cluster.n]
-        if len(seqs) <= SMALL:
+    made: list[tuple[int, int]] = []
+    names: list[str] = []
+    touched: set[int] = set()
+    for topic in found:
+        homes = _homes(unit, topic.seqs)
+        size = sum(map(len, homes.values()))
+        if size < _FEWEST or not homes.keys() <= there.keys():
             continue
-        parent = cluster.n if cluster.parent is None else cluster.parent
-        name = " ".join(topic.name.split())[:_LONGEST_NAME]
-        digest = " ".join(topic.digest.split())[:_LONGEST_DIGEST]
-        made, change = clusters.add(unit, name, parent, digest)
-        changes += [change, *move(unit, seqs, cluster.n, made.n)]
-        new.append(made.n)
-    if new:
-        clusters.recompute_all(unit, [*new, cluster.n], model)
-        why = f"{cluster.name}: {counted(len(new), 'topic', 'topics')} found in it"
+        target = _same_topic(topic, there.values())
+        if target is None:
+            home = there[max(homes, key=lambda n: (len(homes[n]), -n))]
+            parent = home.n if home.parent is None else home.parent
+            cluster, change = clusters.add(unit, topic.name, parent)
+            target = cluster.n
+            changes.append(change)
+            made.append((target, size))
+            names.append(topic.name)
+        for source in sorted(homes.keys() - {target}):
+            changes += move(unit, homes[source], source, target)
+        touched |= {*homes, target}
+    if changes:
+        clusters.recompute_all(unit, touched, model)
+        why = f"{counted(len(made), 'new topic', 'new topics')}: {'; '.join(names)}"
+        why = why[:_LONGEST_REASON] if made else "more for topics that are there"
         ledger.add(unit, now, "split", why, token, changes)
-    return len(new)
+    return made
+
+
+def _same_topic(topic: Topic, there: Iterable[Cluster]) -> int | None:
+    """The topic whose name has the most telling word of this one: it grows instead."""
+    first = topic.name.split(", ")[0]
+    return next((c.n for c in there if c.parent is not None and first in words_of(c.name)), None)
+
+
+def words_of(name: str) -> set[str]:
+    """The words of a topic's name."""
+    return set(name.replace(",", " ").split())
+
+
+def _homes(unit: Unit, seqs: Sequence[int]) -> dict[int, list[int]]:
+    """The memories that are still current, by the cluster they are in."""
+    found: dict[int, list[int]] = defaultdict(list)
+    sql = "SELECT seq, cluster FROM nodes WHERE being = $being AND ended IS NULL AND seq IN (??)"
+    for seq, cluster in unit.among(sql, list(seqs)):
+        found[cluster].append(seq)
+    return found
+
+
+def _rename(unit: Unit, names: Mapping[int, str], now: float, token: str) -> None:
+    there = {cluster.n: cluster for cluster in stored.every(unit)}
+    changes: list[Change] = []
+    for n, name in names.items():
+        stored.describe(unit, n, name, there[n].digest)
+        changes.append(Change("clusters", str(n), {"name": there[n].name}, {"name": name}))
+    if changes:
+        why = f"{counted(len(changes), 'topic', 'topics')} named anew"
+        ledger.add(unit, now, "named", why, token, changes)

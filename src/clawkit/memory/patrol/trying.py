@@ -64,8 +64,15 @@ class Trial:
     def patrolling(self, being: int) -> Generator[bool]:  # noqa: ARG002 - no other writes now
         yield True
 
+    def probe(self) -> None:
+        self._database.probe()
+
     def grow(self) -> None:
         """Nothing stays that could grow."""
+
+    def scrub(self) -> str:
+        """Nothing is deleted here."""
+        return ""
 
     def close(self) -> None:
         """The database belongs to somebody else."""

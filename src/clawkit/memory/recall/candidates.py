@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
-from clawkit.memory.recall import times
+from clawkit.memory import calendar, people
 from clawkit.memory.recall.names import names_of
 from clawkit.memory.recall.signals import Pool, Question
+from clawkit.memory.recall.texts import day_terms
 from clawkit.memory.recall.words import asked, content
 from clawkit.memory.store import marks, nodes, postings
 
@@ -26,6 +28,8 @@ Mode = Literal["or", "and"]
 
 BY_WORDS = 30
 BY_MEANING = 30
+BY_DAYS = 60
+MOST_DAYS = 62
 WITH_NEIGHBOURS = 8
 _STEPS = (-2, -1, 1, 2)
 _COMPLETE = 0.95
@@ -38,6 +42,16 @@ _IS_QUESTION = re.compile(
     r"could|would|should|has|have|had)\b|(?:ですか|ますか|の|かな|っけ|だった)[。\s]*$",
     re.IGNORECASE,
 )
+
+
+_PAST = re.compile(
+    r"\b(?:used to|before|previous(?:ly)?|earlier|former(?:ly)?|old|was|were|did|had|originally"
+    r"|früher\w*|vorher\w*|zuvor|war|waren|hatten?|damals|ehemalig\w*|alte[rnsm]?"
+    r"|avant|était|étaient|ancien\w*|antes|era|eran|anterior|tenía|prima|aveva|vecchi[oa]"
+    r"|tinha|vroeger|vorige|oude|раньше|был[аои]?|eskiden|önce)\b|以前|前は|昔|之前|전에",
+    re.IGNORECASE,
+)
+"""Asks about what was so once."""
 
 
 class Gathered(msgspec.Struct, frozen=True):
@@ -61,17 +75,20 @@ def gather(
     mode: Mode = "or",
     as_of: float | None = None,
     exclude: Collection[int] = (),
+    asker: str = "",
     now: float,
 ) -> Gathered:
-    """Ask both indexes, and look up everybody who may be the answer."""
-    people = names_of(marks.names(unit))
-    question = Question(query, people.named(query), tuple(times.ranges(query, now)))
-    hidden = {*map(int, nodes.hidden(unit, as_of)), *exclude}
+    """Ask both indexes, and look up everybody who may be the answer; `asker` says "I"."""
+    asked_for = tuple(calendar.ranges(query, now))
+    question = Question(query, _meant(unit, query, asker), asked_for, now, asker.casefold())
+    voices = names_of(people.voices(unit))
+    past = _PAST.search(query) is not None
+    hidden = {*map(int, nodes.hidden(unit, as_of, past=past)), *exclude}
     wanted = asked(query)
     known = postings.find(unit, wanted)
     words = _allowed(unit, known.scores, query, mode, hidden)
-    vector = _vector(unit, embedder, people.masked(query), known.top)
-    seqs = set(_best(words, BY_WORDS))
+    vector = _vector(unit, embedder, voices.masked(query), known.top)
+    seqs = set(_best(words, BY_WORDS)) | _on_days(unit, asked_for, words, hidden)
     near: dict[int, float] = {}
     if embedder is not None and vector is not None:
         found, cosines = unit.vectors.nearest(embedder.name, vector, BY_MEANING, hidden)
@@ -84,6 +101,32 @@ def gather(
         near |= unit.vectors.cosines(embedder.name, vector, rest)
     pool = _pool(unit, seqs, words, near)
     return Gathered(kind, question, pool, _rarities(wanted, known), known.having)
+
+
+def _meant(unit: Unit, query: str, asker: str) -> frozenset[str]:
+    """Who is asked about: those who are named, and the asker where others speak here, too."""
+    named = names_of(marks.names(unit)).named(query)
+    named -= {name.casefold() for name in people.own_names(unit)}
+    if asker and people.speaks_of_self(query):
+        named |= {asker.casefold()}
+    return named
+
+
+def _on_days(
+    unit: Unit, asked_for: Sequence[calendar.Range], words: Floats, hidden: set[int]
+) -> set[int]:
+    """Memories of the days that are asked for, the newest if there are many."""
+    days = [
+        first + timedelta(step)
+        for first, last in asked_for
+        for step in range((last - first).days + 1)
+        if (last - first).days < MOST_DAYS
+    ]
+    if not days:
+        return set()
+    found = postings.having_any(unit, day_terms(days))
+    there = [int(seq) for seq in found if seq not in hidden and seq < len(words)]
+    return set(there[-BY_DAYS:])
 
 
 def is_question(text: str) -> bool:

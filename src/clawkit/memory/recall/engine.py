@@ -11,7 +11,7 @@ import numpy as np
 from clawkit.memory.recall import gate, signals
 from clawkit.memory.recall.candidates import Gathered, Kind, Mode, gather
 from clawkit.memory.recall.same import without_repetition
-from clawkit.memory.recall.weights import WEIGHTS
+from clawkit.memory.recall.ways import DIALOGUE, NOTES, WORDS_ONLY, Way
 from clawkit.memory.records import Node
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.store.database import Unit
 
-_SPARE = 3
+_SPARE = 4
 """So many times the hits that are wanted are looked at, as some say the same."""
 
-
-_FAR_BEHIND = 3.0
-"""Scores are logarithms of chances: whoever is so far behind has a twentieth of the best one's."""
+_LOOKED_AT = 10
+_SAME_MATTER = 0.5
+"""The cosine from which two memories are about the same matter, and the newer is told, too."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -41,6 +41,11 @@ class Found(msgspec.Struct, frozen=True):
     kind: Kind
     hits: tuple[Hit, ...]
     confidence: float
+    relevant: bool = False
+    """Whether anything of it is worth telling."""
+
+    far_behind: float = 0.0
+    """By how much a hit may score less than the best and still be told."""
 
 
 def search(
@@ -52,42 +57,90 @@ def search(
     mode: Mode = "or",
     as_of: float | None = None,
     exclude: Collection[int] = (),
+    asker: str = "",
     now: float,
 ) -> Found:
     """The memories that fit a query best, the best first; what is not known is not among them."""
     gathered = gather(
-        unit, query, embedder=embedder, mode=mode, as_of=as_of, exclude=exclude, now=now
+        unit,
+        query,
+        embedder=embedder,
+        mode=mode,
+        as_of=as_of,
+        exclude=exclude,
+        asker=asker,
+        now=now,
     )
     if not gathered.pool.nodes:
         return Found(gathered.kind, (), 0.0)
     matrix = signals.matrix(gathered.question, gathered.pool)
-    scores = fused(matrix)
+    way = way_for(gathered)
+    scores = fused(matrix, way)
     if gathered.kind == "keyword":
         scores[gathered.pool.words <= 0] = -np.inf
     best = np.argsort(-scores, kind="stable")[: limit * _SPARE]
     order = [int(at) for at in best if scores[at] > -np.inf]
-    model = embedder.name if embedder is not None and gathered.kind != "keyword" else None
-    kept = without_repetition(unit, model, [gathered.pool.nodes[at] for at in order])
-    hits = [_hit(gathered, matrix, scores, order[place]) for place in kept[:limit]]
-    return Found(gathered.kind, tuple(hits), gate.confidence(gathered, matrix, scores))
-
-
-def relevant(found: Found) -> bool:
-    """Whether anything that was found is worth telling."""
-    return bool(found.hits) and found.confidence >= gate.THRESHOLD
+    kept = [order[place] for place in without_repetition([gathered.pool.nodes[at] for at in order])]
+    if way is NOTES and embedder is not None:
+        kept = _with_newest(unit, embedder.name, gathered, kept, limit)
+    hits = [_hit(gathered, matrix, scores, at) for at in kept[:limit]]
+    sure = gate.confidence(gathered, matrix, scores, way)
+    return Found(gathered.kind, tuple(hits), sure, sure >= way.threshold, way.far_behind)
 
 
 def worth_telling(found: Found) -> tuple[Hit, ...]:
     """The hits that may be the answer: nothing where the gate is closed, nobody far behind."""
-    if not relevant(found):
+    if not found.relevant or not found.hits:
         return ()
     best = found.hits[0].score
-    return tuple(hit for hit in found.hits if best - hit.score <= _FAR_BEHIND)
+    return tuple(hit for hit in found.hits if best - hit.score <= found.far_behind)
 
 
-def fused(matrix: Floats) -> Floats:
+def way_for(gathered: Gathered) -> Way:
+    """How these are weighed: as a conversation between people, or as what people told."""
+    pool = gathered.pool
+    speakers: dict[str, set[str]] = {}
+    for node in pool.nodes:
+        if node.source.conversation and node.source.speaker:
+            speakers.setdefault(node.source.conversation, set()).add(node.source.speaker)
+    between = sum(len(speakers.get(node.source.conversation, ())) > 1 for node in pool.nodes)
+    if between > len(pool.nodes) / 2:
+        return DIALOGUE
+    return WORDS_ONLY if gathered.kind == "keyword" else NOTES
+
+
+def _with_newest(
+    unit: Unit, model: str, gathered: Gathered, order: list[int], limit: int
+) -> list[int]:
+    """The order with the newest memory on the best one's matter among the first: it may be so now.
+
+    It takes the last place of those that are told; nothing is hidden that is asked for by itself.
+    """
+    if len(order) <= limit or limit < 2:
+        return order
+    nodes = [gathered.pool.nodes[at] for at in order[:_LOOKED_AT]]
+    vectors = unit.vectors.fetch(model, [node.seq for node in nodes])
+    best = vectors.get(nodes[0].seq)
+    if best is None:
+        return order
+    alike = [
+        place
+        for place, node in enumerate(nodes)
+        if node.seq in vectors and float(vectors[node.seq] @ best) >= _SAME_MATTER
+    ]
+    newest = max(alike, key=lambda place: nodes[place].created)
+    if newest < limit or nodes[newest].created <= max(nodes[p].created for p in alike if p < limit):
+        return order
+    return [
+        *order[: limit - 1],
+        order[newest],
+        *(at for at in order[limit - 1 :] if at != order[newest]),
+    ]
+
+
+def fused(matrix: Floats, way: Way) -> Floats:
     """One score for each candidate."""
-    return matrix @ np.array([WEIGHTS.get(name, 0.0) for name in signals.SIGNALS], np.float32)
+    return matrix @ np.array([way.weights.get(name, 0.0) for name in signals.SIGNALS], np.float32)
 
 
 def _hit(gathered: Gathered, matrix: Floats, scores: Floats, at: int) -> Hit:

@@ -20,8 +20,8 @@ from clawkit.memory.recall.signals import SIGNALS
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
     from clawkit.memory.recall.candidates import Gathered
+    from clawkit.memory.recall.ways import Way
 
-THRESHOLD = weights.THRESHOLD
 _LOOKED_AT = 3
 _WEIGHED = 60
 _TEMPERATURE = 1.5
@@ -29,14 +29,15 @@ _DOUBT = 2.0
 """How many times a remark has to say "I" before it is rather about its speaker."""
 
 _SPEAKER, _OTHER = SIGNALS.index("speaker"), SIGNALS.index("other_speaker")
+_TIME = SIGNALS.index("time")
 _PERSON = re.compile(r"\b(?:(i|my|me|mine|myself|we|our|us)|you|your|yours|yourself)\b")
 
 
-def confidence(gathered: Gathered, matrix: Floats, scores: Floats) -> float:
+def confidence(gathered: Gathered, matrix: Floats, scores: Floats, way: Way) -> float:
     """How sure it is, from 0 to 1, that an answer is among the best."""
     found = features(gathered, matrix, scores, speaker_weights())
-    total = weights.GATE.get("bias", 0.0)
-    total += sum(weights.GATE.get(name, 0.0) * value for name, value in found.items())
+    total = way.gate.get("bias", 0.0)
+    total += sum(way.gate.get(name, 0.0) * value for name, value in found.items())
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 
@@ -50,13 +51,21 @@ def features(
 ) -> dict[str, float]:
     """What tells an answer from the best of what is no answer."""
     best = np.argsort(-scores, kind="stable")[:_LOOKED_AT]
-    covered = _coverage(gathered, [gathered.pool.nodes[int(at)].seq for at in best])
+    nodes = [gathered.pool.nodes[int(at)].seq for at in best]
+    covered = _coverage(gathered, nodes)
     nearest = float(gathered.pool.meaning.max(initial=0.0))
+    alike = {
+        "best": float(scores[best[0]]),
+        "most_covered": max(_coverage(gathered, [node]) for node in nodes),
+        "dated": float(matrix[best, _TIME].max()),
+    }
     if gathered.question.named:
         owed: Floats = matrix[:, [_SPEAKER, _OTHER]] @ np.array(by_speaker, dtype=np.float32)
         about = _about(gathered, matrix, scores - owed)
-        return {"named": 1.0, "about": about, "covered": covered}
-    return {"covered": covered, "unnamed_covered": covered, "unnamed_meaning": nearest}
+        others = gathered.question.named - {gathered.question.asker}
+        return {**alike, "named": float(bool(others)), "about": about, "covered": covered}
+    unnamed = {"unnamed_covered": covered, "unnamed_meaning": nearest}
+    return {**alike, **unnamed, "covered": covered}
 
 
 def _about(gathered: Gathered, matrix: Floats, content: Floats) -> float:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from clawkit.memory.recall import times
+from clawkit.memory import calendar
+from clawkit.memory.pieces import sentences
 from clawkit.memory.recall.names import is_same
 from clawkit.memory.records import Node
 
@@ -28,6 +29,7 @@ SIGNALS = (
     *("session_words", "session_meaning", "session_spread"),
     *("time", "length", "asks", "answers_words", "answers_meaning"),
     *("tells_when", "tells_number", "importance"),
+    *("mentioned", "recent", "question"),
 )
 
 _ASKS = re.compile(r"[?\uff1f]\s*(?:\[[^\]]*\]\s*)?$")
@@ -50,6 +52,7 @@ _TELLS_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _TYPICAL_LENGTH = 4.0
+_MONTH = 30 * 86_400.0
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -57,7 +60,9 @@ class Question(msgspec.Struct, frozen=True):
 
     text: str
     named: frozenset[str] = frozenset()
-    times: tuple[times.Range, ...] = ()
+    times: tuple[calendar.Range, ...] = ()
+    now: float = 0.0
+    asker: str = ""
 
 
 class Pool(msgspec.Struct, frozen=True):
@@ -104,6 +109,9 @@ def matrix(question: Question, pool: Pool) -> Floats:
         "tells_when": _tells(pool.nodes, question.text, _WHEN, _TELLS_WHEN),
         "tells_number": _tells(pool.nodes, question.text, _NUMBER, _TELLS_NUMBER),
         "importance": np.array([node.scene.importance - 0.5 for node in pool.nodes], np.float32),
+        "mentioned": _mentioned(pool.nodes, question.named),
+        "recent": _recent(pool.nodes, question.now),
+        "question": np.array([_only_asks(node.scene.action) for node in pool.nodes], np.float32),
     }
     return np.stack([columns[name] for name in SIGNALS], axis=1).astype(np.float32)
 
@@ -177,10 +185,38 @@ def _is_of(node: Node, named: Collection[str], meant: set[str]) -> bool:
     return any(name in words or name.split(" ")[0] in words for name in named)
 
 
-def _in_time(nodes: Sequence[Node], asked: Sequence[times.Range]) -> Floats:
+def _mentioned(nodes: Sequence[Node], named: Collection[str]) -> Floats:
+    """The share of those who were named whom a memory is about: told by them, or of them."""
+    if not named:
+        return np.zeros(len(nodes), np.float32)
+    return np.array(
+        [sum(_is_about(node, name) for name in named) / len(named) for node in nodes], np.float32
+    )
+
+
+def _is_about(node: Node, name: str) -> bool:
+    people = (node.source.speaker, *node.scene.actors)
+    if any(is_same((name,), person) for person in people if person):
+        return True
+    words = f"{node.scene.action} {node.scene.context}".casefold()
+    return name in words or name.split(" ")[0] in words
+
+
+def _recent(nodes: Sequence[Node], now: float) -> Floats:
+    """1 for what was said today, a half for a month ago, towards 0 for years."""
+    ages = np.array([max(0.0, now - node.created) / _MONTH for node in nodes], np.float32)
+    return (1 / (1 + ages)).astype(np.float32)
+
+
+def _only_asks(text: str) -> bool:
+    """Whether somebody asked this, and told nothing."""
+    return _is_asked(text) and text.count("?") + text.count("\uff1f") >= len(sentences(text))
+
+
+def _in_time(nodes: Sequence[Node], asked: Sequence[calendar.Range]) -> Floats:
     if not asked:
         return np.zeros(len(nodes), np.float32)
-    return np.array([times.fit(node.scene.when, asked) for node in nodes], np.float32)
+    return np.array([calendar.fit(node.scene.when, asked) for node in nodes], np.float32)
 
 
 def _lengths(nodes: Sequence[Node]) -> Floats:

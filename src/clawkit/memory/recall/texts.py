@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from datetime import date
 
 from clawkit.memory.recall.names import names_of
 from clawkit.memory.recall.words import terms
 from clawkit.memory.records import Node, Scene, Source
 
+_DAY = "\x02"
+"""Begins a term that stands for a day; no text has it."""
+
 
 def words_of(scene: Scene, source: Source) -> Counter[str]:
-    """The words that a memory is found by: who, where, what, how it felt, what it is about."""
+    """What a memory is found by: who, where, what, how it felt, what it is about, which days."""
     people = {source.speaker, *scene.actors}
     parts = (*sorted(people), scene.setting, scene.action, scene.feeling, *scene.themes)
-    return terms(" \n".join(part for part in parts if part))
+    found = terms(" \n".join(part for part in parts if part))
+    found.update(day_terms(days_of(scene.when)))
+    return found
 
 
-def text_to_embed(scene: Scene, people: Collection[str]) -> str:
-    """What a memory means, whoever it is about; its day is a signal of its own."""
+def day_terms(days: Iterable[date]) -> list[str]:
+    """The terms by which memories of these days are found."""
+    return [f"{_DAY}{day.isoformat()}" for day in days]
+
+
+def days_of(when: Iterable[str]) -> list[date]:
+    """The days that a memory is about, those that are written as such."""
+    found: list[date] = []
+    for text in when:
+        try:
+            found.append(date.fromisoformat(text[:10]))
+        except ValueError:
+            continue
+    return found
+
+
+def texts_to_embed(scene: Scene, voices: Collection[str]) -> tuple[str, str]:
+    """What a memory means, alone and after what was said before it; speakers' names are "I"."""
     parts = (scene.setting, scene.action, scene.feeling)
-    text = " — ".join(part for part in parts if part)
-    return names_of(frozenset((*people, *scene.actors))).masked(text)
+    masked = names_of(frozenset(voices)).masked
+    alone = masked(" — ".join(part for part in parts if part))
+    return alone, f"{masked(scene.context)} {alone}" if scene.context else ""
 
 
 def words_of_node(node: Node) -> Counter[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clawkit.memory.records import Being
-from clawkit.memory.store.database import Connection
+from clawkit.memory.store.database import Connection, Unit
 
 _SELECT = "SELECT n, id, name, created FROM beings"
 
@@ -36,6 +36,22 @@ def rename(connection: Connection, n: int, name: str) -> None:
 def delete(connection: Connection, n: int) -> None:
     """A Being and everything that belongs to it."""
     connection.run("DELETE FROM beings WHERE n = ?", (n,))
+
+
+def quota(connection: Connection, n: int) -> str:
+    """How much a Being may hold, as it was written; empty where that is not limited."""
+    rows = connection.rows("SELECT quota FROM beings WHERE n = ?", (n,))
+    return rows[0][0] if rows else ""
+
+
+def set_quota(connection: Connection, n: int, text: str) -> None:
+    connection.run("UPDATE beings SET quota = ? WHERE n = ?", (text, n))
+
+
+def named(unit: Unit) -> tuple[str, str]:
+    """The name of a Being, and its quota."""
+    row = unit.row("SELECT name, quota FROM beings WHERE n = $being")
+    return (row[0], row[1]) if row else ("", "")
 
 
 def set_key(connection: Connection, n: int, sealed: bytes | None) -> None:

@@ -71,6 +71,10 @@ class VectorIndex(Protocol):
 
     def drop(self, model: str) -> None: ...
 
+    def remove(self, seqs: Sequence[int]) -> None:
+        """The vectors of these nodes go, of every model."""
+        ...
+
 
 class Database(Protocol):
     """A store of Beings. Safe to use from any thread."""
@@ -103,8 +107,16 @@ class Database(Protocol):
         """
         ...
 
+    def probe(self) -> None:
+        """Write something that changes nothing; raises StoreError where that is not possible."""
+        ...
+
     def grow(self) -> None:
         """Build what keeps large Beings fast; takes its time, so no request calls it."""
+        ...
+
+    def scrub(self) -> str:
+        """Overwrite what was deleted, in the store's own files; gives why it could not."""
         ...
 
     def close(self) -> None: ...
@@ -201,7 +213,8 @@ def other_size(model: str, given: int, kept: int) -> StoreError:
 def without_vector(unit: Unit, model: str, limit: int) -> list[int]:
     """Nodes that have no vector of this model yet, the newest first."""
     rows = unit.rows(
-        "SELECT seq FROM nodes WHERE being = $being AND NOT EXISTS (SELECT 1 FROM vectors v "
+        "SELECT seq FROM nodes WHERE being = $being AND ending <> 'erased' AND NOT EXISTS "
+        "(SELECT 1 FROM vectors v "
         "WHERE v.being = nodes.being AND v.model = ? AND v.seq = nodes.seq) "
         "ORDER BY seq DESC LIMIT ?",
         model,

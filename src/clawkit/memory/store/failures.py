@@ -58,7 +58,8 @@ def explained(file: Path, error: sqlite3.Error, patience: float, thing: str) -> 
     if is_busy(error):
         return StoreError(
             f"{file}: another process has kept {thing} locked for {patience:g} s: "
-            "end the program that uses it, or try again"
+            "end the program that uses it, or try again",
+            "another process keeps it locked",
         )
     if _lacks(error):
         return StoreError(
@@ -67,14 +68,14 @@ def explained(file: Path, error: sqlite3.Error, patience: float, thing: str) -> 
     what, advice = _EXPLAINED.get(
         _primary(error), ("the database failed", "try again; if it stays so, `claw doctor` looks")
     )
-    return StoreError(f"{file}: {thing}: {what} ({error}): {advice}")
+    return StoreError(f"{file}: {thing}: {what} ({error}): {advice}", what)
 
 
 def explained_os(file: Path, error: OSError, thing: str) -> StoreError:
     what = error.strerror or type(error).__name__
     advice = _EXPLAINED_OS.get(error.errno or 0, _NO_RIGHT)
     where = error.filename or file
-    return StoreError(f"{where}: {thing} cannot be used ({what}): {advice}")
+    return StoreError(f"{where}: {thing} cannot be used ({what}): {advice}", what.lower())
 
 
 def foreign(file: Path, thing: str) -> StoreError:
@@ -84,7 +85,8 @@ def foreign(file: Path, thing: str) -> StoreError:
 def gone(file: Path, thing: str) -> StoreError:
     return StoreError(
         f"{file}: {thing} was moved or deleted while it was in use: put it back, "
-        "or start this program again to begin a new one"
+        "or start this program again to begin a new one",
+        "it was moved or deleted",
     )
 
 

@@ -6,29 +6,52 @@ and another takes the job again.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from msgspec import Struct
+
 from clawkit.memory.store.database import Connection
 
 _LONGEST = 3600.0
 """Nobody claims or puts off a job for longer: what says so is from a clock that went back."""
 
 
-def want(connection: Connection, being: int, kind: str, now: float) -> None:
-    """Ask for a job; asking twice is asking once, also while it runs."""
+def want(
+    connection: Connection, being: int, kind: str, now: float, claimant: str = "", until: float = 0
+) -> None:
+    """Ask for a job; asking twice is asking once, also while it runs.
+
+    Nobody but the `claimant` takes it before `until`, unless somebody has it already.
+    """
     connection.run(
-        "INSERT INTO jobs (being, kind, wanted) VALUES (?, ?, ?) "
+        "INSERT INTO jobs (being, kind, wanted, since, owner, until) VALUES (?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (being, kind) DO UPDATE SET wanted = excluded.wanted",
-        (being, kind, now),
+        (being, kind, now, now, _kept_for(claimant), until),
     )
+    if claimant:
+        connection.run(
+            "UPDATE jobs SET owner = ?, until = ? "
+            "WHERE being = ? AND kind = ? AND owner = '' AND until < ?",
+            (_kept_for(claimant), until, being, kind, now),
+        )
 
 
 def claim(
-    connection: Connection, owner: str, now: float, until: float
+    connection: Connection, owner: str, now: float, until: float, busy: Collection[int] = ()
 ) -> tuple[int, str, float, int] | None:
-    """A job that nobody works on, the longest wanted first: its Being, kind, when wanted, tries."""
+    """A job that nobody works on, the longest waiting first: its Being, kind, when wanted, tries.
+
+    None of a Being that somebody works for: `busy` are those that this owner knows of itself.
+    """
+    kept = _kept_for(owner)
+    passed_over = f"AND being NOT IN ({', '.join('?' * len(busy))}) " if busy else ""
     rows = connection.rows(
-        "SELECT being, kind, wanted, tries FROM jobs WHERE (until < ? OR until > ?) "
-        f"ORDER BY wanted, being, kind LIMIT 1 {connection.unclaimed}",
-        (now, now + _LONGEST),
+        "SELECT being, kind, wanted, tries FROM jobs "
+        "WHERE (until < ? OR until > ? OR owner = ?) "
+        "AND NOT EXISTS (SELECT 1 FROM jobs other WHERE other.being = jobs.being "
+        "AND other.owner NOT IN ('', ?) AND other.until BETWEEN ? AND ?) "
+        f"{passed_over}ORDER BY since, being, kind LIMIT 1 {connection.unclaimed}",
+        (now, now + _LONGEST, kept, kept, now, now + _LONGEST, *busy),
     )
     if not rows:
         return None
@@ -53,7 +76,7 @@ def done(connection: Connection, being: int, kind: str, owner: str, wanted: floa
         (being, kind, owner, wanted),
     )
     connection.run(
-        "UPDATE jobs SET owner = '', until = 0, tries = 0 "
+        "UPDATE jobs SET owner = '', until = 0, tries = 0, problem = '', since = wanted "
         "WHERE being = ? AND kind = ? AND owner = ?",
         (being, kind, owner),
     )
@@ -70,7 +93,41 @@ def failed(
     )
 
 
+def give_back(connection: Connection, owner: str) -> None:
+    """Let others take what this owner has claimed, or was to do."""
+    connection.run(
+        "UPDATE jobs SET owner = '', until = 0 WHERE owner IN (?, ?)", (owner, _kept_for(owner))
+    )
+
+
+class Waiting(Struct, frozen=True):
+    """The jobs of one kind: how many, how many have failed, how long one has waited at most."""
+
+    kind: str
+    jobs: int = 0
+    failed: int = 0
+    longest_wait: float = 0.0
+
+
+def by_kind(connection: Connection, now: float) -> list[Waiting]:
+    """All that wait or run; only what nobody works on waits."""
+    rows = connection.rows(
+        "SELECT kind, count(*), sum(CASE WHEN problem <> '' THEN 1 ELSE 0 END), "
+        "min(CASE WHEN owner = '' OR until < ? THEN since END) FROM jobs GROUP BY kind",
+        (now,),
+    )
+    return [
+        Waiting(kind, number, failed, max(0.0, now - since) if since else 0.0)
+        for kind, number, failed, since in rows
+    ]
+
+
 def waiting(connection: Connection, being: int) -> list[tuple[str, int, str]]:
     """The jobs of a Being: kind, tries, what went wrong last."""
     sql = "SELECT kind, tries, problem FROM jobs WHERE being = ? ORDER BY kind"
     return [(kind, tries, problem) for kind, tries, problem in connection.rows(sql, (being,))]
+
+
+def _kept_for(claimant: str) -> str:
+    """What stands in the place of an owner while a job waits for a certain one."""
+    return f"for {claimant}" if claimant else ""

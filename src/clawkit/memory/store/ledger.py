@@ -31,6 +31,17 @@ def add(unit: Unit, at: float, kind: str, why: str, token: str, changes: Sequenc
     return n
 
 
+def rewrite(unit: Unit, entry: LedgerEntry) -> None:
+    """Put another text and other changes into an entry, whose number and time stay."""
+    unit.run(
+        "UPDATE ledger SET kind = ?, why = ?, changes = ? WHERE being = $being AND n = ?",
+        entry.kind,
+        entry.why,
+        written(entry.changes).encode(),
+        entry.n,
+    )
+
+
 def last(unit: Unit) -> int:
     """The number of the newest entry."""
     row = unit.row("SELECT last_ledger FROM beings WHERE n = $being")

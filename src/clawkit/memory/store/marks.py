@@ -10,6 +10,7 @@ from clawkit.memory.store.database import Unit
 from clawkit.memory.store.texts import written
 
 NAMES = "names"
+SPEAKERS = "speakers"
 _MOST_NAMES = 2000
 
 
@@ -39,3 +40,20 @@ def meet(unit: Unit, people: Collection[str]) -> None:
     new = {name for name in people if name} - known
     if new and len(known) < _MOST_NAMES:
         put(unit, NAMES, written(sorted(known | new)[:_MOST_NAMES]))
+
+
+def speakers(unit: Unit) -> frozenset[str] | None:
+    """Everybody who has told this Being something; None in a store that never counted them."""
+    found = get(unit, SPEAKERS)
+    return None if found is None else frozenset(msgspec.json.decode(found, type=list[str]))
+
+
+def hear_from(unit: Unit, people: Collection[str]) -> None:
+    """Remember that these speak here."""
+    known = speakers(unit)
+    if known is None:
+        rows = unit.rows("SELECT DISTINCT speaker FROM nodes WHERE being = $being")
+        people = {*people, *(speaker for (speaker,) in rows)}
+    new = {name for name in people if name} - (known or frozenset())
+    if known is None or (new and len(known) < _MOST_NAMES):
+        put(unit, SPEAKERS, written(sorted((known or frozenset()) | new)[:_MOST_NAMES]))

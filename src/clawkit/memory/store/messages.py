@@ -8,7 +8,16 @@ from clawkit.memory.records import Said
 from clawkit.memory.store.database import Unit
 from clawkit.memory.store.texts import contains, key
 
-_SELECT = "SELECT id, at, role, content, conversation FROM messages WHERE being = $being"
+ERASED = "erased"
+"""In the place of a role, where nothing is left of a message but that it was heard."""
+
+_SITTING = 3600.0
+"""Seconds after which somebody begins anew."""
+
+_SELECT = (
+    "SELECT id, at, role, content, conversation FROM messages "
+    f"WHERE being = $being AND role <> '{ERASED}'"
+)
 
 
 def add(unit: Unit, messages: Sequence[Said], token: str) -> int:
@@ -26,6 +35,18 @@ def add(unit: Unit, messages: Sequence[Said], token: str) -> int:
             token,
         )
     return new
+
+
+def last_before(unit: Unit, said: Said, conversation: str) -> str:
+    """What was said last in a conversation before this, if that was not long ago."""
+    row = unit.row(
+        "SELECT content FROM messages WHERE being = $being AND conversation = ? AND at < ? "
+        "AND at > ? ORDER BY at DESC, id DESC LIMIT 1",
+        conversation,
+        said.at,
+        said.at - _SITTING,
+    )
+    return row[0] if row else ""
 
 
 def search(

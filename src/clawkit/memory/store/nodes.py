@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "seq, id, scene, created, speaker, token, conversation, cluster, status, fresh, pinned, "
-    "importance, session_count, reactivation_count, last_activated, ended, ending, successor"
+    "importance, session_count, reactivation_count, last_activated, ended, ending, successor, "
+    "message"
 )
+ERASED = "erased"
+"""How a node has ended of which nothing is left."""
+
 _SELECT = f"SELECT {_COLUMNS} FROM nodes WHERE being = $being"
 _scene = msgspec.json.Decoder(Scene).decode
 
@@ -29,6 +33,7 @@ _scene = msgspec.json.Decoder(Scene).decode
 def add(unit: Unit, nodes: Sequence[Node]) -> None:
     """Keep new nodes; their numbers must be the next ones, from `reserve`."""
     marks.meet(unit, {name for node in nodes for name in (*node.scene.actors, node.source.speaker)})
+    marks.hear_from(unit, {node.source.speaker for node in nodes})
     unit.insert_all("nodes", [_row(node) for node in nodes])
 
 
@@ -105,11 +110,22 @@ def counts(unit: Unit) -> dict[tuple[int, str], int]:
     return {(cluster, status): number for cluster, status, number in rows}
 
 
-def hidden(unit: Unit, as_of: float | None = None) -> Seqs:
-    """The nodes that are not part of what is known: now, or at an earlier moment."""
+def count_erased(unit: Unit) -> int:
+    """How many nodes are nothing but a number."""
+    sql = "SELECT count(*) FROM nodes WHERE being = $being AND ended IS NOT NULL AND ending = ?"
+    row = unit.row(sql, ERASED)
+    return row[0] if row else 0
+
+
+def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seqs:
+    """The nodes that are not part of what is known: now, or at an earlier moment.
+
+    With `past`, what was so until something else began to be is known, too.
+    """
     if as_of is None:
+        kept = " AND ending <> 'superseded'" if past else ""
         rows = unit.rows(
-            "SELECT seq FROM nodes WHERE being = $being AND ended IS NOT NULL ORDER BY seq"
+            f"SELECT seq FROM nodes WHERE being = $being AND ended IS NOT NULL{kept} ORDER BY seq"
         )
     else:
         rows = unit.rows(
@@ -145,6 +161,18 @@ def touch(unit: Unit, seqs: Mapping[int, int], now: float) -> None:
     )
 
 
+def erase(unit: Unit, moved: Mapping[int, int | None], now: float) -> None:
+    """Leave nothing of nodes but their numbers and ids; `moved` has what follows each, if any."""
+    row = _row(Node(0, "", Scene(""), now, ended=now, ending=ERASED, status="dead", fresh=False))
+    del row["seq"], row["id"], row["successor"]
+    row["said"] = ""
+    settings = ", ".join(f"{column} = ?" for column in row)
+    unit.many(
+        f"UPDATE nodes SET {settings}, successor = ? WHERE being = $being AND seq = ?",
+        [(*row.values(), successor, seq) for seq, successor in moved.items()],
+    )
+
+
 def fingerprint(scene: Scene) -> str:
     """The same for two scenes that say the same of the same people and days."""
     people = sorted({folded(name) for name in scene.actors})
@@ -174,6 +202,7 @@ def _row(node: Node) -> dict[str, Any]:
         "ended": node.ended,
         "ending": node.ending,
         "successor": node.successor,
+        "message": node.source.message,
         "said": fingerprint(node.scene),
     }
 
@@ -187,7 +216,7 @@ def _node(row: Row) -> Node:
         id=row[1],
         scene=scene,
         created=row[3],
-        source=Source(row[4], row[5], row[6]),
+        source=Source(row[4], row[5], row[6], row[18]),
         cluster=row[7],
         status=row[8],
         fresh=bool(row[9]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -66,17 +66,51 @@ def by_ids(unit: Unit, ids: Sequence[str]) -> list[Note]:
     return [_note(row) for row in unit.among(f"{_SELECT} AND taken IS NULL AND id IN (??)", ids)]
 
 
+def became(unit: Unit, nodes: Mapping[str, int]) -> None:
+    """Scenes are nodes now: each note with its node's number, 0 if it became none."""
+    unit.many(
+        "UPDATE notes SET node = ? WHERE being = $being AND id = ?",
+        [(seq, note) for note, seq in nodes.items()],
+    )
+
+
 def take(unit: Unit, taken: Sequence[tuple[str, int]]) -> None:
-    """Scenes have become nodes: each note with its node's number, 0 if it became none."""
+    """A patrol has seen scenes: each note with its node's number."""
     unit.many(
         "UPDATE notes SET taken = ? WHERE being = $being AND id = ?",
         [(seq, note) for note, seq in taken],
     )
 
 
+def take_waiting(unit: Unit) -> int:
+    """A patrol has seen all scenes that are nodes already; gives how many nodes those are."""
+    row = unit.row(
+        "SELECT count(DISTINCT node) FROM notes WHERE being = $being AND kind = 'scene' "
+        "AND taken IS NULL AND node > 0 AND NOT EXISTS (SELECT 1 FROM notes earlier "
+        "WHERE earlier.being = $being AND earlier.taken = notes.node)"
+    )
+    unit.run(
+        "UPDATE notes SET taken = node WHERE being = $being AND taken IS NULL AND node IS NOT NULL"
+    )
+    return row[0] if row else 0
+
+
+def without_node(unit: Unit, limit: int) -> list[Note]:
+    """Scenes that wait and are no nodes yet, the oldest first."""
+    rows = unit.rows(
+        f"{_SELECT} AND kind = 'scene' AND taken IS NULL AND node IS NULL "
+        "ORDER BY created, id LIMIT ?",
+        limit,
+    )
+    return [_note(row) for row in rows]
+
+
 def nodes_of(unit: Unit, ids: Sequence[str]) -> dict[str, int]:
     """The numbers of the nodes that these notes have become."""
-    sql = "SELECT id, taken FROM notes WHERE being = $being AND taken > 0 AND id IN (??)"
+    sql = (
+        "SELECT id, coalesce(taken, node) FROM notes WHERE being = $being "
+        "AND coalesce(taken, node) > 0 AND id IN (??)"
+    )
     return dict(unit.among(sql, ids))
 
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 import psycopg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -59,8 +60,10 @@ _DEFAULTS = {
 # Each table is reached by its Being, also when it is new and the server has not counted it yet;
 # and compiling takes longer than any query of ours.
 _SETTINGS = "-c jit=off -c enable_seqscan=off"
+_SCRUBBED = ("nodes", "postings", "vectors", "messages", "notes", "entries", "clusters", "ledger")
 _PORTS = re.compile(r"[\d,]*")
 _FOLDED = re.compile(r"folded\((\w+)\)")
+_OCTETS = re.compile(r"length\(CAST\((\w+) AS BLOB\)\)")
 _LETTERS = ("pg_c_utf8", "C.utf8", "und-x-icu", "default")
 
 # A pool tells the log what it could not connect to; whoever wants a connection is told anyway.
@@ -244,9 +247,22 @@ class PostgresDatabase:
         finally:
             raw.close()  # which lets go, also if the server did before
 
+    def probe(self) -> None:
+        with self._transaction(None, write=True) as connection:
+            connection.run("SET LOCAL synchronous_commit = off")
+            connection.run("UPDATE clawkit_memory SET version = version")
+
     def grow(self) -> None:
         with self._told(), self._alone() as raw:
             grow(raw)
+
+    def scrub(self) -> str:
+        """Let the server use the place of deleted rows again; its log and backups it keeps."""
+        with self._told(), self._alone() as raw:
+            raw.execute(b"SET lock_timeout = 0")
+            for table in _SCRUBBED:
+                raw.execute(sql.SQL("VACUUM {}").format(sql.Identifier(table)))
+        return f"{self._shown}: its write-ahead log and its free pages are the server's to clear"
 
     def close(self) -> None:
         self._pool.close()
@@ -369,4 +385,5 @@ def _digest(result: Any) -> int:
 def _translated(sql: str, letters: str) -> bytes:
     """A statement of ours as psycopg and PostgreSQL have it."""
     text = sql.replace("%", "%%").replace("?", "%s").replace("instr(", "strpos(")
+    text = _OCTETS.sub(r"octet_length(\1)", text)
     return _FOLDED.sub(rf'lower(\1 COLLATE "{letters}")', text).encode()

@@ -43,7 +43,7 @@ _EXPLAINED = {
     "53300": ("no connection is free", "raise max_connections of the server, or stop other users"),
     "58030": ("the server could not read or write its disk", "look into its log"),
     "55P03": ("another process has kept it locked", "end that process, or try again"),
-    "25006": ("the server is read-only", "name the address of the primary server"),
+    "25006": ("the server is read-only or in recovery", "name the address of the primary server"),
     "42501": ("this user may not", "give the user all rights on the database and its schema"),
     "42P07": ("there are other tables of these names", "name a database of its own"),
     "42P01": ("its tables are not as they should be", "name another database, or restore this one"),
@@ -86,7 +86,7 @@ def explained(address: str, secret: str, error: psycopg.Error) -> StoreError:
     if secret:
         said = said.replace(secret, "…")
     what, advice = _words(error, said)
-    return StoreError(f"{address}: {THING}: {what} ({said}): {advice}")
+    return StoreError(f"{address}: {THING}: {what} ({said}): {advice}", what)
 
 
 def bad_address(address: str) -> StoreError:
@@ -100,7 +100,8 @@ def bad_address(address: str) -> StoreError:
 def busy(address: str, patience: float) -> StoreError:
     return StoreError(
         f"{address}: {THING}: all connections of this process were busy for {patience:g} s: "
-        "try again, or start another server process"
+        "try again, or start another server process",
+        "all connections are busy",
     )
 
 

@@ -126,6 +126,20 @@ class PostgresVectors:
         self._unit.run("DELETE FROM vectors WHERE being = $being AND model = ?", model)
         self._unit.run("DELETE FROM spaces WHERE being = $being AND model = ?", model)
 
+    def remove(self, seqs: Sequence[int]) -> None:
+        there = self._unit.rows(
+            "SELECT model, count(*) FROM vectors "
+            "WHERE being = $being AND seq = ANY(?::int[]) GROUP BY model",
+            list(seqs),
+        )
+        self._unit.run(
+            "DELETE FROM vectors WHERE being = $being AND seq = ANY(?::int[])", list(seqs)
+        )
+        self._unit.many(
+            "UPDATE spaces SET size = size - ? WHERE being = $being AND model = ?",
+            [(count, model) for model, count in there],
+        )
+
     def _space(self, model: str, dimensions: int) -> bool:
         """Whether these vectors have an index; an error if they have other dimensions."""
         row = self._unit.row(

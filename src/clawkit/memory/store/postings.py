@@ -1,15 +1,15 @@
 """The index of words: for each word of a Being, the nodes that have it, and how often.
 
-Postings lie in blocks; a block that is full never changes again. A search reads the blocks of its
-words and computes BM25 for all nodes at once. How rare a word is, and how long a node is usually,
-are counted in this Being alone.
+Postings lie in blocks; a full block only changes when one of its nodes is erased. A search reads
+the blocks of its words and computes BM25 for all nodes at once. How rare a word is, and how long a
+node is usually, are counted in this Being alone.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -43,6 +43,40 @@ def add(unit: Unit, words: Mapping[int, Mapping[str, int]]) -> None:
         [row for word in sorted(new) for row in _extended(word, last.get(word), new[word])],
     )
     unit.run("UPDATE beings SET words = words + ? WHERE n = $being", total)
+
+
+def remove(unit: Unit, seqs: Iterable[int]) -> None:
+    """Let nodes be found by no word any more; words that no other node has are gone.
+
+    All blocks are read, since nobody knows any more by which words a node was kept.
+    """
+    gone = np.array(sorted(seqs), dtype="<u4")
+    if not len(gone):
+        return
+    lengths: dict[int, int] = {}
+    smaller: list[tuple[int, bytes, str, int]] = []
+    empty: list[tuple[str, int]] = []
+    for term, block, data in unit.rows(
+        "SELECT term, block, data FROM postings WHERE being = $being"
+    ):
+        entries = np.frombuffer(data, dtype=_ENTRY)
+        theirs = np.isin(entries["seq"], gone)
+        if not theirs.any():
+            continue
+        lengths.update((int(one["seq"]), int(one["length"])) for one in entries[theirs])
+        kept = entries[~theirs]
+        if len(kept):
+            smaller.append((len(kept), kept.tobytes(), term, block))
+        else:
+            empty.append((term, block))
+    unit.many(
+        "UPDATE postings SET size = ?, data = ? WHERE being = $being AND term = ? AND block = ?",
+        smaller,
+    )
+    unit.many("DELETE FROM postings WHERE being = $being AND term = ? AND block = ?", empty)
+    lost = sum(lengths.values())
+    sql = "UPDATE beings SET words = CASE WHEN words > ? THEN words - ? ELSE 0 END WHERE n = $being"
+    unit.run(sql, lost, lost)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -82,6 +116,12 @@ def having_all(unit: Unit, words: list[str]) -> Seqs:
         seqs = entries["seq"].astype(np.int64)
         common = seqs if common is None else np.intersect1d(common, seqs, assume_unique=True)
     return common if common is not None else np.empty(0, dtype=np.int64)
+
+
+def having_any(unit: Unit, words: list[str]) -> list[int]:
+    """The nodes that have at least one of these words, in the order of their numbers."""
+    found = _entries(unit, words)
+    return sorted({int(seq) for entries in found.values() for seq in entries["seq"]})
 
 
 def frequencies(unit: Unit, words: list[str]) -> dict[str, int]:

@@ -173,6 +173,34 @@ CREATE TABLE jobs (
 );
 """
 
+_SECOND = """
+ALTER TABLE tokens ADD COLUMN person TEXT NOT NULL DEFAULT '';
+ALTER TABLE tokens ADD COLUMN owner INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE nodes ADD COLUMN message TEXT NOT NULL DEFAULT '';
+ALTER TABLE notes ADD COLUMN node INTEGER;
+ALTER TABLE beings ADD COLUMN quota TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN since %REAL% NOT NULL DEFAULT 0;
+
+CREATE TABLE runs (
+    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
+    kind TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    times INTEGER NOT NULL,
+    at %REAL% NOT NULL,
+    seconds %REAL% NOT NULL,
+    PRIMARY KEY (being, kind, outcome)
+);
+
+CREATE TABLE calls (
+    being INTEGER PRIMARY KEY REFERENCES beings (n) ON DELETE CASCADE,
+    day INTEGER NOT NULL,
+    times INTEGER NOT NULL
+);
+"""
+"""Whose token it is and whether it may write its owner's words; the message that a memory is from;
+the memory that a scene became before a patrol took it; how much a Being may hold; since when a job
+waits; how jobs ended, by outcome; how often a Being was called today."""
+
 _SQLITE_VECTORS = """
 CREATE TABLE vectors (
     being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
@@ -233,6 +261,6 @@ def _for(types: dict[str, str], text: str) -> str:
     return text
 
 
-SQLITE_STEPS = (_for(_SQLITE, _FIRST) + _SQLITE_VECTORS,)
-POSTGRES_STEPS = (_for(_POSTGRES, _FIRST + _POSTGRES_VECTORS),)
+SQLITE_STEPS = (_for(_SQLITE, _FIRST) + _SQLITE_VECTORS, _for(_SQLITE, _SECOND))
+POSTGRES_STEPS = (_for(_POSTGRES, _FIRST + _POSTGRES_VECTORS), _for(_POSTGRES, _SECOND))
 """What leads from each version to the next; the number of steps is the newest version."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -33,10 +34,11 @@ PATIENCE = 20.0
 _MOMENT = 0.5
 """The same where only counters would be written."""
 
-_APPLICATION = int.from_bytes(b"Bein", "big")
+APPLICATION = int.from_bytes(b"Bein", "big")
 _AGAIN = 0.005
 _SPARE = 8
 _CACHE_KIB = 64 * 1024
+_LEAST_SPACE = 64 * 1024
 
 
 class _Use(enum.Enum):
@@ -120,8 +122,27 @@ class SqliteDatabase:
             if held is not None:
                 give_lock_back(file, held)
 
+    def probe(self) -> None:
+        with self._transaction(_Use.JOTTING) as connection:
+            (version,) = connection.rows("PRAGMA user_version")[0]
+            connection.run(f"PRAGMA user_version = {version}")
+        # Space that the log of writes has already may do for this, and for little more.
+        if shutil.disk_usage(self.file.parent).free < _LEAST_SPACE:
+            raise StoreError(
+                f"{self.file}: {THING}: its disk is full: free space on it", "its disk is full"
+            )
+
     def grow(self) -> None:
         """A file needs nothing built."""
+
+    def scrub(self) -> str:
+        """Write the file anew without what was deleted, and empty the write-ahead log."""
+        with self._turn_to_write(self._patience), self._connected() as connection:
+            self._tell(connection, _Use.WRITING)
+            connection.raw.execute("VACUUM")
+            busy, *_ = connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        log = f"{self.file}-wal"
+        return f"another process is reading, so {log} has some of it until it is done" * busy
 
     def close(self) -> None:
         with self._guard:
@@ -212,7 +233,7 @@ class SqliteDatabase:
                 with self._guard:
                     connection = self._spare.pop() if self._spare else None
                 if connection is None:
-                    return self._open(place)
+                    return self._opened(place)
                 if connection.place == place:
                     return connection
                 connection.raw.close()
@@ -242,6 +263,19 @@ class SqliteDatabase:
         except OSError as error:
             raise explained_os(self.file, error, THING) from error
 
+    def _opened(self, place: tuple[int, int]) -> SqliteConnection:
+        """A new connection, also while a restore puts another file into this place."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                return self._open(place)
+            except sqlite3.OperationalError as error:
+                moved = error.sqlite_errorcode == sqlite3.SQLITE_READONLY_DBMOVED
+                if not moved or time.monotonic() >= until:
+                    raise
+                time.sleep(_AGAIN)
+                place = self._place()
+
     def _open(self, place: tuple[int, int]) -> SqliteConnection:
         raw = sqlite3.connect(
             self.file, timeout=self._patience, isolation_level=None, check_same_thread=False
@@ -257,13 +291,14 @@ class SqliteDatabase:
         (application,) = raw.execute("PRAGMA application_id").fetchone()
         (version,) = raw.execute("PRAGMA user_version").fetchone()
         (tables,) = raw.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != _APPLICATION:
+        if tables and application != APPLICATION:
             raise foreign(self.file, "a store of memories")
         if version > len(SQLITE_STEPS):
             raise too_new(self.file, version, len(SQLITE_STEPS), THING)
         keep_private(self.file)
         raw.execute("PRAGMA journal_mode = WAL")
         raw.execute("PRAGMA foreign_keys = ON")
+        raw.execute("PRAGMA secure_delete = FAST")  # what is deleted is overwritten
         raw.create_function("folded", 1, str.lower, deterministic=True)
         raw.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if version < len(SQLITE_STEPS):
@@ -286,7 +321,7 @@ def _climb(raw: sqlite3.Connection) -> None:
             for statement in step.split(";"):
                 if statement.strip():
                     raw.execute(statement)
-        raw.execute(f"PRAGMA application_id = {_APPLICATION}")
+        raw.execute(f"PRAGMA application_id = {APPLICATION}")
         raw.execute(f"PRAGMA user_version = {len(SQLITE_STEPS)}")
         raw.execute("COMMIT")
     finally:

@@ -18,6 +18,8 @@ from clawkit.memory.store.database import Unit, other_size, without_vector
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats, Seqs
 
+    _Words = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
+
 _BLOCK = 1024
 _FEWEST = 160
 _OVERSAMPLING = 4
@@ -77,6 +79,18 @@ class SqliteVectors:
         self._read.clear()
         self._unit.run("DELETE FROM vectors WHERE being = $being AND model = ?", model)
         self._unit.run("DELETE FROM sketches WHERE being = $being AND model = ?", model)
+
+    def remove(self, seqs: Sequence[int]) -> None:
+        self._read.clear()
+        self._unit.many(
+            "DELETE FROM vectors WHERE being = $being AND seq = ?", [(seq,) for seq in seqs]
+        )
+        blocks = sorted({seq // _BLOCK for seq in seqs})
+        sql = "SELECT block, model, data FROM sketches WHERE being = $being AND block IN (??)"
+        for block, model, data in self._unit.among(sql, blocks):
+            words = np.frombuffer(data, dtype="<u8").reshape(-1, _BLOCK).copy()
+            words[:, [seq % _BLOCK for seq in seqs if seq // _BLOCK == block]] = 0
+            self._write_sketch(model, block, words)
 
     def _check(self, model: str, dimensions: int) -> None:
         row = self._unit.row(
@@ -143,13 +157,21 @@ class SqliteVectors:
         else:
             words = np.frombuffer(row[0], dtype="<u8").reshape(-1, _BLOCK).copy()
         words[:, [seqs[at] % _BLOCK for at in mine]] = bits.T
+        self._write_sketch(model, block, words)
+
+    def _write_sketch(self, model: str, block: int, words: _Words) -> None:
+        size = int(words.any(axis=0).sum())
+        if not size:
+            sql = "DELETE FROM sketches WHERE being = $being AND model = ? AND block = ?"
+            self._unit.run(sql, model, block)
+            return
         self._unit.run(
             "INSERT INTO sketches (being, model, block, size, data) VALUES ($being, ?, ?, ?, ?) "
             "ON CONFLICT (being, model, block) "
             "DO UPDATE SET size = excluded.size, data = excluded.data",
             model,
             block,
-            int(words.any(axis=0).sum()),
+            size,
             words.tobytes(),
         )
 

@@ -44,3 +44,10 @@ def tell(unit: Unit, conversation: str, seqs: Iterable[int], now: float) -> None
 def forget_told(unit: Unit, before: float) -> None:
     """Conversations of long ago may hear everything again."""
     unit.run("DELETE FROM told WHERE being = $being AND at < ?", before)
+
+
+def forget(unit: Unit, seqs: Iterable[int]) -> None:
+    """Nobody was told these, or read them."""
+    rows = [(seq,) for seq in seqs]
+    unit.many("DELETE FROM touches WHERE being = $being AND seq = ?", rows)
+    unit.many("DELETE FROM told WHERE being = $being AND seq = ?", rows)

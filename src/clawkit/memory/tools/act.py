@@ -10,7 +10,7 @@ import msgspec
 from clawkit.memory.cleaning import shown
 from clawkit.memory.store.texts import written
 from clawkit.memory.tools.names import ACT
-from clawkit.memory.tools.tool import Door, check_scope, choice
+from clawkit.memory.tools.tool import Door, check_names, check_scope, choice
 from clawkit.tools.results import ToolResult
 from clawkit.tools.schema.converter import converter_for
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
@@ -41,7 +41,9 @@ def act_tool(door: Door, act: Act, able: Sequence[dict[str, Any]]) -> SdkMcpTool
     async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
         access = door.asked(context)
         check_scope(ACT, access.caller)
+        check_names(arguments, schema["properties"])
         given: ActArguments = _convert(arguments)
+        await context.run_in_thread(door.open(access.being).count_call, {})
         answer = await act(access.being.n, given.name, given.arguments or {})
         return ToolResult.text(answer if isinstance(answer, str) else written(answer))
 

@@ -44,7 +44,7 @@ class PatrolArguments(msgspec.Struct, frozen=True):
 
 
 def search_history(memory: Memory, _caller: Caller, given: HistoryArguments) -> str:
-    from clawkit.memory.cleaning import shown
+    from clawkit.memory.cleaning import shown, told
 
     found = memory.history(
         given.query or "",
@@ -52,7 +52,7 @@ def search_history(memory: Memory, _caller: Caller, given: HistoryArguments) -> 
         given.date_to or None,
         clamped("limit", given.limit, _DEFAULT, _MOST),
     )
-    lines = [f"[{_time(one.at)}] {shown(one.role, 40)}: {shown(one.text)}" for one in found]
+    lines = [f"[{_time(one.at)}] {shown(one.role, 40)}: {told(one.text)}" for one in found]
     return "\n".join([f"Messages found: {len(found)}, the newest first", *lines])
 
 
@@ -60,8 +60,9 @@ def trigger_patrol(memory: Memory, caller: Caller, given: PatrolArguments) -> di
     counted("messages", len(given.messages), _MOST_MESSAGES)
     messages = [_message(f"messages[{at}]", one) for at, one in enumerate(given.messages)]
     marker = sized("marker_id", given.marker_id or "", LONGEST_NAME) or None
-    outcome = memory.patrol(caller, messages, marker)
-    return msgspec.to_builtins(outcome)
+    sieve = memory.sieve()
+    outcome = memory.patrol(caller, messages, marker, sieve=sieve)
+    return {**msgspec.to_builtins(outcome), **sieve.told()}
 
 
 def _message(where: str, given: MessageArgument) -> Message:
@@ -103,7 +104,8 @@ SEARCH_HISTORY = Work(
 TRIGGER_PATROL = Work(
     "trigger_patrol",
     "Run the patrol: scenes are found in the messages and noted, scene notes become memory nodes, "
-    "and memory is put in order. Without a model key, consolidation and splitting are skipped.",
+    "and memory is put in order. Without a model key, topics are named by their words, and only "
+    "memories that say the same in the same words are merged.",
     {
         "messages": {
             "type": "array",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clawkit.memory.memory import Memory
 
 
-class SceneArgument(msgspec.Struct, frozen=True):
+class SceneArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A scene as a client writes it."""
 
     action: str
@@ -67,8 +67,10 @@ def update_notes(memory: Memory, caller: Caller, given: NotesArguments) -> dict[
 
 def merge_nodes(memory: Memory, caller: Caller, given: MergeArguments) -> str:
     ids = {part.strip().lower(): None for part in given.node_ids.split(",") if part.strip()}
-    node = memory.merge(list(ids), given.summary, given.feeling or "", caller)
-    return f"Merged {len(ids)} nodes into the new node {node.id}."
+    sieve = memory.sieve()
+    node = memory.merge(list(ids), given.summary, given.feeling or "", caller, sieve)
+    merged = f"Merged {len(ids)} nodes into the new node {node.id}."
+    return f"{merged} {sieve.said()}".strip()
 
 
 _SCENE = {
@@ -103,6 +105,7 @@ UPDATE_NOTES = Work(
     (),
     NotesArguments,
     update_notes,
+    destructive=True,
 )
 
 MERGE_NODES = Work(
@@ -117,4 +120,5 @@ MERGE_NODES = Work(
     ("node_ids", "summary"),
     MergeArguments,
     merge_nodes,
+    destructive=True,
 )

@@ -58,23 +58,29 @@ UPDATE_MEMORY = Work(
     "notes, messages to other partners, rules and souls. get returns all entries of a target, or "
     "those of a key; append adds one; update replaces the entry of a key, and creates it if there "
     "is none; delete removes the entries of a key. A rule is switched by updating it with the "
-    "content enabled or disabled.",
+    "content enabled or disabled. Souls, rules, preferences and relationships are the owner's "
+    "word: they are written only with a token that may.",
     {
         "target": choice(get_args(Target), "Which part of memory"),
         "action": choice(get_args(Action), "What to do"),
         "content": text("Content for append and update"),
-        "key": text("Key or id of an entry, for update, delete and get"),
+        "key": text(
+            "Key or id of an entry, for update, delete and get; of notes, the id or how it begins"
+        ),
         "location": text("Location, for partner_map"),
         "to": text("Recipient partner's name, for party_message only"),
     },
     ("target", "action"),
     MemoryArguments,
     update_memory,
+    destructive=True,
 )
 
 UPDATE_RELATION = Work(
     "update_relation",
-    "Manage relationships to entities: create or overwrite one, or remove it.",
+    "Manage relationships to entities: create or overwrite one, or remove it. They are the owner's "
+    "word, and are written only with a token that may. One that holds another Being's id and the "
+    "words `messages: yes` is consent to exchange messages with it.",
     {
         "entity_name": text("Name or identifier of the related entity"),
         "relation_type": text("Category of the entity: person, device, ai, organization, …"),
@@ -84,4 +90,5 @@ UPDATE_RELATION = Work(
     ("entity_name", "relation_type", "action"),
     RelationArguments,
     update_relation,
+    destructive=True,
 )

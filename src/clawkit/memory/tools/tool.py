@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from clawkit.errors import ClawError, StoreError, ToolExecutionError
+from clawkit.errors import ClawError, InvalidArgumentsError, StoreError, ToolExecutionError
 from clawkit.memory.caller import Caller
 from clawkit.memory.store.texts import written
 from clawkit.memory.tools.names import READ_TOOLS
 from clawkit.memory.tools.turns import Turns
 from clawkit.tools.results import ToolResult
 from clawkit.tools.schema.converter import converter_for
+from clawkit.tools.schema.problems import unknown_argument
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Work(msgspec.Struct, frozen=True):
     required: tuple[str, ...]
     arguments: type[Any]
     run: Callable[[Memory, Caller, Any], Any]
+    destructive: bool = False
+    """Whether it can delete or overwrite what is there, and not only add to it."""
 
     @property
     def schema(self) -> Schema:
@@ -64,7 +67,10 @@ def tool(work: Work, door: Door, turns: Turns) -> SdkMcpTool:
     convert = converter_for(work.arguments, where=work.name).convert
 
     def run(access: Access, arguments: dict[str, Any]) -> str:
-        answer = work.run(door.open(access.being), access.caller, convert(arguments))
+        check_names(arguments, work.properties)
+        memory = door.open(access.being)
+        memory.count_call()
+        answer = work.run(memory, access.caller, convert(arguments))
         return answer if isinstance(answer, str) else written(answer)
 
     async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
@@ -83,7 +89,8 @@ def tool(work: Work, door: Door, turns: Turns) -> SdkMcpTool:
             context.when_idle(partial(turns.leave, being))
 
     reads = work.name in READ_TOOLS
-    options = ToolOptions(read_only=reads, destructive=None if reads else False, open_world=False)
+    destructive = None if reads else work.destructive
+    options = ToolOptions(read_only=reads, destructive=destructive, open_world=False)
     return SdkMcpTool(work.name, work.description, work.schema, call, options=options)
 
 
@@ -102,6 +109,13 @@ def check_scope(name: str, caller: Caller) -> None:
     """The doors refuse this earlier, with what their protocol has for it."""
     if not caller.may_write and name not in READ_TOOLS:
         raise ToolExecutionError(f"{name} changes memory, and this token is read-only")
+
+
+def check_names(arguments: dict[str, Any], taken: Collection[str]) -> None:
+    """Refuse arguments that a tool does not have: a misspelt one would change nothing, silently."""
+    for name in arguments:
+        if name not in taken:
+            raise InvalidArgumentsError(str(name), unknown_argument(taken))
 
 
 def text(description: str, **more: Any) -> Schema:

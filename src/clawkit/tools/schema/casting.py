@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, cast
 
 import msgspec
@@ -31,7 +32,10 @@ class Cast(msgspec.Struct, frozen=True, eq=False):
         try:
             return convert(value, self.quick, **self.hooks)
         except ValidationError:
-            return shape(_whole_numbers(value), self.careful)
+            pass
+        with suppress(RecursionError):  # what no recursion gets to the bottom of stays as it is
+            value = _whole_numbers(value)
+        return shape(value, self.careful)
 
 
 def make_cast(quick: type[msgspec.Struct], careful: type[msgspec.Struct], *, hooked: bool) -> Cast:

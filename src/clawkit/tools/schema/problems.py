@@ -76,6 +76,11 @@ def misfit_of(error: msgspec.ValidationError) -> Misfit:
     return Misfit(path, prefix + _in_our_words(said))
 
 
+def unknown_argument(taken: Iterable[str]) -> str:
+    """The problem of an argument that a tool does not have."""
+    return one_line(f"unknown argument; this tool takes {', '.join(taken) or 'no arguments'}")
+
+
 def wrong_kind(expected: Iterable[str], value: Any) -> str:
     """The problem of a value of another kind: "expected an integer or null, got a string"."""
     wanted = list(dict.fromkeys(expected))

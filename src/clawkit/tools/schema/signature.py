@@ -18,7 +18,7 @@ from clawkit.tools.schema.definitions import Definitions, Schema, without_null
 from clawkit.tools.schema.docstrings import Docstring, read_docstring
 from clawkit.tools.schema.kinds import is_optional
 from clawkit.tools.schema.parameters import Callee, Parameter, read_callee, resolve
-from clawkit.tools.schema.problems import Misfit, kind_of, one_line
+from clawkit.tools.schema.problems import Misfit, kind_of, unknown_argument
 from clawkit.tools.schema.records import shown_or_made
 
 
@@ -84,10 +84,7 @@ class Signature(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return InvalidArgumentsError(misfit.path.removeprefix("."), misfit.problem)
 
     def _unknown(self, name: str) -> InvalidArgumentsError:
-        names = ", ".join(self.input_schema["properties"]) or "no arguments"
-        return InvalidArgumentsError(
-            str(name), one_line(f"unknown argument; this tool takes {names}")
-        )
+        return InvalidArgumentsError(str(name), unknown_argument(self.input_schema["properties"]))
 
 
 def read_signature(

@@ -1,0 +1,110 @@
+"""What a session should know about the person from the start, out of what is remembered.
+
+A few standing questions are asked as a person would ask them, and what lies ahead comes by its
+day. Nothing here is written by a model.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawkit.errors import ModelError
+from clawkit.memory import people
+from clawkit.memory.recall.engine import search
+from clawkit.memory.recall.texts import day_terms, days_of
+from clawkit.memory.recall.words import terms
+from clawkit.memory.records import Node
+from clawkit.memory.store import nodes, postings
+from clawkit.memory.store.database import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clawkit.memory.embed.protocol import Embedder
+
+WHO = "Who"
+STANDING = {
+    WHO: ("What is my name and how old am I?", "Where do I come from?"),
+    "Home": ("Where do I live?", "What is my address?", "Who lives with me?"),
+    "Work": ("What is my job?", "Where do I work?", "Who is my boss?", "When do we open?"),
+    "People": (
+        "Who is my husband, wife or partner?",
+        "What are my children called?",
+        "Where does my mother live?",
+        "How is my father?",
+    ),
+    "Health": (
+        "What am I allergic to?",
+        "Which medicine do I take, and how much?",
+        "Who is my doctor?",
+        "Which illness do I have?",
+    ),
+    "Likes": ("What do I like?", "What do I not eat?", "How should you write to me?"),
+    "Decided": ("What did we decide?", "Who is our supplier?", "Which code opens the door?"),
+}
+AHEAD = "Ahead"
+_AHEAD_DAYS = 45
+_MOST_AHEAD = 8
+_EACH = 2
+_MOST_INTRODUCED = 8
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One side of a person, and the memories that tell of it, the most telling first."""
+
+    title: str
+    told: tuple[Node, ...]
+
+
+def portrait(unit: Unit, embedder: Embedder | None, now: float) -> list[Part]:
+    """The parts for which something is known."""
+    coming = _ahead(unit, now)
+    seen = {node.seq for node in coming}
+    parts: list[Part] = []
+    for title, told in _standing(unit, embedder, now):
+        new = [node for node in told if node.seq not in seen]
+        seen.update(node.seq for node in new)
+        parts += [Part(title, tuple(new))] if new else []
+    return [*parts, Part(AHEAD, tuple(coming))] if coming else parts
+
+
+def _standing(
+    unit: Unit, embedder: Embedder | None, now: float
+) -> Iterable[tuple[str, list[Node]]]:
+    """What the standing questions find, where there are vectors to find it by."""
+    for title, questions in STANDING.items():
+        found = _introductions(unit) if title == WHO else {}
+        for question in questions:
+            try:
+                hits = search(unit, question, embedder=embedder, limit=_EACH, now=now)
+            except ModelError:
+                return
+            if hits.kind == "keyword":
+                return
+            found |= {hit.node.seq: hit.node for hit in hits.hits}
+        yield title, list(found.values())
+
+
+def _introductions(unit: Unit) -> dict[int, Node]:
+    """The first memory with the whole name of each person who speaks here."""
+    first: list[int] = []
+    for name in sorted(people.voices(unit))[:_MOST_INTRODUCED]:
+        first += [int(seq) for seq in postings.having_all(unit, list(terms(name)))[:1]]
+    return nodes.fetch(unit, first)
+
+
+def _ahead(unit: Unit, now: float) -> list[Node]:
+    """What is to come, the next first."""
+    today = datetime.fromtimestamp(now, UTC).date()
+    days = [today + timedelta(step) for step in range(_AHEAD_DAYS)]
+    found = nodes.fetch(unit, postings.having_any(unit, day_terms(days)))
+    current = [node for node in found.values() if node.ended is None]
+
+    def next_day(node: Node) -> tuple[object, ...]:
+        coming = [day for day in days_of(node.scene.when) if day >= today]
+        return min(coming), -node.created
+
+    return sorted(current, key=next_day)[:_MOST_AHEAD]

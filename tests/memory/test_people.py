@@ -1,0 +1,82 @@
+"""Who says "I": names that are given in passing, by a token, or by most of the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clawkit.memory.caller import Caller
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.memory import Memory
+from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.people import introduced, own_names, speaks_of_self, voices
+from clawkit.memory.records import Scene
+from clawkit.memory.store import open_store
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    keeper = Keeper(open_store(f"sqlite:{tmp_path / 'beings.db'}"))
+    yield keeper.open(keeper.create("life"))
+    keeper.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Hello, I'm Margaret Holloway, 71, and retired.", "Margaret Holloway"),
+        ("my name is Jo", "Jo"),
+        ("Call me Al.", "Al"),
+        ("ich heiße Jonas Reuter", "Jonas Reuter"),
+        ("me llamo Inés", "Inés"),
+        ("Je m'appelle Chloé Martin.", "Chloé Martin"),
+        ("mi chiamo Luca", "Luca"),
+        ("ik heet Fenna de Boer", "Fenna de Boer"),
+        ("私は田中です。", "田中"),
+        ("I'm Italian.", ""),
+        ("ich bin Vegetarier", ""),
+        ("I'm tired", ""),
+        ("This is Great", ""),
+    ],
+)
+def test_an_introduction_is_known_and_other_words_are_not(said: str, name: str) -> None:
+    assert introduced(said) == name
+
+
+def test_the_name_that_was_given_once_is_the_user(memory: Memory) -> None:
+    memory.patrol(Caller(), [Message("user", "Hi, I'm Margaret Holloway. My cat is called Ned.")])
+    memory.patrol(Caller(), [Message("user", "I am allergic to penicillin, by the way.")])
+    for question in ("What is Margaret allergic to?", "What am I allergic to?"):
+        told = memory.recall(question, Caller()).text
+        assert "Margaret Holloway: " in told
+        assert "I am allergic to penicillin" in told
+
+
+def test_the_one_whom_most_notes_are_about_is_the_user(memory: Memory) -> None:
+    notes = [Scene(f"Jonas did thing number {n}", ("Jonas Reuter",)) for n in range(8)]
+    memory.take_notes(Caller(), scenes=[*notes, Scene("Tobias keeps bees", ("Tobias",))])
+    with memory._database.read(memory.being.n) as unit:
+        assert own_names(unit) == {"Jonas Reuter"}
+
+
+def test_in_a_shared_being_each_ones_i_is_their_own(memory: Memory) -> None:
+    ben, anna = Caller(person="Ben Whitaker"), Caller(person="Anna Lopes")
+    memory.patrol(ben, [Message("user", "My dentist appointment is on 3 May at nine.")])
+    memory.patrol(anna, [Message("user", "My dentist appointment is on 9 June at four.")])
+    asked = "When is my dentist appointment?"
+    for caller, day in ((ben, "3 May"), (anna, "9 June")):
+        first = memory.recall(asked, caller).hits[0].node
+        assert first.source.speaker == caller.person
+        assert day in first.scene.action
+    named = memory.recall("When is Ben's dentist appointment?", anna)
+    assert named.hits[0].node.source.speaker == "Ben Whitaker"
+    with memory._database.read(memory.being.n) as unit:
+        assert voices(unit) == {"Ben Whitaker", "Anna Lopes"}
+
+
+@pytest.mark.parametrize("text", ["where is my key", "wo wohne ich", "où j'habite", "我的车在哪"])
+def test_first_persons_are_known(text: str) -> None:
+    assert speaks_of_self(text)
+    assert not speaks_of_self("Where does Ben live?")

@@ -1,0 +1,161 @@
+"""What a Being may hold and how often it may be called, on either kind of store."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from clawkit.errors import QuotaError
+from clawkit.memory import bundling, quotas
+from clawkit.memory.caller import Caller
+from clawkit.memory.hearing import listen
+from clawkit.memory.imports.importing import bring
+from clawkit.memory.imports.reading import Kept, Reading
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.memory import Memory
+from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.quotas import CallCounter, Quota, Used
+from clawkit.memory.records import Being, Scene
+from clawkit.memory.store.database import Database
+from tests.memory.http.being_store import Clock
+from tests.memory.http.serving import served
+from tests.together.official import MODES
+from tests.together.test_being_clients import connected
+
+CALLER = Caller()
+DAY = 86_400.0
+
+
+def limited(keeper: Keeper, **limits: Any) -> Memory:
+    """A Being that may have so much."""
+    being = keeper.create("Ada")
+    allow(keeper, being, **limits)
+    return keeper.open(being)
+
+
+def allow(keeper: Keeper, being: Being, **limits: Any) -> None:
+    with keeper.database.registry(write=True) as connection:
+        quotas.set_quota(connection, being.n, Quota(**limits))
+
+
+def has(keeper: Keeper, memory: Memory) -> Used:
+    with keeper.database.read(memory.being.n) as unit:
+        return quotas.used(unit)
+
+
+def scenes(number: int, what: str = "heron") -> list[Scene]:
+    return [Scene(f"saw {what} number {n}", ("Ada",), ("2026-01-02",)) for n in range(number)]
+
+
+def test_memories_above_the_quota_are_refused_whole_and_nothing_is_lost(database: Database) -> None:
+    keeper = Keeper(database, "none")
+    memory = limited(keeper, memories=3)
+    memory.take_notes(CALLER, scenes=scenes(2))
+    with pytest.raises(QuotaError, match="Ada may hold 3 memories, and with this it would be 4"):
+        memory.take_notes(CALLER, scenes=scenes(2, "crane"), notes=["call the dentist"])
+    figures = memory.figures()
+    assert (figures["waiting_scenes"], figures["notes"]) == (2, 0)
+    assert memory.patrol(CALLER).nodes_created == 2
+    node = memory.remember("Anna is allergic to peanuts", CALLER)
+    with pytest.raises(QuotaError):
+        memory.remember("Ben plays the cello", CALLER)
+    # What takes no more room goes on, also above a quota that was lowered.
+    allow(keeper, memory.being, memories=1)
+    newer = memory.supersede(node.id, Scene("Anna can eat peanuts again"), CALLER)
+    memory.retract([newer.id], CALLER)
+    memory.take_notes(CALLER, notes=["call the dentist"])
+    memory.patrol(CALLER)
+    assert has(keeper, memory).memories == 2
+    allow(keeper, memory.being)
+    memory.remember("Ben plays the cello", CALLER)
+
+
+def test_bytes_count_in_every_language_and_through_every_way_in(database: Database) -> None:
+    keeper = Keeper(database, "none")
+    memory = limited(keeper, bytes=2_000)
+    memory.structured(CALLER, "knowledge", "append", content="é" * 500)
+    assert has(keeper, memory).bytes == 1_000
+    with pytest.raises(QuotaError, match="may hold 2,000 bytes"):
+        memory.structured(CALLER, "knowledge", "append", content="é" * 501)
+    with pytest.raises(QuotaError):
+        memory.relate(CALLER, "Ben", "person", "x" * 1_001, "upsert")
+    with pytest.raises(QuotaError):
+        memory.patrol(CALLER, [Message("user", "I own a boat. " * 100)])
+    with pytest.raises(QuotaError):
+        listen(
+            keeper, memory.being, [Message("user", "I own a boat. " * 100)], CALLER, memory.sieve()
+        )
+    with pytest.raises(QuotaError):
+        bring(keeper, memory.being, Reading((Kept(Scene("x" * 1_100), "notes.md"),)))
+    assert has(keeper, memory).bytes == 1_000
+    assert memory.history() == []
+
+
+def test_a_bundle_that_is_too_large_for_its_being_leaves_nothing(database: Database) -> None:
+    keeper = Keeper(database, "none")
+    rich = keeper.open(keeper.create("Rich"))
+    for n in range(5):
+        rich.remember(f"thing number {n}", CALLER)
+    file = io.BytesIO(b"".join(bundling.export(database, rich.being)))
+    poor = limited(keeper, memories=4)
+    with pytest.raises(QuotaError):
+        bundling.load(keeper, file, "rich.jsonl", into=poor.being)
+    assert has(keeper, poor) == Used(0, 0)
+
+
+def test_calls_are_counted_by_the_day_for_all_processes(database: Database) -> None:
+    clock, elapsed = Clock(10 * DAY + 3600), Clock(0.0)
+    keeper = Keeper(database, "none", clock=clock)
+    memory = limited(keeper, calls=3)
+    one, two = (CallCounter(database, clock, elapsed) for _ in range(2))
+    for counter in (one, two, one):
+        counter.count(memory.being)
+    with pytest.raises(QuotaError, match=r"3 times a day.*00:00 UTC, in 23 h 0 min"):
+        two.count(memory.being)
+    clock.now += DAY
+    two.count(memory.being)
+    other = keeper.create("Ben")
+    for _ in range(5):
+        one.count(other)
+
+
+def test_a_changed_number_of_calls_counts_within_seconds(keeper: Keeper) -> None:
+    elapsed = Clock(0.0)
+    memory = limited(keeper, calls=0)
+    counter = CallCounter(keeper.database, keeper.clock, elapsed)
+    with pytest.raises(QuotaError):
+        counter.count(memory.being)
+    allow(keeper, memory.being)
+    elapsed.now += quotas.KNOWN_FOR
+    counter.count(memory.being)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_official_client_is_told_what_is_too_much(database: Database, mode: str) -> None:
+    with served(Keeper(database, "none")) as server:
+        allow(server.keeper, server.being, memories=1, calls=3)
+        scene = {"action": "saw a heron", "actors": ["Ada"], "when": ["2026-01-02"]}
+        more = [scene, {**scene, "action": "saw a crane"}]
+        async with connected(f"{server.url}{server.path}", server.token(), mode) as client:
+            refused = await client.call_tool("update_notes", {"scenes": more})
+            kept = await client.call_tool("update_notes", {"scenes": [scene]})
+            recalled = await client.call_tool("recall", {"user_message": "saw a heron"})
+            over = await client.call_tool("recall", {"user_message": "saw a heron"})
+        assert refused.is_error
+        assert "may hold 1 memories" in str(refused.content)
+        assert not kept.is_error
+        assert "heron" in str(recalled.content)
+        assert over.is_error
+        assert "3 times a day" in str(over.content)
+
+
+def test_a_message_to_a_being_that_is_full_stays_with_its_sender(keeper: Keeper) -> None:
+    sender = keeper.open(keeper.create("Ada"))
+    recipient = keeper.open(keeper.create("Ben"))
+    sender.relate(CALLER, "Ben", "ai", f"a friend: {recipient.being.id}", "upsert")
+    recipient.relate(CALLER, "Ada", "ai", f"a friend: {sender.being.id}", "upsert")
+    allow(keeper, recipient.being, bytes=100)
+    answer = sender.structured(CALLER, "party_message", "append", content="x" * 200, to="Ben")
+    assert answer["delivered"] is False
