@@ -87,7 +87,10 @@ class Memory:
             self._database, self.being.n, message, self._embedder, caller, how
         )
         self._catch_up_later(told.kind, caller)
-        return told if explain else msgspec.structs.replace(told, hits=_unexplained(told.hits))
+        if explain:
+            return told
+        hits, beside = _unexplained(told.hits), _unexplained(told.beside)
+        return msgspec.structs.replace(told, hits=hits, beside=beside)
 
     def search(
         self,

@@ -7,6 +7,7 @@ day. Nothing here is written by a model.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,28 +28,34 @@ if TYPE_CHECKING:
 
 WHO = "Who"
 STANDING = {
-    WHO: ("What is my name and how old am I?", "Where do I come from?"),
-    "Home": ("Where do I live?", "What is my address?", "Who lives with me?"),
-    "Work": ("What is my job?", "Where do I work?", "Who is my boss?", "When do we open?"),
+    WHO: ("What is my name and how old am I?",),
+    "Home": ("Where do I live?", "What is my new address since I moved?", "Who lives with me?"),
+    "Work": (
+        "What is my job?",
+        "Where do I work now?",
+        "What does our company do?",
+        "When do we open?",
+    ),
     "People": (
         "Who is my husband, wife or partner?",
         "What are my children called?",
-        "Where does my mother live?",
-        "How is my father?",
+        "How are my parents?",
+        "Is somebody pregnant or ill?",
     ),
     "Health": (
         "What am I allergic to?",
-        "Which medicine do I take, and how much?",
-        "Who is my doctor?",
+        "Which medicine do I take now, and how much?",
         "Which illness do I have?",
+        "When is my operation?",
     ),
-    "Likes": ("What do I like?", "What do I not eat?", "How should you write to me?"),
-    "Decided": ("What did we decide?", "Who is our supplier?", "Which code opens the door?"),
+    "Likes": ("What do I like?", "What do I not eat?"),
+    "Decided": ("What did we decide?", "Which code opens the door?"),
 }
 AHEAD = "Ahead"
 _AHEAD_DAYS = 45
 _MOST_AHEAD = 8
-_EACH = 2
+_EACH = 3
+_FIRST = 16
 _MOST_INTRODUCED = 8
 
 
@@ -76,24 +83,25 @@ def _standing(
 ) -> Iterable[tuple[str, list[Node]]]:
     """What the standing questions find, where there are vectors to find it by."""
     for title, questions in STANDING.items():
-        found = _introductions(unit) if title == WHO else {}
+        answers: list[list[Node]] = [_introductions(unit)] if title == WHO else []
         for question in questions:
             try:
-                hits = search(unit, question, embedder=embedder, limit=_EACH, now=now)
+                found = search(unit, question, embedder=embedder, limit=_EACH, now=now)
             except ModelError:
                 return
-            if hits.kind == "keyword":
+            if found.kind == "keyword":
                 return
-            found |= {hit.node.seq: hit.node for hit in hits.hits}
-        yield title, list(found.values())
+            answers.append([hit.node for hit in found.hits])
+        best_first = chain.from_iterable(zip_longest(*answers))
+        yield title, list({node.seq: node for node in best_first if node is not None}.values())
 
 
-def _introductions(unit: Unit) -> dict[int, Node]:
-    """The first memory with the whole name of each person who speaks here."""
-    first: list[int] = []
+def _introductions(unit: Unit) -> list[Node]:
+    """What was told first, when people say who they are, and where each of them is first named."""
+    first = [node.seq for node in nodes.page(unit, order="seq", limit=_FIRST)]
     for name in sorted(people.voices(unit))[:_MOST_INTRODUCED]:
         first += [int(seq) for seq in postings.having_all(unit, list(terms(name)))[:1]]
-    return nodes.fetch(unit, first)
+    return list(nodes.fetch(unit, first).values())
 
 
 def _ahead(unit: Unit, now: float) -> list[Node]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -26,16 +26,21 @@ from clawkit.memory.store import nodes, touches
 from clawkit.memory.store.database import Database, Unit
 
 if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats
     from clawkit.memory.embed.protocol import Embedder
 
 NOTHING = "No relevant memories found."
 _OF_ACTIVE, _OF_DEAD = 1, 2
 _APART = "\x1f"
+_NEXT = " · "
 _WIDER = 4
 _AROUND = 200
 """Characters of what was said before and after a memory."""
 
 _PLAIN = 300
+_BESIDE = 7
+"""How many memories at most are told beside those that were asked for."""
+
 _SITTING = 3600.0
 _log = logging.getLogger("clawkit.memory")
 
@@ -45,6 +50,9 @@ class Recollection(msgspec.Struct, frozen=True):
 
     kind: str
     hits: tuple[Hit, ...]
+    beside: tuple[Hit, ...]
+    """What is told beside them: the next best, which may be on the same matter."""
+
     text: str
 
 
@@ -77,16 +85,40 @@ def recollect(
 ) -> Recollection:
     """What is worth telling about a message, which this conversation has not been told."""
     apart = how.apart_from
-    wide = msgspec.structs.replace(how, limit=how.limit * _WIDER) if apart else how
+    most = how.limit + _BESIDE
+    wide = msgspec.structs.replace(how, limit=most * _WIDER if apart else most)
     with database.read(being) as unit:
         known = _search(unit, message, embedder, wide, told_to(unit, caller))
         hits = worth_telling(known)
         if apart:
-            hits = tuple(hit for hit in hits if hit.node.source.conversation != apart)[: how.limit]
+            hits = tuple(hit for hit in hits if hit.node.source.conversation != apart)
+        hits = hits[:most]
         telling = Telling(unit, [hit.node for hit in hits])
+        vectors = _vectors(unit, embedder, hits)
     if hits:
         hits = _told_now(database, being, hits, caller, how.now)
-    return Recollection(known.kind, hits, telling.block(message, [hit.node for hit in hits]))
+    matters = _matters([hit.node for hit in hits], how.limit, vectors)
+    block = telling.block(message, matters)
+    return Recollection(known.kind, hits[: how.limit], hits[how.limit :], block)
+
+
+def _vectors(unit: Unit, embedder: Embedder | None, hits: Sequence[Hit]) -> Mapping[int, Floats]:
+    if embedder is None or not hits:
+        return {}
+    return unit.vectors.fetch(embedder.name, [hit.node.seq for hit in hits])
+
+
+def _matters(found: Sequence[Node], count: int, vectors: Mapping[int, Floats]) -> list[list[Node]]:
+    """The best so many, each with those of the others that are nearest to it in meaning."""
+    matters = [[node] for node in found[:count]]
+
+    def nearness(matter: list[Node], node: Node) -> float:
+        one, other = vectors.get(matter[0].seq), vectors.get(node.seq)
+        return 0.0 if one is None or other is None else float(one @ other)
+
+    for node in found[count:]:
+        max(matters, key=lambda matter: nearness(matter, node)).append(node)  # noqa: B023
+    return matters
 
 
 def told_to(unit: Unit, caller: Caller) -> frozenset[int]:
@@ -123,13 +155,21 @@ class Telling:
         around = {node.seq + step for node in found for step in (-1, 1)} - {n.seq for n in found}
         self._around = nodes.fetch(unit, [seq for seq in around if seq > 0])
 
-    def block(self, message: str, found: Sequence[Node]) -> str:
+    def block(self, message: str, matters: Sequence[Sequence[Node]]) -> str:
         """The fragments of memories, shuffled; the same for the same message and memories."""
-        if not found:
+        if not matters:
             return NOTHING
-        fragments = [self.fragment(node) for node in found]
-        random.Random(f"{message}{[node.id for node in found]}").shuffle(fragments)
+        fragments = [self._matter(nodes) for nodes in matters]
+        random.Random(f"{message}{[nodes[0].id for nodes in matters]}").shuffle(fragments)
         return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
+
+    def _matter(self, told: Sequence[Node]) -> str:
+        """The memories on one matter, the oldest first, so that what is so now comes last."""
+        best = told[0]
+        ordered = sorted(told, key=lambda node: (node.created, node.seq))
+        return _NEXT.join(
+            self.fragment(node) if node is best else self.plain(node) for node in ordered
+        )
 
     def fragment(self, node: Node) -> str:
         """One memory, in one line."""

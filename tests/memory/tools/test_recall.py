@@ -133,9 +133,23 @@ async def test_what_a_read_only_caller_was_told_is_its_own_affair(
 async def test_explain_shows_the_signals(client: BeingClient, memory: Memory) -> None:
     memory.remember("Rika adopted a grey kitten", FULL)
     text = await client.call("recall", user_message="Rika's grey kitten", explain=True)
-    assert "keyword search, 1 told" in text
+    assert "keyword search, 1 told, 0 beside" in text
     assert "score" in text
     assert "words" in text
+
+
+async def test_three_are_told_and_what_comes_next_stands_beside_them_the_oldest_first(
+    client: BeingClient, keeper: Keeper, being: Being, memory: Memory
+) -> None:
+    said = [f"Rika fed the grey kitten {food}" for food in ("tuna", "milk", "rice", "ham", "egg")]
+    ids = [memory.remember(one, FULL, when=[f"2026-10-1{at}"]).id for at, one in enumerate(said)]
+    text = await client.call("recall", user_message="What did Rika feed the grey kitten?")
+    told = fragments(text)
+    assert len(told) == 3
+    days = [[part.split(":")[0] for part in one.split(" · ")] for one in told]
+    assert sorted(day for one in days for day in one) == [f"2026-10-1{at}" for at in range(5)]
+    assert all(one == sorted(one) for one in days)
+    assert [reactivations(keeper, being, one) for one in ids] == [1] * 5
 
 
 async def test_as_of_answers_what_was_known_then(

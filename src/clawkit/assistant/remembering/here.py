@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.secrets import Keys
     from clawkit.memory.memory import Memory
 
-_RECALLED = 5
+_RECALLED = 3
 _PERSON = "user"
 _SETTLING = 10.0
 _log = logging.getLogger("clawkit.assistant")
@@ -39,7 +39,7 @@ class BeingHere:
         found = self._memory.recall(text, Caller(), limit=_RECALLED, apart_from=session)
         return tuple(
             Remembered(told(hit.node.text), own_words=hit.node.source.speaker == _PERSON)
-            for hit in found.hits
+            for hit in (*found.hits, *found.beside)
         )
 
     def keep(self, said: tuple[Exchanged, ...], session: str) -> str:

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 _SPARE = 4
 """So many times the hits that are wanted are looked at, as some say the same."""
 
-_LOOKED_AT = 10
-_SAME_MATTER = 0.5
-"""The cosine from which two memories are about the same matter, and the newer is told, too."""
-
 
 class Hit(msgspec.Struct, frozen=True):
     """A memory that was found. `score` orders the hits of one search, `signals` say why."""
@@ -81,8 +77,6 @@ def search(
     best = np.argsort(-scores, kind="stable")[: limit * _SPARE]
     order = [int(at) for at in best if scores[at] > -np.inf]
     kept = [order[place] for place in without_repetition([gathered.pool.nodes[at] for at in order])]
-    if way is NOTES and embedder is not None:
-        kept = _with_newest(unit, embedder.name, gathered, kept, limit)
     hits = [_hit(gathered, matrix, scores, at) for at in kept[:limit]]
     sure = gate.confidence(gathered, matrix, scores, way)
     return Found(gathered.kind, tuple(hits), sure, sure >= way.threshold, way.far_behind)
@@ -107,35 +101,6 @@ def way_for(gathered: Gathered) -> Way:
     if between > len(pool.nodes) / 2:
         return DIALOGUE
     return WORDS_ONLY if gathered.kind == "keyword" else NOTES
-
-
-def _with_newest(
-    unit: Unit, model: str, gathered: Gathered, order: list[int], limit: int
-) -> list[int]:
-    """The order with the newest memory on the best one's matter among the first: it may be so now.
-
-    It takes the last place of those that are told; nothing is hidden that is asked for by itself.
-    """
-    if len(order) <= limit or limit < 2:
-        return order
-    nodes = [gathered.pool.nodes[at] for at in order[:_LOOKED_AT]]
-    vectors = unit.vectors.fetch(model, [node.seq for node in nodes])
-    best = vectors.get(nodes[0].seq)
-    if best is None:
-        return order
-    alike = [
-        place
-        for place, node in enumerate(nodes)
-        if node.seq in vectors and float(vectors[node.seq] @ best) >= _SAME_MATTER
-    ]
-    newest = max(alike, key=lambda place: nodes[place].created)
-    if newest < limit or nodes[newest].created <= max(nodes[p].created for p in alike if p < limit):
-        return order
-    return [
-        *order[: limit - 1],
-        order[newest],
-        *(at for at in order[limit - 1 :] if at != order[newest]),
-    ]
 
 
 def fused(matrix: Floats, way: Way) -> Floats:

@@ -55,7 +55,7 @@ def features(
     covered = _coverage(gathered, nodes)
     nearest = float(gathered.pool.meaning.max(initial=0.0))
     alike = {
-        "best": float(scores[best[0]]),
+        "nearest": nearest,
         "most_covered": max(_coverage(gathered, [node]) for node in nodes),
         "dated": float(matrix[best, _TIME].max()),
     }

@@ -1,6 +1,6 @@
 """The two ways to weigh what was found: talk between people, and what people told an assistant.
 
-The first is fitted on made conversations (`weights`), the second chosen on made lives
+The first is fitted on made conversations (`weights`), the second on made lives
 (benchmarks/lives). Each has a gate of its own: one cannot serve both.
 """
 
@@ -26,17 +26,17 @@ DIALOGUE = Way(weights.WEIGHTS, weights.GATE, weights.THRESHOLD, 3.0)
 NOTES = Way(
     weights={
         "meaning": 1.0,
-        "words": 0.05,
-        "time": 0.4,
-        "mentioned": 0.2,
-        "question": -0.5,
-        "recent": 0.05,
-        "length": 0.05,
-        "session_meaning": 0.05,
-        "tells_when": 0.05,
+        "words": 0.07,
+        "time": 0.6,
+        "mentioned": 0.1,
+        "question": -0.25,
+        "recent": 0.23,
+        "length": 0.17,
+        "session_meaning": 0.27,
+        "tells_when": 0.13,
     },
-    gate={"bias": -2.43, "best": 4.16, "most_covered": 1.24, "named": -1.04, "dated": 1.42},
-    threshold=0.36,
+    gate={"bias": -3.07, "nearest": 7.2, "most_covered": 1.6, "named": -1.2, "dated": 3.2},
+    threshold=0.3,
     far_behind=0.35,
 )
 WORDS_ONLY = Way(

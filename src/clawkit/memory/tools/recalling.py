@@ -55,8 +55,8 @@ def recall(memory: Memory, caller: Caller, given: RecallArguments) -> str:
     told = memory.recall(given.user_message, caller, explain=bool(given.explain), as_of=given.as_of)
     if not given.explain:
         return told.text
-    header = f"{told.kind} search, {len(told.hits)} told"
-    return "\n".join([told.text, "", header, *_explained(told.hits)])
+    header = f"{told.kind} search, {len(told.hits)} told, {len(told.beside)} beside"
+    return "\n".join([told.text, "", header, *_explained((*told.hits, *told.beside))])
 
 
 def explore(memory: Memory, caller: Caller, given: ExploreArguments) -> str:
