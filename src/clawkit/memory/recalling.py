@@ -117,7 +117,7 @@ def _matters(found: Sequence[Node], count: int, vectors: Mapping[int, Floats]) -
         return 0.0 if one is None or other is None else float(one @ other)
 
     for node in found[count:]:
-        max(matters, key=lambda matter: nearness(matter, node)).append(node)  # noqa: B023
+        max(matters, key=lambda matter: nearness(matter, node)).append(node)
     return matters
 
 
