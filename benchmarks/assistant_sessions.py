@@ -125,8 +125,8 @@ def _many_row(samples: Samples[Waves], crowd: Crowd) -> Row:
 
 async def talk_long(file: Path, key: str, messages: int) -> None:
     """Fill one session, a turn of two messages at a time, as orders would."""
-    from clawkit.assistant.models.protocol import Message, Text, Usage
     from clawkit.assistant.sessions.sessions import Sessions
+    from clawkit.models.protocol import Message, Text, Usage
 
     sessions = Sessions(file)
     try:

@@ -23,11 +23,11 @@ from clawkit.assistant.directives import HELP
 from clawkit.assistant.media import kinds
 from clawkit.assistant.media.pdf_events import Limits
 from clawkit.assistant.media.transcription import transcriber
-from clawkit.assistant.models.choosing import DEFAULT_MODELS, choose, known_providers, open_model
-from clawkit.assistant.models.protocol import Message, Prompt, Text, TextDelta
+from clawkit.assistant.model_choice import DEFAULT_MODELS, choose, known_providers, open_model
 from clawkit.assistant.secrets import Keys
 from clawkit.assistant.sessions.pruning import DAYS
 from clawkit.assistant.sessions.records import LONGEST_KEY
+from clawkit.models.protocol import Message, Prompt, Text, TextDelta
 from clawkit.settings import Settings
 from clawkit.wire.tasks import LIFETIME_MS
 from tests.assistant.ordering import INITIALIZE, assistant, write_config

@@ -13,7 +13,7 @@ import pytest
 from clawkit.assistant.config import Config
 from clawkit.assistant.exchange import Callbacks, MessageContext
 from clawkit.assistant.media.inbound import receive
-from clawkit.assistant.models.choosing import choose, open_model
+from clawkit.assistant.model_choice import choose, open_model
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.secrets import Keys
 from clawkit.errors import ClawError

@@ -11,8 +11,8 @@ import numpy as np
 from clawkit.memory.recall.candidates import is_question
 from clawkit.memory.recall.engine import Found, search
 from clawkit.memory.recall.names import names_of
-from clawkit.memory.recall.words import asked
 from clawkit.memory.store import postings
+from clawkit.text.words import asked
 
 if TYPE_CHECKING:
     from benchmarks.recall.pools import Asked, Stored

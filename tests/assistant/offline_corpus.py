@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clawkit.assistant.models.protocol import Message, Part, Text, ToolCall, ToolOutcome
+from clawkit.models.protocol import Message, Part, Text, ToolCall, ToolOutcome
 
 _EXPLANATIONS = (
     (

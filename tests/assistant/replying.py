@@ -10,9 +10,9 @@ from typing import Any
 
 from clawkit.assistant.config import Config, parse_config
 from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
-from clawkit.assistant.models.protocol import ToolCall
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.toolbox.toolbox import CallResult
+from clawkit.models.protocol import ToolCall
 from clawkit.settings import Settings
 from tests.assistant.providers.scripted import ScriptedServer, scripted_anthropic, scripted_openai
 from tests.assistant.providers.steps import Script

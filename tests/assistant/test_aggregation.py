@@ -7,8 +7,8 @@ import pytest
 from clawkit.assistant.aggregation import LONGEST_TOOL_TEXT, Collected, combine
 from clawkit.assistant.exchange import Reply
 from clawkit.assistant.media.outbound import Outgoing
-from clawkit.assistant.models.protocol import Text, ToolCall, ToolOutcome, Usage
 from clawkit.assistant.toolbox.toolbox import CallResult
+from clawkit.models.protocol import Text, ToolCall, ToolOutcome, Usage
 
 CALL = ToolCall("1", "mcp__garden__water", {})
 

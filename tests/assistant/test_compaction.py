@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from clawkit.assistant import tokens
 from clawkit.assistant.compaction import cut_down, fit, shorten
-from clawkit.assistant.models.protocol import Image, Message, Text, ToolCall, ToolOutcome
 from clawkit.errors import ContextTooLongError
+from clawkit.models.protocol import Image, Message, Text, ToolCall, ToolOutcome
 from tests.assistant.offline_corpus import assistant, user
 
 

@@ -14,11 +14,11 @@ from clawkit.assistant.aggregation import combine
 from clawkit.assistant.exchange import MessageContext
 from clawkit.assistant.media.folder import CallFolder
 from clawkit.assistant.media.inbound import receive
-from clawkit.assistant.models.protocol import ToolCall
 from clawkit.assistant.outbox import Outbox
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.reply import Assistant, get_reply
 from clawkit.errors import NoSuchModelError
+from clawkit.models.protocol import ToolCall
 from tests.assistant.media.samples import item, png
 from tests.assistant.providers.steps import Call, Hang, Reply, Say, Step
 from tests.assistant.replying import Heard, config_of, say, scripted

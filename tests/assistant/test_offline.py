@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.assistant import tokens
-from clawkit.assistant.models.offline.answers import INTRODUCTION
-from clawkit.assistant.models.offline.model import EARLIER, Offline, answer_to
-from clawkit.assistant.models.protocol import (
+from clawkit.assistant.offline.answers import INTRODUCTION
+from clawkit.assistant.offline.model import EARLIER, Offline, answer_to
+from clawkit.models.protocol import (
     Finished,
     Message,
     Prompt,
@@ -330,14 +330,14 @@ def test_passing_over_messages_changes_no_answer(monkeypatch: pytest.MonkeyPatch
     talk = [told for told, _, _ in FACTS]
     questions = [question for _, question, _ in FACTS]
     quick = [ask(*talk, question) for question in questions]
-    monkeypatch.setattr("clawkit.assistant.models.offline.model._words_of", lambda _text: None)
+    monkeypatch.setattr("clawkit.assistant.offline.model._words_of", lambda _text: None)
     assert quick == [ask(*talk, question) for question in questions]
 
 
 def test_most_of_a_long_conversation_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
     monkeypatch.setattr(
-        "clawkit.assistant.models.offline.model.take_in", lambda _memory, text: taken.append(text)
+        "clawkit.assistant.offline.model.take_in", lambda _memory, text: taken.append(text)
     )
     noise = [f"The garden number {n} needs water." for n in range(2000)]
     ask("My favorite color is blue.", *noise, "What's my favorite color?")

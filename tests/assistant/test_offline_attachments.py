@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from clawkit.assistant.media.folder import CallFolder
 from clawkit.assistant.media.inbound import Attachment
 from clawkit.assistant.media.parts import to_parts
-from clawkit.assistant.models.offline.attachments import dimensions, receive
-from clawkit.assistant.models.offline.model import answer_to
-from clawkit.assistant.models.protocol import Image, Message, Prompt, Text
+from clawkit.assistant.offline.attachments import dimensions, receive
+from clawkit.assistant.offline.model import answer_to
+from clawkit.models.protocol import Image, Message, Prompt, Text
 from tests.assistant.media.samples import pdf, wav, words
 from tests.assistant.offline_corpus import assistant, user
 

@@ -17,9 +17,10 @@ import psutil
 import pytest
 
 from clawkit.assistant.config import Config, ModelChoice, Provider
-from clawkit.assistant.models.asking import stream_with_retries
-from clawkit.assistant.models.choosing import choose, open_model
-from clawkit.assistant.models.protocol import (
+from clawkit.assistant.model_choice import choose, open_model
+from clawkit.assistant.secrets import Keys
+from clawkit.errors import ContextTooLongError, NoSuchModelError, ProviderDownError
+from clawkit.models.protocol import (
     Called,
     Event,
     Finished,
@@ -31,8 +32,7 @@ from clawkit.assistant.models.protocol import (
     ToolOutcome,
     ToolSpec,
 )
-from clawkit.assistant.secrets import Keys
-from clawkit.errors import ContextTooLongError, NoSuchModelError, ProviderDownError
+from clawkit.models.retries import stream_with_retries
 from clawkit.settings import read_settings
 from tests.assistant.llama import CONTEXT, Llama, llama_server
 from tests.assistant.providers.scripted import eventually

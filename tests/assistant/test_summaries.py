@@ -7,20 +7,12 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant import summaries, tokens
-from clawkit.assistant.models.offline.model import EARLIER, answer_to
-from clawkit.assistant.models.protocol import (
-    Event,
-    Finished,
-    Prompt,
-    StopReason,
-    Text,
-    TextDelta,
-    Usage,
-)
+from clawkit.assistant.offline.model import EARLIER, answer_to
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.sessions import Turn
 from clawkit.assistant.summaries import INSTRUCTION, compacted, mechanically, summarise
 from clawkit.errors import ModelError, ProviderDownError
+from clawkit.models.protocol import Event, Finished, Prompt, StopReason, Text, TextDelta, Usage
 from tests.assistant.offline_corpus import CORPUS, Planted, assistant, user
 from tests.assistant.providers.steps import Say
 from tests.assistant.replying import say as reply_to

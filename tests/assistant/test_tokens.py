@@ -8,15 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.assistant import tokens
-from clawkit.assistant.models.protocol import (
-    Image,
-    Message,
-    Prompt,
-    Text,
-    ToolCall,
-    ToolOutcome,
-    ToolSpec,
-)
+from clawkit.models.protocol import Image, Message, Prompt, Text, ToolCall, ToolOutcome, ToolSpec
 
 
 def test_nothing_is_no_token() -> None:

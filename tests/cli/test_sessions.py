@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from clawkit.assistant.exchange import Origin
-from clawkit.assistant.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
-from clawkit.assistant.models.turns import unknown_outcome
 from clawkit.assistant.sessions.records import SessionInfo
 from clawkit.assistant.sessions.sessions import Sessions
 from clawkit.cli.sessions_text import ago, state, table
+from clawkit.models.conversation import unknown_outcome
+from clawkit.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
 from tests.guard.approving import until
 from tests.guard.terminal import terminal
 from tests.processes import PATIENCE

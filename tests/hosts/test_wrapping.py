@@ -13,12 +13,12 @@ import pytest
 
 from clawkit.errors import HostError
 from clawkit.hosts.clients import Machine, client_called
-from clawkit.hosts.files import Changed, read_source, replace_source
 from clawkit.hosts.finding import HostFile, Reading, Scope
 from clawkit.hosts.forms import launcher
 from clawkit.hosts.ledger import Item, backups_directory, items, ledger_file, locked
 from clawkit.hosts.unwrapping import unwrap
 from clawkit.hosts.wrapping import Plan, Report, carry_out, wrap
+from clawkit.system.files import Changed, read_source, replace_source
 from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN
 from tests.processes import ROOT
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawkit.text.keyword_search import Words, has_controls
 from clawkit.text.non_ascii import change_each, non_ascii
-from clawkit.text.words import Words, has_controls
 
 SETS = {
     "one": [b"needle"],

@@ -10,8 +10,8 @@ from clawkit.assistant.media.outbound import to_blocks
 from clawkit.assistant.reply import Callbacks, Reply
 
 if TYPE_CHECKING:
-    from clawkit.assistant.models.protocol import ToolCall
     from clawkit.assistant.toolbox.toolbox import CallResult
+    from clawkit.models.protocol import ToolCall
 
 LONGEST_TOOL_TEXT = 4000
 MOST_NOTICES = 50

@@ -14,16 +14,7 @@ from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
 from clawkit.assistant.loop import Exchange, Means, converse
 from clawkit.assistant.media.folder import CallFolder
 from clawkit.assistant.media.parts import to_parts
-from clawkit.assistant.models.choosing import answer
-from clawkit.assistant.models.protocol import (
-    Message,
-    Part,
-    Prompt,
-    StopReason,
-    Text,
-    ToolCall,
-    ToolSpec,
-)
+from clawkit.assistant.model_choice import answer
 from clawkit.assistant.outbox import SEND_FILE, Outbox
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.redaction import redact
@@ -31,6 +22,7 @@ from clawkit.assistant.remembering.protocol import SEARCH_HISTORY, Exchanged
 from clawkit.assistant.sessions.records import History
 from clawkit.assistant.summaries import compacted
 from clawkit.errors import ClawError, ContextTooLongError, StoreError, ToolTimeoutError
+from clawkit.models.protocol import Message, Part, Prompt, StopReason, Text, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from clawkit.assistant.reply import Assistant

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from clawkit.assistant.answering import Answering
 from clawkit.assistant.directives import HELP, Directive
 from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
-from clawkit.assistant.models.protocol import Usage
 from clawkit.assistant.summaries import compacted
 from clawkit.errors import NoSuchModelError
+from clawkit.models.protocol import Usage
 
 if TYPE_CHECKING:
     from clawkit.assistant.reply import Assistant

@@ -13,8 +13,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from clawkit.assistant import tokens
-from clawkit.assistant.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
 from clawkit.errors import ContextTooLongError
+from clawkit.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
 
 RECENT = 2
 """Turns whose calls and results are shortened only when nothing else helps."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from clawkit.assistant.media.inbound import Attachment
 from clawkit.assistant.media.outbound import Outgoing
-from clawkit.assistant.models.protocol import StopReason, ToolCall, Usage
+from clawkit.models.protocol import StopReason, ToolCall, Usage
 
 if TYPE_CHECKING:
     from clawkit.assistant.toolbox.toolbox import CallResult

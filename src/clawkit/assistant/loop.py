@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from clawkit.assistant.exchange import Callbacks
-from clawkit.assistant.models.arguments import unreadable
-from clawkit.assistant.models.protocol import (
+from clawkit.errors import StoreError
+from clawkit.models.conversation import unanswered, unknown_outcome
+from clawkit.models.protocol import (
     Called,
     Event,
     Finished,
@@ -27,8 +28,7 @@ from clawkit.assistant.models.protocol import (
     ToolOutcome,
     Usage,
 )
-from clawkit.assistant.models.turns import unanswered, unknown_outcome
-from clawkit.errors import StoreError
+from clawkit.models.tool_arguments import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

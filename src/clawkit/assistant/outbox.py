@@ -10,9 +10,9 @@ from pathlib import Path
 from clawkit.assistant.media.folder import CallFolder
 from clawkit.assistant.media.names import Names, safe_name
 from clawkit.assistant.media.outbound import Outgoing, Picked, pick, problem_with
-from clawkit.assistant.models.protocol import Text, ToolCall, ToolOutcome, ToolSpec
 from clawkit.assistant.toolbox.toolbox import CallResult
 from clawkit.errors import ClawError
+from clawkit.models.protocol import Text, ToolCall, ToolOutcome, ToolSpec
 
 SEND_FILE = ToolSpec(
     "send_file",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from clawkit.assistant.reply import Callbacks
 
 if TYPE_CHECKING:
-    from clawkit.assistant.models.protocol import ToolCall
     from clawkit.assistant.toolbox.toolbox import CallResult
+    from clawkit.models.protocol import ToolCall
     from clawkit.wire.context import Context
 
 BETWEEN_TEXTS = 0.25

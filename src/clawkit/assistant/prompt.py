@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawkit.assistant.models.protocol import Message, Text
+from clawkit.models.protocol import Message, Text
 
 if TYPE_CHECKING:
     from clawkit.assistant.remembering.protocol import Remembered

@@ -10,11 +10,11 @@ from clawkit.assistant.commands import carry_out
 from clawkit.assistant.config import Config
 from clawkit.assistant.directives import read_directive
 from clawkit.assistant.exchange import Callbacks, MessageContext, Origin, Reply
-from clawkit.assistant.models.choosing import Chosen, choose, open_model
-from clawkit.assistant.models.protocol import Model
+from clawkit.assistant.model_choice import Chosen, choose, open_model
 from clawkit.assistant.secrets import Keys
 from clawkit.assistant.sessions.sessions import Sessions
 from clawkit.errors import ModelError
+from clawkit.models.protocol import Model
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.transcription import Transcriber

@@ -201,7 +201,7 @@ def _unescaped(text: str) -> str:
 
 
 def _write_assignment(file: Path, variable: str, value: str) -> None:
-    from clawkit.hosts.files import write_whole
+    from clawkit.system.files import write_whole
 
     text = _text_of(file)
     lines = text.split("\n")

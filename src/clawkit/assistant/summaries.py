@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from clawkit.assistant import tokens
 from clawkit.assistant.compaction import shorten
-from clawkit.assistant.models.protocol import (
+from clawkit.assistant.sessions.records import LAST, History
+from clawkit.errors import ModelError
+from clawkit.models.protocol import (
     Finished,
     Image,
     Message,
@@ -25,8 +27,6 @@ from clawkit.assistant.models.protocol import (
     ToolOutcome,
     Usage,
 )
-from clawkit.assistant.sessions.records import LAST, History
-from clawkit.errors import ModelError
 
 if TYPE_CHECKING:
     from clawkit.assistant.sessions.sessions import Turn
@@ -116,7 +116,7 @@ async def summarise(
 def mechanically(earlier: str, messages: Sequence[Message], max_tokens: int = LONGEST) -> str:
     """The summary without a model: sentences as they were said, the same every time."""
     # Most conversations never get here.
-    from clawkit.assistant.models.offline.summary import summarise_mechanically
+    from clawkit.assistant.offline.summary import summarise_mechanically
 
     return summarise_mechanically(earlier, messages, max_tokens)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from clawkit.assistant.models.protocol import Image, Message, Part, Prompt, Text, ToolCall
+from clawkit.models.protocol import Image, Message, Part, Prompt, Text, ToolCall
 
 IMAGE = 1600
 """A picture, whatever its size: what the large providers charge for one at most."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clawkit.errors import CliNotFoundError, CliVersionError
-from clawkit.wire.children import KILL, send_signal
+from clawkit.system.children import KILL, send_signal
 
 _OLDEST = (2, 1, 0)
 _OLDEST_VERBATIM = (2, 1, 248)

@@ -24,7 +24,7 @@ from clawkit.errors import (
     CliNotFoundError,
     SettingsError,
 )
-from clawkit.wire.children import KILL, descendants, end_all, send_signal
+from clawkit.system.children import KILL, descendants, end_all, send_signal
 from clawkit.wire.jsonrpc import one_line
 
 log = logging.getLogger("clawkit.claude")

@@ -76,7 +76,7 @@ def read_mcp_json(file: Path | str) -> dict[str, AnyServer]:
 
 def write_mcp_json(file: Path | str, servers: Mapping[str, McpServerConfig]) -> None:
     """Put servers into a `.mcp.json`; what else stands there stays."""
-    from clawkit.hosts.files import write_whole
+    from clawkit.system.files import write_whole
 
     path = Path(file)
     data = _read(path) if path.exists() else {}

@@ -144,7 +144,7 @@ def _remembered(file: Path) -> list[str]:
             entry = json.loads(line)
             entries += [entry] if isinstance(entry, str) else []
     if len(lines) > 2 * _REMEMBERED:
-        from clawkit.hosts.files import write_whole
+        from clawkit.system.files import write_whole
 
         with suppress(OSError):
             write_whole(file, "".join(f"{line}\n" for line in lines[-_REMEMBERED:]).encode())

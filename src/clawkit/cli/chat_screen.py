@@ -13,8 +13,8 @@ from clawkit.assistant.exchange import Callbacks, Reply
 from clawkit.cli.chat_text import DIM, PLAIN, Markdown, Stream, harmless
 
 if TYPE_CHECKING:
-    from clawkit.assistant.models.protocol import ToolCall
     from clawkit.assistant.toolbox.toolbox import CallResult
+    from clawkit.models.protocol import ToolCall
 
 _LONGEST_ARGUMENTS = 120
 _LONGEST_NOTE = 500
@@ -164,7 +164,7 @@ class Screen(Callbacks):
 
 def _reason(result: CallResult) -> str:
     """The first line of what a tool said when it failed; some say it to the model only."""
-    from clawkit.assistant.models.protocol import Text
+    from clawkit.models.protocol import Text
 
     to_model = (part.text for part in result.outcome.parts if isinstance(part, Text))
     said = (text.strip() for text in (result.text, *to_model))

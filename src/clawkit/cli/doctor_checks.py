@@ -140,7 +140,7 @@ def check_assistant(config: Config, *, deep: bool) -> Iterator[Check]:
 
 
 def _models(config: Config, keys: Keys, *, deep: bool) -> Iterator[Check]:
-    from clawkit.assistant.models.choosing import choose
+    from clawkit.assistant.model_choice import choose
 
     try:
         chosen = choose(config, keys)

@@ -12,9 +12,9 @@ from pathlib import Path
 from clawkit.assistant.config import Config
 from clawkit.cli.doctor_checks import Check
 from clawkit.errors import ClawError
-from clawkit.hosts.files import room_problem
-from clawkit.hosts.locks import try_lock
 from clawkit.settings import Settings
+from clawkit.system.files import room_problem
+from clawkit.system.locks import try_lock
 
 _FIX = "`claw doctor --fix` repairs it"
 SALVAGES = "`claw doctor --fix` saves what can be read, and sets it aside: nothing is deleted"

@@ -157,7 +157,7 @@ def _print_outcomes(outcomes: Sequence[Outcome], order: Order) -> None:
 def _advise() -> None:
     """Who will answer there: a client's server does not see the variables of this shell."""
     from clawkit.assistant.config import read_config
-    from clawkit.assistant.models.choosing import choose, known_providers
+    from clawkit.assistant.model_choice import choose, known_providers
     from clawkit.assistant.secrets import Keys
     from clawkit.errors import ClawError
 

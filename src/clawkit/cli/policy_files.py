@@ -42,7 +42,7 @@ def make_default(path: Path, *, force: bool) -> Made:
 
 def write_new(path: Path, text: str) -> None:
     """A file that was not there before, for its owner only."""
-    from clawkit.hosts import files
+    from clawkit.system import files
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def write_fixtures(directory: Path, fixtures: tuple[Fixture, ...]) -> None:
     """One file for each; those of an earlier run are the same files."""
     from clawkit.guard.policy.fixtures import fixture_json
     from clawkit.guard.policy.learn import fixture_name
-    from clawkit.hosts.files import write_whole
+    from clawkit.system.files import write_whole
 
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -12,8 +12,8 @@ from rich.cells import cell_len, set_cell_size
 from clawkit.guard.scan import visible
 
 if TYPE_CHECKING:
-    from clawkit.assistant.models.protocol import Part
     from clawkit.assistant.sessions.records import SessionInfo, Transcript
+    from clawkit.models.protocol import Part
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _USUAL_TITLE = 60
@@ -139,8 +139,8 @@ def _indented(text: str) -> Iterator[str]:
 
 
 def _part(part: Part) -> str:
-    from clawkit.assistant.models.protocol import Image, Text, ToolCall
-    from clawkit.assistant.models.turns import unknown_outcome
+    from clawkit.models.conversation import unknown_outcome
+    from clawkit.models.protocol import Image, Text, ToolCall
 
     if isinstance(part, Text):
         return part.text

@@ -143,7 +143,7 @@ def _must_be_known(options: Options, config: Config, *, asking: bool) -> None:
     """A name that is new needs an address: it may be one of ours with a letter too few."""
     from difflib import get_close_matches
 
-    from clawkit.assistant.models.choosing import known_providers
+    from clawkit.assistant.model_choice import known_providers
 
     name = options.provider
     if not name or name == _OFFLINE or options.base_url or _provider(name, config) is not None:
@@ -183,7 +183,7 @@ def _must_suffice(options: Options, config: Config) -> None:
 
 def _answers(options: Options, config: Config, *, asking: bool) -> Answers:
     from clawkit.cli.setup_writing import Answers
-    from clawkit.wire.addresses import check_base_url
+    from clawkit.system.addresses import check_base_url
 
     present, _, present_model = config.model.use.partition("/")
     name = options.provider or _ask_provider(present)
@@ -258,7 +258,7 @@ def _test(ready: Plan, *, asking: bool) -> str:
 
 
 async def _ping(ready: Plan) -> str:
-    from clawkit.assistant.models.choosing import choose, open_model, ping
+    from clawkit.assistant.model_choice import choose, open_model, ping
     from clawkit.assistant.secrets import Keys
 
     keys = Keys(ready.config, ready.environment())
@@ -312,7 +312,7 @@ def _provider(name: str, config: Config) -> Provider | None:
     from importlib.metadata import entry_points
 
     from clawkit.assistant.config import Provider
-    from clawkit.assistant.models.choosing import GROUP, known_providers
+    from clawkit.assistant.model_choice import GROUP, known_providers
 
     known = known_providers(config).get(name)
     if known is None and name and (name == _CLAUDE_CLI or entry_points(group=GROUP, name=name)):
@@ -322,7 +322,7 @@ def _provider(name: str, config: Config) -> Provider | None:
 
 def _variable(options: Options, provider: Provider | None) -> str:
     """The variable of the key; a server on this machine in a known one's place needs none."""
-    from clawkit.wire.addresses import is_loopback
+    from clawkit.system.addresses import is_loopback
 
     if options.key_env or provider is None:
         return options.key_env
@@ -331,7 +331,7 @@ def _variable(options: Options, provider: Provider | None) -> str:
 
 
 def _default_model(provider: str) -> str:
-    from clawkit.assistant.models.choosing import DEFAULT_MODELS
+    from clawkit.assistant.model_choice import DEFAULT_MODELS
 
     return DEFAULT_MODELS.get(provider, "")
 

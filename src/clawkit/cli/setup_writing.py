@@ -18,8 +18,8 @@ from clawkit.hosts.documents.adding import add_entry
 from clawkit.hosts.documents.editing import edit_entry
 from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.documents.toml import Toml
-from clawkit.hosts.files import Changed, Source, make_source, read_source, replace_source
 from clawkit.settings import Settings
+from clawkit.system.files import Changed, Source, make_source, read_source, replace_source
 
 OFFLINE = "offline"
 
@@ -105,7 +105,7 @@ def _changes(answers: Answers) -> Iterator[tuple[tuple[str, ...], dict[str, Any]
 
 def _is_usual(answers: Answers) -> bool:
     """Whether the provider is known to be found just there."""
-    from clawkit.assistant.models.choosing import known_providers
+    from clawkit.assistant.model_choice import known_providers
 
     known = known_providers().get(answers.provider)
     return (

@@ -21,7 +21,7 @@ from clawkit.errors import ClawError
 from clawkit.settings import Settings
 
 if TYPE_CHECKING:
-    from clawkit.assistant.models.choosing import Chosen
+    from clawkit.assistant.model_choice import Chosen
 
 ANOTHER_MODEL = (
     "`claw setup` chooses one, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY"
@@ -138,7 +138,7 @@ def assistant_state(places: Settings, *, deep: bool) -> AssistantState:
 
 
 def _full(*directories: Path) -> tuple[str, ...]:
-    from clawkit.hosts.files import room_problem
+    from clawkit.system.files import room_problem
 
     found = ((directory, room_problem(directory)) for directory in directories)
     return tuple(f"{directory} cannot be written to: {full}" for directory, full in found if full)
@@ -146,7 +146,7 @@ def _full(*directories: Path) -> tuple[str, ...]:
 
 def key_of(chosen: Chosen, config: Config, keys: Keys) -> KeyState | None:
     """Where the key of a chosen model is; None where it needs none that we know of."""
-    from clawkit.assistant.models.choosing import known_providers
+    from clawkit.assistant.model_choice import known_providers
 
     provider = known_providers(config).get(chosen.provider)
     if provider is None or not provider.key_env:
@@ -157,7 +157,7 @@ def key_of(chosen: Chosen, config: Config, keys: Keys) -> KeyState | None:
 
 async def check_model(chosen: Chosen, config: Config, keys: Keys) -> None:
     """Raise what is wrong with a model, as far as that shows before it is asked."""
-    from clawkit.assistant.models.choosing import CLAUDE_CLI, open_model
+    from clawkit.assistant.model_choice import CLAUDE_CLI, open_model
 
     await open_model(chosen, config, keys).close()
     if chosen.provider == CLAUDE_CLI:
@@ -168,7 +168,7 @@ async def check_model(chosen: Chosen, config: Config, keys: Keys) -> None:
 
 
 def _model(config: Config, keys: Keys) -> ModelState:
-    from clawkit.assistant.models.choosing import choose
+    from clawkit.assistant.model_choice import choose
 
     found = ModelState()
     try:
@@ -267,7 +267,7 @@ async def _timed(
 
 
 async def _ping(config: Config, keys: Keys) -> str:
-    from clawkit.assistant.models.choosing import choose, open_model, ping
+    from clawkit.assistant.model_choice import choose, open_model, ping
 
     model = open_model(choose(config, keys)[0], config, keys)
     try:

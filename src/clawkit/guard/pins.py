@@ -22,8 +22,8 @@ import msgspec
 from clawkit.errors import PinError
 from clawkit.guard.policy.folding import every_stage
 from clawkit.guard.policy.pathtext import normal, slashed
-from clawkit.hosts.locks import locked
 from clawkit.settings import is_there
+from clawkit.system.locks import locked
 from clawkit.text.folding import plain
 from clawkit.text.hidden import visible
 

@@ -17,15 +17,15 @@ from clawkit.guard.journal import host_id
 from clawkit.guard.pipes import Inlet, Outlet, Pump, widen
 from clawkit.guard.prompts import Passage
 from clawkit.guard.warden import Warden
-from clawkit.guard.watch import Watch
-from clawkit.wire.allocation import keep_freed_memory
-from clawkit.wire.children import (
+from clawkit.system.allocator import keep_freed_memory
+from clawkit.system.children import (
     adopt_orphans,
     close_to_others,
     descendants,
     end_all,
     end_children,
 )
+from clawkit.system.watchdog import Watch
 
 _GRACE = 8.0
 """How long a server may go on after its input has ended; it is to be done in six seconds."""

@@ -21,8 +21,8 @@ from clawkit.hosts.clients import (
 )
 from clawkit.hosts.documents import dialect_of
 from clawkit.hosts.entries import Entry, entries_of
-from clawkit.hosts.files import Source, read_source
 from clawkit.hosts.ledger import Item
+from clawkit.system.files import Source, read_source
 
 
 class Scope(msgspec.Struct, frozen=True):

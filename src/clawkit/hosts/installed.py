@@ -9,8 +9,8 @@ import msgspec
 
 from clawkit.errors import HostError
 from clawkit.hosts.documents.adding import Piece
-from clawkit.hosts.files import read_records, write_whole
 from clawkit.settings import settings
+from clawkit.system.files import read_records, write_whole
 
 
 class Installed(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -27,7 +27,10 @@ from clawkit.hosts.documents import dialect_of
 from clawkit.hosts.documents.adding import Added, add_entry, take_entry, take_pieces
 from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import Data, Stdio, is_guarded, launch_of, our_server
-from clawkit.hosts.files import (
+from clawkit.hosts.installed import Installed, forget, records, remember
+from clawkit.hosts.ledger import alone
+from clawkit.hosts.wrapping import ATTEMPTS, SHARED, back_up, now
+from clawkit.system.files import (
     Changed,
     Source,
     make_source,
@@ -35,9 +38,6 @@ from clawkit.hosts.files import (
     remove_source,
     replace_source,
 )
-from clawkit.hosts.installed import Installed, forget, records, remember
-from clawkit.hosts.ledger import alone
-from clawkit.hosts.wrapping import ATTEMPTS, SHARED, back_up, now
 
 Action = Literal["installed", "removed", "unchanged", "failed"]
 State = Literal["installed", "not installed", "something else", "cannot be read", "no such client"]

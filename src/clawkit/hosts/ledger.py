@@ -15,9 +15,9 @@ from typing import Literal
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.files import read_records, write_whole
-from clawkit.hosts.locks import lock
 from clawkit.settings import settings
+from clawkit.system.files import read_records, write_whole
+from clawkit.system.locks import lock
 
 TEMPLATE = re.compile(
     r"\$\{[^}]*\}|\{(?:env|file):[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*|%[A-Za-z_][A-Za-z0-9_]*%"

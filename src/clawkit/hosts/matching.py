@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from clawkit.errors import HostError
 from clawkit.hosts.entries import Entry, Stdio, behind_guard, entry_id
-from clawkit.hosts.files import read_source
 from clawkit.hosts.finding import HostFile, Reading, Scope, host_files, read
 from clawkit.hosts.ledger import Item
+from clawkit.system.files import read_source
 
 Matches = dict[tuple[str, ...], Item]
 

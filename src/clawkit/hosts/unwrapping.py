@@ -14,7 +14,6 @@ from clawkit.hosts.documents import dialect_of
 from clawkit.hosts.documents.editing import Edited, edit_entry, replace_entry
 from clawkit.hosts.documents.nodes import Dialect, data_at
 from clawkit.hosts.entries import Data, Entry, Stdio, entries_of, is_guarded
-from clawkit.hosts.files import is_readable
 from clawkit.hosts.finding import Reading, Scope, find, host_files
 from clawkit.hosts.forms import unguard_stdio
 from clawkit.hosts.ledger import Item, items, ledger_file
@@ -27,6 +26,7 @@ from clawkit.hosts.wrapping import (
     change_of,
     not_found,
 )
+from clawkit.system.files import is_readable
 
 _MISSING = object()
 

@@ -15,7 +15,6 @@ from clawkit.hosts.documents import dialect_of
 from clawkit.hosts.documents.editing import edit_entry
 from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import Data, Entry, Stdio, is_guarded
-from clawkit.hosts.files import Changed, Source, replace_source, write_whole
 from clawkit.hosts.finding import HostFile, Reading, Scope, find, host_files, read
 from clawkit.hosts.forms import (
     Guarded,
@@ -34,6 +33,7 @@ from clawkit.hosts.ledger import (
     private_directory,
 )
 from clawkit.hosts.matching import matches, named_elsewhere
+from clawkit.system.files import Changed, Source, replace_source, write_whole
 
 ATTEMPTS = 5
 SHARED = "the file belongs to a project: this entry works only on this machine, do not commit it"

@@ -17,7 +17,7 @@ import msgspec
 
 from clawkit.errors import ModelError, ModelTimeoutError, ProviderDownError, RefusedKeyError
 from clawkit.memory.asking import Party, tried
-from clawkit.wire.addresses import is_private, origin_of
+from clawkit.system.addresses import is_private, origin_of
 
 if TYPE_CHECKING:
     import httpx2

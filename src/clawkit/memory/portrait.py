@@ -16,10 +16,10 @@ from clawkit.errors import ModelError
 from clawkit.memory import people
 from clawkit.memory.recall.engine import search
 from clawkit.memory.recall.texts import day_terms, days_of
-from clawkit.memory.recall.words import terms
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
 from clawkit.memory.store.database import Unit
+from clawkit.text.words import terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from clawkit.text.hidden import drop_hidden
-from clawkit.text.words import decoded, encoded
+from clawkit.text.keyword_search import decoded, encoded
 
 
 def plain(text: str) -> str:

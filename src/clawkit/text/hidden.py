@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from clawkit.text.words import has_controls
+from clawkit.text.keyword_search import has_controls
 
 _C0 = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f"  # but not tab and the ends of lines
 _SHORT = 512  # up to here one pass that knows all letters is faster than a search for controls

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from clawkit.text.folding import plain_content
+from clawkit.text.keyword_search import Words
 from clawkit.text.phrases import NAMES, phrase
-from clawkit.text.words import Words
 
 _SEAM = 4
 _AROUND = 320

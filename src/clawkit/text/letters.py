@@ -9,8 +9,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from clawkit.text.keyword_search import decoded, encoded
 from clawkit.text.non_ascii import change_each, non_ascii
-from clawkit.text.words import decoded, encoded
 
 _LOOKALIKES = {
     "-": "\u02d7\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212",

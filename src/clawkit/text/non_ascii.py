@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
-from clawkit.text.words import decoded, encoded, has_controls
+from clawkit.text.keyword_search import decoded, encoded, has_controls
 
 _ORDINARY = bytes(set(range(128)) - ({*range(32), 127} - set(b"\t\n\r")))
 _MOST_CHANGES = 24

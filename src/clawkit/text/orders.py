@@ -12,7 +12,7 @@ from functools import cache
 
 from clawkit.text.folding import plain_content
 from clawkit.text.injections import find_injections
-from clawkit.text.words import Words, decoded
+from clawkit.text.keyword_search import Words, decoded
 
 STANDING = "standing-order"
 

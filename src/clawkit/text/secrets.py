@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from clawkit.text import formats
-from clawkit.text.words import Words, encoded
+from clawkit.text.keyword_search import Words, encoded
 
 _MOST_ROUNDS = 4
 

@@ -13,8 +13,8 @@ from functools import cache
 from uuid import uuid4
 
 from clawkit.text import secret_words as words
+from clawkit.text.keyword_search import Words, encoded
 from clawkit.text.secrets import redact_secrets
-from clawkit.text.words import Words, encoded
 
 PASSWORD, PIN, KEY, CARD, CARD_CODE = "password", "pin", "key", "card-number", "card-code"
 

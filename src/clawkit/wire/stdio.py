@@ -14,8 +14,8 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 
 from clawkit.errors import InvalidRequestError, LoadError
+from clawkit.system.children import end_children
 from clawkit.wire import jsonrpc
-from clawkit.wire.children import end_children
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.lines import MAX_LINE, Lines, claim_stdio, write_ready
 from clawkit.wire.session import Send, Session

@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
+from clawkit.system.children import end_children
 from clawkit.wire import jsonrpc
 from clawkit.wire.calls import Interruption
-from clawkit.wire.children import end_children
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.lines import write_all
 from clawkit.wire.stdio import Connection

@@ -12,8 +12,8 @@ import pytest
 from clawkit.assistant.media.folder import PREFIX, CallFolder
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.media.parts import MAX_TRANSCRIPT, to_parts
-from clawkit.assistant.models.protocol import Image, Part, Text
 from clawkit.errors import MediaError
+from clawkit.models.protocol import Image, Part, Text
 from tests.assistant.media import samples
 from tests.assistant.media.samples import item
 from tests.processes import PATIENCE

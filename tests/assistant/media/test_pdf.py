@@ -16,7 +16,7 @@ from clawkit.assistant.media import pdf_child, sniffing
 from clawkit.assistant.media.pdf import read_pdf
 from clawkit.assistant.media.pdf_events import Limits
 from clawkit.assistant.media.png import write_png
-from clawkit.assistant.models.protocol import Image, Text
+from clawkit.models.protocol import Image, Text
 from tests.assistant.media.samples import BOX, assemble, pdf, words
 from tests.assistant.media.waiting import LONGER, has_ended, until
 

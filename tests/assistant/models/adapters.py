@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from clawkit.assistant.models.anthropic import Anthropic
-from clawkit.assistant.models.openai import OpenAi
-from clawkit.assistant.models.protocol import (
+from clawkit.models.anthropic import Anthropic
+from clawkit.models.openai import OpenAi
+from clawkit.models.protocol import (
     Called,
     Event,
     Finished,

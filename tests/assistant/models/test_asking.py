@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.models import asking
-from clawkit.assistant.models.choosing import answer, ping, stream_with_retries
-from clawkit.assistant.models.protocol import Event, Finished, Model, Prompt, TextDelta
+from clawkit.assistant.model_choice import answer, ping, stream_with_retries
 from clawkit.errors import (
     ContextTooLongError,
     ModelTimeoutError,
@@ -19,6 +17,8 @@ from clawkit.errors import (
     RefusedKeyError,
     RefusedRequestError,
 )
+from clawkit.models import retries
+from clawkit.models.protocol import Event, Finished, Model, Prompt, TextDelta
 from tests.assistant.models.adapters import WIRES, adapter, heard, prompt
 from tests.assistant.providers.scripted import (
     Call,
@@ -35,7 +35,7 @@ from tests.assistant.providers.scripted import (
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
 
 
 class Asked:
@@ -161,22 +161,22 @@ async def test_what_nobody_has_seen_is_asked_for_again_from_the_same_model_and_t
 
 
 async def test_a_wait_that_the_provider_asks_for_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 1000.0)
+    monkeypatch.setattr(retries, "FIRST_WAIT", 1000.0)
     for code in (429, 503, 529):
         found = await ask([Status(code, headers={"retry-after-ms": "10"}), Say("ok")])
         assert found.text == "ok"
-    assert 30 <= (asking._wait(RateLimitError("x", "busy", 30), 0) or 0) <= 33
+    assert 30 <= (retries._wait(RateLimitError("x", "busy", 30), 0) or 0) <= 33
 
 
 def test_waits_grow_differ_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     down = ProviderDownError("x", "down")
     for tried in range(3):
-        waits = [asking._wait(down, tried) or 0 for _ in range(50)]
+        waits = [retries._wait(down, tried) or 0 for _ in range(50)]
         assert len(set(waits)) > 1
         assert 0.25 * 2**tried <= min(waits)
         assert max(waits) <= 0.75 * 2**tried
-    assert asking._wait(down, 50) == asking.LONGEST_WAIT
+    assert retries._wait(down, 50) == retries.LONGEST_WAIT
 
 
 async def test_a_timeout_is_tried_again_once_only() -> None:

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from clawkit.assistant.config import Config, ModelChoice, Provider
-from clawkit.assistant.models.choosing import (
+from clawkit.assistant.model_choice import (
     DEFAULT_MODELS,
     Chosen,
     choose,
     known_providers,
     open_model,
 )
-from clawkit.assistant.models.protocol import Model
 from clawkit.assistant.secrets import Keys
 from clawkit.errors import MissingKeyError, NoSuchModelError, RefusedKeyError, SettingsError
+from clawkit.models.protocol import Model
 from clawkit.settings import Settings
 from tests.assistant.models.adapters import heard, prompt
 from tests.assistant.providers.scripted import Say, scripted_anthropic, scripted_openai
 
 PLUGIN = """
-from clawkit.assistant.models.protocol import Finished, TextDelta
+from clawkit.models.protocol import Finished, TextDelta
 
 class Parrot:
     context = 1000
@@ -236,7 +236,7 @@ async def test_another_package_can_add_a_model(places: Settings) -> None:
 @pytest.mark.usefixtures("plugin")
 def test_another_package_does_not_get_a_known_providers_key(places: Settings) -> None:
     model = World(places, {"ANTHROPIC_API_KEY": "k-1"}).open("anthropic")
-    assert type(model).__module__ == "clawkit.assistant.models.anthropic"
+    assert type(model).__module__ == "clawkit.models.anthropic"
 
 
 @pytest.mark.usefixtures("plugin")
@@ -256,7 +256,7 @@ def test_added_providers_are_listed(places: Settings) -> None:
 
 def test_choosing_loads_neither_http_nor_a_database() -> None:
     program = (
-        "import sys, clawkit.assistant.models.choosing\n"
+        "import sys, clawkit.assistant.model_choice\n"
         "heavy = {'httpx2', 'sqlite3', 'importlib.metadata'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

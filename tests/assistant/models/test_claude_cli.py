@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from clawkit.assistant import claude_cli_model
+from clawkit.assistant.claude_cli_model import ClaudeCli
 from clawkit.assistant.media.inbound import receive
-from clawkit.assistant.models import claude_cli
-from clawkit.assistant.models.claude_cli import ClaudeCli
-from clawkit.assistant.models.protocol import Finished, Message, ModelSettings, Prompt, Text
 from clawkit.assistant.reply import Assistant
+from clawkit.models.protocol import Finished, Message, ModelSettings, Prompt, Text
 from tests.assistant.media.samples import png
 from tests.assistant.models.conftest import Behind
 from tests.assistant.models.through_cli import (
@@ -123,7 +123,7 @@ async def test_calls_of_one_answer_run_side_by_side(tmp_path: Path, cli: Behind)
 async def test_calls_that_come_one_after_the_other_are_all_answered(
     tmp_path: Path, cli: Behind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claude_cli, "_TOGETHER", 0.0)  # each call is an answer of its own
+    monkeypatch.setattr(claude_cli_model, "_TOGETHER", 0.0)  # each call is an answer of its own
     calls = [Call("mcp__garden__moisture", {"bed": str(n)}, id=f"t{n}") for n in range(4)]
     with cli(after_tools(*calls)) as api:
         reply, heard = await asked(tmp_path)

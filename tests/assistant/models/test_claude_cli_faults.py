@@ -7,18 +7,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.models.claude_cli import ClaudeCli
-from clawkit.assistant.models.claude_cli_hearing import Hearing
-from clawkit.assistant.models.protocol import (
-    Message,
-    ModelSettings,
-    Prompt,
-    Text,
-    TextDelta,
-    ToolCall,
-    ToolOutcome,
-    ToolSpec,
-)
+from clawkit.assistant.claude_cli_model import ClaudeCli, Hearing
 from clawkit.assistant.reply import Assistant
 from clawkit.claude.messages import parse_message
 from clawkit.errors import (
@@ -30,6 +19,16 @@ from clawkit.errors import (
     RateLimitError,
     RefusedKeyError,
     RefusedRequestError,
+)
+from clawkit.models.protocol import (
+    Message,
+    ModelSettings,
+    Prompt,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolOutcome,
+    ToolSpec,
 )
 from tests.assistant.models.conftest import Behind
 from tests.assistant.models.through_cli import CONFIG, answered, asked, results, running, said

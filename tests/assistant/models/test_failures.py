@@ -8,13 +8,6 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.models.failures import (
-    Party,
-    WrongAddressError,
-    from_status,
-    retry_after,
-)
-from clawkit.assistant.models.said import read_body
 from clawkit.errors import (
     ContextTooLongError,
     ModelError,
@@ -25,6 +18,7 @@ from clawkit.errors import (
     RefusedRequestError,
     SettingsError,
 )
+from clawkit.models.failures import Party, WrongAddressError, from_status, read_body, retry_after
 from tests.assistant.models.adapters import KEY, WIRES, adapter, asked, heard, prompt
 from tests.assistant.providers.scripted import Status
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant.exchange import MessageContext
-from clawkit.assistant.models.arguments import LONGEST_ARGUMENTS, read_arguments
-from clawkit.assistant.models.fields import decoded, joined
 from clawkit.assistant.reply import get_reply
 from clawkit.errors import ModelError
+from clawkit.models.json_fields import decoded, joined
+from clawkit.models.tool_arguments import LONGEST_ARGUMENTS, read_arguments
 from tests.assistant.providers.steps import Call, Hang, Raw, Say
 from tests.assistant.replying import Heard, scripted
 

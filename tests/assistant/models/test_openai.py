@@ -5,17 +5,9 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.models.arguments import unreadable
-from clawkit.assistant.models.protocol import (
-    Finished,
-    Image,
-    Text,
-    ToolCall,
-    ToolOutcome,
-    ToolSpec,
-    Usage,
-)
 from clawkit.errors import ProviderDownError, RefusedRequestError
+from clawkit.models.protocol import Finished, Image, Text, ToolCall, ToolOutcome, ToolSpec, Usage
+from clawkit.models.tool_arguments import unreadable
 from tests.assistant.models.adapters import (
     ADD,
     KEY,

@@ -9,8 +9,6 @@ from contextlib import aclosing, contextmanager
 
 import pytest
 
-from clawkit.assistant.models.failures import WrongAddressError
-from clawkit.assistant.models.protocol import ToolCall
 from clawkit.errors import (
     ModelError,
     ModelTimeoutError,
@@ -18,6 +16,8 @@ from clawkit.errors import (
     RateLimitError,
     RefusedKeyError,
 )
+from clawkit.models.failures import WrongAddressError
+from clawkit.models.protocol import ToolCall
 from tests.assistant.models.adapters import KEY, WIRES, adapter, asked, heard, prompt, user
 from tests.assistant.providers.scripted import (
     Call,

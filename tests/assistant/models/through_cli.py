@@ -7,10 +7,10 @@ from typing import Any
 
 import psutil
 
+from clawkit.assistant.claude_cli_model import ClaudeCli
 from clawkit.assistant.exchange import Reply
-from clawkit.assistant.models.claude_cli import ClaudeCli
-from clawkit.assistant.models.protocol import Event, Prompt
 from clawkit.assistant.reply import Assistant
+from clawkit.models.protocol import Event, Prompt
 from tests.assistant.gardening import TOOLS as GARDEN
 from tests.assistant.providers.steps import Call, Request, Say, Script, Step
 from tests.assistant.replying import Heard, config_of, say

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
-from clawkit.assistant.models.protocol import Image, Message, Part, Text, Usage
 from clawkit.assistant.sessions.records import Saved
 from clawkit.assistant.sessions.sessions import Sessions, Turn
+from clawkit.models.protocol import Image, Message, Part, Text, Usage
 from tests.processes import PATIENCE
 
 ROOT = Path(__file__).parents[3]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.models.protocol import Message, Text, ToolCall, ToolOutcome
 from clawkit.assistant.sessions.store import Store
+from clawkit.models.protocol import Message, Text, ToolCall, ToolOutcome
 from tests.assistant.sessions.talking import (
     all_texts,
     assistant,

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from clawkit.assistant.models.protocol import Usage
 from clawkit.assistant.sessions import conversation, journal, tickets
 from clawkit.assistant.sessions.coding import encode
 from clawkit.assistant.sessions.database import Database
 from clawkit.assistant.sessions.tickets import Ticket
+from clawkit.models.protocol import Usage
 from tests.assistant.sessions.talking import assistant, texts, user
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawkit.assistant.models.protocol import Message, Text, ToolOutcome
 from clawkit.assistant.sessions.words import asked, indexed
+from clawkit.models.protocol import Message, Text, ToolOutcome
 from tests.assistant.sessions.talking import assistant, keep, opened, say, texts, user
 
 

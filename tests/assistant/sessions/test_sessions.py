@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
 from clawkit.assistant.sessions import conversation
 from clawkit.assistant.sessions.sessions import Sessions
 from clawkit.assistant.sessions.store import Store
 from clawkit.errors import SessionError, StoreError
+from clawkit.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
 from tests.assistant.sessions.talking import (
     all_texts,
     assistant,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.models.protocol import Message, Text, ToolOutcome
 from clawkit.assistant.sessions.owners import directory_for
 from clawkit.assistant.sessions.store import Store
 from clawkit.errors import SessionError
+from clawkit.models.protocol import Message, Text, ToolOutcome
 from tests.assistant.replying import until
 from tests.assistant.sessions.talking import (
     all_texts,

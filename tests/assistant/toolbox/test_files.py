@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.models.protocol import ToolCall
 from clawkit.assistant.secrets import Keys
 from clawkit.assistant.toolbox import in_process
 from clawkit.assistant.toolbox.files import ToolFiles
 from clawkit.assistant.toolbox.toolbox import Toolbox
+from clawkit.models.protocol import ToolCall
 from clawkit.tools.tool import SdkMcpTool
 from tests.assistant.toolbox.boxes import call, config_in, names, said, toolbox, write_tools
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from clawkit.assistant.media.outbound import Outgoing
-from clawkit.assistant.models.protocol import Image, Text
 from clawkit.assistant.toolbox.results import LONGEST_TEXT, MOST_IMAGES, Sorted, sort_result
+from clawkit.models.protocol import Image, Text
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 

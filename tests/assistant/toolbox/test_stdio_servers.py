@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant.config import McpServer
-from clawkit.assistant.models.protocol import Image
+from clawkit.models.protocol import Image
 from tests.assistant.toolbox.boxes import (
     call,
     children,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.http.sse import Event, Events, encode
+from clawkit.text.sse import Event, Events, encode
 
 STREAM = (
     b"\xef\xbb\xbf: welcome\r\n\r\n"

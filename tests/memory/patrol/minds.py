@@ -14,10 +14,10 @@ from clawkit.memory.caller import Caller
 from clawkit.memory.patrol import clusters as patrolled
 from clawkit.memory.patrol.conversation import Message
 from clawkit.memory.patrol.round import Outcome, patrol
-from clawkit.memory.recall.words import terms
 from clawkit.memory.records import Cluster, LedgerEntry, Node, Note, Scene, Source
 from clawkit.memory.store import beings, clusters, ledger, nodes, notes, open_store
 from clawkit.memory.store.database import Database
+from clawkit.text.words import terms
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0

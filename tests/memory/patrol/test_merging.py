@@ -4,9 +4,9 @@ import pytest
 
 from clawkit.errors import BeingError
 from clawkit.memory.patrol.merging import merge, retract, supersede
-from clawkit.memory.recall.words import terms
 from clawkit.memory.records import Node, Scene
 from clawkit.memory.store import clusters, nodes, postings
+from clawkit.text.words import terms
 from tests.memory.patrol.minds import NOW, TODAY, Mind
 
 

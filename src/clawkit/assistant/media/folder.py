@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from clawkit.errors import MediaError
-from clawkit.hosts.locks import lock, try_lock
+from clawkit.system.locks import lock, try_lock
 
 log = logging.getLogger("clawkit.assistant")
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from clawkit.wire.children import adopt_orphans, end_children
+from clawkit.system.children import adopt_orphans, end_children
 
 
 def end_with_parent(end: Callable[[], None]) -> None:

@@ -23,8 +23,8 @@ from clawkit.assistant.media.folder import CallFolder
 from clawkit.assistant.media.kinds import readable
 from clawkit.assistant.media.names import Names, safe_name
 from clawkit.assistant.media.texts import read_text
-from clawkit.assistant.models.protocol import Image, Part, Text
 from clawkit.errors import MediaError
+from clawkit.models.protocol import Image, Part, Text
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.inbound import Attachment

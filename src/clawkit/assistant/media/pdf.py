@@ -20,7 +20,7 @@ from clawkit.assistant.media.pdf_events import (
     Trouble,
 )
 from clawkit.assistant.media.processes import Helper
-from clawkit.assistant.models.protocol import Image, Text
+from clawkit.models.protocol import Image, Text
 
 _MODULE = "clawkit.assistant.media.pdf_child"
 _TROUBLES: dict[Trouble, str] = {

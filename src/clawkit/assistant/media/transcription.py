@@ -14,7 +14,7 @@ from clawkit.assistant.media.kinds import SUFFIXES
 from clawkit.assistant.media.names import with_suffix
 from clawkit.assistant.redaction import redact
 from clawkit.errors import ClawError, MediaError
-from clawkit.wire.addresses import check_address
+from clawkit.system.addresses import check_address
 
 if TYPE_CHECKING:
     import httpx2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clawkit.assistant.remembering.protocol import Exchanged, Remembered
 from clawkit.errors import SettingsError
 from clawkit.memory.remote import RemoteBeing
-from clawkit.wire.addresses import check_address
+from clawkit.system.addresses import check_address
 
 if TYPE_CHECKING:
     from clawkit.assistant.config import MemoryOptions

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from clawkit.assistant.models.protocol import Text, ToolCall, ToolOutcome
 from clawkit.assistant.remembering.protocol import (
     MOST_FOUND,
     Exchanged,
@@ -21,6 +20,7 @@ from clawkit.assistant.remembering.protocol import (
 )
 from clawkit.assistant.toolbox.toolbox import CallResult
 from clawkit.errors import ClawError, ToolExecutionError
+from clawkit.models.protocol import Text, ToolCall, ToolOutcome
 from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from clawkit.assistant.models.choosing import choose
+from clawkit.assistant.model_choice import choose
 from clawkit.assistant.remembering.protocol import Exchanged, Remembered
 from clawkit.errors import ClawError
 from clawkit.memory.caller import Caller

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from clawkit.assistant.models.protocol import ToolSpec
+from clawkit.models.protocol import ToolSpec
 
 MOST_FOUND = 50
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from clawkit.assistant import tokens
-from clawkit.assistant.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
 from clawkit.assistant.sessions.words import indexed
+from clawkit.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
 
 
 class StoredImage(Struct, frozen=True, tag="image"):

@@ -9,13 +9,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from clawkit.assistant.compaction import cut_down
-from clawkit.assistant.models.protocol import Image, Message, Text, ToolOutcome, Usage
 from clawkit.assistant.sessions import searching
 from clawkit.assistant.sessions.coding import Showing, StoredImage, decode_parts, shown
 from clawkit.assistant.sessions.known import Known
 from clawkit.assistant.sessions.records import LAST, History, Saved, Stretch
 from clawkit.assistant.sessions.tickets import Ticket
 from clawkit.assistant.tokens import of_message
+from clawkit.models.protocol import Image, Message, Text, ToolOutcome, Usage
 
 MOST_IMAGE_BYTES = 20 << 20
 """Pictures in one prompt; of older ones only the name is given."""

@@ -20,7 +20,7 @@ from typing import TypeVar
 from clawkit.assistant.sessions import schema
 from clawkit.assistant.sessions.failures import explained, explained_os, is_busy
 from clawkit.assistant.sessions.known import Known
-from clawkit.memory.store.folders import keep_alike, keep_private, make_private
+from clawkit.system.private_files import keep_alike, keep_private, make_private
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]

@@ -10,10 +10,10 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
-from clawkit.assistant.models.protocol import Message, Text
-from clawkit.assistant.models.turns import unanswered, unknown_outcome
 from clawkit.assistant.sessions import searching
 from clawkit.assistant.sessions.coding import Encoded, decode_parts, encode, shown
+from clawkit.models.conversation import unanswered, unknown_outcome
+from clawkit.models.protocol import Message, Text
 
 _INTERRUPTED = "[interrupted here: the program ended before the answer was complete]"
 

@@ -14,8 +14,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from clawkit.hosts.locks import try_lock
-from clawkit.memory.store.folders import make_private
+from clawkit.system.locks import try_lock
+from clawkit.system.private_files import make_private
 
 _SUFFIX = ".lock"
 _mine: dict[Path, tuple[str, int]] = {}

@@ -6,8 +6,8 @@ import unicodedata
 
 from msgspec import Struct
 
-from clawkit.assistant.models.protocol import Message
 from clawkit.errors import SessionError
+from clawkit.models.protocol import Message
 
 LONGEST_KEY = 512
 LAST = 1 << 62

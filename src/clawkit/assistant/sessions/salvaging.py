@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clawkit.assistant.models.protocol import Message, Text
 from clawkit.assistant.sessions import coding, searching
 from clawkit.assistant.sessions.database import Database, companions
 from clawkit.assistant.sessions.failures import explained, explained_os
@@ -22,6 +21,7 @@ from clawkit.assistant.sessions.setting_aside import (
     take_back_journal,
 )
 from clawkit.memory.store.salvage import Salvaged, drop_orphans, salvage
+from clawkit.models.protocol import Message, Text
 
 _MADE_ANEW = """
 INSERT OR IGNORE INTO sessions (id, key, origin, named, created, updated)

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from clawkit.assistant.models.protocol import Message, Usage
 from clawkit.assistant.sessions import conversation, journal, overview, owners, tickets
 from clawkit.assistant.sessions.coding import encode
 from clawkit.assistant.sessions.database import PATIENCE, Database
@@ -28,6 +27,7 @@ from clawkit.assistant.sessions.records import (
 )
 from clawkit.assistant.sessions.tickets import Ticket
 from clawkit.assistant.sessions.worker import Worker
+from clawkit.models.protocol import Message, Usage
 
 T = TypeVar("T")
 InSession = Callable[[sqlite3.Connection, int], T]

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from clawkit.assistant.models.protocol import Image, Text
 from clawkit.assistant.sessions import overview, owners
 from clawkit.assistant.sessions.coding import StoredImage
 from clawkit.assistant.sessions.conversation import COLUMNS, Row, forget, image_data, saved
@@ -29,6 +28,7 @@ from clawkit.assistant.sessions.setting_aside import left_problem
 from clawkit.assistant.sessions.tickets import clear_all_dead
 from clawkit.errors import SessionError, StoreError
 from clawkit.memory.store.salvage import is_emptied, missing_parts
+from clawkit.models.protocol import Image, Text
 from clawkit.settings import is_there
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from clawkit.wire.children import KILL, descendants, end_all
+from clawkit.system.children import KILL, descendants, end_all
 from clawkit.wire.jsonrpc import one_line
 
 log = logging.getLogger("clawkit.assistant.toolbox")

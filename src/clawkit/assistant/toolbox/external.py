@@ -35,7 +35,7 @@ from clawkit.assistant.toolbox.child import LONGEST_LINE, Child, Command, inheri
 from clawkit.assistant.toolbox.source import Offer, Tell, in_words
 from clawkit.assistant.toolbox.troubles import NotTakenError, UnreachableError
 from clawkit.errors import ToolExecutionError, ToolTimeoutError
-from clawkit.wire.addresses import check_address
+from clawkit.system.addresses import check_address
 
 if TYPE_CHECKING:
     from contextvars import Context

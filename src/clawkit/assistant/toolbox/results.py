@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from clawkit.assistant.media import sniffing
 from clawkit.assistant.media.outbound import Outgoing
-from clawkit.assistant.models.protocol import Image, Text
 from clawkit.assistant.toolbox.source import whole
+from clawkit.models.protocol import Image, Text
 from clawkit.wire.jsonrpc import as_object
 
 LONGEST_TEXT = 100_000

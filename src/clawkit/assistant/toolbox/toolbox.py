@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.assistant.models.protocol import ToolCall, ToolOutcome, ToolSpec
 from clawkit.assistant.toolbox.names import assign_names, near_names
 from clawkit.assistant.toolbox.source import Offer, Source, Tell
 from clawkit.errors import ClawError, ToolExecutionError
+from clawkit.models.protocol import ToolCall, ToolOutcome, ToolSpec
 
 if TYPE_CHECKING:
     from clawkit.assistant.config import Config

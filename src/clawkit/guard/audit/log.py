@@ -20,7 +20,7 @@ from clawkit.guard.audit.encoding import body_of
 from clawkit.guard.audit.files import HEAD, LIVE, rotated_files, rotated_name
 from clawkit.guard.audit.head import End, format_end, parse_end, read_head, write_head
 from clawkit.guard.audit.record import Record
-from clawkit.hosts.locks import lock, unlock
+from clawkit.system.locks import lock, unlock
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
 _CLOSED = -1

@@ -14,8 +14,8 @@ from clawkit.errors import AuditError
 from clawkit.guard.audit.chain import LONGEST_LINE
 from clawkit.guard.audit.files import HEAD, LIVE, rotated_files
 from clawkit.guard.audit.head import End, parse_end, read_head
-from clawkit.hosts.locks import lock
 from clawkit.settings import is_there
+from clawkit.system.locks import lock
 
 
 class LogFile(msgspec.Struct, frozen=True):

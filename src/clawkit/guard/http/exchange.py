@@ -14,7 +14,6 @@ from clawkit.guard.http.incoming import Incoming
 from clawkit.guard.http.refusals import error_for
 from clawkit.guard.http.relay import Relay
 from clawkit.guard.http.reply import onward, passed_back
-from clawkit.guard.http.sse import message_event
 from clawkit.guard.http.upstream import (
     EVENT_STREAM,
     Response,
@@ -25,6 +24,7 @@ from clawkit.guard.http.upstream import (
     whole,
 )
 from clawkit.guard.prompts import Passage
+from clawkit.text.sse import message_event
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message
 

@@ -16,7 +16,6 @@ from clawkit.guard.http.judging import judged
 from clawkit.guard.http.refusals import refusal
 from clawkit.guard.http.relay import Relay
 from clawkit.guard.http.reply import onward, passed_back
-from clawkit.guard.http.sse import Event, message_event
 from clawkit.guard.http.upstream import (
     EVENT_STREAM,
     Upstream,
@@ -24,6 +23,7 @@ from clawkit.guard.http.upstream import (
     events_of,
     kind_of,
 )
+from clawkit.text.sse import Event, message_event
 from clawkit.wire import jsonrpc
 
 MESSAGES = "/claw-messages/"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from clawkit.errors import InternalError
 from clawkit.guard.http.outbox import Outbox
 from clawkit.guard.http.refusals import BROKEN, refusal
-from clawkit.guard.http.sse import Event
 from clawkit.guard.http.upstream import (
     ANSWER_SECONDS,
     EVENT_STREAM,
@@ -20,6 +19,7 @@ from clawkit.guard.http.upstream import (
     events_of,
     kind_of,
 )
+from clawkit.text.sse import Event
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId
 

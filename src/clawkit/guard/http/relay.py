@@ -12,9 +12,9 @@ from clawkit.guard.http.agreement import METHOD, NAME, PARAMETER
 from clawkit.guard.http.heads import head_of
 from clawkit.guard.http.judging import is_readable, judged
 from clawkit.guard.http.reply import Reply, onward
-from clawkit.guard.http.sse import Event, encode, message_event
 from clawkit.guard.http.upstream import EVENT_STREAM, JSON, NOTICE_SECONDS, Upstream, UpstreamError
 from clawkit.guard.prompts import Passage
+from clawkit.text.sse import Event, encode, message_event
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import RequestId
 

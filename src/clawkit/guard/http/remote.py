@@ -24,8 +24,8 @@ from clawkit.guard.opening import open_warden
 from clawkit.guard.policy.policy import Paths
 from clawkit.guard.prompts import Passage
 from clawkit.guard.warden import Warden
+from clawkit.system.children import close_to_others
 from clawkit.wire import jsonrpc
-from clawkit.wire.children import close_to_others
 from clawkit.wire.jsonrpc import RequestId
 from clawkit.wire.lines import Lines, claim_stdio, write_all
 from clawkit.wire.threads import Workers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from clawkit.guard.http.sse import Event
+from clawkit.text.sse import Event
 from clawkit.wire.jsonrpc import RequestId
 
 _PAUSE = 1.0

@@ -10,8 +10,8 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx2
 
 from clawkit.errors import ClawError
-from clawkit.guard.http.sse import Event, Events
 from clawkit.guard.http.target import Target
+from clawkit.text.sse import Event, Events
 
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 600.0

@@ -11,7 +11,7 @@ from textwrap import fill
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.globs import is_wild
 from clawkit.hosts.clients import CLIENTS, file_patterns
-from clawkit.hosts.files import write_new
+from clawkit.system.files import write_new
 
 SHELL_LIKE = ("*shell*", "*exec*", "*bash*", "*terminal*", "*command*", "run_*", "run-*")
 """Names of tools that run programs."""

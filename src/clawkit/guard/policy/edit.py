@@ -18,7 +18,7 @@ from clawkit.guard.policy.leaves import is_read_differently, texts
 from clawkit.guard.policy.policy import Paths
 from clawkit.guard.policy.rules import Argument, Rule, read_policy
 from clawkit.guard.policy.toml_text import rule_text
-from clawkit.hosts.locks import locked
+from clawkit.system.locks import locked
 
 _HEADER = re.compile(rb"[ \t]*\[\[[ \t]*(rule|\"rule\"|'rule')[ \t]*\]\]")
 _NEW = "the new rule"

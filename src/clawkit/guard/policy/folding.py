@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from clawkit.text.words import has_controls
+from clawkit.text.keyword_search import has_controls
 
 _HIDDEN_BYTES = bytes({*range(32), 127} - set(b"\t\n\r"))
 _HIDDEN = tuple(map(chr, _HIDDEN_BYTES))

@@ -17,7 +17,7 @@ from clawkit.guard.policy.globs import Glob
 from clawkit.guard.policy.pathtext import is_file_url, normal, slashed
 from clawkit.guard.policy.urls import has_host, scheme
 from clawkit.guard.policy.wrappers import is_wrapped
-from clawkit.text.words import Words, encoded
+from clawkit.text.keyword_search import Words, encoded
 
 _SHORTEST_NAME = 3
 _CONTROLS = b"\t\r\n"

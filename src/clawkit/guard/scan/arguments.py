@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from string import ascii_letters, digits
 from typing import Any, cast
 
+from clawkit.text.keyword_search import Words, encoded
 from clawkit.text.secrets import redact_secrets
-from clawkit.text.words import Words, encoded
 
 _LONG = 512
 _START = 256

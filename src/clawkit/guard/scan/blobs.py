@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from binascii import Error
 from functools import cache
 
-from clawkit.text.words import Words, encoded
+from clawkit.text.keyword_search import Words, encoded
 
 NAMES = ("blob", "data")
 """The members that hold base64 in MCP."""

@@ -9,8 +9,8 @@ from clawkit.guard.scan import blobs
 from clawkit.guard.scan.options import Findings, ScanOptions
 from clawkit.text.hidden import strip_hidden
 from clawkit.text.injections import find_injections, may_hold_injection
+from clawkit.text.keyword_search import Words
 from clawkit.text.secrets import may_hold_secret, redact_named, redact_secrets
-from clawkit.text.words import Words
 
 # The escapes of JSON that can stand for a hidden character, or hide a letter of a word.
 _ESCAPES = (b"\\u", b"\\b", b"\\f")

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from clawkit.guard.scan.blobs import withheld
-from clawkit.text.words import Words
+from clawkit.text.keyword_search import Words
 
 NONCE = os.urandom(8).hex()
 """Anew for each guard process. It reaches clients, and never a server."""

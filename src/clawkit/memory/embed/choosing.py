@@ -33,7 +33,7 @@ def embedder(name: str = DEFAULT, *, key: str = "") -> Embedder | None:
 
 def _remote(name: str, url: str, model: str, key: str, dimensions: int) -> Embedder:
     from clawkit.memory.embed.remote import RemoteEmbedder
-    from clawkit.wire.addresses import check_address
+    from clawkit.system.addresses import check_address
 
     check_address("embedder", url, secret=bool(key))
 

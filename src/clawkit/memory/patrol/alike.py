@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from clawkit.memory.recall.words import folded, terms
 from clawkit.memory.records import Node, Scene
 from clawkit.memory.store import nodes, postings, touches
 from clawkit.memory.store.database import Unit
+from clawkit.text.words import folded, terms
 
 _WORD = re.compile(r"\w+")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")

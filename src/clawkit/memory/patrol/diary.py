@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import msgspec
 
-from clawkit.memory.calendar import day_of
 from clawkit.memory.cleaning import keepable
 from clawkit.memory.patrol.answers import DATA_ONLY, decoded, listed
 from clawkit.memory.records import Change, Entry
 from clawkit.memory.store import entries, ledger, nodes
 from clawkit.memory.store.database import Database, Unit
+from clawkit.text.calendar import day_of
 
 if TYPE_CHECKING:
     from clawkit.memory.model import Llm

@@ -13,14 +13,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from clawkit.memory.calendar import day_of, resolved
 from clawkit.memory.patrol.changes import counted
 from clawkit.memory.patrol.dying import cap_of
 from clawkit.memory.patrol.merging import merge
-from clawkit.memory.recall.words import folded, terms
 from clawkit.memory.records import Node
 from clawkit.memory.store import marks, nodes, postings
 from clawkit.memory.store.database import Unit
+from clawkit.text.calendar import day_of, resolved
+from clawkit.text.words import folded, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats

@@ -10,11 +10,11 @@ from collections.abc import Collection
 
 import msgspec
 
-from clawkit.memory.calendar import day_of, resolved
 from clawkit.memory.patrol.conversation import own_words
 from clawkit.memory.patrol.weighing import importance
-from clawkit.memory.pieces import pieces, sentences
 from clawkit.memory.records import Said, Scene
+from clawkit.text.calendar import day_of, resolved
+from clawkit.text.sentences import pieces, sentences
 
 _LONGEST_MESSAGE = 100_000
 _LONGEST_CONTEXT = 200

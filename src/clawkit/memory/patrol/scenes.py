@@ -16,7 +16,6 @@ from uuid import uuid4
 import msgspec
 
 from clawkit.errors import ModelError
-from clawkit.memory.calendar import day_of
 from clawkit.memory.caller import Caller
 from clawkit.memory.cleaning import keepable
 from clawkit.memory.patrol.answers import DATA_ONLY, decoded
@@ -31,11 +30,12 @@ from clawkit.memory.patrol.embedding import ahead
 from clawkit.memory.patrol.remembering import cleaned, remember
 from clawkit.memory.patrol.rules import Fact, facts
 from clawkit.memory.people import USER
-from clawkit.memory.recall.words import terms
 from clawkit.memory.records import Note, Said, Scene, Source
 from clawkit.memory.store import marks, notes
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store.database import Database, Unit
+from clawkit.text.calendar import day_of
+from clawkit.text.words import terms
 
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder

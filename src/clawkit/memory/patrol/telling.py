@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawkit.memory.recall.stems import stem
-from clawkit.memory.recall.stops import WORDS_THAT_SAY_LITTLE
-from clawkit.memory.recall.words import folded
+from clawkit.text.words import WORDS_THAT_SAY_LITTLE, folded, stem
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from clawkit.memory import calendar, people
+from clawkit.memory import people
 from clawkit.memory.recall.names import names_of
 from clawkit.memory.recall.signals import Pool, Question
 from clawkit.memory.recall.texts import day_terms
-from clawkit.memory.recall.words import asked, content
 from clawkit.memory.store import marks, nodes, postings
+from clawkit.text import calendar
+from clawkit.text.words import asked, content
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats, Seqs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from clawkit.memory.recall.words import folded
+from clawkit.text.words import folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from clawkit.memory import calendar
-from clawkit.memory.pieces import sentences
 from clawkit.memory.recall.names import is_same
 from clawkit.memory.records import Node
+from clawkit.text import calendar
+from clawkit.text.sentences import sentences
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Bools, Floats, Seqs

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from datetime import date
 
 from clawkit.memory.recall.names import names_of
-from clawkit.memory.recall.words import terms
 from clawkit.memory.records import Node, Scene, Source
+from clawkit.text.words import terms
 
 _DAY = "\x02"
 """Begins a term that stands for a day; no text has it."""

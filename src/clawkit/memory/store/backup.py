@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from clawkit.errors import StoreError
 from clawkit.memory.store.failures import explained, explained_os, foreign, is_busy, too_new
-from clawkit.memory.store.folders import make_private
 from clawkit.memory.store.schema import SQLITE_STEPS
 from clawkit.memory.store.sqlite import APPLICATION, PATIENCE, THING
+from clawkit.system.private_files import make_private
 
 _COPY = "the copy of a store"
 

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from clawkit.hosts.locks import try_lock
+from clawkit.system.locks import try_lock
 
 
 def take_lock(file: Path) -> int | None:

@@ -21,11 +21,11 @@ from typing import Any
 from clawkit.errors import StoreError
 from clawkit.memory.store.database import Row, Unit, no_being
 from clawkit.memory.store.failures import explained, explained_os, foreign, gone, is_busy, too_new
-from clawkit.memory.store.folders import keep_private, make_private
 from clawkit.memory.store.locks import give_lock_back, take_lock
 from clawkit.memory.store.schema import SQLITE_STEPS
 from clawkit.memory.store.sqlite_vectors import SqliteVectors
 from clawkit.memory.store.texts import storable
+from clawkit.system.private_files import keep_private, make_private
 
 THING = "the store of memories"
 PATIENCE = 20.0

@@ -1,0 +1,1 @@
+"""The one client of language models and embedding servers: protocol, HTTP, providers, retries."""

@@ -1,0 +1,92 @@
+"""Reads fields of JSON from elsewhere, where nothing can be taken for granted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+Json = dict[str, Any]
+
+DEEPEST = 100
+"""Levels. What is deeper may be read here and then not be written, with more on the stack."""
+_MOST = 10**12
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # both halves
+    r"|\\u([dD][89a-fA-F][0-9a-fA-F]{2})"  # only one
+    r"|\\."
+)
+
+
+def decoded(data: bytes, *, halves: bool = False) -> Any:
+    """What a text of JSON says; raises ValueError if it is none, or nested too deep.
+
+    Half a character, which JSON can write as `\\ud83d`, becomes U+FFFD; with `halves` it stays.
+    """
+    try:
+        value: Any = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        value = _mended(data, str(error), halves)
+    if data.count(b"[") + data.count(b"{") > DEEPEST and _is_deep(value):
+        raise ValueError(f"more than {DEEPEST} levels")
+    return value
+
+
+def _mended(data: bytes, problem: str, halves: bool) -> Any:
+    text = data.decode("utf-8", "replace")
+    if not halves:
+        text = _ESCAPE.sub(_without_half, text)
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise ValueError(problem) from None
+
+
+def _without_half(escape: re.Match[str]) -> str:
+    return "\\ufffd" if escape[1] else escape[0]
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def joined(text: str) -> str:
+    """The text with halves of characters put together; one that stays alone becomes U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _is_deep(value: Any) -> bool:
+    """Level by level, since to follow one down is what cannot be done."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inside(each)]
+    return bool(level)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else fields(value).values()
+
+
+def fields(value: Any) -> Json:
+    """An object; anything else has no fields."""
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[Json]:
+    """The objects in a list."""
+    items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, dict)]
+
+
+def text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def number(value: Any) -> int:
+    """A count; what cannot be one is none."""
+    return value if type(value) is int and 0 <= value <= _MOST else 0

@@ -1,0 +1,432 @@
+"""OpenAI's chat completions: `POST {base_url}/chat/completions`, streamed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import uuid
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any
+from urllib.parse import urlsplit
+
+from clawkit.errors import ContextTooLongError, ModelError
+from clawkit.models.conversation import SEEN_TYPES, describe, tidy
+from clawkit.models.failures import (
+    Said,
+    broke_off,
+    from_status,
+    read_error,
+    speaks_of_answer,
+    too_many_arguments,
+)
+from clawkit.models.http import DONE, Answer, Door, Refusal
+from clawkit.models.json_fields import Json, fields, number, objects, text
+from clawkit.models.protocol import (
+    Called,
+    Event,
+    Finished,
+    Image,
+    Message,
+    ModelSettings,
+    Part,
+    Prompt,
+    StopReason,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolOutcome,
+    ToolSpec,
+    Usage,
+    ending,
+)
+from clawkit.models.tool_arguments import A_CALL, LONGEST_ARGUMENTS, read_arguments
+from clawkit.models.tool_names import Names
+
+_log = logging.getLogger(__name__)
+_NO_TOOLS = re.compile(
+    r"(?:not|n't) support (?:tool|function)|support tool use|tool use is not supported"
+    r"|tool choice requires|tools param requires|requires --jinja",
+    re.IGNORECASE,
+)
+_NO_IMAGES = re.compile(
+    r"(?:not|n't) support(?:ed)?\b.{0,20}\b(?:image|vision|multimodal)"
+    r"|\b(?:image|vision|multimodal)\w*\b.{0,40}(?:not|n't|only) support"
+    r"|not a multimodal model|support image input|at most 0 image|unknown variant `image_url`"
+    r"|mmproj|data required for image input",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class Manners:
+    """What one server takes: learnt from its refusals, kept for the next requests."""
+
+    def __init__(self, *, modern_limit: bool) -> None:
+        self.limit = "max_completion_tokens" if modern_limit else "max_tokens"
+        self.usage = True
+        self.tools = True
+        self.images = True
+        self._other_limit = True
+
+    def learn(self, said: Said, prompt: Prompt, who: str) -> bool:
+        """Whether the request can be made in another way, now that the server said this."""
+        words = said.everything
+        other = "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
+        if self.usage and "stream_options" in words:
+            self.usage = False
+        elif self._other_limit and self.limit in words and other in words:
+            self.limit, self._other_limit = other, False
+        elif self.tools and prompt.tools and _NO_TOOLS.search(words):
+            self.tools = False
+            _log.warning("%s takes no tools: it is asked without them", who)
+        elif self.images and _has_images(prompt) and _NO_IMAGES.search(words):
+            self.images = False
+            _log.warning("%s cannot see pictures: it is told their names", who)
+        else:
+            return False
+        return True
+
+
+def build(prompt: Prompt, model: str, names: Names, manners: Manners, most: int) -> Json:
+    """The body of a request for an answer of at most `most` tokens."""
+    body: Json = {"model": model, "stream": True, manners.limit: min(prompt.max_tokens, most)}
+    if manners.usage:
+        body["stream_options"] = {"include_usage": True}
+    if prompt.tools and manners.tools:
+        body["tools"] = [_tool(tool, names) for tool in prompt.tools]
+    body["messages"] = _Turns(names, sees=manners.images).written(prompt)
+    return body
+
+
+def _tool(tool: ToolSpec, names: Names) -> Json:
+    parameters: Json = {"type": "object", "properties": {}}
+    function: Json = {
+        "name": names.sent(tool.name),
+        "description": tool.description,
+        "parameters": {**parameters, **tool.input_schema},
+    }
+    return {"type": "function", "function": function}
+
+
+class _Turns:
+    """The messages as they are sent: templates of local models want the roles to alternate."""
+
+    def __init__(self, names: Names, *, sees: bool) -> None:
+        self._names = names
+        self._sees = sees
+        self._found: list[Json] = []
+        self._pictures: list[Json] = []
+
+    def written(self, prompt: Prompt) -> list[Json]:
+        for message in tidy(prompt.messages):
+            if self._add_plain(message):
+                continue
+            if message.role == "tool":
+                self._add_outcomes(message.parts)
+            else:
+                # Pictures must not stand between the outcomes of calls made together.
+                self._add_user(self._pictures)
+                self._pictures = []
+                if message.role == "user":
+                    self._add_user(self._content(message.parts))
+                else:
+                    self._add_assistant(message)
+        self._add_user(self._pictures)
+        for message in self._found:
+            if message["role"] == "user" and not isinstance(message["content"], str):
+                message["content"] = _simplest(message["content"])
+        system = {"role": "system", "content": prompt.system}
+        return [system, *self._found] if prompt.system.strip() else self._found
+
+    def _add_plain(self, message: Message) -> bool:
+        """The short way for words between turns of the other side: a long talk is made of them."""
+        parts, role, found = message.parts, message.role, self._found
+        if len(parts) != 1 or type(parts[0]) is not Text or role == "tool" or self._pictures:
+            return False
+        if found and found[-1]["role"] == role:
+            return False
+        found.append({"role": role, "content": parts[0].text})
+        return True
+
+    def _add_user(self, content: list[Json]) -> None:
+        if not content:
+            return
+        last = self._found[-1] if self._found else {}
+        if last.get("role") == "user":
+            said = last["content"]
+            before = [{"type": "text", "text": said}] if isinstance(said, str) else said
+            last["content"] = before + content
+        else:
+            self._found.append({"role": "user", "content": list(content)})
+
+    def _add_assistant(self, message: Message) -> None:
+        said = "".join(part.text for part in message.parts if isinstance(part, Text))
+        calls = [self._call(part) for part in message.parts if isinstance(part, ToolCall)]
+        last = self._found[-1] if self._found else {}
+        if last.get("role") == "assistant" and "tool_calls" not in last:
+            said = "\n\n".join(text for text in (last["content"], said) if text)
+            self._found.pop()
+        written: Json = {"role": "assistant", "content": said or None}
+        self._found.append({**written, "tool_calls": calls} if calls else written)
+
+    def _call(self, call: ToolCall) -> Json:
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        function = {"name": self._names.sent(call.name), "arguments": arguments}
+        return {"id": call.id, "type": "function", "function": function}
+
+    def _add_outcomes(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            if isinstance(part, ToolOutcome):
+                text = "\n".join(p.text for p in part.parts if isinstance(p, Text))
+                text = text if text.strip() else "(nothing)"
+                pictures = [p for p in part.parts if isinstance(p, Image)]
+                if pictures:
+                    text += f"\n(Pictures in this outcome, shown below: {_named(pictures)})"
+                if part.is_error and not text.lower().startswith("error"):
+                    text = f"Error: {text}"
+                outcome = {"role": "tool", "tool_call_id": part.call_id, "content": text}
+                self._found.append(outcome)
+                self._pictures += self._content(pictures)
+            else:
+                self._pictures += self._content((part,))
+
+    def _content(self, parts: Sequence[Part]) -> list[Json]:
+        found: list[Json] = []
+        for part in parts:
+            if isinstance(part, Text):
+                found.append({"type": "text", "text": part.text})
+            elif isinstance(part, Image):
+                found.append(self._image(part))
+        return found
+
+    def _image(self, image: Image) -> Json:
+        if not self._sees or image.mime_type not in SEEN_TYPES:
+            return {"type": "text", "text": describe(image)}
+        url = f"data:{image.mime_type};base64,{b64encode(image.data).decode()}"
+        return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _simplest(content: list[Json]) -> str | list[Json]:
+    """Some servers take words only as a plain text."""
+    if all(part["type"] == "text" for part in content):
+        return "\n\n".join(part["text"] for part in content)
+    return content
+
+
+def _named(pictures: Sequence[Image]) -> str:
+    return ", ".join(picture.name for picture in pictures)
+
+
+def _has_images(prompt: Prompt) -> bool:
+    for message in prompt.messages:
+        for part in message.parts:
+            parts = part.parts if isinstance(part, ToolOutcome) else (part,)
+            if any(isinstance(inner, Image) for inner in parts):
+                return True
+    return False
+
+
+_CONTEXT = 32_000
+_PATH = "/chat/completions"
+_REASONS: dict[str, StopReason] = {
+    "length": "length",
+    "content_filter": "refusal",
+    "tool_calls": "tools",
+    "function_call": "tools",
+}
+
+
+class OpenAi:
+    """A model behind OpenAI's chat completions."""
+
+    def __init__(
+        self, settings: ModelSettings, *, key_env: str = "", context: int | None = None
+    ) -> None:
+        self.name = f"{settings.provider}/{settings.model}"
+        self.context = context or _CONTEXT
+        self._settings = settings
+        headers = {"authorization": f"Bearer {settings.key}"} if settings.key else {}
+        self._door = Door(settings, headers, key_env)
+        host = urlsplit(self._door.base_url).hostname
+        self._manners = Manners(modern_limit=host == "api.openai.com")
+        self._path = "" if self._door.base_url.endswith(_PATH) else _PATH
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Event]:
+        """The answer. Calls come at its end: one that breaks off before can be asked for anew."""
+        names = Names(prompt.tools, prompt.messages)
+        while True:
+            # An answer as long as all that fits would leave no room for the question.
+            most = self.context // 2
+            body = build(prompt, self._settings.model, names, self._manners, most)
+            try:
+                async with (
+                    self._door.post(self._path, body) as answer,
+                    aclosing(self._read(answer, names)) as events,
+                ):
+                    async for event in events:
+                        yield event
+                return
+            except Refusal as refusal:
+                if not self._learn(refusal, prompt):
+                    raise refusal.error from None
+
+    def _learn(self, refusal: Refusal, prompt: Prompt) -> bool:
+        """Whether asking again, with what the refusal tells, is worth it."""
+        if not isinstance(refusal.error, ContextTooLongError):
+            return self._manners.learn(refusal.said, prompt, self.name)
+        asked = min(prompt.max_tokens, self.context // 2)
+        # Whoever shortens the conversation can now do it by what really fits.
+        self.context = refusal.limit(self.context)
+        return self.context // 2 < asked and speaks_of_answer(refusal.said)
+
+    async def close(self) -> None:
+        await self._door.close()
+
+    async def _read(self, answer: Answer, names: Names) -> AsyncGenerator[Event]:
+        reading = _Reading(names)
+        try:
+            async for chunk in _chunks(answer):
+                if chunk is DONE:
+                    reading.is_over = True
+                    break
+                if error := _error(chunk):
+                    said = read_error(error)
+                    raise from_status(self._door.party, said.status, said)
+                delta = reading.take(chunk)
+                if reading.arguments > LONGEST_ARGUMENTS:
+                    raise too_many_arguments(self._door.party, LONGEST_ARGUMENTS)
+                if delta:
+                    yield TextDelta(delta)
+        except ModelError:
+            # With the reason for its end the answer is complete, whatever comes after it.
+            if not reading.stop:
+                raise
+        if not (reading.stop or reading.is_over):
+            raise broke_off(self._door.party)
+        await answer.drain()
+        for call in reading.calls():
+            yield Called(call)
+        yield reading.finished(self._settings)
+
+
+async def _chunks(answer: Answer) -> AsyncGenerator[Json]:
+    if answer.kind == "application/json":  # A server that does not stream.
+        yield await answer.document()
+        return
+    async for event in answer.events():
+        yield event
+
+
+def _error(chunk: Json) -> Any:
+    """The error in a chunk, which stands where a provider finds it fit."""
+    if chunk.get("error"):
+        return chunk
+    choices = chunk.get("choices")
+    if choices is None and chunk.get("object") == "error":
+        return chunk
+    choice = _first(choices)
+    return choice if choice.get("error") else None
+
+
+class _Called:
+    def __init__(self, index: Any, id: str) -> None:
+        self.index = index
+        self.id = id
+        self.name = ""
+        self.pieces: list[str] = []
+
+
+class _Reading:
+    """An answer as far as it came."""
+
+    def __init__(self, names: Names) -> None:
+        self.is_over = False
+        self.stop = ""
+        self.arguments = 0
+        """How large the calls are so far."""
+        self._refused = False
+        self._names = names
+        self._calls: list[_Called] = []
+        self._usage = Usage()
+        self._model = ""
+
+    def take(self, chunk: Json) -> str:
+        """One chunk; gives what it adds to the text."""
+        self._model = text(chunk.get("model")) or self._model
+        self._count(chunk.get("usage"))
+        choice = _first(chunk.get("choices"))
+        self.stop = text(choice.get("finish_reason")) or self.stop
+        delta = fields(choice.get("delta") or choice.get("message"))
+        for call in objects(delta.get("tool_calls")):
+            self._grow(call)
+        refusal = _refusal(delta)
+        self._refused = self._refused or bool(refusal)
+        return _text(delta.get("content")) + refusal
+
+    def calls(self) -> list[ToolCall]:
+        return [
+            ToolCall(call.id, self._names.ours(call.name), read_arguments("".join(call.pieces)))
+            for call in self._calls
+        ]
+
+    def finished(self, settings: ModelSettings) -> Finished:
+        said = "refusal" if self._refused else _REASONS.get(self.stop, "end")
+        reason = ending(said, calls=bool(self._calls))
+        # llama.cpp tells the path of a file.
+        used = self._model.rpartition("/")[2] if self._model[:1] == "/" else self._model
+        return Finished(reason, self._usage, f"{settings.provider}/{used or settings.model}")
+
+    def _grow(self, delta: Json) -> None:
+        call = self._find(delta.get("index"), text(delta.get("id")))
+        function = fields(delta.get("function"))
+        call.name = call.name or text(function.get("name"))
+        arguments = function.get("arguments")
+        if isinstance(
+            arguments, (dict, list)
+        ):  # Not as text, as it should be, but as what it says.
+            arguments = json.dumps(arguments)
+        piece = text(arguments)
+        call.pieces.append(piece)
+        self.arguments += len(piece)
+
+    def _find(self, index: Any, id: str) -> _Called:
+        """The call that a delta belongs to: not every server numbers them."""
+        for call in reversed(self._calls):
+            if call.index == index and (not id or call.id == id):
+                return call
+        call = _Called(index, id or f"call_{uuid.uuid4().hex[:24]}")
+        if any(other.id == id for other in self._calls):
+            call.id = f"call_{uuid.uuid4().hex[:24]}"
+        self._calls.append(call)
+        self.arguments += A_CALL + len(call.id)
+        return call
+
+    def _count(self, usage: Any) -> None:
+        counts = fields(usage)
+        if counts:
+            details = fields(counts.get("prompt_tokens_details"))
+            cached = details.get("cached_tokens") or counts.get("prompt_cache_hit_tokens")
+            self._usage = Usage(
+                number(counts.get("prompt_tokens")),
+                number(counts.get("completion_tokens")),
+                number(cached),
+            )
+
+
+def _first(choices: Any) -> Json:
+    found = objects(choices)
+    return found[0] if found else {}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(text(part.get("text")) for part in objects(content))
+
+
+def _refusal(delta: Json) -> str:
+    """The words with which a model declines: beside its content, or as a part of it."""
+    parts = objects(delta.get("content"))
+    return text(delta.get("refusal")) + "".join(text(part.get("refusal")) for part in parts)

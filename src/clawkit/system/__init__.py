@@ -1,0 +1,1 @@
+"""What the operating system gives: locks, private files, processes, addresses, memory."""

@@ -1,0 +1,79 @@
+"""Addresses of services: which are valid, and to which a key may be sent unencrypted."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from clawkit.errors import SettingsError
+
+_PRIVATE_ENDINGS = (".local", ".lan", ".internal", ".home.arpa", ".localhost")
+
+
+def check_base_url(provider: str, url: str, *, secret: bool) -> str:
+    """The address of a provider, without a slash at its end."""
+    return check_address(f"[providers.{provider}] base_url", url, secret=secret).rstrip("/")
+
+
+def check_address(where: str, url: str, *, secret: bool, query: bool = False) -> str:
+    """The address if it can be asked, and with a key if there is one; `where` it stands is told.
+
+    A key goes over plain http to this machine and into private networks only: whoever is on the
+    way can read it there, and nobody writes `http://` for a service on the internet on purpose.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        raise SettingsError(f"{where}: this is not an address; write https://…") from None
+    if parts.username is not None or parts.password is not None:
+        raise SettingsError(f"{where}: has a user or password in it; use `key_env` or `headers`")
+    if not usable or not url.isascii() or any(c.isspace() or not c.isprintable() for c in url):
+        shown = f"{url[:100]!r}" if url else "is empty: it"
+        raise SettingsError(f"{where}: {shown} must be an address with http:// or https://")
+    if "#" in url or ("?" in url and not query):
+        rest = "#" if query else "? and #"
+        raise SettingsError(f"{where}: must end with its path, without {rest}")
+    if parts.scheme == "http" and secret and not is_private(url):
+        raise SettingsError(
+            f"{where}: {origin_of(url)!r} would send the key unencrypted over the internet; "
+            "write https://, or take away `key_env` and `headers` if it needs none"
+        )
+    return url
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is this machine."""
+    host = _host(url)
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def is_private(url: str) -> bool:
+    """Whether an address is this machine or in a network that is not the internet."""
+    host = _host(url)
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith(_PRIVATE_ENDINGS)
+
+
+def origin_of(url: str) -> str:
+    """What may be shown of an address that somebody else gave: neither a name nor a password."""
+    try:
+        parts = urlsplit(url)
+        if not parts.hostname:
+            return ""
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port is not None else "")
+    except ValueError:
+        return ""
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return "not.an.address"

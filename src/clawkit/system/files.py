@@ -1,0 +1,158 @@
+"""Reads files, and replaces them whole: written beside, then renamed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from clawkit.errors import HostError
+
+_ROOM = 128 * 1024
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A file as it was read."""
+
+    path: Path
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError as error:
+            line = self.data.count(b"\n", 0, error.start) + 1
+            reason = "is not UTF-8 here. The file was left as it is"
+            raise HostError(f"{self.path}:{line}: {reason}") from None
+
+
+Records = TypeVar("Records")
+
+
+def read_records(path: Path, kind: type[Records], advice: str) -> Records | tuple[()]:
+    """What we wrote down ourselves; nothing where there is no file."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise HostError(f"{path}: cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise HostError(f"{path}: is damaged ({error}). {advice}") from None
+
+
+class Changed(Exception):
+    """Somebody else wrote the file between our reading and our writing."""
+
+
+def read_source(path: Path) -> Source:
+    try:
+        return Source(path, path.read_bytes())
+    except OSError as error:
+        raise HostError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def is_readable(path: str) -> bool:
+    try:
+        read_source(Path(path))
+    except HostError:
+        return False
+    return True
+
+
+def replace_source(source: Source, text: str) -> None:
+    """Puts `text` in the file's place, in its mode; through a symlink, in the target's place."""
+    target = source.path.resolve()
+    try:
+        status = target.stat()
+        if not status.st_mode & stat.S_IWUSR or not os.access(target, os.W_OK):
+            raise HostError(
+                f"{source.path}: is read-only: make it writable (chmod u+w) and try again"
+            )
+        beside = write_beside(target, text.encode(), stat.S_IMODE(status.st_mode))
+        try:
+            _keep_owner(beside, status)
+            if target.read_bytes() != source.data:
+                raise Changed
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise HostError(f"{source.path}: cannot be written: {error.strerror}") from None
+
+
+def make_source(path: Path, text: str, mode: int) -> None:
+    """A file that was not there, and its directory; raises Changed if somebody else made it."""
+    try:
+        path.parent.mkdir(exist_ok=True)
+        write_new(path, text.encode(), mode)
+    except FileExistsError:
+        raise Changed from None
+    except OSError as error:
+        raise HostError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def remove_source(source: Source) -> None:
+    """Takes the file away, as long as it is as it was read."""
+    try:
+        if source.path.read_bytes() != source.data:
+            raise Changed
+        source.path.unlink()
+    except OSError as error:
+        raise HostError(f"{source.path}: cannot be removed: {error.strerror}") from None
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """A file of our own, for this person only."""
+    beside = write_beside(path, data, 0o600)
+    try:
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """A file that was not there, whole or not at all; raises FileExistsError where one is."""
+    beside = write_beside(path, data, mode)
+    try:
+        os.link(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def room_problem(directory: Path) -> str:
+    """Why nothing can be written to a directory that is there; found out by doing it."""
+    try:
+        if directory.is_dir():
+            write_beside(directory / "room", bytes(_ROOM), 0o600).unlink()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def write_beside(path: Path, data: bytes, mode: int) -> Path:
+    """The data in a new file next to `path`, on the disk."""
+    suffix = hashlib.sha256(os.urandom(16)).hexdigest()[:12]
+    beside = path.with_name(f".{path.name}.{suffix}.tmp")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.chmod(mode)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+    return beside
+
+
+def _keep_owner(path: Path, status: os.stat_result) -> None:
+    """For root, who edits somebody else's file."""
+    if hasattr(os, "chown") and path.stat().st_uid != status.st_uid:
+        os.chown(path, status.st_uid, status.st_gid)

@@ -1,0 +1,69 @@
+"""Locks between processes, held on an open file: the system releases one when its holder dies."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+
+    # Locks are mandatory there, so the byte that is locked lies where nobody reads or writes.
+    _PLACE = 1 << 30
+
+    def lock(fd: int) -> None:
+        """Wait until this process alone holds the file."""
+        os.lseek(fd, _PLACE, os.SEEK_SET)
+        held = False
+        while not held:
+            with suppress(OSError):  # it gives up after ten seconds; we do not
+                msvcrt.locking(fd, msvcrt.LK_LOCK, 1)
+                held = True
+
+    def try_lock(fd: int) -> bool:
+        """Hold the file if nobody else does."""
+        os.lseek(fd, _PLACE, os.SEEK_SET)
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def unlock(fd: int) -> None:
+        os.lseek(fd, _PLACE, os.SEEK_SET)
+        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def lock(fd: int) -> None:
+        """Wait until this process alone holds the file."""
+        fcntl.flock(fd, fcntl.LOCK_EX)
+
+    def try_lock(fd: int) -> bool:
+        """Hold the file if nobody else does."""
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def unlock(fd: int) -> None:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+@contextmanager
+def locked(file: Path) -> Generator[None]:
+    """Hold `file` for the length of a block; it is made, readable by its owner only, if missing.
+
+    Never delete or replace a file that serves as a lock: others may hold the one that is gone.
+    """
+    fd = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        lock(fd)
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,600 @@
+"""Reads the days that words name: words become symbols, and short patterns of symbols days.
+
+Each language turns a run of its words into one symbol a word (`W` a weekday, `M` a month, ...);
+the patterns are the same for all. Patterns repeat nothing without a bound, so reading is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, timedelta
+from functools import cache, lru_cache
+from typing import Any, cast
+
+import msgspec
+
+from clawkit.text.calendar import spans
+from clawkit.text.calendar.lexicon import OTHER, Lexicon, Word, anchors_of, known_words, lexicons
+from clawkit.text.calendar.spans import Part, Span, Unit, Which
+from clawkit.text.calendar.tense import Sentences
+from clawkit.text.calendar.words import LANGUAGES, Language
+
+_TOKEN = re.compile(
+    r"(?<![\w./-])(?P<iso>\d{4}([-/.])\d{1,2}\2\d{1,2})(?![\w/-]|\.\d)"
+    r"|(?<![\w./-])(?P<full>\d{1,2}([-/.])\d{1,2}\4(?:\d{4}|\d\d))(?![\w/-]|\.\d)"
+    r"|(?<![\w./-])(?P<short>\d{1,2}\.\d{1,2}\.?|\d{1,2}/\d{1,2})(?![\w/-]|\.\d)"
+    r"|(?<![\w.,/])(?P<ordinal>\d{1,2}(?:st|nd|rd|th|er|e|ème|ste|de|ro|\.?[ºª°]|-?\u0433\u043e))(?!\w)"
+    r"|(?<![\w.,/])(?P<dotted>\d{1,2}\.)(?=[ \u00a0]?[^\W\d_])"
+    r"|(?P<number>\d+(?:[.,:/]\d+)*)"
+    r"|(?P<word>[^\W\d_]+)"
+)
+_GAP = re.compile(r"[ \t\u00a0\u202f]{0,3}(?:\r?\n[ \t]{0,3})?|['\u2019]")
+_MARK = re.compile(r"[ \u00a0]?([,.–—-])[ \u00a0\n]{0,2}")
+_LONGEST_RUN = 40
+_MOST_CACHED = 4096
+_YEAR_DIGITS = 4
+_FIRST_YEAR, _LAST_YEAR = 1900, 2100
+_LONGEST_COUNT = 999
+_MONDAY, _FRIDAY = 0, 4
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """A place in the text and the days that it names."""
+
+    start: int
+    end: int
+    span: Span
+
+
+class _Token(msgspec.Struct, frozen=True):
+    kind: str
+    start: int
+    end: int
+    text: str
+    gap: str
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """A word in the text."""
+
+    word: Word
+    start: int
+    end: int
+    text: str
+
+
+_Meaning = Callable[["_Found"], "Span | None"]
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A pattern's match, and all that its meaning depends on."""
+
+    match: re.Match[str]
+    meaning: _Meaning
+    start: int
+    end: int
+    places: list[_Place | None]
+    language: Language
+    sentences: Sentences
+    day: date
+    asking: bool
+
+    def place(self, group: str) -> _Place | None:
+        if not self.symbol(group):
+            return None
+        return self.places[self.match.start(group)]
+
+    def value(self, group: str) -> Any:
+        place = self.place(group)
+        return None if place is None else place.word.value
+
+    def symbol(self, group: str) -> str:
+        return self.match.groupdict().get(group) or ""
+
+    @property
+    def past(self) -> bool:
+        """Whether what is not said to be last or next is rather in the past."""
+        before = self.symbol("p")
+        if "V" in before or "Z" in before:
+            return "V" in before
+        time = self.sentences.time(self.start, self.end, self.language.name)
+        return time in {"past", None} if self.asking else time == "past"
+
+    @property
+    def tells_past(self) -> bool:
+        return self.sentences.time(self.start, self.end, self.language.name) == "past"
+
+
+def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[Reading]:
+    """The days that are named, in whatever language; the longest reading wins."""
+    anchors = anchors_of()
+    for run in _runs(text):
+        languages = {
+            number
+            for token in run
+            for number in (anchors.get(token.text, ()) if token.kind == "word" else _any(token))
+        }
+        if not languages:
+            continue
+        found = [
+            candidate
+            for number in sorted(languages)
+            for candidate in _read(run, number, text, day, asking=asking, sentences=sentences)
+        ]
+        if len(found) > 1:
+            scores = sentences.scores(run[0].start) if len(languages) > 1 else {}
+            found.sort(key=lambda one: (one.start - one.end, -scores.get(one.language.name, 0)))
+        yield from _chosen(found)
+
+
+def _chosen(found: list[_Found]) -> Iterator[Reading]:
+    """The first of those that overlap; what names no day keeps others from reading one there."""
+    taken: list[tuple[int, int]] = []
+    for one in found:
+        if any(start < one.end and one.start < end for start, end in taken):
+            continue
+        try:
+            span = one.meaning(one)
+        except (ValueError, OverflowError):  # the 31st of April, or 999 years before the first
+            span = _NOTHING
+        if span is None:
+            continue
+        taken.append((one.start, one.end))
+        if span is not _NOTHING and span[0] <= span[1]:
+            yield Reading(one.start, one.end, span)
+
+
+def _any(token: _Token) -> Iterable[int]:
+    """The languages that a number can be a day in without a word beside it that says so."""
+    dated = token.kind != "number" or len(token.text) == _YEAR_DIGITS
+    return range(len(LANGUAGES)) if dated else ()
+
+
+def _runs(text: str) -> Iterator[list[_Token]]:
+    """Neighbouring words that have something to do with days."""
+    known = known_words()
+    run: list[_Token] = []
+    end = 0
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        word = match[0].lower() if kind == "word" else match[0]
+        start = match.start()
+        if kind == "word" and word not in known:
+            if run:
+                yield run
+                run = []
+            continue
+        gap = _gap(text[end:start]) if run else ""
+        if gap is None or len(run) == _LONGEST_RUN:
+            yield run
+            run, gap = [], ""
+        end = match.end()
+        run.append(_Token(kind, start, end, word, gap))
+    if run:
+        yield run
+
+
+def _gap(between: str) -> str | None:
+    """What separates two words of one expression; None where they are of two."""
+    if between == " ":
+        return ""
+    if len(between) > 8:
+        return None
+    if _GAP.fullmatch(between):
+        return ""
+    mark = _MARK.fullmatch(between)
+    return None if mark is None else mark[1] if mark[1] in ",." else "-"
+
+
+def _read(
+    run: list[_Token],
+    number: int,
+    text: str,
+    day: date,
+    *,
+    asking: bool,
+    sentences: Sentences,
+) -> Iterator[_Found]:
+    """All that the patterns find in one language, also where one lies within another."""
+    lexicon = lexicons()[number]
+    symbols, places = _symbols(run, lexicon, text, sentences)
+    for match, meaning in _matches(symbols):
+        start, end = _bounds(match, places)
+        yield _Found(match, meaning, start, end, places, lexicon.language, sentences, day, asking)
+
+
+@lru_cache(_MOST_CACHED)
+def _matches(symbols: str) -> tuple[tuple[re.Match[str], _Meaning], ...]:
+    """What the patterns find; the same few words stand around days again and again."""
+    return tuple(
+        (match, meaning) for pattern, meaning in _rules() for match in pattern.finditer(symbols)
+    )
+
+
+def _bounds(match: re.Match[str], places: list[_Place | None]) -> tuple[int, int]:
+    """Where the words of a match are, without the preposition before them."""
+    skipped = match.end("p") if "p" in match.re.groupindex and match["p"] else match.start()
+    first, last = places[skipped], places[match.end() - 1]
+    if first is None or last is None:  # a dot or comma at its end
+        there = [place for place in places[skipped : match.end()] if place is not None]
+        return there[0].start, there[-1].end
+    return first.start, last.end
+
+
+def _symbols(
+    run: list[_Token], lexicon: Lexicon, text: str, sentences: Sentences
+) -> tuple[str, list[_Place | None]]:
+    symbols: list[str] = []
+    places: list[_Place | None] = []
+    at = 0
+    while at < len(run):
+        token = run[at]
+        if token.gap:
+            symbols.append(token.gap)
+            places.append(None)
+        word, length = _longest(run, at, lexicon)
+        last = run[at + length - 1]
+        place = _Place(word, token.start, last.end, text[token.start : last.end])
+        if not _is_meant(place, lexicon, sentences):
+            place = _Place(OTHER, place.start, place.end, place.text)
+        symbols.append(place.word.symbol)
+        places.append(place)
+        at += length
+    return "".join(symbols), places
+
+
+def _longest(run: list[_Token], at: int, lexicon: Lexicon) -> tuple[Word, int]:
+    token = run[at]
+    if token.kind != "word":
+        return _number(token, lexicon.language), 1
+    for length in lexicon.lengths.get(token.text, ()):
+        part = run[at : at + length]
+        if len(part) < length or any(one.gap not in {"", "-"} for one in part[1:]):
+            continue
+        word = lexicon.phrases.get(tuple(one.text for one in part))
+        if word is not None:
+            return word, length
+    return OTHER, 1
+
+
+def _is_meant(place: _Place, lexicon: Lexicon, sentences: Sentences) -> bool:
+    """Whether a word that means other things elsewhere is one of this language here."""
+    lower = place.text.lower()
+    if lower in lexicon.nouns and place.text[0].isupper():
+        return sentences.begins(place.start)
+    if not place.word.doubtful:
+        return True
+    scores = sentences.scores(place.start)
+    own = scores[lexicon.language.name]
+    return own > 0 and own >= max(scores.values())
+
+
+def _number(token: _Token, language: Language) -> Word:
+    text = token.text
+    if token.kind == "ordinal":
+        return Word("o", int(re.sub(r"\D", "", text)))
+    if token.kind == "dotted":
+        return Word("o", int(text[:-1])) if language.name == "de" else OTHER
+    if token.kind in {"iso", "full", "short"}:
+        return Word("D" if token.kind == "short" else "I", text)
+    if not text.isascii() or not text.isdigit() or len(text) > 4:
+        return OTHER
+    value = int(text)
+    if len(text) == 4:
+        return Word("Y", value) if _FIRST_YEAR <= value <= _LAST_YEAR else OTHER
+    if 1 <= value <= 31 and len(text) <= 2:
+        return Word("d", value)
+    return Word("n", value)
+
+
+def _iso(found: _Found) -> Span | None:
+    numbers = [int(part) for part in re.split(r"[-/.]", found.value("i"))]
+    if numbers[0] > 31:
+        return _one(date(*numbers[:3]))
+    first, second, year = numbers
+    day_month = _day_month(first, second, found, "/" in found.value("i"))
+    if day_month is None:
+        return None
+    return _one(date(year if year > 99 else 2000 + year, day_month[1], day_month[0]))
+
+
+def _short(found: _Found) -> Span | None:
+    """`22.10.` is a day only where something before it says so: it may be a price or a version."""
+    text = found.value("i")
+    if text == "24/7":
+        return None
+    first, second = (int(part) for part in re.findall(r"\d+", text))
+    day_month = _day_month(first, second, found, "/" in text)
+    if day_month is None:
+        return None
+    return _one(spans.dated(day_month[0], day_month[1], past=found.past, day=found.day))
+
+
+def _day_month(first: int, second: int, found: _Found, slash: bool) -> tuple[int, int] | None:
+    """The day comes first, but not for all who write English: in doubt it is no day."""
+    if second > 12 >= first and slash:
+        return second, first
+    if slash and first <= 12 and first != second:
+        scores = found.sentences.scores(found.start)
+        if scores["en"] >= max(scores.values()):
+            return None
+    return first, second
+
+
+def _day_first(found: _Found) -> Span | None:
+    month = found.place("m")
+    if month is None or not _is_month(month, found):
+        return None
+    year = found.value("y")
+    if found.value("d") > 31:
+        return None
+    if year:
+        return _one(date(year, month.word.value, found.value("d")))
+    if found.sentences.born(month.start):
+        return None
+    past = found.past
+    return _one(spans.dated(found.value("d"), month.word.value, past=past, day=found.day))
+
+
+def _month_first(found: _Found) -> Span | None:
+    return _day_first(found) if found.language.month_first else None
+
+
+def _is_month(month: _Place, found: _Found) -> bool:
+    """`10 may` is a month where it is written as one."""
+    if month.word.symbol == "M" or month.text[0].isupper() or found.language.name != "en":
+        return True
+    if month.text not in _VERBS:
+        return True
+    return bool(found.value("y")) or "o" in found.match[0] or found.match[0][0] in "PAV"
+
+
+def _days_of_month(found: _Found) -> Span | None:
+    month = found.place("m")
+    if month is None:
+        return None
+    first, last = found.value("d"), found.value("e")
+    if found.value("y"):
+        return date(found.value("y"), month.word.value, first), date(
+            found.value("y"), month.word.value, last
+        )
+    ends = spans.dated(last, month.word.value, past=found.past, day=found.day)
+    return ends.replace(day=first), ends
+
+
+def _month_days(found: _Found) -> Span | None:
+    return _days_of_month(found) if found.language.month_first else None
+
+
+def _month(found: _Found) -> Span | None:
+    """A month, or a part of it."""
+    month = found.place("m")
+    if month is None:
+        return None
+    span = _month_span(month, found)
+    if span is None:
+        return None
+    return spans.part(span, found.value("b")) if found.symbol("b") else span
+
+
+def _month_span(month: _Place, found: _Found) -> Span | None:
+    number = month.word.value
+    if found.value("y"):
+        return spans.whole_month(number, found.value("y"))
+    which = found.value("l") or found.value("r")
+    if which:
+        if month.text in _VERBS and which == "this":
+            return None
+        return _month_of(number, which, found.day)
+    if not _names_month(month, found):
+        return None
+    return spans.month_near(number, past=found.past, day=found.day)
+
+
+def _month_of(number: int, which: Which, day: date) -> Span:
+    if which == "this":
+        return spans.whole_month(number, day.year)
+    past = which in {"last", "past", "before last"}
+    # "Last October" said in October is a year ago.
+    if number == day.month:
+        return spans.whole_month(number, day.year + (-1 if past else 1))
+    return spans.month_near(number, past=past, day=day)
+
+
+def _names_month(month: _Place, found: _Found) -> bool:
+    if month.word.symbol == "M" or found.symbol("b"):
+        return True
+    before = found.symbol("p")[:1]
+    if not before or before == "F":
+        return False
+    if month.word.short:
+        return before in "AV" and month.text[0].isupper()
+    return month.text[0].isupper() or before in "AV" or found.language.name != "en"
+
+
+def _weekday(found: _Found) -> Span | None:
+    name = found.place("w")
+    if name is None:
+        return None
+    which = cast("Which | None", found.value("l") or found.value("r"))
+    before = found.symbol("p")
+    if name.word.symbol == "w" and not _is_short_weekday(name, found, before, which):
+        return None
+    if which is None and found.language.habit and before and before[-1] in "pF":
+        return _NOTHING
+    if which in {None, "this"}:
+        day = spans.weekday(name.word.value, "last" if found.past else "coming", found.day)
+        this = spans.weekday(name.word.value, "this", found.day)
+        return _one(this if which and this == found.day else day)
+    return _one(spans.weekday(name.word.value, which or "coming", found.day))
+
+
+def _is_short_weekday(name: _Place, found: _Found, before: str, which: Which | None) -> bool:
+    if name.word.doubtful:  # a word of its own, such as the Portuguese `sexta`
+        return bool(before or which)
+    if not name.text[0].isupper():
+        return False
+    return bool(before or which) or (found.symbol("dot") == "." and name.text not in _TITLES)
+
+
+def _weekday_in_week(found: _Found) -> Span | None:
+    name = found.place("w")
+    which = found.value("l")
+    if name is None or which is None:
+        return None
+    return _one(spans.weekday_of(name.word.value, which, found.day))
+
+
+def _unit(found: _Found) -> Span | None:
+    unit = cast("Unit", found.value("u"))
+    which = cast("Which", found.value("l") or "this")
+    if which == "past":
+        return spans.until_now(1, unit, found.day)
+    span = spans.unit(unit, which, found.day)
+    return spans.part(span, cast("Part", found.value("b"))) if found.symbol("b") else span
+
+
+def _weekend(found: _Found) -> Span | None:
+    return spans.unit("weekend", "last" if found.past else "coming", found.day)
+
+
+def _day_of_month(found: _Found) -> Span | None:
+    """The 22nd, where no noun follows that it counts."""
+    number = found.value("d")
+    if not 1 <= number <= 31 or not _ENDS.match(found.sentences.text, found.end):
+        return None
+    return _one(spans.day_of_month(number, past=found.past, day=found.day))
+
+
+def _season(found: _Found) -> Span | None:
+    first, year = found.value("s"), found.value("y")
+    if year:
+        span = spans.season_of(first, year)
+    elif found.value("l"):
+        span = spans.season(first, found.value("l"), found.day)
+    else:
+        span = spans.season_near(first, past=found.past, day=found.day)
+    return spans.part(span, found.value("b")) if found.symbol("b") else span
+
+
+def _counted_span(found: _Found) -> Span | None:
+    count = found.value("c") or 3
+    unit = cast("Unit", found.value("u"))
+    if found.value("l") in {"last", "past"}:
+        return spans.until_now(count, unit, found.day)
+    return spans.from_now(count, unit, found.day)
+
+
+def _ago(found: _Found) -> Span | None:
+    return _away(found, -1)
+
+
+def _ahead(found: _Found) -> Span | None:
+    """In two weeks; in a sentence about the past that is how long something took."""
+    if found.symbol("a") == "A" and found.tells_past:
+        return None
+    return _away(found, 1)
+
+
+def _away(found: _Found, sign: int) -> Span | None:
+    unit = cast("Unit", found.value("u"))
+    count = found.value("c")
+    if count is None:
+        return spans.few_away(sign, unit, found.day)
+    if not 0 < count <= _LONGEST_COUNT:
+        return None
+    return spans.away(sign * count, unit, found.day, exact=not found.asking or unit == "day")
+
+
+def _relative(found: _Found) -> Span | None:
+    first, last = found.value("t")
+    return found.day + timedelta(first), found.day + timedelta(last)
+
+
+def _year(found: _Found) -> Span | None:
+    year = spans.whole_year(found.value("y"))
+    return spans.part(year, found.value("b")) if found.symbol("b") else year
+
+
+def _nothing(_: _Found) -> Span | None:
+    return _NOTHING
+
+
+def _working_week(found: _Found) -> Span | None:
+    """From Monday to Friday is each week; from Tuesday to Friday may be where it was moved to."""
+    first, last = found.value("w"), found.value("x")
+    return _NOTHING if first == _MONDAY and last >= _FRIDAY else None
+
+
+def _one(day: date) -> Span:
+    return day, day
+
+
+_NOTHING: Span = (date.min, date.min)
+_ENDS = re.compile(
+    r"\s*(?:[.,;:!?)]|$)|\s+(?:i|we|he|she|they|it|you|at|for|with|and|there|my|the|in|to|ich|wir|"
+    r"er|sie|es|um|mit|und|habe|hab|hat|haben|war|waren|ist|sind|bin|yo|fui|voy|tengo|y|a|às|eu|vou|"
+    r"tenho|e)\b"
+)
+_VERBS = frozenset({"may", "march", "mar"})
+_TITLES = frozenset({"Fr", "So", "Do"})
+# P on, p on or of, A in, V since, Z for; F of; L last, N next, H this; y day, u week, U others.
+_BEFORE = r"(?P<p>[PpAVZ][Fp]?|[Fp])"
+_WEEKDAY = r"(?:[Ww]\.?,?[PpF]{0,2})?"
+_YEAR = r"(?:[.,-]?[Fp]{0,2}U?(?P<y>Y))?"
+_WHICH = "[LNH]"
+_AFTER_MONTH = rf"(?:F?(?P<r>{_WHICH})|\.?[.,-]?[Fp]{{0,2}}U?(?P<y>Y))?"
+_COUNT = "(?P<c>[CdnQ])"
+
+_RULES: tuple[tuple[str, _Meaning], ...] = (
+    (r"(?:[Ww]\.?,?[PpF]{0,2})?(?P<i>I)", _iso),
+    (r"(?:(?P<p>[PpAVZF]{1,2})|[Ww]\.?,?[PpF]{0,2})(?P<i>D)", _short),
+    (
+        rf"{_BEFORE}?{_WEEKDAY}y?(?P<d>[doO])[.-]?[Fp]{{0,2}}(?P<m>[Mm]){_YEAR}",
+        _day_first,
+    ),
+    (rf"{_BEFORE}?{_WEEKDAY}(?P<m>[Mm])\.?F?(?P<d>[doO])(?:,?(?P<y>Y))?", _month_first),
+    (
+        rf"(?P<d>[do])[-TZPpF]{{1,3}}(?P<e>[do])[Fp]{{0,2}}(?P<m>[Mm]){_YEAR}",
+        _days_of_month,
+    ),
+    (r"(?P<m>[Mm])\.?(?P<d>[do])[-TZPpF]{1,2}(?P<e>[do])(?:,?(?P<y>Y))?", _month_days),
+    (
+        rf"{_BEFORE}?(?:(?P<b>B)[PpF]{{0,2}}-?)?(?P<l>{_WHICH})?(?P<m>[Mm]){_AFTER_MONTH}",
+        _month,
+    ),
+    (rf"{_BEFORE}?(?P<l>{_WHICH})?(?P<w>[Ww])(?P<dot>\.)?(?:F?(?P<r>{_WHICH}))?", _weekday),
+    (rf"(?P<w>W),?[PpF]{{0,2}}(?:(?P<l>{_WHICH})u)", _weekday_in_week),
+    (rf"(?P<w>W),?[PpF]{{0,2}}(?:u(?P<l>{_WHICH}))", _weekday_in_week),
+    (rf"(?P<l>{_WHICH})u,?[PpF]{{0,2}}(?P<w>W)", _weekday_in_week),
+    (rf"u(?P<l>{_WHICH}),?[PpF]{{0,2}}(?P<w>W)", _weekday_in_week),
+    (rf"(?:(?P<b>B)[PpF]{{0,2}})?(?P<l>{_WHICH})(?P<u>[Uuk])", _unit),
+    (rf"(?:(?P<b>B)[PpF]{{0,2}})?(?P<u>[Uuk])(?P<l>{_WHICH})", _unit),
+    (r"(?P<b>B)[PpF]{1,2}(?P<u>[Uuk])", _unit),
+    (rf"(?P<l>{_WHICH}){_COUNT}(?P<u>[yUuk])", _counted_span),
+    (r"(?P<p>[PpAVZ][Fp]{0,2})(?P<k>k)", _weekend),
+    (r"(?P<p>[PpAVZ][Fp]?y?)(?P<d>o)(?![Mm])", _day_of_month),
+    (r"(?P<p>[PpAVZ][Fp]?y)(?P<d>d)(?![Fp]{0,2}[Mm])", _day_of_month),
+    (r"W,?[PpF]{0,2}(?P<d>o)(?![Fp]{0,2}[Mm])", _day_of_month),
+    (rf"(?:(?P<b>B)[PpF]{{0,2}})?(?P<l>{_WHICH})(?P<s>S)(?:F{{0,2}}(?P<y>Y))?", _season),
+    (rf"(?:(?P<b>B)[PpF]{{0,2}})?(?P<s>S)(?:F?(?P<l>{_WHICH}))(?P<y>Y)?", _season),
+    (r"(?:(?P<b>B)[PpF]{0,2})?(?P<s>S)(?P<l>L)?(?:[PpFA]{0,2}(?P<y>Y))", _season),
+    (r"(?P<p>[PAVZp][Fp]?)(?P<b>B)?(?P<s>S)(?P<l>L)?(?P<y>Y)?", _season),
+    (rf"{_COUNT}(?P<u>[yUuk])g", _ago),
+    (rf"G{_COUNT}(?P<u>[yUuk])", _ago),
+    (rf"(?P<a>A){_COUNT}(?P<u>[yUuk])(?!g)", _ahead),
+    (rf"{_COUNT}(?P<u>[yUuk])(?P<a>j)", _ahead),
+    (r"(?P<t>R)", _relative),
+    (r"(?P<p>[PpAVZ][Fp]?U?)(?P<y>Y)", _year),
+    (r"(?P<b>B)[PpF]{0,2}U?(?P<y>Y)", _year),
+    (r"X", _nothing),
+    (r"E[Fp]?[WwSMyu]", _nothing),
+    (r"[CQ]W", _nothing),
+    (r"(?P<w>[Ww])\.?[-TZPpF]{1,2}(?P<x>[Ww])", _working_week),
+)
+
+
+@cache
+def _rules() -> tuple[tuple[re.Pattern[str], _Meaning], ...]:
+    return tuple((re.compile(pattern), meaning) for pattern, meaning in _RULES)
