@@ -1,26 +1,17 @@
-"""A language model as patrol asks it: one system text, one prompt, one answer.
-
-It speaks the Anthropic Messages API or OpenAI's chat completions, streamed, so that a long answer
-is not mistaken for silence. The key is shown to nobody but the address that is set: no redirect is
-followed, and no error or log repeats it.
-"""
+"""A language model as a patrol asks it: one system text, one prompt, one answer, synchronously."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import time
-from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import aclosing
+from io import StringIO
+from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
-from clawkit.errors import ModelError, ModelTimeoutError, ProviderDownError, RefusedKeyError
-from clawkit.memory.asking import Party, tried
-from clawkit.system.addresses import is_private, origin_of
+from clawkit.errors import ModelTimeoutError, RefusedKeyError, SettingsError
 
 if TYPE_CHECKING:
-    import httpx2
+    from clawkit.models.protocol import Model, ModelSettings
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -31,14 +22,11 @@ TIMEOUT_SECONDS = 60.0
 LONGEST_SECONDS = 300.0
 """How long one answer may take, however much still comes."""
 RETRIES = 2
-
-_ANTHROPIC_VERSION = "2023-06-01"
-_FIRST_PAUSE = 0.5
 _LONGEST_ANSWER = 1_000_000
 
 
 class Llm(Protocol):
-    """Answers. It may be called from any thread."""
+    """Answers. It may be called from any thread that runs no event loop."""
 
     def complete(self, system: str, prompt: str, max_tokens: int) -> str:
         """The text of the answer; `ModelError` if there is none."""
@@ -52,201 +40,92 @@ def llm(
     model: str | None = None,
     timeout: float = TIMEOUT_SECONDS,
     longest: float = LONGEST_SECONDS,
-    first_pause: float = _FIRST_PAUSE,
 ) -> Llm:
     """The model that a key is for: `sk-ant-…` is Anthropic's, any other speaks OpenAI's API.
 
     `CLAW_ANTHROPIC_URL` and `CLAW_OPENAI_URL` say where they are asked, if not at home.
     """
-    if not key.isascii() or not key.isprintable() or not key or " " in key:
-        raise RefusedKeyError("model", "what was given as the model key is no key: copy it again")
-    wire: Wire
+    from clawkit.models.protocol import ModelSettings
+
     if key.startswith("sk-ant-"):
-        base = url or os.environ.get("CLAW_ANTHROPIC_URL") or ANTHROPIC_URL
-        wire = Anthropic(base.rstrip("/"), model or ANTHROPIC_MODEL)
+        provider, variable, home, usual = "anthropic", *_ANTHROPIC
     else:
-        base = url or os.environ.get("CLAW_OPENAI_URL") or OPENAI_URL
-        wire = OpenAi(base.rstrip("/"), model or OPENAI_MODEL)
-    _check(wire)
-    return HttpLlm(wire, key, timeout, longest, first_pause)
+        provider, variable, home, usual = "openai", *_OPENAI
+    address = (url or os.environ.get(variable) or home).rstrip("/")
+    found = _SyncModel(
+        ModelSettings(
+            provider, model or usual, address, key, timeout, address_setting=f"`{variable}`"
+        ),
+        longest,
+    )
+    found.check()
+    return found
 
 
-def _check(wire: Wire) -> None:
-    """A key goes over plain http to this machine and into private networks only."""
-    if not wire.address.startswith("https://") and not (
-        wire.address.startswith("http://") and is_private(wire.address)
-    ):
-        raise RefusedKeyError(
-            wire.provider,
-            f"the model key is not sent to {origin_of(wire.address) or 'what is no address'}: "
-            "on the internet an address begins with https://",
-        )
+_ANTHROPIC = ("CLAW_ANTHROPIC_URL", ANTHROPIC_URL, ANTHROPIC_MODEL)
+_OPENAI = ("CLAW_OPENAI_URL", OPENAI_URL, OPENAI_MODEL)
 
 
-class Wire(Protocol):
-    """How one kind of provider is asked, and how it answers."""
+class _SyncModel:
+    """Asks the asynchronous client in an event loop that lasts for one answer."""
 
-    provider: str
-    address: str
-    model: str
-
-    def headers(self, key: str) -> dict[str, str]: ...
-
-    def body(self, system: str, prompt: str, max_tokens: int) -> dict[str, Any]: ...
-
-    def piece(self, event: dict[str, Any]) -> tuple[str, bool]:
-        """The text in one event of the stream, and whether the answer ends with it."""
-        ...
-
-
-class Anthropic:
-    """The Messages API."""
-
-    provider = "anthropic"
-
-    def __init__(self, base: str, model: str) -> None:
-        self.address = base + ("/messages" if base.endswith("/v1") else "/v1/messages")
-        self.model = model
-
-    def headers(self, key: str) -> dict[str, str]:
-        return {"x-api-key": key, "anthropic-version": _ANTHROPIC_VERSION}
-
-    def body(self, system: str, prompt: str, max_tokens: int) -> dict[str, Any]:
-        return {
-            "model": self.model,
-            "max_tokens": max_tokens,
-            "system": system,
-            "messages": [{"role": "user", "content": prompt}],
-            "stream": True,
-        }
-
-    def piece(self, event: dict[str, Any]) -> tuple[str, bool]:
-        kind = event.get("type")
-        if kind == "content_block_delta":
-            delta: dict[str, Any] = event.get("delta") or {}
-            return str(delta.get("text") or ""), False
-        return "", kind == "message_stop"
-
-
-class OpenAi:
-    """Chat completions, of OpenAI and of everyone who speaks the same."""
-
-    provider = "openai"
-
-    def __init__(self, base: str, model: str) -> None:
-        self.address = base + "/chat/completions"
-        self.model = model
-
-    def headers(self, key: str) -> dict[str, str]:
-        return {"authorization": f"Bearer {key}"}
-
-    def body(self, system: str, prompt: str, max_tokens: int) -> dict[str, Any]:
-        return {
-            "model": self.model,
-            "max_tokens": max_tokens,
-            "messages": [
-                {"role": "system", "content": system},
-                {"role": "user", "content": prompt},
-            ],
-            "stream": True,
-        }
-
-    def piece(self, event: dict[str, Any]) -> tuple[str, bool]:
-        for choice in event.get("choices") or ():
-            delta: dict[str, Any] = choice.get("delta") or {}
-            return str(delta.get("content") or ""), bool(choice.get("finish_reason"))
-        return "", False
-
-
-class HttpLlm:
-    """Asks over HTTP, and again where the provider was busy or away."""
-
-    def __init__(
-        self, wire: Wire, key: str, timeout: float, longest: float, first_pause: float
-    ) -> None:
-        self._wire = wire
-        self._party = Party(wire.provider, wire.address, wire.model, key)
-        self._timeout = timeout
+    def __init__(self, settings: ModelSettings, longest: float) -> None:
+        self._settings = settings
         self._longest = longest
-        self._first_pause = first_pause
 
     def __repr__(self) -> str:
-        return f"HttpLlm({self._wire.provider}, {self._wire.model!r})"
+        return f"{self._settings.provider}/{self._settings.model}"
+
+    def check(self) -> None:
+        """Raise if this key cannot be a key, or must not be sent to that address."""
+        if not self._settings.key:
+            raise RefusedKeyError("model", "what was given as the model key is empty")
+        try:
+            self._model()
+        except SettingsError as error:
+            raise RefusedKeyError(
+                self._settings.provider, f"the model key is not sent: {error}"
+            ) from None
 
     def complete(self, system: str, prompt: str, max_tokens: int) -> str:
-        body = self._wire.body(system, prompt, max_tokens)
-        return tried(partial(self._asked, body), RETRIES + 1, self._first_pause)
+        return asyncio.run(self._answered(system, prompt, max_tokens))
 
-    def _asked(self, body: dict[str, Any]) -> str:
-        import httpx2
+    async def _answered(self, system: str, prompt: str, max_tokens: int) -> str:
+        from clawkit.models.protocol import Message, Prompt, Text, TextDelta
+        from clawkit.models.retries import stream_with_retries
 
-        wire = self._wire
-        try:
-            with (
-                httpx2.Client(timeout=self._timeout, follow_redirects=False) as client,
-                client.stream(
-                    "POST", wire.address, json=body, headers=wire.headers(self._party.key)
-                ) as response,
-            ):
-                if response.status_code != 200:
-                    response.read()
-                    raise self._party.refusal(response)
-                return self._heard(response)
-        except httpx2.TimeoutException:
-            raise self._party.silent(self._timeout) from None
-        except httpx2.HTTPError as error:
-            raise self._party.away(error) from None
+        answer = StringIO()
 
-    def _heard(self, response: httpx2.Response) -> str:
-        pieces: list[str] = []
-        size, ended = 0, False
-        until = time.monotonic() + self._longest
-        for event in self._events(response):
-            if time.monotonic() > until:
-                raise ModelTimeoutError(
-                    self._wire.provider,
-                    f"{self._wire.address} did not end its answer within {self._longest:g} s",
-                )
-            if event.get("error"):
-                raise self._fault(event["error"])
-            text, last = self._wire.piece(event)
-            ended = ended or last
-            size += len(text)
-            if size > _LONGEST_ANSWER:
-                break
-            pieces.append(text)
-        if not ended:
-            raise ProviderDownError(
-                self._wire.provider, f"{self._wire.address} broke off its answer; try again later"
-            )
-        return "".join(pieces)
+        def take_back() -> bool:
+            answer.seek(0)
+            answer.truncate()
+            return True
 
-    def _events(self, response: httpx2.Response) -> Iterator[dict[str, Any]]:
-        for line in _lines(response):
-            data = line.removeprefix(b"data:").strip()
-            if not line.startswith(b"data:") or data == b"[DONE]":
-                continue
-            try:
-                yield msgspec.json.decode(data, type=dict[str, Any])
-            except msgspec.MsgspecError as error:
-                raise ProviderDownError(
-                    self._wire.provider,
-                    f"{self._wire.address} sent what is no event ({error}); try again later",
-                ) from None
-
-    def _fault(self, error: Any) -> ModelError:
-        """An error in the middle of an answer."""
-        said = self._party.quoted(msgspec.json.encode(error).decode())
-        return ProviderDownError(
-            self._wire.provider, f"{self._wire.address} broke off its answer: {said}"
+        asked = Prompt(system, (Message("user", (Text(prompt),)),), max_tokens=max_tokens)
+        model = self._model()
+        events = stream_with_retries(
+            model, asked, retries=RETRIES, notice=lambda _: None, take_back=take_back
         )
+        try:
+            async with asyncio.timeout(self._longest), aclosing(events):
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        answer.write(event.text)
+                    if answer.tell() > _LONGEST_ANSWER:
+                        break
+        except TimeoutError:
+            raise ModelTimeoutError(
+                self._settings.provider, f"{self} did not end its answer in {self._longest:g} s"
+            ) from None
+        finally:
+            await model.close()
+        return answer.getvalue()
 
+    def _model(self) -> Model:
+        if self._settings.provider == "anthropic":
+            from clawkit.models.anthropic import Anthropic
 
-def _lines(response: httpx2.Response) -> Iterator[bytes]:
-    """The lines of a stream; the library's own end at separators that JSON may hold."""
-    rest = b""
-    for chunk in response.iter_bytes():
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from whole
-    if rest:
-        yield rest
+            return Anthropic(self._settings)
+        from clawkit.models.openai import OpenAi
+
+        return OpenAi(self._settings)

@@ -150,7 +150,7 @@ _NO_CREDIT = re.compile(
     r"insufficient_quota|credit balance|insufficient credits|billing_", re.IGNORECASE
 )
 _UNUSABLE_ANSWERS = (408, 409, 425)
-_DEEP = "`claw status --deep` shows whether it answers"
+_LONGER = "a model that needs longer gets it with `timeout` under [model] in the config"
 _STARTING = {
     "ollama": "start it with `ollama serve`",
     "lmstudio": "start its server with `lms server start`",
@@ -181,6 +181,12 @@ class Party(Struct, frozen=True):
     has_key: bool = False
     is_local: bool = False
     secrets: tuple[str, ...] = ()
+    address_setting: str = ""
+    """Where the address is set, if not in the assistant's config."""
+
+    @property
+    def address_is_set_by(self) -> str:
+        return self.address_setting or f"`base_url` under [providers.{self.provider}]"
 
     def __repr__(self) -> str:
         return f"Party({self.provider}/{self.model})"
@@ -250,19 +256,19 @@ def unreachable(party: Party, reason: str, *, refused: bool = False) -> Provider
     """No connection. Where a local one was refused nobody listens, and waiting would not help."""
     text = f"{party.provider} cannot be reached at {party.base_url}: {party.quote(reason)}. "
     if not party.is_local and party.provider not in _STARTING:
-        text += f"Check the network and `base_url` under [providers.{party.provider}]; {_DEEP}"
+        text += f"Check the network and {party.address_is_set_by}{_deep(party)}"
         return ProviderDownError(party.provider, text)
     start = _STARTING.get(party.provider, "start it").replace("MODEL", party.model)
     text += f"Is it running? If not, {start}; if it listens elsewhere, "
-    text += f"set `base_url` under [providers.{party.provider}] in the config"
+    text += f"set {party.address_is_set_by}"
     return (WrongAddressError if refused else ProviderDownError)(party.provider, text)
 
 
 def silent(party: Party, seconds: float) -> ModelTimeoutError:
     return ModelTimeoutError(
         party.provider,
-        f"Nothing came from {party.provider}/{party.model} for {seconds:g} s. Try again; a model "
-        f"that needs longer gets it with `timeout` under [model] in the config; {_DEEP}",
+        f"Nothing came from {party.provider}/{party.model} for {seconds:g} s. Try again"
+        + ("" if party.address_setting else f"; {_LONGER}{_deep(party)}"),
     )
 
 
@@ -270,7 +276,7 @@ def broke_off(party: Party, how: str = "the connection ended") -> ProviderDownEr
     return ProviderDownError(
         party.provider,
         f"{party.provider}/{party.model} broke off in the middle of its answer: "
-        f"{party.quote(how)}. Try again; {_DEEP}",
+        f"{party.quote(how)}. Try again{_deep(party)}",
     )
 
 
@@ -289,7 +295,7 @@ def no_stream(party: Party, kind: str, said: Said) -> WrongAddressError:
     return WrongAddressError(
         party.provider,
         f"{party.base_url} answers with {party.quote(kind) or 'something'} where a model's answer "
-        f"should be{shown}. Check `base_url` under [providers.{party.provider}], and whether a "
+        f"should be{shown}. Check {party.address_is_set_by}, and whether a "
         "proxy or a log-in page stands in between",
     )
 
@@ -311,6 +317,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
 
 
+def _deep(party: Party) -> str:
+    """Only what the assistant's config names is tried by `claw status`."""
+    return "" if party.address_setting else "; `claw status --deep` shows whether it answers"
+
+
 def _shown(party: Party, status: int, said: Said) -> str:
     quoted = party.quote(said.text)
     return f' ({status}: "{quoted}")' if quoted else f" ({status})"
@@ -318,6 +329,9 @@ def _shown(party: Party, status: int, said: Said) -> str:
 
 def _refused_key(party: Party, shown: str) -> RefusedKeyError:
     name = party.provider
+    if party.address_setting:
+        problem = "does not accept the key" if party.has_key else "wants a key, and none is set"
+        return RefusedKeyError(name, f"{name} {problem}{shown}. Give it a valid one")
     if not party.has_key:
         text = f"{name} wants a key{shown}, and none is set. "
         text += f"Set {party.key_env}" if party.key_env else _name_a_variable(name)
@@ -353,8 +367,8 @@ def _rate_limit(party: Party, shown: str, wait: float | None) -> RateLimitError:
 def _no_api(party: Party, shown: str) -> WrongAddressError:
     return WrongAddressError(
         party.provider,
-        f"There is no model API at {party.base_url}{shown}. Check `base_url` under "
-        f"[providers.{party.provider}] in the config: it often ends in /v1",
+        f"There is no model API at {party.base_url}{shown}. Check {party.address_is_set_by}: "
+        "it often ends in /v1",
     )
 
 
@@ -369,7 +383,7 @@ def _no_such_model(party: Party, shown: str) -> NoSuchModelError:
 
 def _failing(party: Party, status: int, shown: str, wait: float | None) -> ProviderDownError:
     state = "is overloaded" if status == 529 else "fails"
-    text = f"{party.provider} {state}{shown}. Try again in a while; {_DEEP}"
+    text = f"{party.provider} {state}{shown}. Try again in a while{_deep(party)}"
     if wait is None:
         return ProviderDownError(party.provider, text)
     return BusyError(party.provider, text, wait)
@@ -380,6 +394,5 @@ def _redirect(party: Party, status: int, said: Said) -> WrongAddressError:
     return WrongAddressError(
         party.provider,
         f"{party.base_url} answers with a redirect{where} ({status}), and a key is not sent after "
-        "it. If you trust that place, set it as `base_url` "
-        f"under [providers.{party.provider}] in the config",
+        f"it. If you trust that place, set it as {party.address_is_set_by}",
     )

@@ -185,6 +185,7 @@ class Door:
             has_key=bool(settings.key),
             is_local=is_loopback(self.base_url),
             secrets=(settings.key, *settings.headers.values()),
+            address_setting=settings.address_setting,
         )
         _check_key(settings, key_env)
         _check_headers(settings)

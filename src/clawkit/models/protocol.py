@@ -113,6 +113,8 @@ class ModelSettings(Struct, frozen=True):
     key: str = ""
     timeout: float = 120.0
     headers: dict[str, str] = {}
+    address_setting: str = ""
+    """Where the address is set, if not in the assistant's config; errors say so."""
 
     def __repr__(self) -> str:
         return f"ModelSettings({self.provider}/{self.model})"

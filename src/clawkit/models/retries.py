@@ -88,7 +88,7 @@ async def stream_with_retries(
                     yield event
             return
         except ModelError as error:
-            wait = None if tried >= retries else _wait(error, tried)
+            wait = None if tried >= retries else pause_before_retry(error, tried)
             if wait is None or (begun and not take_back()):
                 raise
             tried += 1
@@ -156,7 +156,7 @@ async def _close(events: AsyncIterator[Event]) -> None:
         await cast("AsyncGenerator[Event]", events).aclose()
 
 
-def _wait(error: ModelError, tried: int) -> float | None:
+def pause_before_retry(error: ModelError, tried: int) -> float | None:
     """How long to wait before asking again; None if that would not help."""
     from clawkit.models.failures import BusyError, WrongAddressError
 

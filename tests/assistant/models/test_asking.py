@@ -165,18 +165,18 @@ async def test_a_wait_that_the_provider_asks_for_is_kept(monkeypatch: pytest.Mon
     for code in (429, 503, 529):
         found = await ask([Status(code, headers={"retry-after-ms": "10"}), Say("ok")])
         assert found.text == "ok"
-    assert 30 <= (retries._wait(RateLimitError("x", "busy", 30), 0) or 0) <= 33
+    assert 30 <= (retries.pause_before_retry(RateLimitError("x", "busy", 30), 0) or 0) <= 33
 
 
 def test_waits_grow_differ_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     down = ProviderDownError("x", "down")
     for tried in range(3):
-        waits = [retries._wait(down, tried) or 0 for _ in range(50)]
+        waits = [retries.pause_before_retry(down, tried) or 0 for _ in range(50)]
         assert len(set(waits)) > 1
         assert 0.25 * 2**tried <= min(waits)
         assert max(waits) <= 0.75 * 2**tried
-    assert retries._wait(down, 50) == retries.LONGEST_WAIT
+    assert retries.pause_before_retry(down, 50) == retries.LONGEST_WAIT
 
 
 async def test_a_timeout_is_tried_again_once_only() -> None:

@@ -56,7 +56,7 @@ def _patrol(
         return Say(given if isinstance(given, str) else json.dumps(given))
 
     with scripted_anthropic(answer) as server:
-        model = llm(ANTHROPIC_KEY, url=server.url, first_pause=0.01)
+        model = llm(ANTHROPIC_KEY, url=server.url)
         return mind.patrol(*messages, llm=model, **options)
 
 
