@@ -36,6 +36,7 @@ from clawkit.memory.secrecy import Sieve
 from clawkit.memory.standing import figures, wants_vectors
 from clawkit.memory.store import messages, runs, touches
 from clawkit.memory.worker import EMBED, PATROL
+from clawkit.text.calendar import resolved
 
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
@@ -182,12 +183,16 @@ class Memory:
         speaker: str = "",
         sieve: Sieve | None = None,
     ) -> Node:
-        """Make a memory of one sentence at once; without a date, it is about today.
+        """Make a memory of one sentence at once; without `when`, of today and the days it names.
 
         The `sieve` then says what it has taken out.
         """
         now = self.now
-        days = tuple(when) or (datetime.fromtimestamp(now, UTC).astimezone().date().isoformat(),)
+        days = tuple(when)
+        if not days:
+            today = datetime.fromtimestamp(now, UTC).astimezone().date()
+            text, named = resolved(text, today)
+            days = (today.isoformat(), *(day for day in named if day != today.isoformat()))
         scene = Scene(text, tuple(actors), days, setting, feeling, tuple(themes), importance)
         scene = (sieve or self.sieve()).scene(checking.scene("scene", scene))
         source = noting.source_of(caller, speaker)

@@ -6,7 +6,7 @@ day. Nothing here is written by a model.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,12 @@ import msgspec
 from clawkit.errors import ModelError
 from clawkit.memory import people
 from clawkit.memory.recall.engine import search
+from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.recall.texts import day_terms, days_of
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
 from clawkit.memory.store.database import Unit
+from clawkit.text.calendar import day_of
 from clawkit.text.words import terms
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def _standing(
                 return
             if found.kind == "keyword":
                 return
-            answers.append([hit.node for hit in found.hits])
+            answers.append([hit.node for hit in found.hits if not only_asks(hit.node.scene.action)])
         best_first = chain.from_iterable(zip_longest(*answers))
         yield title, list({node.seq: node for node in best_first if node is not None}.values())
 
@@ -101,7 +103,7 @@ def _introductions(unit: Unit) -> list[Node]:
     first = [node.seq for node in nodes.page(unit, order="seq", limit=_FIRST)]
     for name in sorted(people.voices(unit))[:_MOST_INTRODUCED]:
         first += [int(seq) for seq in postings.having_all(unit, list(terms(name)))[:1]]
-    return list(nodes.fetch(unit, first).values())
+    return [node for node in nodes.fetch(unit, first).values() if not only_asks(node.scene.action)]
 
 
 def _ahead(unit: Unit, now: float) -> list[Node]:
@@ -111,8 +113,10 @@ def _ahead(unit: Unit, now: float) -> list[Node]:
     found = nodes.fetch(unit, postings.having_any(unit, day_terms(days)))
     current = [node for node in found.values() if node.ended is None]
 
-    def next_day(node: Node) -> tuple[object, ...]:
-        coming = [day for day in days_of(node.scene.when) if day >= today]
-        return min(coming), -node.created
+    def coming(node: Node) -> list[date]:
+        """Days to come that it names; the day on which it was told is none of them."""
+        told = day_of(node.created)
+        return [day for day in days_of(node.scene.when) if day >= today and day != told]
 
-    return sorted(current, key=next_day)[:_MOST_AHEAD]
+    ahead = [node for node in current if coming(node) and not only_asks(node.scene.action)]
+    return sorted(ahead, key=lambda node: (min(coming(node)), -node.created))[:_MOST_AHEAD]

@@ -107,7 +107,7 @@ def hear(
     with database.read(being) as unit:
         new = unheard(unit, after)
         people = marks.names(unit)
-        before = stored.last_before(unit, said[0], conversation) if said else ""
+        before = _before(unit, said, conversation, caller)
     found, by = extract([one for one in after if one.id in new], speakers, people, llm, before)
     notes_ = {fact: _note(fact, speakers, conversation, now, caller.token) for fact in found}
     scenes = [note.scene for note in notes_.values() if note.scene]
@@ -120,6 +120,10 @@ def hear(
         made = remember(unit, fresh, embed, embedder.name if embedder else "", now, caller.token)
         last = _marked(unit, said)
     return Heard(len(made), last if said else marker or last, by)
+
+
+def _before(unit: Unit, said: Sequence[Said], conversation: str, caller: Caller) -> str:
+    return stored.last_before(unit, said[0], conversation, caller.token) if said else ""
 
 
 def extract(

@@ -11,13 +11,22 @@ import numpy as np
 from clawkit.memory.recall import gate, signals
 from clawkit.memory.recall.candidates import Gathered, Kind, Mode, gather
 from clawkit.memory.recall.same import without_repetition
-from clawkit.memory.recall.ways import DIALOGUE, NOTES, WORDS_ONLY, Way
+from clawkit.memory.recall.ways import ABOUT_PERSON, DIALOGUE, NOTES, WORDS_ONLY, Way
 from clawkit.memory.records import Node
+from clawkit.text.words import content, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.store.database import Unit
+
+_WORDS_ABOUT = (
+    "tell know say everything anything remember heard erzähl erzähle weißt weisst weiß über alles "
+    "sabes dime cuéntame sobre todo sais dis raconte sur tout sai dimmi raccontami su tutto "
+    "sabe conta tudo weet vertel over знаешь расскажи biliyorsun anlat"
+)
+_ABOUT = frozenset(terms(_WORDS_ABOUT))
+"""Words of questions that ask for whatever is known about somebody."""
 
 _SPARE = 4
 """So many times the hits that are wanted are looked at, as some say the same."""
@@ -100,7 +109,15 @@ def way_for(gathered: Gathered) -> Way:
     between = sum(len(speakers.get(node.source.conversation, ())) > 1 for node in pool.nodes)
     if between > len(pool.nodes) / 2:
         return DIALOGUE
+    if _names_only(gathered.question):
+        return ABOUT_PERSON
     return WORDS_ONLY if gathered.kind == "keyword" else NOTES
+
+
+def _names_only(question: signals.Question) -> bool:
+    """Whether a question says nothing but whom it is about."""
+    words = {term for word in content(question.text) for term in word} - _ABOUT
+    return bool(question.named and words) and words <= set(terms(" ".join(question.named)))
 
 
 def fused(matrix: Floats, way: Way) -> Floats:

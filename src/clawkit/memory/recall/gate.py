@@ -29,7 +29,7 @@ _DOUBT = 2.0
 """How many times a remark has to say "I" before it is rather about its speaker."""
 
 _SPEAKER, _OTHER = SIGNALS.index("speaker"), SIGNALS.index("other_speaker")
-_TIME = SIGNALS.index("time")
+_TIME, _MENTIONED = SIGNALS.index("time"), SIGNALS.index("mentioned")
 _PERSON = re.compile(r"\b(?:(i|my|me|mine|myself|we|our|us)|you|your|yours|yourself)\b")
 
 
@@ -58,6 +58,7 @@ def features(
         "nearest": nearest,
         "most_covered": max(_coverage(gathered, [node]) for node in nodes),
         "dated": float(matrix[best, _TIME].max()),
+        "mentioned": float(matrix[best, _MENTIONED].max()),
     }
     if gathered.question.named:
         owed: Floats = matrix[:, [_SPEAKER, _OTHER]] @ np.array(by_speaker, dtype=np.float32)

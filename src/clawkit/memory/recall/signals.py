@@ -111,7 +111,7 @@ def matrix(question: Question, pool: Pool) -> Floats:
         "importance": np.array([node.scene.importance - 0.5 for node in pool.nodes], np.float32),
         "mentioned": _mentioned(pool.nodes, question.named),
         "recent": _recent(pool.nodes, question.now),
-        "question": np.array([_only_asks(node.scene.action) for node in pool.nodes], np.float32),
+        "question": np.array([only_asks(node.scene.action) for node in pool.nodes], np.float32),
     }
     return np.stack([columns[name] for name in SIGNALS], axis=1).astype(np.float32)
 
@@ -208,7 +208,7 @@ def _recent(nodes: Sequence[Node], now: float) -> Floats:
     return (1 / (1 + ages)).astype(np.float32)
 
 
-def _only_asks(text: str) -> bool:
+def only_asks(text: str) -> bool:
     """Whether somebody asked this, and told nothing."""
     return _is_asked(text) and text.count("?") + text.count("\uff1f") >= len(sentences(text))
 

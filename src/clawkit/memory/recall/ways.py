@@ -29,7 +29,7 @@ NOTES = Way(
         "words": 0.07,
         "time": 0.6,
         "mentioned": 0.1,
-        "question": -0.25,
+        "question": -1.0,
         "recent": 0.23,
         "length": 0.17,
         "session_meaning": 0.27,
@@ -46,3 +46,18 @@ WORDS_ONLY = Way(
     far_behind=0.6,
 )
 """Where there are no vectors, most of what was asked for has to be there."""
+
+ABOUT_PERSON = Way(
+    weights={
+        "mentioned": 1.0,
+        "importance": 0.5,
+        "meaning": 0.2,
+        "recent": 0.2,
+        "length": 0.1,
+        "question": -1.0,
+    },
+    gate={"bias": -4.0, "mentioned": 8.0},
+    threshold=0.5,
+    far_behind=1.0,
+)
+"""For "Who is Jonas?", which asks for nothing but what is about him."""

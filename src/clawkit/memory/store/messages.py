@@ -37,14 +37,18 @@ def add(unit: Unit, messages: Sequence[Said], token: str) -> int:
     return new
 
 
-def last_before(unit: Unit, said: Said, conversation: str) -> str:
-    """What was said last in a conversation before this, if that was not long ago."""
+def last_before(unit: Unit, said: Said, conversation: str, token: str) -> str:
+    """What was said last in a conversation before this, if that was not long ago.
+
+    Where nobody names the conversation, it is whatever came through the same token.
+    """
     row = unit.row(
         "SELECT content FROM messages WHERE being = $being AND conversation = ? AND at < ? "
-        "AND at > ? ORDER BY at DESC, id DESC LIMIT 1",
+        "AND at > ? AND (conversation <> '' OR token = ?) ORDER BY at DESC, id DESC LIMIT 1",
         conversation,
         said.at,
         said.at - _SITTING,
+        token,
     )
     return row[0] if row else ""
 

@@ -37,6 +37,7 @@ _YEAR_DIGITS = 4
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _LONGEST_COUNT = 999
 _MONDAY, _FRIDAY = 0, 4
+_NEARLY_A_YEAR = 275
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -100,6 +101,17 @@ class _Found(msgspec.Struct, frozen=True):
             return "V" in before
         time = self.sentences.time(self.start, self.end, self.language.name)
         return time in {"past", None} if self.asking else time == "past"
+
+    def dated(self, number: int, month: int) -> date:
+        """The day of a date without a year; the nearer one where a verb has one form for both.
+
+        "I quit on 3 November", said two weeks later, tells of what was.
+        """
+        day = spans.dated(number, month, past=self.past, day=self.day)
+        far = (day - self.day).days > _NEARLY_A_YEAR
+        if far and not self.asking and self.sentences.has_one_form(self.start):
+            return spans.dated(number, month, past=True, day=self.day)
+        return day
 
     @property
     def tells_past(self) -> bool:
@@ -308,7 +320,7 @@ def _short(found: _Found) -> Span | None:
     day_month = _day_month(first, second, found, "/" in text)
     if day_month is None:
         return None
-    return _one(spans.dated(day_month[0], day_month[1], past=found.past, day=found.day))
+    return _one(found.dated(*day_month))
 
 
 def _day_month(first: int, second: int, found: _Found, slash: bool) -> tuple[int, int] | None:
@@ -333,8 +345,7 @@ def _day_first(found: _Found) -> Span | None:
         return _one(date(year, month.word.value, found.value("d")))
     if found.sentences.born(month.start):
         return None
-    past = found.past
-    return _one(spans.dated(found.value("d"), month.word.value, past=past, day=found.day))
+    return _one(found.dated(found.value("d"), month.word.value))
 
 
 def _month_first(found: _Found) -> Span | None:
@@ -359,7 +370,7 @@ def _days_of_month(found: _Found) -> Span | None:
         return date(found.value("y"), month.word.value, first), date(
             found.value("y"), month.word.value, last
         )
-    ends = spans.dated(last, month.word.value, past=found.past, day=found.day)
+    ends = found.dated(last, month.word.value)
     return ends.replace(day=first), ends
 
 

@@ -24,6 +24,10 @@ _CLAUSE_END = re.compile(
 _ASKED_PAST = frozenset({"did", "didn"})
 _BASE = frozenset({"have", "do", "need", "must", "can", "should"})
 
+_ONE_FORM = re.compile(
+    r"\b(?:put|cut|hit|hurt|let|quit|set|shut|cost|read|beat|bet|spread|split|burst|cast|shed)\b",
+    re.IGNORECASE,
+)
 _HAVE = frozenset({"ve", "have", "has", "s"})
 _BORN = frozenset(
     {"born", "geboren", "nací", "nació", "né", "née", "nato", "nata", "nasci", "nasceu", "doğdum"}
@@ -100,6 +104,11 @@ class Sentences:
         if number not in self._born:
             self._born[number] = not _BORN.isdisjoint(_WORD.findall(sentence.lower()))
         return self._born[number]
+
+    def has_one_form(self, start: int) -> bool:
+        """Whether the only verb we see there is the same in present and past, as in "I quit"."""
+        sentence = self.sentence(start)
+        return bool(_ONE_FORM.search(sentence)) and not _cues(sentence, _words("en"))
 
     def sentence(self, start: int) -> str:
         return self._sentence(start)[1]

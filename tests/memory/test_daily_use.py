@@ -1,0 +1,71 @@
+"""What people who live with a Being notice first: told by meaning, on either store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from clawkit.memory.caller import Caller
+from clawkit.memory.keeper import Keeper
+from clawkit.memory.memory import Memory
+from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.recalling import NOTHING
+from clawkit.memory.store.database import Database
+from tests.memory.http.being_store import Clock
+
+DAY = 86_400.0
+MIRIAM = Caller(token="t1", person="Miriam Brandt")
+JONAS = Caller(token="t2", person="Jonas Brandt")
+
+
+@pytest.fixture
+def memory(database: Database, clock: Clock) -> Iterator[Memory]:
+    keeper = Keeper(database, clock=clock)
+    yield keeper.open(keeper.create("family"))
+    keeper.close()
+
+
+def tell(memory: Memory, caller: Caller, *texts: str) -> None:
+    memory.patrol(caller, [Message("user", text, memory.now) for text in texts])
+
+
+def test_a_question_asked_before_is_no_answer_to_it(memory: Memory) -> None:
+    tell(memory, MIRIAM, "My husband Jonas works as a joiner.", "Who is my husband?")
+    told = memory.recall("Who is my husband?", MIRIAM)
+    assert "joiner" in told.text
+    assert [hit.node.scene.action for hit in told.hits] == ["My husband Jonas works as a joiner."]
+
+
+def test_who_is_somebody_tells_what_they_said_and_what_is_said_of_them(memory: Memory) -> None:
+    tell(memory, JONAS, "I am allergic to penicillin.", "I play the cello on Thursdays.")
+    tell(memory, MIRIAM, "Jonas sold the motorbike.", "The heating costs went up.")
+    for question in ("Who is Jonas?", "Tell me about Jonas Brandt", "Was weißt du über Jonas?"):
+        told = memory.recall(question, MIRIAM).text
+        assert all(word in told for word in ("penicillin", "cello", "motorbike")), question
+    assert memory.recall("Who is Franzi?", MIRIAM).text == NOTHING
+
+
+def test_what_another_person_said_is_no_context_of_mine(memory: Memory, clock: Clock) -> None:
+    tell(memory, JONAS, "I dropped my phone last week, do not tell anybody.")
+    clock.now += 60
+    tell(memory, MIRIAM, "I put 2,500 euros into the savings account.")
+    told = memory.recall("How much is in the savings account?", MIRIAM).text
+    assert "2,500" in told
+    assert "phone" not in told
+
+
+def test_a_sentence_that_is_remembered_has_the_days_it_names(memory: Memory) -> None:
+    node = memory.remember("The dentist is tomorrow at 9", MIRIAM)
+    assert node.scene.action == "The dentist is tomorrow (2027-01-16) at 9"
+    assert node.scene.when == ("2027-01-15", "2027-01-16")
+    dated = memory.remember("Bought the bike yesterday", MIRIAM, when=["2026-05-01"])
+    assert (dated.scene.action, dated.scene.when) == ("Bought the bike yesterday", ("2026-05-01",))
+
+
+def test_ahead_is_what_names_a_day_to_come(memory: Memory) -> None:
+    tell(memory, MIRIAM, "I hate coriander.", "The dentist is on Tuesday.", "When is the dentist?")
+    ahead = memory.context()["snapshot"].partition("### Ahead")[2]
+    assert "The dentist is on Tuesday" in ahead
+    assert "coriander" not in ahead
+    assert "When is the dentist" not in memory.context()["snapshot"]
