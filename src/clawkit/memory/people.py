@@ -27,15 +27,25 @@ _ENOUGH_NOTES = 6
 _SHARE = 0.4
 
 _NAME = (
-    r"([A-ZÀ-ÖØ-Þ][\w’'-]+(?: (?:(?:van|von|de|da|di|del|la|le|der|den) )*[A-ZÀ-ÖØ-Þ][\w’'-]+)?)"
+    r"([A-ZÀ-ÖØ-ÞА-ЯİŞÇĞ][\w’'-]+"
+    r"(?: (?:(?:van|von|de|da|di|del|la|le|der|den) )*[A-ZÀ-ÖØ-ÞА-ЯİŞÇĞ][\w’'-]+)?)"
 )
 _INTRODUCED = re.compile(
-    rf"(?:\b[Mm]y name(?:'s| is)|\bI(?: a|['’])m(?: called)?|\b[Cc]all me|\b[Tt]his is"
+    rf"(?:\b[Mm]y name(?:'s| is)|\bI(?: a|['’])m(?: called)?|\b[Cc]all me"
     rf"|\b[Mm]ein Name ist"
     rf"|\b[Ii]ch (?:heiße|heisse|bin(?: die| der)?)|\b[Mm]e llamo|\b[Mm]i nombre es|\b[Ss]oy"
     rf"|\b[Jj]e m['’]appelle|\b[Mm]oi,? c['’]est|\b[Mm]i chiamo|\b[Mm]e chamo|\b[Cc]hamo-me"
-    rf"|\b[Ss]ou [oa]|\b[Ii]k heet|\b[Mm]ijn naam is) {_NAME}"
+    rf"|\b[Ss]ou [oa]|\b[Ii]k heet|\b[Mm]ijn naam is|\b[Мм]еня зовут|\b[Aa]d\u0131m) {_NAME}"
     rf"|(?:私の名前は|私は)([\u3040-\u30ff\u4e00-\u9fff]{{2,8}}?)(?:です|と申します|といいます)"
+    rf"|(?:我叫|我的名字是)([\u4e00-\u9fff]{{2,4}})"
+    rf"|제 이름은 ([\uac00-\ud7af]{{2,5}}?)(?:입니다|이에요|예요)"
+)
+_MAYBE = re.compile(r"(?:I\b|[Ii]ch bin|[Ss]oy|[Ss]ou)")
+_AND_AGE = re.compile(r", (?:aged )?\d{1,3}\b")
+_OCCUPATION = re.compile(
+    r"\b(?:manager|director|officer|engineer|president|assistant|consultant|designer|developer"
+    r"|analyst|teacher|nurse|doctor|student|partner|owner|lead|head|chief|editor)$",
+    re.IGNORECASE,
 )
 _FIRST_PERSON = re.compile(
     r"\b(?:i|me|my|mine|myself|we|us|our|ours|ich|mir|mich|mein(?:e[rsnm]?)?|wir|uns|unsere?[rsnm]?"
@@ -51,24 +61,35 @@ def introduced(text: str) -> str:
     found = _INTRODUCED.search(text)
     if found is None:
         return ""
-    name = found[1] or found[2]
-    # "I'm Italian" is no name, and nobody can tell; a surname or a phrase of introducing can.
-    sure = " " in name or not re.match(r"(?:I|[Ii]ch bin|[Ss]oy|[Ss]ou|[Tt]his)\b", found[0])
+    name: str = next(filter(None, found.groups()))
+    if not _MAYBE.match(found[0]):
+        return name
+    # "I'm Italian" is no name, and nobody can tell; a surname or an age behind it can.
+    sure = (" " in name and not _OCCUPATION.search(name)) or _AND_AGE.match(text, found.end())
     return name if sure else ""
+
+
+def names_oneself(text: str) -> bool:
+    """Whether it says "my name is", which counts more than what was taken for a name before."""
+    found = _INTRODUCED.search(text)
+    return found is not None and not _MAYBE.match(found[0])
 
 
 def learn(unit: Unit, given: Iterable[Note]) -> None:
     """Learn from notes what the person is called."""
-    own = set[str]()
+    own, named = set[str](), False
     actors: Counter[str] = Counter()
     for note in given:
         if note.scene is None:
             continue
         if note.source.speaker == USER:
             own.add(introduced(note.scene.action))
+            named = named or names_oneself(note.scene.action)
         elif not note.source.speaker:
             actors.update(name for name in note.scene.actors if name.casefold() not in _NOBODY)
             actors[""] += 1
+    if named:
+        marks.put(unit, _SELF, written([]))
     if not _names(unit, _SELF):
         _add(unit, _SELF, (own - {""}) or _most_noted(unit, actors))
 

@@ -196,20 +196,24 @@ class Telling:
     def _before(self, node: Node) -> str:
         """What it goes on about; a model may have said it better than what was said before."""
         other = self._around.get(node.seq - 1)
-        if node.scene.context or other is None or not _in_one_sitting(node, other):
+        if other is None or not _in_one_sitting(node, other):
             return node.scene.context
-        return other.scene.action
+        if other.ended is not None:
+            return ""
+        return node.scene.context or other.scene.action
 
     def _after(self, node: Node) -> str:
         other = self._around.get(node.seq + 1)
-        return other.scene.action if other is not None and _in_one_sitting(node, other) else ""
+        if other is None or other.ended is not None or not _in_one_sitting(node, other):
+            return ""
+        return other.scene.action
 
 
 def _in_one_sitting(one: Node, other: Node) -> bool:
     mine, its = one.source, other.source
     same = mine.speaker == its.speaker and mine.conversation == its.conversation
     talk = bool(mine.conversation or (mine.message and its.message))
-    return same and talk and other.ended is None and abs(one.created - other.created) < _SITTING
+    return same and talk and abs(one.created - other.created) < _SITTING
 
 
 def _days(node: Node) -> str:

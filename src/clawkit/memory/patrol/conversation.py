@@ -20,6 +20,7 @@ from clawkit.memory.records import Said
 from clawkit.memory.store.database import Unit
 
 _BETWEEN = 0.001
+_DAY = 86_400.0
 _LATEST = 1e11  # the year 5138; what is later was no time in seconds
 # What may repeat is bounded: a megabyte of half a tag must not take for ever.
 _RECALL = re.compile(
@@ -39,23 +40,46 @@ class Message(msgspec.Struct, frozen=True):
     speaker: str = ""
 
 
-def numbered(messages: Sequence[Message], conversation: str, now: float) -> list[Said]:
-    """The messages as they are kept; those without a time follow one another up to now."""
+def numbered(
+    messages: Sequence[Message],
+    conversation: str,
+    now: float,
+    person: str = "",
+    *,
+    anew: bool = False,
+) -> list[Said]:
+    """The messages as they are kept; those without a time follow one another up to now.
+
+    With `anew` they are known by that time: the same words, said once more.
+    """
     before: Counter[tuple[str, str]] = Counter()
     conversation = keepable(conversation)
     found: list[Said] = []
     for at, message in enumerate(messages):
-        role, text = keepable(message.role), keepable(message.content)
+        role, text = _role(message.role), keepable(message.content)
         which = f"number {before[role, text]}"
         before[role, text] += 1
         moment = message.at
         if moment is None or not abs(moment) < _LATEST:
             moment = now - (len(messages) - at) * _BETWEEN
+            which = f"at {moment!r}" if anew else which
         else:
             which = f"at {moment!r}"
-        identity = _identity(conversation, role, which, text)
+        speaker = (person,) if person else ()
+        identity = _identity(conversation, role, which, text, *speaker)
         found.append(Said(identity, moment, role, text, conversation))
     return found
+
+
+def said_anew(unit: Unit, said: Sequence[Said], conversation: str, now: float) -> bool:
+    """Whether all of it was heard before, but days ago: who repeats it means it now.
+
+    A named conversation is sent again as a whole, and one with a marker is no repetition.
+    """
+    if conversation or not said or unheard(unit, said):
+        return False
+    sql = "SELECT max(at) FROM messages WHERE being = $being AND id IN (??)"
+    return all(now - last > _DAY for (last,) in unit.among(sql, [one.id for one in said]))
 
 
 def after_marker(said: Sequence[Said], marker: str | None) -> Sequence[Said]:
@@ -79,6 +103,12 @@ def without_recall(text: str) -> str:
 def own_words(text: str) -> str:
     """What the sender says: no recalled memories, no code, nothing quoted."""
     return _QUOTED.sub(" ", _FENCED.sub(" ", without_recall(text)))
+
+
+def _role(role: str) -> str:
+    """The role as it is kept; clients also call people "User" or "human"."""
+    plain = keepable(role).strip().casefold()
+    return "user" if plain == "human" else plain
 
 
 def _identity(*parts: str) -> str:

@@ -44,7 +44,7 @@ def facts(said: Said, speaker: str, people: Collection[str], before: str = "") -
             actors=_actors(piece, speaker, people),
             when=tuple(dict.fromkeys((day.isoformat(), *days))),
             importance=importance(piece),
-            context=ending_of(before),
+            context=ending_of(resolved(before, day)[0]),
         )
         found.append(Fact(scene, said.id))
         before = piece

@@ -24,6 +24,7 @@ from clawkit.memory.patrol.conversation import (
     after_marker,
     numbered,
     own_words,
+    said_anew,
     unheard,
 )
 from clawkit.memory.patrol.embedding import ahead
@@ -98,7 +99,11 @@ def hear(
 ) -> Heard:
     """Keep messages, and remember what people say in those that are new."""
     conversation = keepable(caller.conversation)
-    said = numbered(messages, conversation, now)
+    said = numbered(messages, conversation, now, caller.person)
+    if marker is None:
+        with database.read(being) as unit:
+            if said_anew(unit, said, conversation, now):
+                said = numbered(messages, conversation, now, caller.person, anew=True)
     speakers = {
         one.id: keepable(message.speaker) or caller.person or USER
         for one, message in zip(said, messages, strict=True)

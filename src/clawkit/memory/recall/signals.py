@@ -29,7 +29,7 @@ SIGNALS = (
     *("session_words", "session_meaning", "session_spread"),
     *("time", "length", "asks", "answers_words", "answers_meaning"),
     *("tells_when", "tells_number", "importance"),
-    *("mentioned", "recent", "question"),
+    *("mentioned", "recent", "question", "another_self"),
 )
 
 _ASKS = re.compile(r"[?\uff1f]\s*(?:\[[^\]]*\]\s*)?$")
@@ -111,6 +111,7 @@ def matrix(question: Question, pool: Pool) -> Floats:
         "importance": np.array([node.scene.importance - 0.5 for node in pool.nodes], np.float32),
         "mentioned": _mentioned(pool.nodes, question.named),
         "recent": _recent(pool.nodes, question.now),
+        "another_self": _of_another(pool.nodes, question),
         "question": np.array([only_asks(node.scene.action) for node in pool.nodes], np.float32),
     }
     return np.stack([columns[name] for name in SIGNALS], axis=1).astype(np.float32)
@@ -200,6 +201,14 @@ def _is_about(node: Node, name: str) -> bool:
         return True
     words = f"{node.scene.action} {node.scene.context}".casefold()
     return name in words or name.split(" ")[0] in words
+
+
+def _of_another(nodes: Sequence[Node], question: Question) -> Floats:
+    """Whether somebody else said it, where the asker asks about themselves."""
+    if not question.asker or question.named != frozenset((question.asker,)):
+        return np.zeros(len(nodes), np.float32)
+    others = [bool(one.source.speaker) and one.source.speaker.casefold() for one in nodes]
+    return np.array([bool(one) and one != question.asker for one in others], np.float32)
 
 
 def _recent(nodes: Sequence[Node], now: float) -> Floats:

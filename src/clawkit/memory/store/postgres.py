@@ -243,7 +243,11 @@ class PostgresDatabase:
             with self._told():
                 lock = b"SELECT pg_try_advisory_lock(%s, %s)"
                 row = raw.execute(lock, (_PATROLLING, being)).fetchone()
-            yield bool(row and row[0])
+            alone = bool(row and row[0])
+            yield alone
+            if alone:  # The server may be slow to notice that a connection was closed.
+                with suppress(psycopg.Error):
+                    raw.execute(b"SELECT pg_advisory_unlock(%s, %s)", (_PATROLLING, being))
         finally:
             raw.close()  # which lets go, also if the server did before
 
