@@ -52,18 +52,23 @@ def pieces(text: str) -> list[str]:
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, without line breaks and list marks."""
-    found: list[str] = []
+    parts = (text[start:end] for start, end in sentence_spans(text))
+    cleaned = (" ".join(_BULLET.sub("", part).split()) for part in parts)
+    return [part for part in cleaned if part]
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of a text are, with what is between them; together all of it."""
+    found: list[tuple[int, int]] = []
     start = 0
     for end in _END.finditer(text):
         if "\n" not in end[0] and _SHORTENED.search(
             text[max(start, end.start() - 9) : end.start()]
         ):
             continue
-        found.append(text[start : end.end()])
+        found.append((start, end.end()))
         start = end.end()
-    found.append(text[start:])
-    cleaned = (" ".join(_BULLET.sub("", part).split()) for part in found)
-    return [part for part in cleaned if part]
+    return [*found, (start, len(text))]
 
 
 def _cut(sentence: str) -> list[str]:
