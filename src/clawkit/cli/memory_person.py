@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from clawkit.cli.being_opening import AsJson, BeingOption, EmbedderOption, StoreOption, fail
 from clawkit.cli.rows import print_json, shown
+from clawkit.errors import ClawError
 
 if TYPE_CHECKING:
     from clawkit.cli.memory import Mine
@@ -19,14 +22,16 @@ if TYPE_CHECKING:
 
 _VERB = "memory person"
 _ELSEWHERE = (
-    "Not in this memory, and so not erased: backups and exports, the assistant's sessions "
-    "(`claw sessions`), and the files and histories of clients."
+    "Not in this memory, and so not erased: backups and exports, and the files and histories of "
+    "clients."
 )
 
 
 def person(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose: the whole name is best.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Whose: only this name counts, as it is.")
+    ],
     also: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Another name of the same person; can be repeated."),
@@ -36,13 +41,6 @@ def person(
     ] = None,
     erase: Annotated[
         bool, typer.Option("--erase", help="Erase it for good: no undo brings it back.")
-    ] = False,
-    whole: Annotated[
-        bool,
-        typer.Option(
-            "--whole",
-            help="Also erase what is about others too; without, only the name is taken out.",
-        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what --erase would do; change nothing.")
@@ -68,7 +66,7 @@ def person(
     with opened_memory("person", given) as mine:
         from clawkit.memory.erasure.erasing import find
 
-        who = Who(name, tuple(also or ()), whole)
+        who = Who(name, tuple(also or ()))
         plan = find(mine.keeper, mine.memory.being, who)
         if export is not None:
             _write(export, _exported(mine, plan))
@@ -110,23 +108,54 @@ def _erase(mine: Mine, who: Who, plan: Plan, file: Path | None, *, as_json: bool
     done: Receipt = erase(mine.keeper, mine.memory.being, who)
     if file is not None:
         _write(file, done)
-    if plan.renamed:
+    if plan.edited:
         make_vectors(mine.keeper, mine.memory.being)
     if as_json:
         print_json(done)
         return
     for line in receipt_lines(done):
         print(line)
-    for line in name_of_memory(plan, mine.memory.being):
+    for line in (*name_of_memory(plan, mine.memory.being), *_in_sessions(plan), _ELSEWHERE):
         print(line, file=sys.stderr)
-    print(_ELSEWHERE, file=sys.stderr)
+
+
+def _in_sessions(plan: Plan) -> Iterator[str]:
+    """Which of the assistant's sessions still have the name, and the command that deletes them."""
+    from clawkit.assistant.config import Config
+    from clawkit.assistant.sessions.store import Store
+    from clawkit.memory.erasure.naming import Matcher
+
+    named = Matcher(plan.person.forms)
+    found: dict[str, None] = {}
+    try:
+        for record in Store(Config().store_file).export():
+            key: str = record.get("session") or record["key"]
+            if key not in found and any(map(named.mentions, _texts(record))):
+                found[key] = None
+    except ClawError as error:
+        yield f"The assistant's sessions could not be searched: {shown(str(error))}"
+        return
+    if found:
+        keys = shlex.join(found)
+        yield f"The assistant's sessions still have it: `claw sessions delete {shown(keys)}`"
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text within plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts(list(cast("dict[str, object]", value).values()))
+    elif isinstance(value, list):
+        for one in cast("list[object]", value):
+            yield from _texts(one)
 
 
 def _show(plan: Plan, *, as_json: bool, quiet: bool) -> None:
-    from clawkit.cli.memory_person_text import plan_json, plan_lines
+    from clawkit.cli.memory_person_text import maybe_json, plan_json, plan_lines
 
     if as_json:
-        print_json(plan_json(plan))
+        print_json({**plan_json(plan), "may_be_about": maybe_json(plan)})
     elif not quiet:
         for line in plan_lines(plan):
             print(line)

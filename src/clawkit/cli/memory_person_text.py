@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,9 @@ import msgspec
 
 from clawkit.cli.memory_words import MANY, counted
 from clawkit.cli.rows import shown
+from clawkit.memory.erasure.finding import text_of
+from clawkit.memory.erasure.texts import ERASED
+from clawkit.text.sentences import sentences
 
 if TYPE_CHECKING:
     from clawkit.memory.erasure.erasing import Counted, Receipt
@@ -22,32 +26,33 @@ _TITLES = {
     "entries": "in preferences, relationships, diary and the like",
     "clusters": "in the names and descriptions of topics",
     "tokens": "tokens",
-    "marks": "in the list of known names",
-    "jobs": "in messages about work that failed",
 }
-_HIDDEN = ("marks", "jobs")
+_CALLED = {
+    "messages": ("message", "messages"),
+    "notes": ("note", "notes"),
+    "entries": ("entry", "entries"),
+}
+_A_FEW_WORDS = 30
+"""Characters around a sentence that was shown already: an answer such as "Got it: …"."""
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """What there is, and what erasing would do to it."""
-    name = shown(plan.person.name)
+    """What there is, and what erasing would do to it; nothing is said twice."""
     if plan.is_empty:
-        yield f"Nothing is remembered about {name}."
-        yield from _matched(plan)
-        return
-    yield from _matched(plan)
-    yield from _part("memories", [_memory(node) for node in plan.gone])
-    yield from _part(
-        "memories that are about others too, and would only lose the name",
-        [f"{_memory(old)} → {shown(new.scene.action)}" for old, new in plan.renamed],
-    )
+        yield f"Nothing is remembered about {shown(plan.person.name)}."
+    yield f"Looked for {', '.join(shown(form) for form in plan.person.forms)}."
+    seen = _Seen()
+    yield from _part("memories", [*_memories_that_go(plan, seen), *_memories_that_stay(plan, seen)])
+    again: list[str] = []
     for table, title in _TITLES.items():
-        rows = plan.of(table)
-        if table not in _HIDDEN:
-            yield from _part(title, [_row(row) for row in rows])
-    if plan.changes:
-        told = counted(len(plan.changes), "entry of the history says", "entries of the history say")
-        yield f"{told} something of it too."
+        lines = [_row(row, seen) for row in plan.of(table)]
+        yield from _part(title, list(filter(None, lines)))
+        if table in _CALLED and (number := lines.count("")):
+            again.append(counted(number, *_CALLED[table]))
+    if again:
+        yield f"The same words stand in {', '.join(again)}, and go there too."
+    yield from _unseen(plan)
+    yield from _may_be_about(plan)
 
 
 def name_of_memory(plan: Plan, being: Being) -> Iterator[str]:
@@ -58,13 +63,79 @@ def name_of_memory(plan: Plan, being: Being) -> Iterator[str]:
         yield f"The memory itself is called {shown(being.name)}: that name stays."
 
 
-def _matched(plan: Plan) -> Iterator[str]:
-    person = plan.person
-    yield f"Looked for {', '.join(shown(form) for form in person.forms)}."
-    for part, others in person.shared.items():
-        who = ", ".join(map(shown, others))
-        word = shown(part)
-        yield f"Not for {word} alone, as {who} has that name too: --also {word} takes it along."
+class _Seen:
+    """The sentences and clauses that were shown, so that none is shown again."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def add(self, text: str) -> None:
+        self._said.update(map(_key, _said_in(text)))
+
+    def new_in(self, before: str, after: str) -> list[str]:
+        """What goes from a text and was not shown yet."""
+        kept = set(map(_key, _said_in(after)))
+        new = [
+            one for one in _said_in(before) if _key(one) not in kept and not self._has(_key(one))
+        ]
+        self._said.update(map(_key, new))
+        return new
+
+    def _has(self, key: str) -> bool:
+        near = (one for one in self._said if len(key) - len(one) <= _A_FEW_WORDS)
+        return key in self._said or any(one in key for one in near)
+
+
+def _said_in(text: str) -> list[str]:
+    return [clause for sentence in sentences(text) for clause in sentence.split("; ")]
+
+
+def _key(said: str) -> str:
+    return said.strip(" ;.!?…").casefold()
+
+
+def _memories_that_go(plan: Plan, seen: _Seen) -> Iterator[str]:
+    for node in plan.gone:
+        seen.add(node.scene.action)
+        yield f"{_memory(node)}  goes"
+
+
+def _memories_that_stay(plan: Plan, seen: _Seen) -> Iterator[str]:
+    for old, new in plan.edited:
+        if old.text != new.text:
+            seen.add(old.scene.action)
+            yield f"{_memory(old)}  becomes: {_line(new.scene.action)}"
+
+
+def _unseen(plan: Plan) -> Iterator[str]:
+    """What is erased beside texts: it is counted, as it has no words of its own."""
+    beside = sum(old.text == new.text for old, new in plan.edited)
+    if beside:
+        keep = counted(beside, "memory keeps its words", "memories keep their words")
+        yield f"{keep} and forget who said or was told it."
+    if plan.changes:
+        told = counted(len(plan.changes), "entry of the history says", "entries of the history say")
+        yield f"{told} something of it too."
+
+
+def _may_be_about(plan: Plan) -> Iterator[str]:
+    """What is neither exported nor erased, with the name that would count it."""
+    seen: set[str] = set()
+    lines: list[str] = []
+    for one in plan.maybe:
+        text = _line(one.text)
+        said = set(map(_key, _said_in(one.text)))
+        if not said <= seen:
+            names = " ".join(f"--also {shown(_quoted(name))}" for name in one.names)
+            lines.append(f"{text}  {names}")
+        seen |= said
+    title = f"may be about {shown(plan.person.name)} or somebody else, and stays; --also counts it"
+    yield from _part(title, lines)
+
+
+def _quoted(name: str) -> str:
+    plain = shlex.quote(name)
+    return f'"{name}"' if plain != name and not set(name) & set('"$`\\!') else plain
 
 
 def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -75,35 +146,26 @@ def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 def _memory(node: Node) -> str:
     ended = "  [not known any more]" if node.ended is not None else ""
-    return f"{node.id[:_SHORT]}  {shown(node.text)}{ended}"
+    return f"{node.id[:_SHORT]}  {_line(node.text)}{ended}"
 
 
-def _row(row: RowPlan) -> str:
-    text = _text(row, row.before)
+def _row(row: RowPlan, seen: _Seen) -> str:
+    """What becomes of a row; empty where that was shown already."""
+    before = text_of(row.table, row.before)
     if row.table == "tokens":
-        return f"{shown(text)}{'  would be revoked' if _is_theirs(row) else ''}"
-    if row.goes or row.after is None:
-        return shown(text)
-    return f"{shown(text)} → {shown(_text(row, row.after))}"
+        theirs = bool(row.before["person"]) and not (row.after or {}).get("person")
+        return f"{_line(before or str(row.key))}  {'is revoked' if theirs else 'loses the name'}"
+    after = "" if row.goes or row.after is None else text_of(row.table, row.after)
+    new = seen.new_in(before, after.replace(ERASED, ""))
+    if not new:
+        return ""
+    if row.goes or row.table == "messages":
+        return f"{_line(' '.join(new))}  goes"
+    return f"{_line(before)}  becomes: {_line(after)}"
 
 
-def _is_theirs(row: RowPlan) -> bool:
-    return bool(row.before["person"])
-
-
-def _text(row: RowPlan, values: dict[str, Any]) -> str:
-    if row.table == "messages":
-        return values["content"]
-    if row.table == "notes":
-        if values["kind"] == "note":
-            return values["body"]
-        return msgspec.json.decode(values["body"])["action"]
-    if row.table == "entries":
-        named = f"{values['target']}, {values['name']}" if values["name"] else values["target"]
-        return f"{named}: {values['content']}"
-    if row.table == "clusters":
-        return ": ".join(filter(None, (values["name"], values["digest"])))
-    return values["label"] or values["person"] or str(row.key)
+def _line(text: str) -> str:
+    return shown(" ".join(text.split()))
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -112,10 +174,9 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     return {
         "person": person.name,
         "matched": person.forms,
-        "not_matched": person.shared,
         "memories": [_memory_json(node) for node in plan.gone],
         "memories_about_others_too": [
-            {**_memory_json(old), "becomes": new.scene.action} for old, new in plan.renamed
+            {**_memory_json(old), "becomes": new.scene.action} for old, new in plan.edited
         ],
         "messages": [_row_json(row) for row in plan.of("messages")],
         "notes": [_note_json(row) for row in plan.of("notes")],
@@ -124,6 +185,11 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "tokens": [_row_json(row) for row in plan.of("tokens")],
         "changes": plan.changes,
     }
+
+
+def maybe_json(plan: Plan) -> list[dict[str, Any]]:
+    """What may be about this person: for whoever asks, never for the file that is handed out."""
+    return [{"id": one.key, "text": one.text, "also": one.names} for one in plan.maybe]
 
 
 def _memory_json(node: Node) -> dict[str, Any]:
@@ -135,7 +201,7 @@ def _row_json(row: RowPlan) -> dict[str, Any]:
 
 
 def _note_json(row: RowPlan) -> dict[str, Any]:
-    return {**_row_json(row), "body": _text(row, row.before)}
+    return {**_row_json(row), "body": text_of(row.table, row.before)}
 
 
 def _entry_json(row: RowPlan) -> dict[str, Any]:
@@ -144,12 +210,12 @@ def _entry_json(row: RowPlan) -> dict[str, Any]:
 
 def receipt_lines(receipt: Receipt) -> Iterator[str]:
     """A receipt in words."""
-    if not receipt.erased and not receipt.name_taken_out:
+    if not receipt.erased and not receipt.edited:
         yield "There was nothing to erase."
     if receipt.erased:
         yield f"Erased: {_counts(receipt.erased)}."
-    if counts := _counts(receipt.name_taken_out):
-        yield f"Took the name out of: {counts}."
+    if counts := _counts(receipt.edited):
+        yield f"Took it out of: {counts}; what is about others stays."
     if receipt.changes_scrubbed:
         entries = counted(len(receipt.changes_scrubbed), "entry", "entries")
         yield f"Took it out of {entries} of the history."

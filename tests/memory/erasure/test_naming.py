@@ -9,8 +9,8 @@ from clawkit.memory.erasure.naming import Matcher, person
 from clawkit.memory.erasure.texts import Editor
 
 
-def matcher(name: str, *known: str, also: tuple[str, ...] = ()) -> Matcher:
-    return Matcher(person(name, also, known).forms)
+def matcher(name: str, *also: str) -> Matcher:
+    return Matcher(person(name, also).forms)
 
 
 @pytest.mark.parametrize(
@@ -18,61 +18,107 @@ def matcher(name: str, *known: str, also: tuple[str, ...] = ()) -> Matcher:
     [
         "Ben Whitaker is ill",
         "ben whitaker is ill",
-        "I met Ben.",
-        "ben's car",
-        "Bens Auto",
-        "Mr Whitaker called",
+        "Ben\nWhitaker is ill",
+        "Mr. Ben Whitaker called",
+        "Ben Whitaker's car",
+        "Ben Whitakers Auto",
         "ben.whitaker@example.com",
-        "chat_with_ben_2026",
-        "BEN!",
-        "Benさんは元気です",
+        "chat_with_ben_whitaker_2026",
+        "BEN WHITAKER!",
     ],
 )
-def test_a_person_is_found_by_the_whole_name_and_its_parts(text: str) -> None:
+def test_a_person_is_found_by_the_name_as_it_was_given(text: str) -> None:
     assert matcher("Ben Whitaker").mentions(text)
 
 
-@pytest.mark.parametrize("text", ["Benjamin is ill", "a bench", "Reuben", "bens", "Whitakers"])
-def test_a_part_of_a_word_is_no_name(text: str) -> None:
-    found = matcher("Ben Whitaker").mentions(text)
-    assert found is (text == "Whitakers")
+@pytest.mark.parametrize(
+    ("text", "maybe"),
+    [
+        ("I met Ben.", ["Ben"]),
+        ("Mr Whitaker called", ["Mr Whitaker"]),
+        ("I met Ben. Whitaker came.", ["Ben", "Whitaker"]),
+        ("Ben Miller and Kim Whitaker", ["Ben Miller", "Kim Whitaker"]),
+        ("Ben Whitaker-Jones", ["Ben Whitaker-Jones"]),
+        ("Benjamin sat on a bench with Reuben in his bens", []),
+    ],
+)
+def test_a_part_of_the_name_only_may_be_the_person(text: str, maybe: list[str]) -> None:
+    assert not matcher("Ben Whitaker").mentions(text)
+    assert matcher("Ben Whitaker").maybe(text) == maybe
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I met Ben.", "ben's car", "Bens Auto", "Mr. Ben", "BEN!", "Call Ben", "Benさんは元気です"],
+)
+def test_one_word_is_a_name_where_no_longer_one_has_it(text: str) -> None:
+    assert matcher("Ben").mentions(text)
+    assert not matcher("Ben").maybe(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Ben Miller", "Anna-Ben", "Ben-Luca", "Uli Ben", "ben.miller", "Bens"]
+)
+def test_a_longer_name_may_be_somebody_else(text: str) -> None:
+    assert not matcher("Ben").mentions(text)
+    assert matcher("Ben").maybe(f"Yesterday: {text}") == [text]
 
 
 def test_a_name_that_is_a_word_too_has_a_capital_letter() -> None:
-    assert not matcher("Will Young").mentions("it will be young again")
-    assert matcher("Will Young").mentions("Will came")
+    assert not matcher("Will").mentions("it will be young again")
+    assert matcher("Will").mentions("Will came")
+    assert not matcher("Will Young").maybe("it will be young again")
 
 
 def test_names_without_spaces_between_words_are_found_anywhere() -> None:
     assert matcher("田中").mentions("昨日田中さんに会った")
 
 
-def test_a_first_name_that_somebody_else_has_is_not_looked_for() -> None:
-    found = person("Ben Whitaker", (), ("Ben Miller", "Ben", "Sara Whitaker"))
-    assert found.parts == ()
-    assert found.shared == {"Ben": ("Ben Miller",), "Whitaker": ("Sara Whitaker",)}
-    assert "Ben" in person("Ben Whitaker", ("Ben",), ("Ben Miller",)).forms
+@pytest.mark.parametrize("text", ["Frau Albrecht", "frau albrecht", "Frau Dr. Albrecht"])
+def test_a_title_that_was_given_belongs_to_the_name(text: str) -> None:
+    assert matcher("Frau Albrecht").is_name(text)
+    assert not matcher("Herr Albrecht").mentions(text)
+    assert matcher("Albrecht").is_name(text)
 
 
-def test_a_first_name_alone_means_the_only_one_who_has_it() -> None:
-    assert person("Ben", (), ("Ben Whitaker", "Anna")).name == "Ben Whitaker"
-    with pytest.raises(BeingError, match="several people are called Ben: say whom: Ben Miller"):
-        person("Ben", (), ("Ben Whitaker", "Ben Miller"))
+def test_a_whole_name_needs_no_title() -> None:
+    assert matcher("Dr. Kim Nguyen").mentions("Kim Nguyen called")
+    assert matcher("Dr. Nguyen").mentions("Dr Nguyen called")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("Zoë Müller", "zoe mueller", True),
+        ("zoe mueller", "Zoe\u0308 Mu\u0308ller", True),
+        ("Müller", "Muller", True),
+        ("Jørgen", "Joergen", True),
+        ("Weiß", "Weiss", True),
+        ("Michael", "Michal", False),
+        ("O'Brien", "OBrien", True),
+        ("Zoe", "Zo", False),
+    ],
+)
+def test_letters_can_be_written_in_several_ways(name: str, text: str, found: bool) -> None:
+    assert matcher(name).is_name(text) is found
+
+
+@pytest.mark.parametrize("name", [" - ", "", "my", "Dr.", "I", "Frau"])
+def test_what_is_nobodys_name_is_refused(name: str) -> None:
     with pytest.raises(BeingError, match="say whose"):
-        person(" - ", (), ())
+        person(name)
+    with pytest.raises(BeingError, match="say whose"):
+        person("Ben", (name,))
 
 
 def test_the_name_of_somebody_else_with_the_same_word_in_it_stays() -> None:
-    who = person("Ben Whitaker", ("Ben",), ("Ben Miller",))
-    editor = Editor(who, ("Ben Whitaker", "Ben Miller"), whole=False)
-    assert editor.without("Ben Miller met Ben") == "Ben Miller met [erased person]"
+    assert matcher("Ben").without("Ben Miller met Ben") == "Ben Miller met [erased person]"
 
 
-def test_sentences_about_others_lose_the_name_and_sentences_about_nobody_else_go() -> None:
-    editor = Editor(person("Ben", (), ()), ("Ben", "Anna"), whole=False)
-    text = "I like tea. Ben is ill. He sleeps a lot. Ben met Anna. It rains."
-    assert editor.edited(text) == "I like tea. [erased] [erased person] met Anna. It rains."
+def test_sentences_with_the_name_go_and_those_that_go_on_about_it() -> None:
+    editor = Editor(person("Ben"), ("Ben", "Anna"))
+    text = "I like tea. Ben is ill. He sleeps a lot. Ben met Anna. Tea helps."
+    assert editor.edited(text) == "I like tea. [erased] Tea helps."
     assert editor.edited("Ben is ill. He sleeps.") is None
     assert editor.edited("It rains.") == "It rains."
-    whole = Editor(person("Ben", (), ()), ("Ben", "Anna"), whole=True)
-    assert whole.edited("I like tea. Ben met Anna.") == "I like tea. [erased]"
+    assert editor.edited("- one\n- Ben\n- two\n") == "- one\n[erased]\n- two"

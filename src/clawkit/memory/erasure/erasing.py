@@ -2,7 +2,7 @@
 
 Nothing of it can be undone: rows are emptied or gone, the indexes of words and vectors have
 nothing of them, the ledger says "erased". A memory that goes leaves its number behind, since the
-numbers of others never change. What is about others too becomes a new memory without the name.
+numbers of others never change. What is about others too becomes a new memory of what is left.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class Receipt(Struct, frozen=True):
     person: str
     matched_by: tuple[str, ...]
     erased: dict[str, Counted]
-    name_taken_out: dict[str, Counted]
+    edited: dict[str, Counted]
+    """Of what something stays: other sentences, or all but the name."""
     changes_scrubbed: tuple[int, ...]
     left_in_file: str = ""
     """Why deleted bytes may still be in the store's files; empty where they are overwritten."""
@@ -100,19 +101,8 @@ def _scrub(keeper: Keeper) -> str:
 
 def how_matched(person: Person) -> tuple[str, ...]:
     """By what a person was found, in words that do not say the name."""
-    nicknames = len(person.whole) - 1
-    words = person.name.split()
-    return tuple(
-        filter(
-            None,
-            (
-                "the whole name",
-                "the first name" if words[0] in person.parts else "",
-                "the last name" if words[-1] in person.parts else "",
-                f"{nicknames} given with --also" if nicknames else "",
-            ),
-        )
-    )
+    others = len(person.also)
+    return ("the name as given", *([f"{others} given with --also"] if others else []))
 
 
 def _carry_out(unit: Unit, search: Search, plan: Plan, now: float) -> None:
@@ -123,7 +113,7 @@ def _carry_out(unit: Unit, search: Search, plan: Plan, now: float) -> None:
         _write_row(unit, row)
     _follow(unit, moved)
     _forget_told(unit, search, list(moved))
-    touched = {node.cluster for node in (*plan.gone, *(old for old, _ in plan.renamed))}
+    touched = {node.cluster for node in (*plan.gone, *(old for old, _ in plan.edited))}
     touched |= {int(row.key) for row in plan.of("clusters")}
     _describe_anew(unit, search, touched)
     for entry in list(every_change(unit)):
@@ -135,11 +125,11 @@ def _carry_out(unit: Unit, search: Search, plan: Plan, now: float) -> None:
 
 
 def _erase_nodes(unit: Unit, plan: Plan, now: float) -> dict[int, int | None]:
-    """Empty the nodes and make those anew that only lose a name; gives where each is now."""
+    """Empty the nodes and make those anew of which something stays; gives where each is now."""
     moved: dict[int, int | None] = {node.seq: None for node in plan.gone}
-    first = nodes.reserve(unit, len(plan.renamed)) if plan.renamed else 0
+    first = nodes.reserve(unit, len(plan.edited)) if plan.edited else 0
     drafts: list[Node] = []
-    for at, (old, draft) in enumerate(plan.renamed):
+    for at, (old, draft) in enumerate(plan.edited):
         moved[old.seq] = first + at
         drafts.append(msgspec.structs.replace(draft, seq=first + at, id=str(uuid4())))
     nodes.add(unit, [_following(draft, moved) for draft in drafts])
@@ -198,18 +188,18 @@ def _describe_anew(unit: Unit, search: Search, touched: set[int]) -> None:
 
 
 def _why(plan: Plan) -> str:
-    number = len(plan.gone) + len(plan.renamed)
+    number = len(plan.gone) + len(plan.edited)
     memories = counted(number, "memory", "memories")
     return f"what was about one person: {memories}, {counted(len(plan.rows), 'entry', 'entries')}"
 
 
 def _receipt(plan: Plan, being: Being, now: float) -> Receipt:
     erased = {"memories": _counted(node.id for node in plan.gone)}
-    renamed = {"memories": _counted(old.id for old, _ in plan.renamed)}
+    edited = {"memories": _counted(old.id for old, _ in plan.edited)}
     for table, name in _CALLED.items():
         rows = plan.of(table)
         erased[name] = _counted(str(row.key) for row in rows if row.goes)
-        renamed[name] = _counted(str(row.key) for row in rows if not row.goes)
+        edited[name] = _counted(str(row.key) for row in rows if not row.goes)
     return Receipt(
         at=iso(now),
         by=_by(),
@@ -217,7 +207,7 @@ def _receipt(plan: Plan, being: Being, now: float) -> Receipt:
         person=hashlib.sha256(folded(plan.person.name).encode()).hexdigest(),
         matched_by=how_matched(plan.person),
         erased={name: one for name, one in erased.items() if one.count},
-        name_taken_out={name: one for name, one in renamed.items() if one.count},
+        edited={name: one for name, one in edited.items() if one.count},
         changes_scrubbed=tuple(sorted(entry.n for entry in plan.changes)),
     )
 

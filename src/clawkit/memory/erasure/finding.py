@@ -35,14 +35,23 @@ _TABLES = {
     "marks": ("name", "value"),
     "jobs": ("kind", "problem"),
 }
+_ASKED_ABOUT = ("messages", "notes", "entries")
 
 
 class Who(Struct, frozen=True):
-    """Whom it is about, as the owner says it; `whole`: also what is about others goes."""
+    """Whom it is about, as the owner says it."""
 
     name: str
     also: tuple[str, ...] = ()
-    whole: bool = False
+
+
+class Maybe(Struct, frozen=True):
+    """What has a name in it that may be this person's or somebody else's: it stays as it is."""
+
+    table: str
+    key: str
+    text: str
+    names: tuple[str, ...]
 
 
 class RowPlan(Struct, frozen=True):
@@ -60,17 +69,21 @@ class RowPlan(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """All about one person: memories that go, that lose the name, rows, entries of the ledger."""
+    """All about one person: memories that go, that become others, rows, entries of the ledger.
+
+    `maybe` is what nothing is done about.
+    """
 
     person: Person
     gone: tuple[Node, ...]
-    renamed: tuple[tuple[Node, Node], ...]
+    edited: tuple[tuple[Node, Node], ...]
     rows: tuple[RowPlan, ...]
     changes: tuple[LedgerEntry, ...]
+    maybe: tuple[Maybe, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return not (self.gone or self.renamed or self.rows or self.changes)
+        return not (self.gone or self.edited or self.rows or self.changes)
 
     def of(self, table: str) -> list[RowPlan]:
         return [row for row in self.rows if row.table == table]
@@ -83,19 +96,20 @@ class Search:
         self.unit = unit
         self._now = now
         known = _known(unit)
-        self.person = person(who.name, who.also, known)
-        self.editor = Editor(self.person, known, own_names(unit), whole=who.whole)
+        self.person = person(who.name, who.also)
+        self.editor = Editor(self.person, known, own_names(unit))
         people = unit.rows("SELECT id, person FROM tokens WHERE being = $being")
         self._tokens = {i for i, who in people if who and self.editor.is_person(who)}
         self._sent: set[str] = set()
         self._from_gone: set[str] = set()
         self._gone_seqs: set[int] = set()
         self._lost_words: set[str] = set()
+        self._maybe: list[Maybe] = []
 
     def plan(self) -> Plan:
         gone: list[Node] = []
         kept: set[str] = set()
-        renamed: list[tuple[Node, Node]] = []
+        edited: list[tuple[Node, Node]] = []
         for node in _every_node(self.unit):
             self._see_message(node)
             draft = self._node(node)
@@ -103,12 +117,14 @@ class Search:
                 gone.append(node)
                 continue
             kept |= words_of(draft.text)
+            self._ask_about(NODES, node.id, draft.text, *draft.scene.actors)
             if draft != node:
-                renamed.append((node, draft))
+                edited.append((node, draft))
         self._forget(gone, kept)
         rows = [row for table in _TABLES for row in self._rows(table)]
         changes = [entry for entry in every_change(self.unit) if self._is_in(entry, rows)]
-        return Plan(self.person, tuple(gone), tuple(renamed), tuple(rows), tuple(changes))
+        found = (tuple(gone), tuple(edited), tuple(rows), tuple(changes))
+        return Plan(self.person, *found, maybe=tuple(self._maybe))
 
     def scrubbed(
         self, entry: LedgerEntry, moved: Mapping[int, int | None], rows: Collection[RowPlan]
@@ -166,6 +182,12 @@ class Search:
         told = Source(found.speaker, source.token, found.conversation, source.message)
         return msgspec.structs.replace(node, scene=found.scene, source=told)
 
+    def _ask_about(self, table: str, key: str, text: str, *names: str) -> None:
+        """Keep what may be about this person to be shown."""
+        found = dict.fromkeys(one for said in (text, *names) for one in self.editor.maybe(said))
+        if found:
+            self._maybe.append(Maybe(table, key, text, tuple(found)))
+
     def _see_message(self, node: Node) -> None:
         if node.source.message and self.editor.is_person(node.source.speaker):
             self._sent.add(node.source.message)
@@ -185,6 +207,8 @@ class Search:
         for row in self.unit.rows(f"SELECT {key}, {columns} FROM {table} WHERE being = $being"):
             before = dict(zip(names, row[1:], strict=True))
             after = _EDITS[table](self, str(row[0]), before)
+            if after is not None and table in _ASKED_ABOUT:
+                self._ask_about(table, str(row[0]), text_of(table, after))
             if after != before:
                 yield RowPlan(table, row[0], before, after)
 
@@ -304,6 +328,22 @@ _EDITS: dict[str, Callable[[Search, str, dict[str, Any]], dict[str, Any] | None]
     "marks": Search._mark,  # pyright: ignore[reportPrivateUsage]
     "jobs": Search._job,  # pyright: ignore[reportPrivateUsage]
 }
+
+
+def text_of(table: str, row: Mapping[str, Any]) -> str:
+    """What a row says, as a person reads it."""
+    if table == "messages":
+        return row["content"]
+    if table == "notes":
+        if row["kind"] == "note":
+            return row["body"]
+        return msgspec.json.decode(row["body"], type=Scene).action
+    if table == "entries":
+        named = f"{row['target']}, {row['name']}" if row["name"] else row["target"]
+        return f"{named}: {row['content']}"
+    if table == "clusters":
+        return ": ".join(filter(None, (row["name"], row["digest"])))
+    return row["label"] or row["person"]
 
 
 def _known(unit: Unit) -> frozenset[str]:
