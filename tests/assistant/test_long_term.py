@@ -37,6 +37,16 @@ async def test_what_was_said_in_one_conversation_comes_to_mind_in_another(tmp_pa
         assert "My favourite colour is teal" in system_of(server.requests[1])
 
 
+async def test_what_is_recalled_stands_in_the_order_in_which_it_was_said(tmp_path: Path) -> None:
+    with scripted(tmp_path, [Say("ok")] * 3, more=KEYWORDS) as (server, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "My favourite colour is teal.", "one", origin="ask")
+            await say(assistant, "No, my favourite colour is red now.", "two", origin="ask")
+            await say(assistant, "What is my favourite colour?", "three", origin="ask")
+        system = system_of(server.requests[2])
+        assert 0 < system.index("teal") < system.index("is red now")
+
+
 async def test_an_order_over_mcp_knows_its_own_session_only(tmp_path: Path) -> None:
     with scripted(tmp_path, [Say("ok")] * 4, more=KEYWORDS) as (server, config):
         async with Assistant(config) as assistant:

@@ -37,9 +37,11 @@ class BeingHere:
 
     def recall(self, text: str, session: str) -> tuple[Remembered, ...]:
         found = self._memory.recall(text, Caller(), limit=_RECALLED, apart_from=session)
+        nodes = [hit.node for hit in (*found.hits, *found.beside)]
+        # Oldest first, as a conversation is read: of two that disagree, the later word counts.
         return tuple(
-            Remembered(told(hit.node.text), own_words=hit.node.source.speaker == _PERSON)
-            for hit in (*found.hits, *found.beside)
+            Remembered(told(node.text), own_words=node.source.speaker == _PERSON)
+            for node in sorted(nodes, key=lambda node: node.seq)
         )
 
     def keep(self, said: tuple[Exchanged, ...], session: str) -> str:

@@ -45,7 +45,7 @@ class Remembrance(Protocol):
     """A Being as the assistant sees it."""
 
     def recall(self, text: str, session: str) -> tuple[Remembered, ...]:
-        """What comes to mind about a message, nothing of the session it is said in."""
+        """What comes to mind about a message, oldest first, but nothing of its own session."""
         ...
 
     def keep(self, said: tuple[Exchanged, ...], session: str) -> str:
