@@ -2,29 +2,16 @@ from __future__ import annotations
 
 import struct
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from clawkit.assistant.media.folder import CallFolder
+from clawkit.assistant.media.framed import receive
 from clawkit.assistant.media.inbound import Attachment
 from clawkit.assistant.media.parts import to_parts
-from clawkit.assistant.offline.attachments import dimensions, receive
-from clawkit.assistant.offline.model import answer_to
+from clawkit.assistant.offline.model import NOT_FOUND, answer_to
 from clawkit.models.protocol import Image, Message, Prompt, Text
 from tests.assistant.media.samples import pdf, wav, words
 from tests.assistant.offline_corpus import assistant, user
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + bytes(9)
-GIF = b"GIF89a" + struct.pack("<HH", 320, 200) + bytes(4)
-JPEG = (
-    b"\xff\xd8\xff\xe0" + struct.pack(">H", 16) + bytes(14)  # APP0
-    + b"\xff\xc4" + struct.pack(">H", 4) + bytes(2)  # a table, which looks like a frame
-    + b"\xff\xff\xc2" + struct.pack(">HBHH", 11, 8, 600, 800) + bytes(4)  # fill byte, frame
-)  # fmt: skip
-VP8 = b"RIFF\0\0\0\0WEBPVP8 " + bytes(4) + bytes(3) + b"\x9d\x01\x2a" + struct.pack("<HH", 33, 44)
-VP8L = b"RIFF\0\0\0\0WEBPVP8L" + bytes(4) + b"\x2f" + struct.pack("<I", (55 - 1) | (66 - 1) << 14)
-VP8X = b"RIFF\0\0\0\0WEBPVP8X" + bytes(8) + (76).to_bytes(3, "little") + (87).to_bytes(3, "little")
 
 NOTES = """\
 The project is called Heron. It started in May 2021.
@@ -32,31 +19,6 @@ Maria Lopes leads it; the office is in Porto.
 
 The budget for the second year is 84,000 euros.
 """
-
-
-@pytest.mark.parametrize(
-    ("data", "size"),
-    [
-        (PNG, (640, 480)),
-        (GIF, (320, 200)),
-        (JPEG, (800, 600)),
-        (VP8, (33, 44)),
-        (VP8L, (55, 66)),
-        (VP8X, (77, 88)),
-        (b"", None),
-        (PNG[:20], None),
-        (JPEG[:30], None),
-        (VP8X[:28], None),
-        (b"no picture at all", None),
-    ],
-)  # fmt: skip
-def test_the_dimensions_are_read_from_the_head(data: bytes, size: tuple[int, int] | None) -> None:
-    assert dimensions(data) == size
-
-
-@given(st.sampled_from([PNG[:16], GIF[:6], JPEG[:2], VP8[:16], VP8L[:16], VP8X[:16]]), st.binary())
-def test_no_bytes_break_it(head: bytes, rest: bytes) -> None:
-    dimensions(head + rest)
 
 
 def test_a_picture_is_described_and_not_seen() -> None:
@@ -87,7 +49,7 @@ async def test_a_text_is_described() -> None:
     message = await sent("", ("text", "notes.txt", "text/plain", NOTES.encode()))
     said = answer(message)
     assert "I received notes.txt (text/plain, " in said
-    assert f"4 lines, {len(NOTES) - 1} characters" in said
+    assert "4 lines, 28 words" in said
 
 
 async def test_a_question_is_answered_from_the_text_that_came_with_it() -> None:
@@ -103,7 +65,19 @@ async def test_a_later_question_is_answered_from_an_earlier_text() -> None:
     assert answer(message, user("Who is Maria Lopes?")) == (
         "notes.txt says: “Maria Lopes leads it; the office is in Porto.”"
     )
-    assert answer(message, user("What's my favorite color?")).startswith("You haven't told me")
+    assert answer(message, user("What's my favorite color?")).startswith(NOT_FOUND)
+
+
+async def test_a_summary_of_a_text_is_an_extract_of_its_sentences() -> None:
+    told = [f"The heron number {n} is a bird." for n in range(9)]
+    text = " ".join(["Herons live near water.", *told, "Nobody knows why."])
+    file = ("text", "herons.txt", "text/plain", text.encode())
+    said = answer(await sent("Summarize this, please.", file))
+    assert "An extract, 5 of 11 sentences: “Herons live near water. " in said
+    assert "Nobody" not in said
+    later = answer(await sent("", file), user("Fasse den Text bitte zusammen."))
+    assert later.startswith("An extract, 5 of 11 sentences: “Herons live near water. ")
+    assert "I can't do that" in answer(user("Summarize this."))
 
 
 async def test_what_a_file_says_is_not_what_the_person_says() -> None:
@@ -134,7 +108,9 @@ def test_a_transcript_is_text_that_was_heard() -> None:
     opening = '<attachment name="v.wav" type="audio/wav" size="9 KB" duration="2.5 s" path="x">'
     heard = f"{opening}\n[transcribed by scribe]\nThe train leaves at nine.\n</attachment>"
     (file,) = receive(user(heard)).files
-    assert file.described == "v.wav (audio/wav, 9 KB, 2.5 s, transcribed by scribe)"
+    assert (
+        file.described == "v.wav (audio/wav, 9 KB, 2.5 s, transcribed by scribe, 1 line, 5 words)"
+    )
     assert file.text == "The train leaves at nine."
     silent = f"{opening}\n[transcribed by scribe: no words were heard]\n</attachment>"
     (file,) = receive(user(silent)).files
@@ -145,7 +121,7 @@ def test_a_text_that_looks_like_a_note_is_text() -> None:
     opening = '<attachment name="a.txt" type="text/plain" size="9 bytes">'
     (file,) = receive(user(f"{opening}\n[a video; or not]\n</attachment>")).files
     assert file.text == "[a video; or not]"
-    assert "1 line, 17 characters" in file.described
+    assert "1 line, 4 words" in file.described
 
 
 def test_a_json_list_is_text_and_no_note() -> None:
@@ -153,7 +129,7 @@ def test_a_json_list_is_text_and_no_note() -> None:
     frame = f"{opening}\n[1, 2, 3]\n</attachment>"
     (file,) = receive(user(frame)).files
     assert file.text == "[1, 2, 3]"
-    assert "1 line, 9 characters" in file.described
+    assert "1 line, 3 words" in file.described
 
 
 def test_the_pages_of_a_scan_belong_to_their_frame() -> None:
@@ -179,14 +155,14 @@ async def test_a_pdf_that_cannot_be_read_is_said_to_be_and_our_note_is_not_searc
     said = answer(asked)
     assert "I received cut.pdf (application/pdf, 60 bytes, not read: it is damaged" in said
     assert said.endswith("I cannot tell what is in it.")
-    assert "characters" not in said
+    assert "word" not in said
 
 
 async def test_only_the_words_of_a_pdf_are_counted_and_searched() -> None:
     whole = pdf(words("The meeting is on Friday."), words(""))
     asked = await sent("When is the meeting?", ("pdf", "a.pdf", "application/pdf", whole))
     said = answer(asked)
-    assert ", 1 line, 25 characters)" in said
+    assert ", 2 pages, 5 words)" in said
     assert "a.pdf says: “The meeting is on Friday.”" in said
 
 
@@ -196,4 +172,4 @@ def test_what_is_missing_from_a_pdf_is_said_and_not_searched() -> None:
     frame = f"{opening}\n[2 pages]\n[page 1]\n[it is here]\nWords.\n[{told}]\n</attachment>"
     (file,) = receive(user(frame)).files
     assert file.text == "[it is here]\nWords."
-    assert file.described == f"a.pdf (application/pdf, 9 KB, {told})"
+    assert file.described == f"a.pdf (application/pdf, 9 KB, 2 pages, {told}, 4 words)"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant import summaries, tokens
-from clawkit.assistant.offline.model import EARLIER, answer_to
+from clawkit.assistant.offline.model import answer_to
+from clawkit.assistant.prompt import EARLIER
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.sessions import Turn
 from clawkit.assistant.summaries import INSTRUCTION, compacted, mechanically, summarise
@@ -108,7 +109,7 @@ async def test_a_conversation_larger_than_the_model_is_summarised_in_pieces() ->
 async def test_without_an_answer_of_a_model_sentences_are_picked(model: Scripted | None) -> None:
     messages = [user("Hello!"), assistant("Hi."), user("My cat is called Miso."), assistant("Ok.")]
     summary = await summarise(model, "- User: I live in Lisbon", messages)
-    assert summary.text == "- User: I live in Lisbon\n- User: My cat is called Miso"
+    assert summary.text == "- User: I live in Lisbon\n- User: My cat is called Miso."
 
 
 async def test_a_summary_that_was_cut_off_ends_with_a_whole_line() -> None:
@@ -130,9 +131,9 @@ async def test_a_summary_says_what_it_took_even_if_the_model_fails_in_the_middle
     written = await summarise(Scripted("- well", context=4000), "", messages)
     assert written.usage == Usage(30, 3)
     picked = await summarise(Scripted("- well", down, context=4000), "", messages)
-    assert (picked.text, picked.usage) == ("- User: My cat is called Miso", Usage(10, 1))
+    assert (picked.text, picked.usage) == ("- User: My cat is called Miso.", Usage(10, 1))
     refused = await summarise(Scripted("I will not.", reason="refusal"), "", messages)
-    assert (refused.text, refused.usage) == ("- User: My cat is called Miso", Usage(10, 1))
+    assert (refused.text, refused.usage) == ("- User: My cat is called Miso.", Usage(10, 1))
 
 
 @asynccontextmanager
@@ -256,4 +257,4 @@ def test_a_question_the_assistant_put_last_is_open() -> None:
 def test_the_offline_model_answers_from_a_mechanical_summary() -> None:
     summary = mechanically("", CORPUS[0].messages, 300)
     prompt = Prompt(f"Be kind.\n\n{EARLIER}\n{summary}", (user("What is my cat called?"),))
-    assert answer_to(prompt) == "Your cat is called Miso."
+    assert answer_to(prompt) == "Your cat is called Miso, and you live in Lisbon."

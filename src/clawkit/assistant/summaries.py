@@ -116,9 +116,9 @@ async def summarise(
 def mechanically(earlier: str, messages: Sequence[Message], max_tokens: int = LONGEST) -> str:
     """The summary without a model: sentences as they were said, the same every time."""
     # Most conversations never get here.
-    from clawkit.assistant.offline.summary import summarise_mechanically
+    from clawkit.assistant.extracts import summarise_by_extract
 
-    return summarise_mechanically(earlier, messages, max_tokens)
+    return summarise_by_extract(earlier, messages, max_tokens)
 
 
 def _room(model: Model, max_tokens: int) -> int:

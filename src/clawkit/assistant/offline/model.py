@@ -1,8 +1,8 @@
 """The embedded default: no key, no network, and no language model, which it says.
 
-It remembers what it is told in the session and answers from that. Nothing is kept between two
-prompts: everything it knows is in the messages, and in the lines that recall and compaction put
-into the system prompt.
+It answers with what was said in the session and what memory recalls, computes sums and dates, and
+describes attachments. Nothing is kept between two prompts: all it knows is in the messages, and in
+the lines that recall and compaction put into the system prompt.
 """
 
 from __future__ import annotations
@@ -10,32 +10,90 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 
+from msgspec import Struct
+
 from clawkit.assistant import tokens
-from clawkit.assistant.offline.answers import Conversation, respond
-from clawkit.assistant.offline.attachments import Received, describe_image, receive
-from clawkit.assistant.offline.hearing import is_correction, take_in, tells
-from clawkit.assistant.offline.memory import Memory
-from clawkit.assistant.offline.sentences import read_sentence
-from clawkit.assistant.offline.words import content, hints, sentences
+from clawkit.assistant.media.framed import Attached, Received, receive
+from clawkit.assistant.offline.attachments import describe_image, extract, quoted
+from clawkit.assistant.offline.calculator import compute, tell_date
+from clawkit.assistant.offline.statements import (
+    Found,
+    Sentence,
+    Statement,
+    find,
+    inline,
+    is_taken_back,
+    read,
+    statements,
+    told,
+)
+from clawkit.assistant.prompt import EARLIER, REMEMBERED
 from clawkit.models.protocol import Event, Finished, Prompt, TextDelta, Usage
+from clawkit.text.sentences import sentences
 
-EARLIER = "Earlier in this conversation:"
-"""The line of the system prompt under which stands what was said before the messages."""
-REMEMBERED = "What you remember from other conversations"
-"""How the line begins under which stands what was said elsewhere."""
+INTRODUCTION = (
+    "(I am Clawkit's offline assistant, not a language model: I remember what you tell me "
+    "and answer from it. For a real model, run `claw setup`.)"
+)
+NOT_FOUND = "I found nothing about that in what I remember."
+NEEDS_A_MODEL = "I can't do that: it needs a language model, which `claw setup` connects."
 
+_ABLE = (
+    "Tell me something to remember (“My favorite color is blue”) and ask me about it later, ask "
+    "“What do you know about me?”, say “forget …”, attach a text and ask about it, or give me a "
+    "sum or a date to work out."
+)
+_GREETING = (
+    r"(?:hi|hello|hey|hallo|moin|bonjour|salut|hola|你好|こんにちは"
+    r"|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend))(?: there| again)?"
+)
+_THANKS = (
+    r"(?:ok,? |great,? )?(?:many )?(?:thanks?(?: you)?|danke(?: schön)?|merci|gracias|谢谢"
+    r"|ありがとう)(?: a lot| so much| very much)?"
+)
+_WHO_ARE_YOU = (
+    r"(?:who|what|which model) are you|wer bist du|are you (?:an? )?(?:\w+ )?(?:ai|bot|human|real"
+    r"|model|llm|chatgpt|claude)"
+)
+_SMALL_TALK = {
+    _GREETING: "Hello! Tell me something to remember, or ask me about what you told me.",
+    _THANKS: "You're welcome.",
+    r"(?:good)?bye|see you(?: later)?|good night|tschüss|ciao|au revoir|adiós|再见": "Goodbye!",
+    r"ok(?:ay)?|yes|no|sure|great|perfect|cool|nice|ja|nein|oui|non|sí|test": "All right.",
+    r"how are you(?: doing)?|how['’]s it going|wie geht(?:['’]s| es dir)": "Fine, thank you.",
+    r"help|hilfe|what can (?:you|i) (?:do|ask)|was kannst du|how does this work": _ABLE,
+    _WHO_ARE_YOU: INTRODUCTION.strip("()"),
+}
+_EVERYTHING = re.compile(
+    r"(?:what|everything) (?:else )?(?:(?:do|can) )?you (?:know|remember)(?: so far)?(?: about me)?"
+    r"|what (?:have|did) i (?:just )?(?:tell|told|say|said)(?: to)?(?: you)?(?: so far)?|who am i"
+    r"|was (?:weißt|weisst) du (?:alles )?über mich|wer bin ich|que sais-tu (?:de|sur) moi"
+    r"|qué sabes (?:de|sobre) mí",
+    re.IGNORECASE,
+)
+_SUMMARIZE = re.compile(
+    r"summar|tl;?dr|zusammenfass|\bfass\w* .*zusammen|résum|resum|要約|总结|摘要", re.IGNORECASE
+)
 _FEW_WORDS = re.compile(r"(?:\S+\s*){1,3}|\s+")
-_LINE = re.compile(r"^- (User: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
+_LINE = re.compile(r"^- (User: |Noted: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
+_DATED = re.compile(r"^(\d{4}-\d\d-\d\d)[\d, -]* — (.+)$")
+_MOST_ACKNOWLEDGED = 5
+_MOST_QUESTIONS = 5
+_MOST_EARLIER = 2
+_MOST_LISTED = 30
 
-_UNDATED = re.compile(r"^[\d, -]+ — ")
 
-# These may speak of something that they do not name.
-_REFERRING = ("it's", "it’s", "it is", "i meant", "i mean ", "make it", "make that", "it should be")
-_FORGETTING = ("forget", "disregard", "vergiss", "oublie", "olvida")
+class Conversation(Struct, frozen=True):
+    """The last message, taken apart, and what came before it: words, and files, newest first."""
+
+    last: Received
+    heard: tuple[Statement, ...]
+    attached_before: tuple[Attached, ...]
+    is_first: bool
 
 
 class Offline:
-    """Answers from what it was told, and only from that."""
+    """Answers with what it was told, and computes what can be computed."""
 
     @property
     def name(self) -> str:
@@ -58,33 +116,35 @@ class Offline:
 
 def answer_to(prompt: Prompt) -> str:
     """The answer to the last message of the person."""
-    said = [message for message in prompt.messages if message.role == "user"]
-    earlier = _earlier_lines(prompt.system)
-    last = receive(said.pop()) if said else Received("")
-    before = list(map(receive, said))
-    memory = Memory()
-    for sentence in _relevant([*earlier, *(message.text for message in before)], last.text):
-        take_in(memory, sentence)
+    messages = [receive(message) for message in prompt.messages if message.role == "user"]
+    last = messages.pop() if messages else Received("")
+    said = (Statement(one.text, one.text) for one in messages if not _small_talk(one.text))
+    heard = (*_recalled(prompt.system), *said)
     spoke = any(message.role == "assistant" for message in prompt.messages)
     conversation = Conversation(
-        text=last.text,
-        images=tuple(map(describe_image, last.images)),
-        attached=last.files,
-        attached_before=tuple(file for message in before for file in message.files),
-        first=not spoke and EARLIER not in prompt.system,
+        last,
+        heard,
+        tuple(file for message in reversed(messages) for file in message.files),
+        is_first=not spoke and EARLIER not in prompt.system,
     )
-    return respond(conversation, memory)
+    answer = " ".join(filter(None, _parts(conversation)))
+    if conversation.is_first and INTRODUCTION.strip("()") not in answer:
+        answer = f"{answer}\n\n{INTRODUCTION}"
+    return answer
 
 
-def _earlier_lines(system: str) -> list[str]:
-    """What the person said before the messages; lines that say whose they are, are believed."""
-    before, _, section = system.rpartition(f"{EARLIER}\n")
-    lines = _lines(section) if before else []
+def _recalled(system: str) -> Iterator[Statement]:
+    """What was said before the messages: elsewhere, then in this conversation."""
+    before, earlier, section = f"\n{system}".rpartition(f"\n{EARLIER}\n")
+    _, remembered, elsewhere = (before if earlier else section).rpartition(f"\n{REMEMBERED}\n")
+    for who, line in _lines(elsewhere) if remembered else ():
+        day, text = match.groups() if (match := _DATED.match(line)) else ("", line)
+        if who in ("User: ", "Noted: "):
+            yield Statement(text, text, day, own=who == "User: ")
+    lines = _lines(section) if earlier else []
+    # Lines that say whose they are, are believed; a summary may have none of them.
     signed = any(who for who, _ in lines)
-    earlier = [text for who, text in lines if who == ("User: " if signed else "")]
-    _, _, elsewhere = (before or section).rpartition(f"\n{REMEMBERED}")
-    remembered = [_UNDATED.sub("", text) for who, text in _lines(elsewhere) if who == "User: "]
-    return [*remembered, *earlier]
+    yield from (Statement(text, text) for who, text in lines if who == ("User: " if signed else ""))
 
 
 def _lines(section: str) -> list[tuple[str, str]]:
@@ -92,59 +152,131 @@ def _lines(section: str) -> list[tuple[str, str]]:
     return [(match[1], match[2]) for match in matches if match]
 
 
-def _relevant(texts: Sequence[str], last: str) -> Iterator[str]:
-    """The sentences that can matter to the last message, in their order.
-
-    Taking a sentence apart is dear, so most of a long conversation is passed over by a look for
-    words.
-    """
-    words = _words_of(last)
-    if words is None:
-        yield from (sentence for text in texts for sentence in sentences(text))
-        return
-    pieces = (*hints(words), *_FORGETTING)
-    chosen: dict[tuple[int, int], str] = {}
-    for at, text in enumerate((*texts, last)):
-        if not _has(text, pieces) and not _has(text, _REFERRING):
-            continue
-        for number, sentence in enumerate(sentences(text)):
-            if _has(sentence, pieces):
-                chosen[at, number] = sentence
-            if _has(sentence, _REFERRING) and is_correction(sentence):
-                chosen[at, number] = sentence
-                chosen.update(_back_to_what_was_told(texts, at, number))
-    for at, number in sorted(chosen):
-        if at < len(texts):
-            yield chosen[at, number]
+def _parts(conversation: Conversation) -> Iterator[str]:
+    last = conversation.last
+    yield _received(last)
+    whole = last.text.strip()
+    if small := _small_talk(whole):
+        yield small
+    elif not whole:
+        yield "" if last.files or last.images else _ABLE
+    elif computed := compute(whole):
+        yield computed
+    elif _SUMMARIZE.search(whole) and (extracted := _extract(conversation)):
+        yield extracted
+    else:
+        yield from _to_sentences(whole, conversation)
 
 
-def _has(text: str, pieces: Sequence[str]) -> bool:
-    low = text.lower()
-    return not text.isascii() or any(piece in low for piece in pieces)
+def _small_talk(text: str) -> str:
+    bare = text.strip("¡¿ !.?,").lower()
+    return next((said for form, said in _SMALL_TALK.items() if re.fullmatch(form, bare)), "")
 
 
-def _back_to_what_was_told(
-    texts: Sequence[str], at: int, number: int
-) -> Iterator[tuple[tuple[int, int], str]]:
-    """Everything from before a sentence back to the last one that told something."""
-    for earlier in range(min(at, len(texts) - 1), -1, -1):
-        found = list(enumerate(sentences(texts[earlier])))
-        for place, sentence in reversed(found[:number] if earlier == at else found):
-            yield (earlier, place), sentence
-            if tells(sentence):
-                return
+def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
+    """Acknowledge what the message states, then answer what it asks."""
+    said = [read(one) for one in sentences(text) if not _small_talk(one)]
+    yield _acknowledged([one for one in said if one.kind == "state"])
+    for one in said:
+        if one.kind == "forget":
+            yield _forgotten(one.text, statements(conversation.heard))
+    asked = [one.said for one in said if one.kind == "ask"][:_MOST_QUESTIONS]
+    known = statements((*conversation.heard, Statement(text, text))) if asked else []
+    yield from dict.fromkeys(_answer(one, known, conversation) for one in asked)
+    if any(one.kind == "request" for one in said) and not conversation.last.files:
+        yield NEEDS_A_MODEL
+    if not said:
+        yield _small_talk(sentences(text)[0])
 
 
-def _words_of(text: str) -> frozenset[str] | None:
-    """The words a message is about; None when it asks for everything."""
-    found: set[str] = set()
-    for sentence in sentences(text):
-        read = read_sentence(sentence)
-        words = content(read.text)
-        if read.act in ("ask", "forget") and not words:
-            return None
-        found |= words
-    everything = re.search(
-        r"everything|know about me|remember about me|told you|tell you|say to you", text
+def _acknowledged(stated: Sequence[Sentence]) -> str:
+    if not stated:
+        return ""
+    got = list(dict.fromkeys(inline(one) for one in stated))
+    more = len(got) - _MOST_ACKNOWLEDGED
+    rest = f", and {more} more" if more > 0 else ""
+    head = "Noted" if all(one.startswith("“") for one in got) else "Got it"
+    return f"{head}: {'; '.join(got[:_MOST_ACKNOWLEDGED])}{rest}."
+
+
+def _forgotten(named: str, known: Sequence[Statement]) -> str:
+    gone = [inline(one) for one in known if is_taken_back(one.text, named)]
+    if not gone:
+        return "I found nothing like that to forget."
+    return (
+        f"I won't use that any more: {'; '.join(gone[-_MOST_ACKNOWLEDGED:])}. (To erase the words: "
+        "`claw sessions delete`, and `claw memory retract` for what memory keeps.)"
     )
-    return None if everything else frozenset(found)
+
+
+def _answer(question: str, known: Sequence[Statement], conversation: Conversation) -> str:
+    last = conversation.last
+    if computed := compute(question) or tell_date(question):
+        return computed
+    if _EVERYTHING.fullmatch(question.strip(" ¿?!.")):
+        return _everything(known)
+    found = find(question, known)
+    return (
+        _quoted(last.files, question)
+        or (_told(found) if found and found.sure else "")
+        or _quoted(conversation.attached_before, question)
+        or _not_in(last)
+        or (_closest(found.statements[0]) if found and not last.images else "")
+        or _not_found(conversation)
+    )
+
+
+def _closest(one: Statement) -> str:
+    return f"The closest I know: {f'{inline(one)}.' if one.own else told(one)}"
+
+
+def _told(found: Found) -> str:
+    """The newest, and what was said before it that fits as well."""
+    newest, *earlier = found.statements
+    before = "; ".join(f"“{one.said}”" for one in earlier[:_MOST_EARLIER])
+    return f"{told(newest)}{f' (Earlier: {before})' if before else ''}"
+
+
+def _everything(known: Sequence[Statement]) -> str:
+    if not known:
+        return "I found nothing yet in this conversation. `claw memory` lists what memory keeps."
+    lines = [f"- {told(one)}" for one in known[-_MOST_LISTED:]]
+    more = len(known) - len(lines)
+    rest = [f"- and {more} more from before; ask me about one of them"] if more else []
+    return "\n".join(("This is what I know here:", *lines, *rest))
+
+
+def _received(last: Received) -> str:
+    came = [*map(describe_image, last.images), *(file.described for file in last.files)]
+    text = f"I received {', '.join(came)}." if came else ""
+    if last.images:
+        text += f" I cannot see what is in {'it' if len(last.images) == 1 else 'them'}."
+    return text
+
+
+def _quoted(files: Sequence[Attached], question: str) -> str:
+    return next(filter(None, (quoted(file, question) for file in files)), "")
+
+
+def _extract(conversation: Conversation) -> str:
+    """Of what came with the message, or else of the last text that came before it."""
+    if conversation.last.files:
+        texts = [file for file in conversation.last.files if file.text]
+    else:
+        texts = [file for file in conversation.attached_before if file.text][:1]
+    return " ".join(map(extract, texts))
+
+
+def _not_in(last: Received) -> str:
+    """What to say where the answer is not in the files that came with the question."""
+    if last.files:
+        read_any = any(file.text for file in last.files)
+        return "I found nothing about that in it." if read_any else "I cannot tell what is in it."
+    return ""
+
+
+def _not_found(conversation: Conversation) -> str:
+    if conversation.last.images:
+        return ""
+    hint = "" if conversation.is_first else " `claw setup` connects a model that can answer more."
+    return f"{NOT_FOUND}{hint}"

@@ -1,0 +1,259 @@
+"""What a person stated, asked or took back, and which statement answers a question.
+
+Sentences are told apart by how they begin and end. Answers are found by the words they share with
+the question, so this works in every language; only English statements are turned to the reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clawkit.text.sentences import sentences
+from clawkit.text.words import WORDS_THAT_SAY_LITTLE, asked, content, folded, stem, terms
+
+Kind = Literal["state", "ask", "forget", "request"]
+
+
+class Sentence(Struct, frozen=True):
+    """One sentence: `text` is what it states, asks or takes back, `said` how it was put."""
+
+    kind: Kind
+    text: str
+    said: str
+
+
+class Statement(Struct, frozen=True):
+    """Something that was said; `text` is what it states, `when` and `own` are as memory tells."""
+
+    text: str
+    said: str
+    when: str = ""
+    own: bool = True
+
+
+class Found(Struct, frozen=True):
+    """The statements that fit a question best, the newest first; `sure` if all its words fit."""
+
+    statements: tuple[Statement, ...]
+    sure: bool
+
+
+def _pattern(*pieces: str) -> re.Pattern[str]:
+    return re.compile("".join(pieces), re.IGNORECASE)
+
+
+_LEAD = _pattern(
+    r"^(?:(?:no|yes|yeah|oh|well|so|and|also|but|now|right|wait|sorry|by the way|nein|ja|ach|also",
+    r"|übrigens|non|oui|sí)[,:!]\s+|(?:please|bitte|actually|hey|hi|hello|hallo|okay|ok|btw)\b",
+    r"[,:!]?\s+)+",
+)
+_POLITE = _pattern(r"^(?:(?:can|could|would|will) you|kannst du(?: dir)?)(?: please| bitte)?\s+")
+_REMEMBER = _pattern(
+    r"^(?:(?:remember|note|memori[sz]e|keep in mind|(?:don['’]?t|do not|never) forget",
+    r"|merke?(?: dir)?(?: bitte)?|vergiss nicht|retiens|n['’]oublie pas|souviens-toi|recuerda",
+    r"|no olvides)\b(?: this)?|请?记住|請?記住|覚えて(?:おいて)?)",
+    r"\s*[:,\uff1a\uff0c]?\s*(?:(?:that|dass|que)\s+|qu['’])?",
+)
+_FORGET = _pattern(
+    r"^(?:(?:forget|disregard|vergiss|oublie|olvida)\b|忘记|忘れて)\s*(?:(?:about|that|dass|que|bitte",
+    r"|what i (?:said|told you)(?: about)?|everything about)\s+)*",
+)
+_ALL = _pattern(r"^(?:it all|all(?: of it)?|everything|alles|tout|todo|一切)\W*$")
+_AUX = (
+    r"(?:is|are|was|were|am|do|does|did|can|could|will|would|should|has|have|ist|sind|war|heißt)\b"
+)
+_PRONOUN = r"(?:i|we|you|he|she|they|ich|wir|du|er|sie|je)\b"
+_ASK = _pattern(
+    rf"^(?:what|who|whose|whom|where|when|why|which|how)(?:['’](?:s|re)\b| (?!{_PRONOUN})",
+    rf"(?:\w+ ){{0,3}}?{_AUX})|^(?:wer|was|wo|wann|wie|welche\w?|warum|wem|wen) (?!{_PRONOUN})\w+",
+    rf"|^{_AUX} (?:{_PRONOUN}|(?:my|our|his|her|their|the|there|it|that|this|mein)\b)",
+    r"|^(?:quel(?:le)?s?|où|qui|quand|comment|combien|¿|cuál|dónde|quién|cuándo|qué|cómo)\b",
+    r"|^(?:do you (?:still )?(?:know|remember|recall)|(?:tell|remind) me (?!to\b|that\b)|weißt du",
+    r"|what about|i (?:forgot|don['’]t (?:know|remember)|can['’]t remember|want to know|wonder)",
+    r" (?=what|who|where|when|which|how)|sag mir|dis-moi|dime)|[?\uff1f][\"'”’)\s]*$",
+)
+_ASK_UNSPACED = re.compile(
+    "什么时候|什么|什麼|哪里|哪裡|哪儿|谁|几点|多少|吗|嗎|何ですか|何|どこ|いつ|だれ|誰|ですか|ますか"
+    "|무엇|뭐|어디|언제|누구|인가요|나요"
+)
+_REQUEST = _pattern(
+    r"^(?!\w+(?: \w+){0,2} (?:is|are|was|were)\b)(?:write|make|create|translate|summari[sz]e|list",
+    r"|explain|give|show|draw|generate|help me|fix|find|search|open|send|run|calculate|compute",
+    r"|read|look|describe|compare|analy[sz]e|convert|book|order|play|delete|check|review|build|suggest",
+    r"|recommend|print|repeat|say|count|sort|rewrite|remind me to|ignore|pretend|schreib|erkläre?",
+    r"|übersetze?|fasse?|zeige?|mach|suche?|écris|explique|traduis|escribe|explica|traduce)\b",
+)
+_GOES_ON = _pattern(r"^(?:it|he|she|they|er|sie|es|il|elle|él|ella)\b|^(?:c['’]est|i meant?)\b")
+_LONGEST_GOING_ON = 400
+
+
+def read(sentence: str) -> Sentence:
+    """Tell a sentence apart by how it begins and ends."""
+    text = _LEAD.sub("", sentence) or sentence
+    polite = _POLITE.match(text)
+    bare = text[polite.end() :] if polite else text
+    is_asked = _ASK.search(bare) is not None or _ASK_UNSPACED.search(bare) is not None
+    if (remember := _REMEMBER.match(bare)) and (polite or not bare.rstrip().endswith("?")):
+        return Sentence("state", bare[remember.end() :].rstrip("?") or bare, sentence)
+    if forget := _FORGET.match(bare):
+        return Sentence("forget", bare[forget.end() :], sentence)
+    if _REQUEST.match(bare):
+        return Sentence("request", bare, sentence)
+    return Sentence("ask" if is_asked else "state", text, sentence)
+
+
+def statements(messages: Iterable[Statement]) -> list[Statement]:
+    """What messages state and do not take back, oldest first; of the same, what was said last."""
+    found: list[Statement] = []
+    for message in messages:
+        for sentence in map(read, sentences(message.text)):
+            if sentence.kind == "forget":
+                found = [one for one in found if not is_taken_back(one.text, sentence.text)]
+            elif sentence.kind != "ask" and content(sentence.text):
+                _add(found, replace(message, text=sentence.text, said=sentence.said))
+    return found
+
+
+def _add(found: list[Statement], new: Statement) -> None:
+    last = found[-1] if found else None
+    if last and _GOES_ON.match(new.text) and len(last.said) < _LONGEST_GOING_ON:
+        text = f"{last.text.rstrip('.')}. {new.said}"
+        found[-1] = replace(last, text=text, said=f"{last.said} {new.said}")
+        return
+    found[:] = [one for one in found if _same(one.text) != _same(new.text)]
+    found.append(new)
+
+
+def _same(text: str) -> str:
+    return text.casefold().strip(" .!")
+
+
+def is_taken_back(text: str, named: str) -> bool:
+    """Whether a statement has all the words by which something is to be forgotten."""
+    if _ALL.match(named):
+        return True
+    words = {term for term, weight in asked(named).items() if weight > _LITTLE}
+    return bool(words) and words <= _terms(text)
+
+
+_LITTLE = 0.05
+_ASKING = "what which who whom whose when where why how time day date city place wer wo wann wie"
+_PEOPLE = "i me my mine we us our you your ich mich mir mein wir unser du dein"
+_QUESTION_WORDS = frozenset(map(stem, _ASKING.split()))
+_PERSONS = frozenset(map(stem, _PEOPLE.split()))
+# Words for the same, as the stems that are compared.
+_ALIKE = {
+    "call": "nam", "heiss": "nam", "heisst": "nam", "lif": "liv", "mov": "liv", "job": "work",
+    "birthdai": "bear", "favourit": "favorit", "colour": "color",
+}  # fmt: skip
+_NAME = re.compile(r"^(?:I['’]m|I am|[Ii]ch bin|[Jj]e suis|[Ss]oy) [^\W\d_a-z]\w+\W*$")
+_OWNER = _pattern(
+    r"^(?:my|our|mein\w*) (?!new\b|current\b|neu)(\w+)",
+    r"|(?!(?:it|that|he|she|there)['’])\b(\w+)['’]s\s",
+)
+_FILLER = _pattern(
+    r"\b(?:(?:do|can|could) you|i forgot|did i (?:tell|say)(?: you)?(?: to remember)?)\b|",
+    _ASK_UNSPACED.pattern,
+)
+_SURE, _CLOSE, _CLOSE_TO_OTHERS = 0.8, 0.5, 0.66
+
+
+def find(question: str, known: Sequence[Statement]) -> Found | None:
+    """The statements that share most of the question's words, or none."""
+    weights = {
+        _ALIKE.get(term, term): weight
+        for term, weight in asked(_FILLER.sub(" ", question)).items()
+        if term not in _QUESTION_WORDS
+    }
+    fits = [_fit(one.text, weights) for one in known]
+    if not weights or not fits:
+        return None
+    share, persons = best = max(fits)
+    tells = any(weight > _LITTLE for weight in weights.values())
+    sure = share >= _SURE and persons >= (1 if weights.keys() & _PERSONS else 0)
+    close = tells and share >= (_CLOSE if persons > 0 else _CLOSE_TO_OTHERS)
+    if not sure and not close:
+        return None
+    return Found(
+        tuple(one for one, fit in zip(known, fits, strict=True) if fit == best)[::-1], sure
+    )
+
+
+def _fit(text: str, weights: dict[str, float]) -> tuple[float, int]:
+    """The share of the words that a statement has, and how far it is about the same people."""
+    found = _terms(text)
+    counted = {term for term in weights if weights[term] > _LITTLE} or weights.keys() - _PERSONS
+    whole = sum(weights[term] for term in counted)
+    share = sum(weights[term] for term in counted & found) / whole if whole else 0.0
+    persons = weights.keys() & _PERSONS
+    # `My cat is called Miso` is no answer to `What's my name?`.
+    owners = {_stem(name) for pair in _OWNER.findall(text) for name in pair if name and persons}
+    return round(share, 2), len(persons & found) - 2 * len(owners - weights.keys())
+
+
+def _stem(word: str) -> str:
+    return _ALIKE.get(stem(folded(word)), stem(folded(word)))
+
+
+def _terms(text: str) -> set[str]:
+    found = {_ALIKE.get(term, term) for term in terms(text)}
+    return found | {"nam", "my"} if _NAME.match(text) else found
+
+
+_ENGLISH = "i my me we our is are am was were the a has have likes like live lives and of to with"
+_FOREIGN = "ich mein meine der das den ist und nicht je mon ma mes est le les mi es el los una que"
+_SWAPS = {
+    "i am": "you are", "i was": "you were", "i'm": "you're", "i've": "you've", "i'd": "you'd",
+    "i'll": "you'll", "i": "you", "me": "you", "my": "your", "mine": "yours", "am": "are",
+    "myself": "yourself", "we": "you", "us": "you", "our": "your", "ours": "yours",
+    "we're": "you're", "we've": "you've", "we'll": "you'll",
+}  # fmt: skip
+_SWAP = _pattern(r"\b(?:i (?:am|was)|(?:i|we)['’](?:m|ve|d|ll|re)|[a-z]+)\b")
+_UNSAFE = _pattern(r"\b(?:you|your|yours|yourself)\b|[\"“”„«»]")
+
+
+def to_reader(text: str) -> str | None:
+    """`My cat likes me` as `Your cat likes you`; None where that is not safe."""
+    words = set(re.findall(r"\w+", text.lower()))
+    english = not words.isdisjoint(_ENGLISH.split()) and words.isdisjoint(_FOREIGN.split())
+    if not english or _UNSAFE.search(text) or _REQUEST.match(text):
+        return None
+    return _SWAP.sub(_swapped, text).strip().rstrip(".!").strip()
+
+
+def _swapped(match: re.Match[str]) -> str:
+    word = match[0]
+    swapped = _SWAPS.get(word.lower().replace("’", "'"))
+    # `US` is a country: only `I` is written with capitals alone.
+    if swapped is None or (word.isupper() and len(word) > 1):
+        return word
+    return swapped.capitalize() if word[0].isupper() and word[0] != "I" else swapped
+
+
+def inline(one: Statement | Sentence) -> str:
+    """A statement inside a sentence: turned to the reader, else quoted."""
+    turned = to_reader(one.text)
+    if turned is None:
+        return f"“{_cut(one.said.rstrip('.'))}”"
+    first, space, rest = turned.partition(" ")
+    return _cut(
+        f"{first.lower() if first.lower() in WORDS_THAT_SAY_LITTLE else first}{space}{rest}"
+    )
+
+
+def told(one: Statement) -> str:
+    """A statement as a sentence; what is not the person's own, or no English, is quoted."""
+    turned = to_reader(one.text) if one.own else None
+    if turned:
+        return f"{turned[:1].upper()}{turned[1:]}."
+    who = "You said" if one.own else "Remembered"
+    return f"{who}{f' on {one.when}' if one.when else ''}: “{one.said}”"
+
+
+def _cut(text: str, longest: int = 200) -> str:
+    return text if len(text) <= longest else f"{text[:longest].rstrip()} …"
