@@ -131,6 +131,51 @@ def test_the_commands_of_the_assistants_page_print_what_it_shows(
     assert mode(data / "owners") == 0o700
 
 
+TOLD = {
+    "ask": (
+        ["ask", "Remember that my favorite color is blue.", "--session", "demo"],
+        "Got it: your favorite color is blue.",
+    ),
+    "remember": (
+        ["remember", "The spare key of the greenhouse hangs behind the fern."],
+        "Remembered: ",
+    ),
+}
+ASKED = {
+    "color": ("What's my favorite color?", "favorite color is blue"),
+    "key": ("Where is the spare key?", "The spare key of the greenhouse hangs behind the fern."),
+}
+
+
+@pytest.mark.parametrize("order", [("ask", "remember"), ("remember", "ask")], ids="-".join)
+def test_the_readmes_memory_lines_work_in_any_order_and_by_every_command(
+    order: tuple[str, str], home: Path
+) -> None:
+    def claw(*arguments: str) -> str:
+        done = subprocess.run(
+            [str(PROGRAMS / "claw"), *arguments],
+            cwd=home,
+            env={name: value for name, value in os.environ.items() if name not in KEYS},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for what in order:
+        command, expected = TOLD[what]
+        assert " ".join(command[:2]).split(" ", 1)[1] in README.read_text()
+        assert expected in claw(*command)
+    for question, answer in (*ASKED.values(), *reversed(ASKED.values())):
+        assert question in README.read_text()
+        assert answer in claw("ask", question)
+        assert answer in claw("ask", question, "--session", "demo")
+        assert answer in claw("recall", question)
+
+
 def test_the_readme_starts_the_assistant_with_the_commands_it_shows(
     tmp_path: Path, home: Path
 ) -> None:
