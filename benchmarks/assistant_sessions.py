@@ -125,10 +125,10 @@ def _many_row(samples: Samples[Waves], crowd: Crowd) -> Row:
 
 async def talk_long(file: Path, key: str, messages: int) -> None:
     """Fill one session, a turn of two messages at a time, as orders would."""
-    from clawkit.assistant.sessions.sessions import Sessions
+    from clawkit.assistant.sessions.async_store import AsyncSessionStore
     from clawkit.models.protocol import Message, Text, Usage
 
-    sessions = Sessions(file)
+    sessions = AsyncSessionStore(file)
     try:
         for number in range(messages // 2):
             said = SENTENCE.format(number)

@@ -18,14 +18,13 @@ from functools import cache
 import numpy as np
 
 from benchmarks.memory_texts import PEOPLE, Noted, memories, sentences
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.embed.builtin import shared
-from clawkit.memory.keeper import Keeper
-from clawkit.memory.patrol import clusters
-from clawkit.memory.recall.texts import texts_to_embed, words_of
-from clawkit.memory.records import Being, Node, Scene, Source, moment
-from clawkit.memory.store import nodes, postings
+from clawkit.memory.patrol import centroids
+from clawkit.memory.recall.index_text import texts_to_embed, words_of
+from clawkit.memory.records import Being, MemorySource, Node, Scene, moment
+from clawkit.memory.store import nodes, open_store, postings
 from clawkit.memory.store.database import Database, Unit
-from clawkit.memory.store.opening import open_store
 from clawkit.memory.tokens import issue
 
 AT_ONCE = 10_000
@@ -42,7 +41,7 @@ class Door:
 
 def make_being(address: str, name: str = "bench") -> Door:
     """A Being without memories, and a token for it."""
-    keeper = Keeper(open_store(address), "none")
+    keeper = BeingStore(open_store(address), "none")
     try:
         being = keeper.create(name)
         return Door(being, issue(keeper, being)[0])
@@ -70,13 +69,15 @@ def add(database: Database, being: int, batch: list[Noted], vectors: np.ndarray)
     """One batch of memories, in one transaction."""
     with database.write(being) as unit:
         first = nodes.reserve(unit, len(batch))
-        roots = {name: clusters.root(unit, name) for name in (clusters.BUSINESS, clusters.PRIVATE)}
+        roots = {
+            name: centroids.root(unit, name) for name in (centroids.BUSINESS, centroids.PRIVATE)
+        }
         made = [_node(first + at, noted, roots) for at, noted in enumerate(batch)]
         nodes.add(unit, made)
         words = zip(made, batch, strict=True)
         postings.add(unit, {node.seq: _words(noted) for node, noted in words})
         _put_vectors(unit, made, batch, vectors)
-        clusters.recompute_all(unit, roots.values(), shared.name)
+        centroids.recompute_all(unit, roots.values(), shared.name)
 
 
 def _put_vectors(unit: Unit, made: list[Node], batch: list[Noted], vectors: np.ndarray) -> None:
@@ -96,17 +97,17 @@ def sentence_vectors() -> np.ndarray:
 
 @cache
 def _sentence_words(number: int) -> Counter[str]:
-    return words_of(Scene(sentences()[number].text), Source())
+    return words_of(Scene(sentences()[number].text), MemorySource())
 
 
 @cache
 def _name_words(actors: tuple[str, ...]) -> Counter[str]:
-    return words_of(Scene("", actors), Source())
+    return words_of(Scene("", actors), MemorySource())
 
 
 @cache
 def _cluster_of(number: int) -> str:
-    return clusters.root_for(Scene(sentences()[number].text))
+    return centroids.root_for(Scene(sentences()[number].text))
 
 
 def _words(noted: Noted) -> Counter[str]:

@@ -17,16 +17,16 @@ import msgspec
 import pytest
 
 from clawkit.assistant import config as settings_of
-from clawkit.assistant.answering import WINDOW
+from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.chat_commands import HELP
 from clawkit.assistant.config import AssistantOptions, Config, Provider, parse_config
-from clawkit.assistant.directives import HELP
-from clawkit.assistant.media import kinds
-from clawkit.assistant.media.pdf_events import Limits
+from clawkit.assistant.media import accepted_types
+from clawkit.assistant.media.pdf_events import PdfLimits
 from clawkit.assistant.media.transcription import transcriber
 from clawkit.assistant.model_choice import DEFAULT_MODELS, choose, known_providers, open_model
-from clawkit.assistant.secrets import Keys
-from clawkit.assistant.sessions.pruning import DAYS
+from clawkit.assistant.reply_pipeline import WINDOW
 from clawkit.assistant.sessions.records import LONGEST_KEY
+from clawkit.assistant.sessions.retention import DAYS
 from clawkit.models.protocol import Message, Prompt, Text, TextDelta
 from clawkit.settings import Settings
 from clawkit.wire.tasks import LIFETIME_MS
@@ -406,11 +406,14 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
 
 
 def test_the_tables_of_limits_types_and_commands_are_true() -> None:
-    megabytes = [n // kinds.MEGABYTE for n in (kinds.MAX_ITEM, kinds.MAX_SENT_ITEM, kinds.MAX_SENT)]
+    megabytes = [
+        n // accepted_types.MEGABYTE
+        for n in (accepted_types.MAX_ITEM, accepted_types.MAX_SENT_ITEM, accepted_types.MAX_SENT)
+    ]
     rows = table(ASSISTANT, "| limit | |")
     numbers = [int(value.split()[0]) for _, value in rows]
-    assert numbers == [kinds.MAX_IMAGES, kinds.MAX_FILES, *megabytes]
-    taken = {"images": set(kinds.IMAGE_TYPES), "files": set(kinds.FILE_TYPES)}
+    assert numbers == [accepted_types.MAX_IMAGES, accepted_types.MAX_FILES, *megabytes]
+    taken = {"images": set(accepted_types.IMAGE_TYPES), "files": set(accepted_types.FILE_TYPES)}
     for group, types, _ in table(ASSISTANT, "| in | types | what the model gets |"):
         taken[group.strip("`")] -= set(re.findall(r"`([^`]+)`", types))
     assert taken == {"images": set(), "files": set()}
@@ -420,7 +423,7 @@ def test_the_tables_of_limits_types_and_commands_are_true() -> None:
 
 
 def test_the_figures_in_the_text_are_those_of_the_code() -> None:
-    text, options, limits = " ".join(ASSISTANT.read_text().split()), AssistantOptions(), Limits()
+    text, options, limits = " ".join(ASSISTANT.read_text().split()), AssistantOptions(), PdfLimits()
     for words in (
         f"1 to {LONGEST_KEY} characters",
         f"not used for {DAYS} days",

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.callbacks import Callbacks, MessageContext
 from clawkit.assistant.config import Config
-from clawkit.assistant.exchange import Callbacks, MessageContext
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.model_choice import choose, open_model
 from clawkit.assistant.reply import Assistant
-from clawkit.assistant.secrets import Keys
 from clawkit.errors import ClawError
 from tests.assistant.providers.scripted import Call, Cut, Hang, Say, Status, scripted_openai
 from tests.assistant.replying import config_of

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from clawkit.memory.bridges.frames import Register
-from clawkit.memory.embed.choosing import KNOWN
-from clawkit.memory.http.limits import Limits
-from clawkit.memory.imports.formats import FORMATS
-from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
+from clawkit.memory.bridges.bridge_messages import Register
+from clawkit.memory.embed.factory import KNOWN
+from clawkit.memory.http.client_limits import RequestLimits
+from clawkit.memory.imports.importer import FORMATS
+from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
 from tests.cli.being_commands import CLAW, as_json
 from tests.cli.test_being_tokens import call, served
 from tests.processes import PATIENCE, ROOT
@@ -110,7 +110,7 @@ def test_the_page_names_every_tool_format_and_embedder() -> None:
 
 
 def test_the_limits_of_the_page_are_those_of_the_server() -> None:
-    limits = Limits()
+    limits = RequestLimits()
     shown = f"{limits.rate:g} requests a second and {limits.burst:,} at once"
     assert shown in " ".join(PAGE.read_text().split())
 

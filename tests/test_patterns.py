@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from clawkit.guard.policy.leaves import inside
-from clawkit.hosts.documents.jsonish import Jsonish
+from clawkit.guard.policy.argument_values import inside
+from clawkit.hosts.documents.json5 import Json5
 from clawkit.hosts.documents.nodes import HASH_GAP
 from clawkit.tools.resources import compile_template
 from tests.processes import PATIENCE, ROOT
@@ -109,7 +109,7 @@ MANY = 200_000
     ids=["lines", "blanks", "never closed", "many"],
 )
 def test_what_is_no_gap_in_json_is_found_out_in_linear_time(text: str) -> None:
-    assert Jsonish.gap.fullmatch(text + "\nx") is None
+    assert Json5.gap.fullmatch(text + "\nx") is None
 
 
 def test_what_is_no_gap_in_toml_and_yaml_is_found_out_in_linear_time() -> None:
@@ -117,7 +117,7 @@ def test_what_is_no_gap_in_toml_and_yaml_is_found_out_in_linear_time() -> None:
 
 
 def test_a_comment_that_is_never_closed_is_no_comment() -> None:
-    match = Jsonish.gap.match(" /* never closed")
+    match = Json5.gap.match(" /* never closed")
     assert match is not None
     assert match.end() == 1
 

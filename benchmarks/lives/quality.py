@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.lives.life import DATA, Life, Question, is_told, lives
 from benchmarks.lives.telling import Asked, asked, knows, told
 from benchmarks.report import Bar, Report, Row
-from clawkit.memory.embed.choosing import embedder
-from clawkit.memory.recalling import NOTHING
+from clawkit.memory.embed.factory import embedder
+from clawkit.memory.recollection import NOTHING
 
 NAME = "lives"
 COLUMNS = ("told %", "naive %", "outdated %", "silent %", "of the important", "no ids: told %")

@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from benchmarks.lives.life import Input, Life, Question, is_told
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
 from clawkit.memory.memory import Memory
-from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Scene
 from clawkit.memory.store.sqlite import SqliteDatabase
 
@@ -37,7 +37,7 @@ def told(life: Life, *, conversations: bool = True) -> Iterator[Memory]:
     """A Being that was told a life, and is asked on the day of its questions."""
     now = [life.inputs[0].moment]
     with TemporaryDirectory() as folder:
-        keeper = Keeper(SqliteDatabase(Path(folder) / "beings.db"), clock=lambda: now[0])
+        keeper = BeingStore(SqliteDatabase(Path(folder) / "beings.db"), clock=lambda: now[0])
         try:
             memory = keeper.open(keeper.create(life.name))
             for (kind, speaker, name), group in groupby(life.inputs, _sitting):
@@ -78,7 +78,7 @@ def _tell(memory: Memory, caller: Caller, kind: str, given: list[Input]) -> None
         scenes = [Scene(one.text, one.actors, _days(one)) for one in given]
         memory.take_notes(caller, scenes=scenes)
     else:
-        memory.patrol(caller, [Message("user", one.text, one.moment) for one in given])
+        memory.patrol(caller, [ConversationMessage("user", one.text, one.moment) for one in given])
 
 
 def _days(note: Input) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clawkit.memory.recall.candidates import is_question
-from clawkit.memory.recall.engine import Found, search
-from clawkit.memory.recall.names import names_of
+from clawkit.memory.recall.engine import SearchResult, search
+from clawkit.memory.recall.index_text import names_of
 from clawkit.memory.store import postings
-from clawkit.text.words import asked
+from clawkit.text.tokenizer import asked
 
 if TYPE_CHECKING:
     from benchmarks.recall.pools import Asked, Stored
@@ -50,7 +50,7 @@ def meaning_alone(embedder: BuiltinEmbedder) -> Ranked:
     return ranked
 
 
-def found(embedder: BuiltinEmbedder, stored: Stored, question: Asked) -> Found:
+def found(embedder: BuiltinEmbedder, stored: Stored, question: Asked) -> SearchResult:
     """The product's own search."""
     with stored.database.read(stored.being) as unit:
         return search(unit, question.text, embedder=embedder, limit=DEEP, now=stored.pool.now)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.recall import pools, synthetic
-from clawkit.memory.embed.choosing import embedder
+from clawkit.memory.embed.factory import embedder
 from clawkit.memory.recall import gate
 from clawkit.memory.recall.candidates import Gathered, gather
 from clawkit.memory.recall.signals import SIGNALS, matrix

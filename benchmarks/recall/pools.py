@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawkit.memory.recall.texts import texts_to_embed, words_of
-from clawkit.memory.records import Node, Scene, Source, moment
-from clawkit.memory.store import nodes, postings
-from clawkit.memory.store.opening import open_store
+from clawkit.memory.recall.index_text import texts_to_embed, words_of
+from clawkit.memory.records import MemorySource, Node, Scene, moment
+from clawkit.memory.store import nodes, open_store, postings
 
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
@@ -98,5 +97,5 @@ def _node(seq: int, memory: Memory) -> Node:
         id=f"{seq}",
         scene=Scene(memory.text, memory.actors, (memory.when,) if memory.when else ()),
         created=created,
-        source=Source(speaker=memory.speaker, conversation=memory.conversation),
+        source=MemorySource(speaker=memory.speaker, conversation=memory.conversation),
     )

@@ -13,7 +13,7 @@ from benchmarks.recall import contenders, japanese, locomo, pools
 from benchmarks.recall.contenders import Contender
 from benchmarks.report import MISSING, Bar, Report, Row, at_least, at_most, table
 from clawkit.memory.embed.builtin import BuiltinEmbedder, shared
-from clawkit.memory.recall.engine import Found
+from clawkit.memory.recall.engine import SearchResult
 
 COLUMNS = ("R@3", "R@5", "R@10", "R@5 of 1–4", "R@10 of 1–4")
 JAPANESE_COLUMNS = ("hit@1", "hit@3", "hit@10")
@@ -62,7 +62,7 @@ def ours(embedder: BuiltinEmbedder, stored: Sequence[pools.Stored], step: int) -
     ]
 
 
-def _found(embedder: BuiltinEmbedder, stored: pools.Stored, question: pools.Asked) -> Found:
+def _found(embedder: BuiltinEmbedder, stored: pools.Stored, question: pools.Asked) -> SearchResult:
     return contenders.found(embedder, stored, question)
 
 

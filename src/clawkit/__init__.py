@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from clawkit.tools.tool import ToolHandler as ToolHandler
     from clawkit.wire.calls import Limits as Limits
     from clawkit.wire.context import Context as Context
-    from clawkit.wire.http.connections import HttpLimits as HttpLimits
+    from clawkit.wire.http.uvicorn_server import HttpLimits
     from clawkit.wire.session import Session as Session
 
 _HOMES = {
@@ -63,7 +63,7 @@ _HOMES = {
     "HookInput": "claude.permissions",
     "HookMatcher": "claude.permissions",
     "HookResult": "claude.permissions",
-    "HttpLimits": "wire.http.connections",
+    "HttpLimits": "wire.http.uvicorn_server",
     "Limits": "wire.calls",
     "McpServerConfig": "claude.servers",
     "Media": "tools.results",

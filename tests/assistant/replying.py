@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext
 from clawkit.assistant.config import Config, parse_config
-from clawkit.assistant.exchange import Callbacks, MessageContext, Reply
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.toolbox.toolbox import CallResult
 from clawkit.models.protocol import ToolCall
@@ -75,7 +75,7 @@ class Heard(Callbacks):
 
 async def say(
     assistant: Assistant, text: str, key: str = "k", heard: Callbacks | None = None, **more: Any
-) -> Reply:
+) -> AssistantReply:
     return await assistant.reply(MessageContext(text, key, **more), heard or Heard())
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.aggregation import LONGEST_TOOL_TEXT, Collected, combine
-from clawkit.assistant.exchange import Reply
+from clawkit.assistant.callbacks import LONGEST_TOOL_TEXT, AssistantReply, CollectedReply, combine
 from clawkit.assistant.media.outbound import Outgoing
 from clawkit.assistant.toolbox.toolbox import CallResult
 from clawkit.models.protocol import Text, ToolCall, ToolOutcome, Usage
@@ -18,10 +17,10 @@ def outcome(text: str, *, is_error: bool = False) -> CallResult:
 
 
 def collected(*texts: str, final: str = "Done.", **options: Any) -> dict[str, Any]:
-    parts = Collected()
+    parts = CollectedReply()
     for text in texts:
         parts.block(text)
-    reply = Reply(final, "offline", "key", **options)
+    reply = AssistantReply(final, "offline", "key", **options)
     return parts.result(reply, with_media=True, structured=False)
 
 
@@ -51,10 +50,10 @@ def test_each_thing_is_said_once_and_the_answer_ends_it(parts: list[str], whole:
 
 
 def test_blocks_tool_results_and_the_answer_are_one_text() -> None:
-    parts = Collected()
+    parts = CollectedReply()
     parts.block("Let me look.")
     parts.tool_ended(CALL, outcome("soil: 12 %"))
-    result = parts.result(Reply("It is dry.", "m", "k"), with_media=True, structured=False)
+    result = parts.result(AssistantReply("It is dry.", "m", "k"), with_media=True, structured=False)
     assert result == {
         "content": [{"type": "text", "text": "Let me look.\n\nsoil: 12 %\n\nIt is dry."}],
         "isError": False,
@@ -62,19 +61,21 @@ def test_blocks_tool_results_and_the_answer_are_one_text() -> None:
 
 
 def test_tool_results_can_be_left_out_and_failed_ones_always_are() -> None:
-    parts = Collected(show_tools=False)
+    parts = CollectedReply(show_tools=False)
     parts.tool_ended(CALL, outcome("soil: 12 %"))
-    failing = Collected()
+    failing = CollectedReply()
     failing.tool_ended(CALL, outcome("no such bed", is_error=True))
     for one in (parts, failing):
-        result = one.result(Reply("Dry.", "m", "k"), with_media=True, structured=False)
+        result = one.result(AssistantReply("Dry.", "m", "k"), with_media=True, structured=False)
         assert result["content"] == [{"type": "text", "text": "Dry."}]
 
 
 def test_a_long_tool_result_is_cut_and_says_so() -> None:
-    parts = Collected()
+    parts = CollectedReply()
     parts.tool_ended(CALL, outcome("x" * (LONGEST_TOOL_TEXT + 7)))
-    text = parts.result(Reply("Dry.", "m", "k"), with_media=True, structured=False)["content"][0]
+    text = parts.result(AssistantReply("Dry.", "m", "k"), with_media=True, structured=False)[
+        "content"
+    ][0]
     assert "[7 more characters of mcp__garden__water left out]" in text["text"]
 
 
@@ -86,8 +87,8 @@ def test_media_follow_the_text_and_what_is_left_out_is_said() -> None:
 
 
 def test_a_text_only_tool_says_which_media_it_leaves_out() -> None:
-    reply = Reply("Done.", "m", "k", (Outgoing("plot.png", "image/png", b"\x89PNG"),))
-    result = Collected().result(reply, with_media=False, structured=False)
+    reply = AssistantReply("Done.", "m", "k", (Outgoing("plot.png", "image/png", b"\x89PNG"),))
+    result = CollectedReply().result(reply, with_media=False, structured=False)
     assert [block["type"] for block in result["content"]] == ["text"]
     assert "plot.png left out" in result["content"][0]["text"]
 
@@ -100,10 +101,10 @@ def test_an_answer_that_could_not_be_kept_is_given_with_the_error() -> None:
 
 
 def test_structured_content_is_given_only_where_it_is_wanted() -> None:
-    reply = Reply("Done.", "anthropic/x", "key", usage=Usage(3, 4, 1), reason="length")
-    plain = Collected().result(reply, with_media=True, structured=False)
+    reply = AssistantReply("Done.", "anthropic/x", "key", usage=Usage(3, 4, 1), reason="length")
+    plain = CollectedReply().result(reply, with_media=True, structured=False)
     assert "structuredContent" not in plain
-    structured = Collected().result(reply, with_media=True, structured=True)
+    structured = CollectedReply().result(reply, with_media=True, structured=True)
     assert structured["structuredContent"] == {
         "sessionKey": "key",
         "model": "anthropic/x",

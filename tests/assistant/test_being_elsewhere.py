@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.remembering import front
+from clawkit.assistant.memory import long_term
 from clawkit.assistant.reply import Assistant
 from tests.assistant.providers.scripted import Call, Say
 from tests.assistant.replying import Heard, say, scripted
@@ -73,8 +73,8 @@ async def test_a_being_that_never_answers_is_said_to_and_for_how_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("BEING", "brt_x")
-    monkeypatch.setattr(front, "_PATIENCE", 0.25)
-    monkeypatch.setattr(front, "_SETTLING", 0.1)
+    monkeypatch.setattr(long_term, "_PATIENCE", 0.25)
+    monkeypatch.setattr(long_term, "_SETTLING", 0.1)
     heard = Heard()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         more = memory_at(f"http://127.0.0.1:{silent.getsockname()[1]}/mcp/x")

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.definition import CLAWDBOT, OPENCLAW, brand_of
-from clawkit.assistant.server import order_server
+from clawkit.assistant.server import CLAWDBOT, OPENCLAW, brand_of, order_server
 
 DOCUMENTED = Path(__file__).parent / "definitions"
 

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant import loop
-from clawkit.assistant.aggregation import combine
-from clawkit.assistant.exchange import MessageContext
-from clawkit.assistant.media.folder import CallFolder
+from clawkit.assistant import agent_loop
+from clawkit.assistant.callbacks import MessageContext, combine
+from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.inbound import receive
-from clawkit.assistant.outbox import Outbox
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.reply import Assistant, get_reply
+from clawkit.assistant.send_file import FileOutbox
 from clawkit.errors import NoSuchModelError
 from clawkit.models.protocol import ToolCall
 from tests.assistant.media.samples import item, png
@@ -33,7 +32,7 @@ async def test_an_answer_in_very_many_pieces_is_whole(tmp_path: Path) -> None:
 async def test_a_model_that_does_not_stop_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "LONGEST_ANSWER", 1000)
+    monkeypatch.setattr(agent_loop, "LONGEST_ANSWER", 1000)
     with scripted(tmp_path, [[Say(*["word "] * 1000), Hang()]]) as (server, config):
         reply = await get_reply(config, MessageContext("go", "k"), Heard())
     assert len(reply.text) < 1100
@@ -50,16 +49,16 @@ def test_a_line_of_media_made_of_spaces_takes_no_time_and_a_windows_line_is_read
 ) -> None:
     (tmp_path / "x.txt").write_text("x")
     with CallFolder() as folder:
-        outbox = Outbox(folder, tmp_path)
+        outbox = FileOutbox(folder, tmp_path)
         outbox.take_lines("MEDIA: a" + " " * 200_000 + "b")
-        outbox = Outbox(folder, tmp_path)
+        outbox = FileOutbox(folder, tmp_path)
         assert outbox.take_lines("Here.\r\nMEDIA: x.txt\r\n").strip() == "Here."
         assert [one.name for one in outbox.close().media] == ["x.txt"]
 
 
 def test_two_new_files_of_one_name_are_both_sent(tmp_path: Path) -> None:
     with CallFolder() as folder:
-        outbox = Outbox(folder, tmp_path)
+        outbox = FileOutbox(folder, tmp_path)
         for number, path in enumerate(("a/x.txt", "b/x.txt")):
             outbox.send_file(ToolCall("1", "send_file", {"path": path, "text": f"{number}"}))
         sent = {one.name: one.data for one in outbox.close().media}

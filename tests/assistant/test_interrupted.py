@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions.store import SessionStore
 from tests.assistant.ordering import PROGRAMS, assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import ScriptedServer
 from tests.assistant.providers.steps import Call, Hang, Request, Say, Step
@@ -81,7 +81,7 @@ def claw(home: Path, *arguments: str) -> str:
 
 
 def has_outcome(home: Path) -> bool:
-    messages = Store(home / "data" / "claw" / "sessions.db").show("k").messages
+    messages = SessionStore(home / "data" / "claw" / "sessions.db").show("k").messages
     return any(one.message.role == "tool" for one in messages)
 
 

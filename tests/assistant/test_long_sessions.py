@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clawkit.assistant.answering import WINDOW
 from clawkit.assistant.reply import Assistant
+from clawkit.assistant.reply_pipeline import WINDOW
 from tests.assistant.providers.steps import Request, Say, Step
 from tests.assistant.replying import Heard, config_of, say, scripted
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant import office
-from clawkit.assistant.exchange import Callbacks, MessageContext
+from clawkit.assistant import hot_reload
+from clawkit.assistant.callbacks import Callbacks, MessageContext
 from clawkit.errors import SettingsError
 from clawkit.settings import Settings
 from tests.assistant.providers.scripted import scripted_anthropic
@@ -15,8 +15,8 @@ from tests.assistant.replying import places, provider_config
 
 
 @pytest.fixture
-async def desk() -> AsyncGenerator[office.Office]:
-    opened = office.Office()
+async def desk() -> AsyncGenerator[hot_reload.ReloadingAssistant]:
+    opened = hot_reload.ReloadingAssistant()
     yield opened
     await opened.close()
 
@@ -25,11 +25,13 @@ async def desk() -> AsyncGenerator[office.Office]:
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     found = places(tmp_path)
     found.config.mkdir(parents=True)
-    monkeypatch.setattr(office, "settings", lambda: found)
+    monkeypatch.setattr(hot_reload, "settings", lambda: found)
     return found
 
 
-async def test_a_new_config_counts_for_the_next_order(desk: office.Office, house: Settings) -> None:
+async def test_a_new_config_counts_for_the_next_order(
+    desk: hot_reload.ReloadingAssistant, house: Settings
+) -> None:
     async with desk.assistant() as before:
         first = await before.reply(MessageContext("hello", "k"), Callbacks())
         assert first.model == "offline"
@@ -44,7 +46,9 @@ async def test_a_new_config_counts_for_the_next_order(desk: office.Office, house
 
 
 @pytest.mark.usefixtures("house")
-async def test_the_same_config_means_the_same_assistant(desk: office.Office) -> None:
+async def test_the_same_config_means_the_same_assistant(
+    desk: hot_reload.ReloadingAssistant,
+) -> None:
     async with desk.assistant() as one:
         pass
     async with desk.assistant() as other:
@@ -52,7 +56,7 @@ async def test_the_same_config_means_the_same_assistant(desk: office.Office) -> 
 
 
 async def test_a_broken_config_is_an_error_and_the_next_order_sees_it_mended(
-    desk: office.Office, house: Settings
+    desk: hot_reload.ReloadingAssistant, house: Settings
 ) -> None:
     (house.config / "config.toml").write_text("[model\n")
     with pytest.raises(SettingsError, match=r"config\.toml"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.assistant import tokens
+from clawkit.assistant import token_estimate
 from clawkit.assistant.offline.model import INTRODUCTION, NOT_FOUND, Offline, answer_to
 from clawkit.assistant.prompt import EARLIER, REMEMBERED
 from clawkit.models.protocol import (
@@ -370,11 +370,11 @@ async def test_it_streams_a_few_words_at_a_time_and_counts() -> None:
     assert len(deltas) == len(events) - 1 > 2
     assert "".join(deltas) == answer_to(prompt)
     assert all(len(delta.split()) <= 3 for delta in deltas)
-    output = tokens.count("".join(deltas))
+    output = token_estimate.count("".join(deltas))
     last = events[-1]
     assert isinstance(last, Finished)
     assert (last.reason, last.model) == ("end", "offline")
-    assert (last.usage.input, last.usage.output) == (tokens.of_prompt(prompt), output)
+    assert (last.usage.input, last.usage.output) == (token_estimate.of_prompt(prompt), output)
     assert (model.name, model.context) == ("offline", 1_000_000)
     await model.close()
 

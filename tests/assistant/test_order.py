@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.definition import CLAWDBOT, OPENCLAW
 from clawkit.assistant.order import new_session_key, read_order
+from clawkit.assistant.server import CLAWDBOT, OPENCLAW
 from clawkit.errors import InvalidArgumentsError, MediaError
 
 

@@ -16,9 +16,9 @@ import httpx2
 import psutil
 import pytest
 
+from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import Config, ModelChoice, Provider
 from clawkit.assistant.model_choice import choose, open_model
-from clawkit.assistant.secrets import Keys
 from clawkit.errors import ContextTooLongError, NoSuchModelError, ProviderDownError
 from clawkit.models.protocol import (
     Called,

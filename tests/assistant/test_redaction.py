@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import Config
 from clawkit.assistant.redaction import RedactingFilter, redact, session_mark
-from clawkit.assistant.secrets import Keys
 from clawkit.settings import Settings
 
 KEY = "made-up-key-0123456789"

@@ -13,8 +13,8 @@ import keyring.errors
 import pytest
 from keyring.backend import KeyringBackend
 
+from clawkit.assistant.api_keys import FoundKey, Keys, read_env
 from clawkit.assistant.config import Config, Secrets
-from clawkit.assistant.secrets import Found, Keys, read_env
 from clawkit.errors import SettingsError
 from clawkit.settings import Settings
 
@@ -79,9 +79,9 @@ def test_the_environment_comes_before_the_file_and_the_file_before_the_keyring(
     env_file.write_text("A=from-file\nB=from-file\n")
     backend.kept = {("clawkit", name): "from-keyring" for name in "ABC"}
     mine = keys(places, with_keyring=True, A="from-environment")
-    assert mine.find("A") == Found("from-environment", "environment")
-    assert mine.find("B") == Found("from-file", ".env")
-    assert mine.find("C") == Found("from-keyring", "keyring")
+    assert mine.find("A") == FoundKey("from-environment", "environment")
+    assert mine.find("B") == FoundKey("from-file", ".env")
+    assert mine.find("C") == FoundKey("from-keyring", "keyring")
     assert mine.find("D") is None
 
 
@@ -103,12 +103,12 @@ def test_the_keyring_is_asked_once_for_a_key_it_has(places: Settings, backend: I
 def test_an_empty_variable_is_as_good_as_none(places: Settings, env_file: Path) -> None:
     env_file.write_text("A=from-file\nB=\n")
     mine = keys(places, A="", B=" \n")
-    assert mine.find("A") == Found("from-file", ".env")
+    assert mine.find("A") == FoundKey("from-file", ".env")
     assert mine.find("B") is None
 
 
 def test_white_space_around_a_key_is_not_part_of_it(places: Settings) -> None:
-    assert keys(places, A=f" {KEY}\n").find("A") == Found(KEY, "environment")
+    assert keys(places, A=f" {KEY}\n").find("A") == FoundKey(KEY, "environment")
 
 
 def test_nothing_that_shows_a_key_object_shows_the_key(places: Settings, env_file: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_line_that_cannot_be_read_is_an_error_for_its_own_key_only(
 ) -> None:
     env_file.write_text(f"# mine\n{line}\nB=fine\n")
     mine = keys(places)
-    assert mine.find("B") == Found("fine", ".env")
+    assert mine.find("B") == FoundKey("fine", ".env")
     with pytest.raises(SettingsError) as raised:
         mine.find("A")
     assert str(raised.value) == f"{env_file}:2: A: {problem}"
@@ -193,7 +193,7 @@ def test_a_key_written_while_we_run_is_found(places: Settings, env_file: Path) -
     mine = keys(places)
     assert mine.find("A") is None
     env_file.write_text(f"A={KEY}")
-    assert mine.find("A") == Found(KEY, ".env")
+    assert mine.find("A") == FoundKey(KEY, ".env")
 
 
 def test_names_in_the_config_are_filled_in(places: Settings, env_file: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_key_kept_in_the_file_is_for_its_owner_only(places: Settings, env_file
     mine.store("A", KEY, ".env")
     assert env_file.read_text() == f"A={KEY}\n"
     assert stat.S_IMODE(env_file.stat().st_mode) == 0o600
-    assert keys(places).find("A") == Found(KEY, ".env")
+    assert keys(places).find("A") == FoundKey(KEY, ".env")
     assert KEY in mine.values()
 
 
@@ -278,7 +278,7 @@ def test_other_lines_are_not_disturbed(
 )
 def test_what_is_kept_is_what_is_found(places: Settings, value: str) -> None:
     keys(places).store("A", value, ".env")
-    assert keys(places).find("A") == Found(value, ".env")
+    assert keys(places).find("A") == FoundKey(value, ".env")
 
 
 def test_a_link_to_the_file_stays_a_link(places: Settings, env_file: Path, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_key_kept_in_the_keyring_is_not_in_the_file(
     keys(places).store("A", KEY, "keyring")
     assert backend.kept == {("clawkit", "A"): KEY}
     assert not env_file.exists()
-    assert keys(places, with_keyring=True).find("A") == Found(KEY, "keyring")
+    assert keys(places, with_keyring=True).find("A") == FoundKey(KEY, "keyring")
 
 
 @pytest.mark.usefixtures("no_backend")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.claude.client import ClaudeClient
-from clawkit.claude.finding import ask_version, check_version, find_cli
+from clawkit.claude.installation import ask_version, check_version, find_cli
 from clawkit.errors import CliNotFoundError, CliVersionError
 from tests.claude.cli import real_cli
 
@@ -71,7 +71,7 @@ async def test_one_that_is_nowhere_says_how_to_install_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(home))
-    monkeypatch.setattr("clawkit.claude.finding._usual_places", lambda _: [])
+    monkeypatch.setattr("clawkit.claude.installation._usual_places", lambda _: [])
     with pytest.raises(CliNotFoundError, match="npm install -g @anthropic-ai/claude-code"):
         await ClaudeClient().connect()
 
@@ -100,7 +100,7 @@ async def test_one_that_is_too_old_or_no_cli_at_all_is_refused(
 async def test_one_that_never_says_its_version_is_refused_and_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawkit.claude.finding._PATIENCE", 0.2)
+    monkeypatch.setattr("clawkit.claude.installation._PATIENCE", 0.2)
     cli = program(tmp_path / "claude", "exec tail -f /dev/null")
     with pytest.raises(CliVersionError, match=r"--version says nothing for 0\.2 s"):
         await ask_version(cli, {"PATH": "/usr/bin:/bin"})

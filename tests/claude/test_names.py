@@ -8,7 +8,7 @@ import pytest
 
 from clawkit import SdkMcpServerImpl
 from clawkit.claude.client import ClaudeClient
-from clawkit.claude.names import qualified, split_name, strangers
+from clawkit.claude.tool_names import qualified, split_name, unmatched_names
 from clawkit.errors import CliNotFoundError
 from tests.claude.talking import registry
 
@@ -54,12 +54,12 @@ def test_a_name_is_taken_apart(
     ],
 )
 def test_a_name_that_matches_is_no_stranger(name: str) -> None:
-    assert list(strangers([name], SERVERS)) == []
+    assert list(unmatched_names([name], SERVERS)) == []
 
 
 def test_a_name_that_matches_nothing_is_told_with_what_there_is() -> None:
     names = ["mcp__math__calculator", "mcp__math-tools__subtract"]
-    server, tool = strangers(names, SERVERS)
+    server, tool = unmatched_names(names, SERVERS)
     assert server.startswith("mcp__math__calculator: there is no MCP server called 'math'; ")
     assert server.endswith("there is math-tools, files, my server")
     assert tool.startswith("mcp__math-tools__subtract: math-tools has no tool 'subtract'; ")

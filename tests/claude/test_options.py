@@ -9,9 +9,9 @@ import pytest
 
 from clawkit import SdkMcpServer
 from clawkit.claude.arguments import command_line, initialize_fields
+from clawkit.claude.callbacks import Hooks
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.confinement import settings_of
-from clawkit.claude.hosting import Hooks
 from clawkit.claude.options import ClaudeAgentOptions
 from clawkit.claude.permissions import HookInput, HookMatcher, ToolRequest
 from clawkit.claude.servers import McpServerConfig

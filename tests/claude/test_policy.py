@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.claude.permissions import ToolRequest
-from clawkit.claude.policy import PolicyGate
+from clawkit.claude.policy_gate import PolicyGate
 from tests.assistant.providers.scripted import Call, Request, Say
 from tests.assistant.providers.steps import Step
 from tests.claude.shopping import RULES, Shop, buy, look, rewrite

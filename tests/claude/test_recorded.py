@@ -14,7 +14,7 @@ import pytest
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.messages import UnknownBlock, UnknownMessage, parse_message
 from clawkit.claude.permissions import HookInput
-from clawkit.claude.turns import is_for_the_host
+from clawkit.claude.turn_tracker import is_for_the_host
 from tests.assistant.providers.scripted import eventually
 from tests.claude.fakes import fake_cli
 from tests.claude.record import RECORDED

@@ -16,8 +16,8 @@ KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 _PROGRAM = """
 import typer
 from clawkit.cli.ask import ask
-from clawkit.cli.chat import chat
-from clawkit.cli.setup import setup
+from clawkit.cli.chat.command import chat
+from clawkit.cli.setup.command import setup
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,

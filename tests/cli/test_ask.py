@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions.store import SessionStore
 from tests.assistant.providers.scripted import Call, Hang, Say, Status, scripted_openai
 from tests.cli.commands import (
     CLAW,
@@ -47,8 +47,8 @@ def usual_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     plain_environment(monkeypatch)
 
 
-def store(home: Path) -> Store:
-    return Store(home / "claw" / "data" / "claw" / "sessions.db")
+def store(home: Path) -> SessionStore:
+    return SessionStore(home / "claw" / "data" / "claw" / "sessions.db")
 
 
 def test_the_answer_alone_is_on_stdout(home: Path) -> None:

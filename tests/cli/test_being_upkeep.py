@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
 from clawkit.memory.store import nodes, open_store
 from tests.cli.being_commands import as_json, refused, run, said
 from tests.memory.http.process import being_process
@@ -54,7 +54,7 @@ def test_a_quota_is_a_number_or_none(wrong: str) -> None:
 
 
 def remember(store: Path, *texts: str) -> None:
-    keeper = Keeper(open_store(f"sqlite:{store}"), "none")
+    keeper = BeingStore(open_store(f"sqlite:{store}"), "none")
     memory = keeper.open(keeper.default())
     for text in texts:
         memory.remember(text, Caller())
@@ -62,7 +62,7 @@ def remember(store: Path, *texts: str) -> None:
 
 
 def remembered(store: Path) -> list[str]:
-    keeper = Keeper(open_store(f"sqlite:{store}"), "none")
+    keeper = BeingStore(open_store(f"sqlite:{store}"), "none")
     with keeper.database.read(keeper.default().n) as unit:
         found = [node.scene.action for node in nodes.page(unit, order="seq")]
     keeper.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions.store import SessionStore
 from tests.assistant.providers.scripted import Call, Hang, Say, Status, scripted_openai
 from tests.cli.commands import (
     CLAW,
@@ -68,8 +68,8 @@ def chatting(*arguments: str, width: int = 80) -> Generator[Chat]:
         yield Chat(opened)
 
 
-def store(home: Path) -> Store:
-    return Store(home / "claw" / "data" / "claw" / "sessions.db")
+def store(home: Path) -> SessionStore:
+    return SessionStore(home / "claw" / "data" / "claw" / "sessions.db")
 
 
 def test_it_says_who_answers_and_goes_on_where_one_was(home: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clawkit.cli.chat_text import BOLD, CODE, DIM, PLAIN, Markdown, Stream, harmless
+from clawkit.cli.reply_screen import BOLD, CODE, DIM, PLAIN, Markdown, Stream, harmless
 from tests.counting import calls
 
 STYLE = re.compile(r"\x1b\[[0-9]+m")

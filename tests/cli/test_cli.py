@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.wire.http.serving import is_loopback
+from clawkit.wire.http.uvicorn_server import is_loopback
 from tests.processes import PATIENCE, ROOT, http_server, serving, stdio_server
 from tests.wire.samples.messages import request
 from tests.wire.samples.peers import Peer

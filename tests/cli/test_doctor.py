@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.media.folder import CallFolder
-from clawkit.assistant.sessions.setting_aside import set_aside
-from clawkit.cli import doctor_checks
+from clawkit.assistant.media.call_folder import CallFolder
+from clawkit.assistant.sessions.repair import set_aside
+from clawkit.cli.doctor import checks
 from tests.processes import PATIENCE, on_a_full_disk
 
 KEY = "made-up-key-0123456789"
@@ -151,8 +151,8 @@ def test_a_script_that_says_nothing_is_not_called_another_program(
 ) -> None:
     shim = program(tmp_path / "shims", "claw", "#!/bin/sh\nexec sleep 600\n")
     monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(doctor_checks, "_PATIENCE", 0.5)
-    check = next(check for check in doctor_checks.check_program() if check.name == "claw")
+    monkeypatch.setattr(checks, "_PATIENCE", 0.5)
+    check = next(check for check in checks.check_program() if check.name == "claw")
     assert check.state == "warning"
     assert check.detail == f"{shim} does not say its version within 0.5 s"
 
@@ -204,8 +204,8 @@ AS_ANOTHER = """
 import json, os, sys
 from pathlib import Path
 import msgspec
-from clawkit.cli.doctor import examine
-from clawkit.cli.status_assistant import assistant_state
+from clawkit.cli.doctor.command import examine
+from clawkit.cli.status.assistant import assistant_state
 from clawkit.settings import settings
 list(examine(settings(), fix=False)); assistant_state(settings(), deep=False)
 Path(sys.argv[1]).chmod(0)
@@ -373,8 +373,8 @@ def test_what_a_killed_process_left_is_a_warning_and_is_removed(
     monkeypatch.setenv("TMPDIR", str(temporary))
     script = (
         "import os, sys\nfrom pathlib import Path\n"
-        "from clawkit.assistant.media.folder import CallFolder\n"
-        "from clawkit.assistant.sessions import owners\n"
+        "from clawkit.assistant.media.call_folder import CallFolder\n"
+        "from clawkit.assistant.sessions import live_processes as owners\n"
         "folder = CallFolder().__enter__().inbox\n"
         "owners.this_process(owners.directory_for(Path(sys.argv[1])))\n"
         "os.kill(os.getpid(), 9)\n"

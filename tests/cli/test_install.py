@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from clawkit.cli.being_opening import Place
+from clawkit.cli.being.opened_store import MemoryPlace
 from clawkit.cli.install import install
 from clawkit.settings import settings
 from tests.cli.commands import plain_environment
@@ -85,7 +85,7 @@ def test_a_memory_is_installed_beside_the_assistant(home: Path) -> None:
 
 
 def make_being(name: str) -> None:
-    keeper = Place(embedder="none").open()
+    keeper = MemoryPlace(embedder="none").open()
     keeper.create(name)
     keeper.close()
 

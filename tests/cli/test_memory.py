@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
 from clawkit.memory.records import Node, Scene
 from clawkit.memory.store import nodes
 from clawkit.memory.store.sqlite import SqliteDatabase
@@ -188,7 +188,7 @@ def test_the_history_has_its_older_names_too() -> None:
 def test_what_commands_print_has_only_words_that_people_use(store: Path, tmp_path: Path) -> None:
     node = remember(NUTS, "--about", "Anna")
     with closing(SqliteDatabase(store)) as database:
-        keeper = Keeper(database, "none")
+        keeper = BeingStore(database, "none")
         memory = keeper.open(keeper.default())
         memory.take_notes(Caller(), scenes=[Scene("Ben plays chess")], notes=["Buy milk"])
         with database.write(memory.being.n) as unit:
@@ -219,7 +219,7 @@ def test_what_commands_print_has_only_words_that_people_use(store: Path, tmp_pat
 def test_what_fades_and_what_sleeps_is_said_so(store: Path) -> None:
     remember(NUTS)
     with closing(SqliteDatabase(store)) as database:
-        keeper = Keeper(database, "none")
+        keeper = BeingStore(database, "none")
         with database.write(keeper.default().n) as unit:
             nodes.add(unit, [_asleep(nodes.reserve(unit, 1))])
     assert "Private  2 memories (1 asleep)" in said("memory")

@@ -16,12 +16,11 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.sessions.setting_aside import set_aside
-from clawkit.cli import status_assistant
+from clawkit.assistant.sessions.repair import set_aside
+from clawkit.cli.status import assistant
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
-from clawkit.memory.store import jobs
-from clawkit.memory.store.opening import open_store
+from clawkit.memory.store import jobs, open_store
 from clawkit.settings import settings
 from tests.cli.being_commands import as_json, run, said
 from tests.cli.test_being_tokens import served
@@ -76,7 +75,7 @@ def test_status_counts_beings_and_memories_and_says_when_memory_was_tidied_up() 
 
 
 def test_status_names_jobs_that_failed(store: Path) -> None:
-    keeper = Keeper(open_store(f"sqlite:{store}"), "none")
+    keeper = BeingStore(open_store(f"sqlite:{store}"), "none")
     being = keeper.create("ben")
     with keeper.database.registry(write=True) as connection:
         jobs.want(connection, being.n, "patrol", 1.0)
@@ -125,12 +124,12 @@ def _deep(env: Mapping[str, str], code: int = 0) -> str:
 def test_a_being_elsewhere_that_never_answers_is_not_waited_for(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(status_assistant, "_MEMORY", 1.0)
+    monkeypatch.setattr(assistant, "_MEMORY", 1.0)
     monkeypatch.setenv("CLAW_BEING_TOKEN", "brt_x")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp/x"
         config.write_text(f'[memory]\nurl = "{url}"\n')
-        found = status_assistant.assistant_state(settings(), deep=True)
+        found = assistant.assistant_state(settings(), deep=True)
     (tried,) = (one for one in found.tried or () if one.name == "remote memory")
     assert (tried.ok, tried.detail) == (False, "no answer in 1 seconds")
     assert not found.works
@@ -195,7 +194,7 @@ def test_a_damaged_store_of_memories_is_saved_before_it_is_set_aside(store: Path
 
 
 def test_memories_are_saved_out_of_a_store_that_was_cut_off(store: Path) -> None:
-    keeper = Keeper(open_store(f"sqlite:{store}"), "none")
+    keeper = BeingStore(open_store(f"sqlite:{store}"), "none")
     memory = keeper.open(keeper.default())
     for number in range(300):
         memory.remember(f"Greenhouse {number} has {number} ferns", Caller())

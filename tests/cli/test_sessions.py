@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.exchange import Origin
+from clawkit.assistant.callbacks import Origin
+from clawkit.assistant.sessions.async_store import AsyncSessionStore
 from clawkit.assistant.sessions.records import SessionInfo
-from clawkit.assistant.sessions.sessions import Sessions
-from clawkit.cli.sessions_text import ago, state, table
-from clawkit.models.conversation import unknown_outcome
+from clawkit.cli.output import ago
+from clawkit.cli.sessions.output import state, table
+from clawkit.models.message_history import unknown_outcome
 from clawkit.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
 from tests.guard.approving import until
 from tests.guard.terminal import terminal
@@ -35,7 +36,7 @@ def said(
     file: Path, key: str, *messages: Message, reason: str = "end", origin: Origin = "ask"
 ) -> None:
     async def turn() -> None:
-        sessions = Sessions(file)
+        sessions = AsyncSessionStore(file)
         async with sessions.turn(key, origin=origin, named=True) as turn:
             await turn.save(messages, usage=Usage(), model="offline", reason=reason)
         await sessions.close()
@@ -320,7 +321,7 @@ def test_in_a_terminal_deleting_asks(store: Path, typed: str, code: int, left: i
 
 
 async def test_it_works_while_a_turn_runs(store: Path) -> None:
-    sessions = Sessions(store)
+    sessions = AsyncSessionStore(store)
     async with sessions.turn("mine", origin="ask", named=True) as turn:
         await turn.save([from_user("Hello")], usage=Usage(), model="offline", reason="end")
         assert "running" in run().stdout

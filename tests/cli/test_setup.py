@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import read_config
-from clawkit.assistant.secrets import Keys
 from clawkit.settings import Settings
 from tests.assistant.providers.scripted import Say, ScriptedServer, Status, scripted_openai
 from tests.cli.commands import CLAW, claw, config_directory, plain_environment

@@ -12,8 +12,8 @@ import msgspec
 
 from clawkit import Context
 from clawkit.errors import InvalidParamsError
-from clawkit.wire import questions
-from clawkit.wire.questions import Elicited, Question
+from clawkit.wire import input_requests
+from clawkit.wire.input_requests import Elicited, InputRequest
 from tests.conformance.everything import server
 
 CHOICES = ["option1", "option2", "option3"]
@@ -155,9 +155,9 @@ async def three_questions(context: Context) -> str:
     """Asks the person, the model and the client at once."""
     answers = await context.ask(
         {
-            "user_name": questions.elicitation("What is your name?", Person),
-            "greeting": questions.sampling("Generate a greeting", 50),
-            "client_roots": questions.roots(),
+            "user_name": input_requests.elicitation("What is your name?", Person),
+            "greeting": input_requests.sampling("Generate a greeting", 50),
+            "client_roots": input_requests.roots(),
         }
     )
     greeting = answers["greeting"]["content"]["text"]
@@ -177,10 +177,10 @@ async def two_rounds(context: Context) -> str:
 @server.tool(name="test_input_required_result_capabilities")
 async def only_what_the_client_can(context: Context) -> str:
     """Asks for everything that this client can answer, and for nothing else."""
-    possible: dict[str, Question] = {
-        "user_name": questions.elicitation("What is your name?", Person),
-        "greeting": questions.sampling("Generate a greeting", 50),
-        "client_roots": questions.roots(),
+    possible: dict[str, InputRequest] = {
+        "user_name": input_requests.elicitation("What is your name?", Person),
+        "greeting": input_requests.sampling("Generate a greeting", 50),
+        "client_roots": input_requests.roots(),
     }
     asked = {key: q for key, q in possible.items() if q.capability in context.capabilities}
     answers: dict[str, Any] = await context.ask(asked)

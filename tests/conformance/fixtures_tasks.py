@@ -8,7 +8,7 @@ import msgspec
 
 from clawkit import Context
 from clawkit.errors import InternalError, ToolExecutionError
-from clawkit.wire import questions
+from clawkit.wire import input_requests
 from tests.conformance.everything import server
 from tests.conformance.fixtures_questions import Person, told
 
@@ -56,8 +56,8 @@ async def multi_input(context: Context) -> str:
     """Waits, as a task, for two answers, which may come one by one."""
     answers = await context.ask(
         {
-            "who": questions.elicitation("What is your name?", Person),
-            "whether": questions.elicitation("Go on?", Deletion),
+            "who": input_requests.elicitation("What is your name?", Person),
+            "whether": input_requests.elicitation("Go on?", Deletion),
         }
     )
     return f"{told(answers['who'])}; {told(answers['whether'])}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clawkit.guard.approvals import Ask, ask_view, call_digest
-from clawkit.guard.approvals_view import View
+from clawkit.guard.approvals_view import ApprovalsView
 from tests.processes import PATIENCE
 
 
@@ -66,7 +66,7 @@ class Asking:
         return self._given[0]
 
 
-def asked(view: View, socket: Path, ask: Ask) -> Asking:
+def asked(view: ApprovalsView, socket: Path, ask: Ask) -> Asking:
     """Ask, and wait until the view has the question."""
     asking = Asking(socket, ask)
     until(lambda: ask.id in [known.id for known in view.asks()])

@@ -28,7 +28,7 @@ from clawkit.guard.approvals import (
     pending,
     same_user,
 )
-from clawkit.guard.approvals_view import View
+from clawkit.guard.approvals_view import ApprovalsView
 from tests.guard.approving import PATIENCE, Asking, asked, question, short_folder, until
 
 VIEW = """
@@ -58,8 +58,8 @@ def socket() -> Iterator[Path]:
 
 
 @pytest.fixture
-def view(socket: Path) -> Iterator[View]:
-    with View(socket) as view:
+def view(socket: Path) -> Iterator[ApprovalsView]:
+    with ApprovalsView(socket) as view:
         yield view
 
 
@@ -103,7 +103,7 @@ def impostor(socket: Path, reply: bytes) -> Generator[None]:
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_the_answer_of_the_person_reaches_the_proxy(
-    view: View, socket: Path, answer: Answer
+    view: ApprovalsView, socket: Path, answer: Answer
 ) -> None:
     asking = asked(view, socket, question())
     assert view.answer("q1", answer)
@@ -112,7 +112,7 @@ def test_the_answer_of_the_person_reaches_the_proxy(
     assert [ended.how for ended in view.ended()] == [answer]
 
 
-def test_the_view_shows_the_question_as_it_was_asked(view: View, socket: Path) -> None:
+def test_the_view_shows_the_question_as_it_was_asked(view: ApprovalsView, socket: Path) -> None:
     ask = question(arguments={"path": "/srv/ü", "deep": {"n": [1, 2.5, None, 2**70]}})
     asked(view, socket, ask)
     assert view.asks() == (ask,)
@@ -125,7 +125,7 @@ def test_without_a_view_there_is_no_answer(socket: Path) -> None:
 
 
 def test_a_view_that_has_closed_is_no_view(socket: Path) -> None:
-    with View(socket):
+    with ApprovalsView(socket):
         assert pending(socket) == []
     assert not socket.exists()
     assert ask_view(socket, question()) is None
@@ -137,10 +137,10 @@ def test_a_path_that_no_socket_can_have_is_no_view_for_a_proxy(tmp_path: Path) -
 
 def test_a_path_that_no_socket_can_have_is_an_error_for_the_view(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="a socket's may have 100: set CLAW_HOME"):
-        View(tmp_path / ("x" * 120)).open()
+        ApprovalsView(tmp_path / ("x" * 120)).open()
 
 
-def test_nobody_in_time_is_a_deny(view: View, socket: Path) -> None:
+def test_nobody_in_time_is_a_deny(view: ApprovalsView, socket: Path) -> None:
     asking = Asking(socket, question(seconds=0.2))
     assert asking.answer == "deny"
     until(lambda: [ended.how for ended in view.ended()] == ["expired"])
@@ -148,7 +148,7 @@ def test_nobody_in_time_is_a_deny(view: View, socket: Path) -> None:
 
 
 def test_the_view_drops_a_question_at_its_deadline_whatever_the_proxy_does(
-    view: View, socket: Path
+    view: ApprovalsView, socket: Path
 ) -> None:
     ask = question(seconds=0.1)
     with connected(socket) as end:
@@ -159,7 +159,7 @@ def test_the_view_drops_a_question_at_its_deadline_whatever_the_proxy_does(
 
 
 def test_a_view_that_closes_denies_what_waits(socket: Path) -> None:
-    with View(socket) as view:
+    with ApprovalsView(socket) as view:
         waiting = [asked(view, socket, question(f"q{n}")) for n in range(3)]
     assert [asking.answer for asking in waiting] == ["deny"] * 3
 
@@ -174,15 +174,15 @@ def test_a_view_that_is_killed_denies_what_waits_and_its_socket_is_replaced(sock
         child.wait()
     assert socket.is_socket()
     assert ask_view(socket, question()) is None
-    with View(socket) as view:
+    with ApprovalsView(socket) as view:
         again = asked(view, socket, question())
         view.answer("q1", "once")
         assert again.answer == "once"
 
 
-def test_a_second_view_says_that_one_is_open_and_where(view: View, socket: Path) -> None:
+def test_a_second_view_says_that_one_is_open_and_where(view: ApprovalsView, socket: Path) -> None:
     with pytest.raises(PolicyError, match=f"already open in process {os.getpid()}"):
-        View(socket).open()
+        ApprovalsView(socket).open()
     assert pending(socket) == []
     assert view.asks() == ()
 
@@ -192,11 +192,11 @@ def test_a_file_in_the_place_of_the_socket_is_left_alone(socket: Path) -> None:
     socket.write_text("mine")
     for _ in range(2):  # the first failure must not keep the lock
         with pytest.raises(PolicyError, match="not a socket"):
-            View(socket).open()
+            ApprovalsView(socket).open()
     assert socket.read_text() == "mine"
 
 
-def test_only_the_user_may_reach_the_socket(view: View, socket: Path) -> None:
+def test_only_the_user_may_reach_the_socket(view: ApprovalsView, socket: Path) -> None:
     assert view.asks() == ()
     assert socket.parent.stat().st_mode & 0o777 == 0o700
     assert socket.stat().st_mode & 0o777 == 0o600
@@ -204,7 +204,7 @@ def test_only_the_user_may_reach_the_socket(view: View, socket: Path) -> None:
 
 def test_a_folder_that_was_open_to_others_is_closed(socket: Path) -> None:
     socket.parent.mkdir(mode=0o755)
-    with View(socket):
+    with ApprovalsView(socket):
         assert socket.parent.stat().st_mode & 0o777 == 0o700
 
 
@@ -214,7 +214,7 @@ def test_the_other_end_of_a_pair_is_the_same_user() -> None:
         assert same_user(one)
 
 
-def test_a_cancelled_question_leaves_the_view(view: View, socket: Path) -> None:
+def test_a_cancelled_question_leaves_the_view(view: ApprovalsView, socket: Path) -> None:
     asking = asked(view, socket, question())
     asking.cancelled.set()
     assert asking.answer == "deny"
@@ -222,7 +222,9 @@ def test_a_cancelled_question_leaves_the_view(view: View, socket: Path) -> None:
     assert [ended.how for ended in view.ended()] == ["withdrawn"]
 
 
-def test_the_question_of_a_proxy_that_was_killed_leaves_the_view(view: View, socket: Path) -> None:
+def test_the_question_of_a_proxy_that_was_killed_leaves_the_view(
+    view: ApprovalsView, socket: Path
+) -> None:
     with process(PROXY, os.fspath(socket), json.dumps(ask_as_json(question()))) as child:
         until(view.asks)
         child.send_signal(signal.SIGKILL)
@@ -230,7 +232,9 @@ def test_the_question_of_a_proxy_that_was_killed_leaves_the_view(view: View, soc
     assert not view.answer("q1", "once")
 
 
-def test_a_question_asked_by_another_process_is_answered_there(view: View, socket: Path) -> None:
+def test_a_question_asked_by_another_process_is_answered_there(
+    view: ApprovalsView, socket: Path
+) -> None:
     with process(PROXY, os.fspath(socket), json.dumps(ask_as_json(question()))) as child:
         until(view.asks)
         view.answer("q1", "session")
@@ -238,7 +242,7 @@ def test_a_question_asked_by_another_process_is_answered_there(view: View, socke
 
 
 def test_a_flood_is_denied_at_once_and_what_waits_stays(socket: Path) -> None:
-    with View(socket, capacity=3) as view:
+    with ApprovalsView(socket, capacity=3) as view:
         waiting = [asked(view, socket, question(f"q{n}")) for n in range(3)]
         assert ask_view(socket, question("q3")) == "deny"
         assert [ask.id for ask in view.asks()] == ["q0", "q1", "q2"]
@@ -248,14 +252,14 @@ def test_a_flood_is_denied_at_once_and_what_waits_stays(socket: Path) -> None:
         assert [ask.id for ask in view.asks()] == ["q0", "q2", "q4"]
 
 
-def test_a_second_question_with_the_same_id_is_denied(view: View, socket: Path) -> None:
+def test_a_second_question_with_the_same_id_is_denied(view: ApprovalsView, socket: Path) -> None:
     first = asked(view, socket, question())
     assert ask_view(socket, question(tool="delete_file")) == "deny"
     view.answer("q1", "once")
     assert first.answer == "once"
 
 
-def test_what_waits_is_listed_in_order_and_whole(view: View, socket: Path) -> None:
+def test_what_waits_is_listed_in_order_and_whole(view: ApprovalsView, socket: Path) -> None:
     asks = [question(f"q{n}") for n in range(3)]
     for ask in asks:
         asked(view, socket, ask)
@@ -263,24 +267,28 @@ def test_what_waits_is_listed_in_order_and_whole(view: View, socket: Path) -> No
 
 
 @pytest.mark.parametrize("answer", ["once", "session", "deny"])
-def test_a_script_answers_through_the_view(view: View, socket: Path, answer: Answer) -> None:
+def test_a_script_answers_through_the_view(
+    view: ApprovalsView, socket: Path, answer: Answer
+) -> None:
     asking = asked(view, socket, question())
     assert answer_pending(socket, "q1", answer) == ""
     assert asking.answer == answer
 
 
-def test_a_script_cannot_answer_always(view: View, socket: Path) -> None:
+def test_a_script_cannot_answer_always(view: ApprovalsView, socket: Path) -> None:
     asked(view, socket, question())
     assert "press w there" in (answer_pending(socket, "q1", "always") or "")
     assert [ask.id for ask in view.asks()] == ["q1"]
 
 
-def test_an_answer_to_nothing_is_refused(view: View, socket: Path) -> None:
+def test_an_answer_to_nothing_is_refused(view: ApprovalsView, socket: Path) -> None:
     assert "no question 'q9' waits" in (answer_pending(socket, "q9", "once") or "")
     assert view.asks() == ()
 
 
-def test_a_call_that_is_too_large_is_denied_and_never_asked_about(view: View, socket: Path) -> None:
+def test_a_call_that_is_too_large_is_denied_and_never_asked_about(
+    view: ApprovalsView, socket: Path
+) -> None:
     assert ask_view(socket, question(arguments={"text": "x" * LONGEST_REQUEST})) == "deny"
     assert view.asks() == ()
 
@@ -321,7 +329,9 @@ def test_a_reply_that_cannot_be_read_is_a_deny(socket: Path, reply: bytes) -> No
         pytest.param(b'{"version":%d,"kind":"pending"}\nmore' % VERSION, id="more than a line"),
     ],
 )
-def test_what_is_not_a_request_disturbs_nobody(view: View, socket: Path, sent: bytes) -> None:
+def test_what_is_not_a_request_disturbs_nobody(
+    view: ApprovalsView, socket: Path, sent: bytes
+) -> None:
     asking = asked(view, socket, question())
     with connected(socket) as end:
         try:
@@ -335,7 +345,7 @@ def test_what_is_not_a_request_disturbs_nobody(view: View, socket: Path, sent: b
     assert asking.answer == "once"
 
 
-def test_a_question_that_goes_on_speaking_is_dropped(view: View, socket: Path) -> None:
+def test_a_question_that_goes_on_speaking_is_dropped(view: ApprovalsView, socket: Path) -> None:
     with connected(socket) as end:
         end.sendall(request(kind="ask", ask=ask_as_json(question())))
         until(view.asks)
@@ -344,7 +354,7 @@ def test_a_question_that_goes_on_speaking_is_dropped(view: View, socket: Path) -
 
 
 def test_many_threads_ask_and_answer_at_once(socket: Path) -> None:
-    with View(socket) as view:
+    with ApprovalsView(socket) as view:
         waiting = {f"q{n}": Asking(socket, question(f"q{n}")) for n in range(24)}
         until(lambda: len(view.asks()) == 24)
         answers: list[Answer] = ["once", "deny", "session"]
@@ -357,7 +367,9 @@ def test_many_threads_ask_and_answer_at_once(socket: Path) -> None:
         assert {id: asking.answer for id, asking in waiting.items()} == given
 
 
-def test_an_open_view_is_idle(view: View, socket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_open_view_is_idle(
+    view: ApprovalsView, socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looks: list[tuple[float, int]] = []
     select = view._selector.select
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.approvals_view import View
+from clawkit.guard.approvals_view import ApprovalsView
 from tests.guard.approving import asked, question, short_folder
 
-COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals import app; app()")
+COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals.command import app; app()")
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def socket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def view(socket: Path) -> Iterator[View]:
-    with View(socket) as view:
+def view(socket: Path) -> Iterator[ApprovalsView]:
+    with ApprovalsView(socket) as view:
         yield view
 
 
@@ -55,12 +55,12 @@ def test_a_listing_without_a_view_says_how_to_open_one(socket: Path) -> None:
     assert json.loads(claw("list", "--json")[1]) == {"view": False, "pending": []}
 
 
-def test_an_empty_view_lists_nothing(view: View) -> None:
+def test_an_empty_view_lists_nothing(view: ApprovalsView) -> None:
     assert claw("list") == (0, "Nothing waits.\n", "")
     assert view.asks() == ()
 
 
-def test_what_waits_is_listed_whole(view: View, socket: Path) -> None:
+def test_what_waits_is_listed_whole(view: ApprovalsView, socket: Path) -> None:
     asked(view, socket, question("q1", arguments={"a": "x" * 5000, "command": "rm -rf /"}))
     asked(view, socket, question("q2", tool="run\x1b[2J\n", server="shell"))
     status, output, _ = claw("list")
@@ -74,7 +74,9 @@ def test_what_waits_is_listed_whole(view: View, socket: Path) -> None:
     assert "\x1b" not in output
 
 
-def test_the_listing_as_json_has_every_field_and_plain_characters(view: View, socket: Path) -> None:
+def test_the_listing_as_json_has_every_field_and_plain_characters(
+    view: ApprovalsView, socket: Path
+) -> None:
     ask = question("q1", tool="run\u202e")
     asked(view, socket, ask)
     output = claw("list", "--json")[1]
@@ -87,7 +89,7 @@ def test_the_listing_as_json_has_every_field_and_plain_characters(view: View, so
 
 
 @pytest.mark.parametrize("choice", ["once", "session", "deny"])
-def test_a_script_answers(view: View, socket: Path, choice: str) -> None:
+def test_a_script_answers(view: ApprovalsView, socket: Path, choice: str) -> None:
     asking = asked(view, socket, question("q1"))
     assert claw("answer", "q1", choice) == (0, "", "")
     assert asking.answer == choice
@@ -95,7 +97,7 @@ def test_a_script_answers(view: View, socket: Path, choice: str) -> None:
 
 @pytest.mark.parametrize("words", [("answer", "q1", "once"), ("list",), ("list", "--json"), ()])
 def test_a_guarded_server_may_not_answer_for_a_person(
-    words: tuple[str, ...], view: View, socket: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], view: ApprovalsView, socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked(view, socket, question("q1"))
     monkeypatch.setenv("CLAW_GUARDED", "1")
@@ -105,13 +107,13 @@ def test_a_guarded_server_may_not_answer_for_a_person(
     assert [ask.id for ask in view.asks()] == ["q1"]
 
 
-def test_always_is_not_for_scripts(view: View, socket: Path) -> None:
+def test_always_is_not_for_scripts(view: ApprovalsView, socket: Path) -> None:
     asked(view, socket, question("q1"))
     assert claw("answer", "q1", "always")[0] == 2
     assert [ask.id for ask in view.asks()] == ["q1"]
 
 
-def test_an_answer_to_nothing_fails(view: View) -> None:
+def test_an_answer_to_nothing_fails(view: ApprovalsView) -> None:
     status, _, errors = claw("answer", "q9", "once")
     assert status == 1
     assert errors.startswith("claw approvals answer: no question 'q9' waits")

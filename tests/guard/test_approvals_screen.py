@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from clawkit.cli.approvals_screen import CALM, Screen
-from clawkit.guard.approvals_view import View
+from clawkit.cli.approvals.live_view import CALM, ApprovalsScreen
+from clawkit.guard.approvals_view import ApprovalsView
 from tests.guard.approving import asked, question, short_folder
 
 
@@ -22,17 +22,17 @@ def socket() -> Iterator[Path]:
 
 
 @pytest.fixture
-def view(socket: Path) -> Iterator[View]:
-    with View(socket) as view:
+def view(socket: Path) -> Iterator[ApprovalsView]:
+    with ApprovalsView(socket) as view:
         yield view
 
 
 @pytest.fixture
-def screen(view: View) -> Screen:
-    return Screen(view)
+def screen(view: ApprovalsView) -> ApprovalsScreen:
+    return ApprovalsScreen(view)
 
 
-def text_of(screen: Screen, width: int = 80, height: int = 24) -> str:
+def text_of(screen: ApprovalsScreen, width: int = 80, height: int = 24) -> str:
     lines = screen.lines(width, height, time.time() + 2 * CALM)
     return "\n".join(text for _, text in lines)
 
@@ -40,7 +40,7 @@ def text_of(screen: Screen, width: int = 80, height: int = 24) -> str:
 @pytest.mark.parametrize("width", [1, 2, 9, 20, 80, 300])
 @pytest.mark.parametrize("height", [1, 2, 3, 5, 10, 24, 100])
 def test_the_frame_never_exceeds_the_terminal(
-    view: View, socket: Path, screen: Screen, width: int, height: int
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen, width: int, height: int
 ) -> None:
     wide = {"text": "日本語" * 50, "lines": list(range(30))}
     for n in range(4):
@@ -59,7 +59,7 @@ def test_the_frame_never_exceeds_the_terminal(
 
 
 def test_every_character_of_long_arguments_can_be_paged_to(
-    view: View, socket: Path, screen: Screen
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
 ) -> None:
     words = [f"word{n}" for n in range(400)]
     asked(view, socket, question(arguments={"text": " ".join(words)}, seconds=600))
@@ -88,7 +88,7 @@ def test_every_character_of_long_arguments_can_be_paged_to(
     ids=["long", "many", "key", "wide", "marks", "blank lines"],
 )
 def test_a_long_call_is_allowed_only_once_its_end_was_on_the_screen(
-    view: View, socket: Path, screen: Screen, arguments: dict[str, Any]
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen, arguments: dict[str, Any]
 ) -> None:
     now = time.time()
     asked(view, socket, question(arguments=arguments, seconds=600))
@@ -107,7 +107,7 @@ def test_a_long_call_is_allowed_only_once_its_end_was_on_the_screen(
 
 
 def test_pages_that_were_skipped_or_laid_out_anew_were_not_read(
-    view: View, socket: Path, screen: Screen
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
 ) -> None:
     now = time.time() + 2 * CALM
     asked(view, socket, question(arguments={"text": "word " * 3000}, seconds=600))
@@ -128,7 +128,7 @@ def test_pages_that_were_skipped_or_laid_out_anew_were_not_read(
 
 
 def test_a_rule_is_written_only_once_its_end_was_on_the_screen(
-    view: View, socket: Path, screen: Screen, tmp_path: Path
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen, tmp_path: Path
 ) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text('[[rule]]\naction = "prompt"\ntool = "*"\n')
@@ -146,7 +146,7 @@ def test_a_rule_is_written_only_once_its_end_was_on_the_screen(
 
 
 def test_runs_of_blanks_are_counted_and_marks_spelled_out(
-    view: View, socket: Path, screen: Screen
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
 ) -> None:
     text = "ls" + " " * 5000 + "; rm -rf / #" + "\u3000" + "e" + "\u0336" * 40
     asked(view, socket, question(arguments={"text": text}))
@@ -157,7 +157,7 @@ def test_runs_of_blanks_are_counted_and_marks_spelled_out(
 
 
 def test_the_rest_of_a_long_value_cannot_pass_for_another_argument(
-    view: View, socket: Path, screen: Screen
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
 ) -> None:
     padding = "_" * 80
     asked(view, socket, question(arguments={"text": f'{padding}  "path": "/harmless"'}))
@@ -168,7 +168,7 @@ def test_the_rest_of_a_long_value_cannot_pass_for_another_argument(
 
 
 def test_arguments_that_are_not_those_of_the_call_are_not_shown_for_it(
-    view: View, socket: Path, screen: Screen
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
 ) -> None:
     now = time.time()
     asked(view, socket, question(digest="0" * 64, arguments={"path": "/forged"}))
@@ -181,7 +181,7 @@ def test_arguments_that_are_not_those_of_the_call_are_not_shown_for_it(
 
 
 def test_questions_about_the_same_tool_are_told_apart_by_their_arguments(
-    view: View, socket: Path, screen: Screen
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
 ) -> None:
     for name in ("a", "b"):
         asked(view, socket, question(name, arguments={"path": f"/srv/{name}", "n": [1]}))
@@ -194,7 +194,7 @@ def test_questions_about_the_same_tool_are_told_apart_by_their_arguments(
 
 
 def test_no_answer_counts_until_the_question_had_time_to_be_read(
-    view: View, socket: Path, screen: Screen
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
 ) -> None:
     now = time.time()
     asked(view, socket, question())
@@ -208,7 +208,7 @@ def test_no_answer_counts_until_the_question_had_time_to_be_read(
 
 
 def test_a_question_that_vanishes_under_the_cursor_gives_its_key_to_nobody(
-    view: View, socket: Path, screen: Screen
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
 ) -> None:
     now = time.time()
     asked(view, socket, question("q1"))
@@ -222,7 +222,7 @@ def test_a_question_that_vanishes_under_the_cursor_gives_its_key_to_nobody(
 
 
 def test_a_rule_is_not_written_for_a_question_that_vanished(
-    view: View, socket: Path, screen: Screen, tmp_path: Path
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen, tmp_path: Path
 ) -> None:
     now = time.time()
     policy = tmp_path / "policy.toml"

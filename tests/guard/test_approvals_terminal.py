@@ -14,7 +14,7 @@ from clawkit.guard.approvals import pending
 from tests.guard.approving import Asking, question, short_folder, until
 from tests.guard.terminal import Terminal, terminal
 
-COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals import app; app()")
+COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals.command import app; app()")
 KEYS = "a allow once"
 POLICY = """\
 # My rules

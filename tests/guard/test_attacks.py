@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.selftest import rows
-from clawkit.guard.selftest.bench import Options
+from clawkit.guard.selftest import categories
+from clawkit.guard.selftest.bench import SelftestOptions
 from clawkit.guard.selftest.registry import Attack, all_attacks
-from clawkit.guard.selftest.run import run
+from clawkit.guard.selftest.runner import run
 from clawkit.guard.selftest.scratch import OURS, Scratch
 from tests.processes import PATIENCE
 
@@ -19,11 +19,11 @@ WAITING = [attack for attack in all_attacks() if attack.name.startswith("server-
 
 
 def failures(attacks: list[Attack], folder: Path) -> list[str]:
-    outcomes = run(attacks, Options(OURS, PATIENCE), Scratch(folder))
+    outcomes = run(attacks, SelftestOptions(OURS, PATIENCE), Scratch(folder))
     return [f"{o.attack}: {o.result}: {o.seen}" for o in outcomes if not o.held]
 
 
-@pytest.mark.parametrize("row", rows.ORDER, ids=lambda row: row[:30])
+@pytest.mark.parametrize("row", categories.ORDER, ids=lambda row: row[:30])
 def test_the_guard_withstands(row: str, tmp_path: Path) -> None:
     attacks = [each for each in all_attacks() if each.row == row and each not in WAITING]
     assert attacks

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.record import AuditRecord
 from clawkit.guard.audit.repeats import HOUR, Repeats
 from tests.guard.guarding import Guarded, guarded, records
 from tests.processes import PATIENCE
@@ -120,7 +120,7 @@ def test_names_that_a_server_invents_do_not_hide_its_questions(tmp_path: Path, h
 
 def test_questions_are_counted_by_name_beyond_what_a_person_could_answer() -> None:
     repeats = Repeats(lambda: 0.0)
-    record = Record(kind="call", side="server", method="elicitation/create", decision="allow")
+    record = AuditRecord(kind="call", side="server", method="elicitation/create", decision="allow")
     written = [one for _ in range(1024) for one in repeats.take(record)]
     assert [one.count for one in written] == [*[0] * 256, 256, 512]
 
@@ -128,7 +128,7 @@ def test_questions_are_counted_by_name_beyond_what_a_person_could_answer() -> No
 def test_a_new_hour_begins_with_what_the_last_one_counted() -> None:
     now = [0.0]
     repeats = Repeats(lambda: now[0])
-    record = Record(kind="notice", side="server", method="notifications/message", size=10)
+    record = AuditRecord(kind="notice", side="server", method="notifications/message", size=10)
     written = [one for _ in range(20) for one in repeats.take(record)]
     now[0] = HOUR + 1
     left, fresh = repeats.take(record)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from clawkit.guard.pipes import widen
-from clawkit.wire.lines import ROOM
+from clawkit.wire.line_io import ROOM
 
 
 @contextmanager

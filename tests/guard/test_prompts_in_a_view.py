@@ -11,8 +11,8 @@ import pytest
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import View, rule_of, write_rule
-from clawkit.guard.places import approvals_socket
+from clawkit.guard.approvals_view import ApprovalsView, rule_of, write_rule
+from clawkit.guard.locations import approvals_socket
 from clawkit.settings import settings
 from tests.guard.approving import until
 from tests.guard.guarding import ALLOW_ALL, Guarded, guarded
@@ -39,8 +39,8 @@ def socket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def view(socket: Path) -> Iterator[View]:
-    with View(socket) as opened:
+def view(socket: Path) -> Iterator[ApprovalsView]:
+    with ApprovalsView(socket) as opened:
         yield opened
 
 
@@ -49,13 +49,13 @@ def send(guard: Guarded, number: int, path: str = "/work/a", **more: Any) -> Non
     guard.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
 
 
-def asked(view: View) -> Ask:
+def asked(view: ApprovalsView) -> Ask:
     until(view.asks)
     return view.asks()[0]
 
 
 @pytest.mark.parametrize(("said", "passes"), [("once", True), ("session", True), ("deny", False)])
-def test_the_view_decides(said: Answer, passes: bool, view: View, tmp_path: Path) -> None:
+def test_the_view_decides(said: Answer, passes: bool, view: ApprovalsView, tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
         send(guard, 1)
@@ -68,7 +68,9 @@ def test_the_view_decides(said: Answer, passes: bool, view: View, tmp_path: Path
         assert deletions(guard) == int(passes)
 
 
-def test_always_writes_a_rule_and_the_rule_allows_the_call(view: View, tmp_path: Path) -> None:
+def test_always_writes_a_rule_and_the_rule_allows_the_call(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
         send(guard, 1)
@@ -83,7 +85,9 @@ def test_always_writes_a_rule_and_the_rule_allows_the_call(view: View, tmp_path:
         assert "/work/a" in guard.policy.read_text()
 
 
-def test_always_is_for_this_call_without_other_arguments(view: View, tmp_path: Path) -> None:
+def test_always_is_for_this_call_without_other_arguments(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
         send(guard, 1, options={"dry_run": True})
@@ -100,7 +104,7 @@ def test_always_is_for_this_call_without_other_arguments(view: View, tmp_path: P
 
 
 def test_what_stands_outside_the_arguments_is_shown_and_no_rule_says_it(
-    view: View, tmp_path: Path
+    view: ApprovalsView, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
@@ -115,13 +119,15 @@ def test_what_stands_outside_the_arguments_is_shown_and_no_rule_says_it(
 def test_a_view_that_closes_denies_what_waits(socket: Path, tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize()
-        with View(socket) as view:
+        with ApprovalsView(socket) as view:
             send(guard, 1)
             asked(view)
         assert guard.receive()["error"]["code"] == -32001
 
 
-def test_nobody_answering_in_the_view_is_a_no_in_the_end(view: View, tmp_path: Path) -> None:
+def test_nobody_answering_in_the_view_is_a_no_in_the_end(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
     policy = POLICY.replace("prompt_timeout = 20", "prompt_timeout = 0.5")
     with guarded(tmp_path, policy) as guard:
         guard.initialize()
@@ -141,7 +147,9 @@ HIDING = (
 REFERRED = "decide in claw approvals"
 
 
-def test_what_a_form_has_no_room_for_is_decided_in_the_view(view: View, tmp_path: Path) -> None:
+def test_what_a_form_has_no_room_for_is_decided_in_the_view(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
         send(guard, 1, LONG)
@@ -158,7 +166,7 @@ def test_what_a_form_has_no_room_for_is_decided_in_the_view(view: View, tmp_path
 
 @pytest.mark.parametrize("said", ["allow once", "allow for this session", "deny"])
 def test_a_form_that_has_no_room_for_a_call_can_only_deny_it(
-    said: str, view: View, tmp_path: Path
+    said: str, view: ApprovalsView, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
@@ -169,7 +177,7 @@ def test_a_form_that_has_no_room_for_a_call_can_only_deny_it(
         assert deletions(guard) == 0
 
 
-def test_the_form_goes_when_the_view_has_decided(view: View, tmp_path: Path) -> None:
+def test_the_form_goes_when_the_view_has_decided(view: ApprovalsView, tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
         send(guard, 1, LONG)
@@ -179,7 +187,9 @@ def test_the_form_goes_when_the_view_has_decided(view: View, tmp_path: Path) -> 
         assert guard.receive()["id"] == 1
 
 
-def test_in_the_modern_era_the_form_hands_over_to_the_view(view: View, tmp_path: Path) -> None:
+def test_in_the_modern_era_the_form_hands_over_to_the_view(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
     call = {"name": "delete_file", "arguments": {"path": LONG}}
     with guarded(tmp_path, POLICY) as guard:
         forged = approve(modern(guard, 1, **call)["result"])
@@ -210,7 +220,7 @@ def test_without_a_view_what_a_form_has_no_room_for_is_denied_at_once(
 
 
 def test_questions_in_a_result_that_a_form_has_no_room_for_are_read_in_the_view(
-    view: View, tmp_path: Path
+    view: ApprovalsView, tmp_path: Path
 ) -> None:
     rules = '[[rule]]\naction = "prompt"\nmethod = "elicitation/create"\n'
     with guarded(tmp_path, rules + ALLOW_ALL) as guard:

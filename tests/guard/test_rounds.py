@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.guard.prompts import Prompts
+from clawkit.guard.pending_approvals import PendingApprovals
 from tests.guard.guarding import CLIENT, Guarded, guarded
 from tests.guard.test_prompt_rules import ELICITS, POLICY, answer, approve, modern
 from tests.guard.test_server_side import act
@@ -105,7 +105,7 @@ def test_only_args_allows_a_next_round_that_the_server_asked_for(
 
 
 def test_the_same_call_made_twice_at_once_has_two_next_rounds() -> None:
-    prompts = Prompts()
+    prompts = PendingApprovals()
     prompts.continues("call", "state", None)
     prompts.continues("call", "state", None)
     rounds = [prompts.next_round("call", "state") for _ in range(3)]

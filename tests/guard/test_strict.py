@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.errors import InvalidRequestError, ParseError
-from clawkit.guard.strict import MOST_VALUES, parse
+from clawkit.guard.strict_parser import MOST_VALUES, parse
 
 HEAD = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":'
 

@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from clawkit.hosts.clients import Machine, client_called, user_files
-from clawkit.hosts.documents import dialect_of
+from clawkit.hosts.documents.formats import dialect_of
 from clawkit.hosts.documents.nodes import data_at
-from clawkit.hosts.entries import Stdio, launch_of
-from clawkit.hosts.installed import records
-from clawkit.hosts.installing import Order, entry_for, install, remove
+from clawkit.hosts.entries import StdioLaunch, launch_of
+from clawkit.hosts.installation import InstallOrder, entry_for, install, records, remove
 
 ARGV = ("/opt/claw/bin/openclaw", "mcp-server")
 
 
-def order_for(home: Path, **changes: Any) -> Order:
+def order_for(home: Path, **changes: Any) -> InstallOrder:
     machine = Machine(str(home), {}, "linux")
-    return Order(**{"name": "openclaw", "argv": ARGV, "machine": machine, **changes})
+    return InstallOrder(**{"name": "openclaw", "argv": ARGV, "machine": machine, **changes})
 
 
 def written(home: Path, client: str, text: str) -> Path:
@@ -45,7 +44,7 @@ def comes_and_goes(home: Path, client: str, path: Path) -> str:
     entry = data_at(after, (*row.keys[0], "openclaw"))
     assert entry == entry_for(row, order)
     launch = launch_of(row.form, entry)
-    assert isinstance(launch, Stdio)
+    assert isinstance(launch, StdioLaunch)
     assert launch.argv == ARGV
     assert without(after, (*row.keys[0], "openclaw")) == without(data, ())
     assert path.stat().st_mode == mode

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents import Format, dialect_of
-from clawkit.hosts.documents.editing import edit_entry, replace_entry
+from clawkit.hosts.documents.edits import edit_entry, replace_entry
+from clawkit.hosts.documents.formats import Format, dialect_of
 from clawkit.hosts.documents.nodes import data_at
 
 KEYS = ("servers", "me")

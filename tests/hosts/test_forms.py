@@ -6,11 +6,18 @@ import pytest
 
 from clawkit.errors import HostError
 from clawkit.hosts.clients import client_called
-from clawkit.hosts.entries import Remote, Stdio, behind_guard, entries_of, is_guarded, launch_of
-from clawkit.hosts.forms import (
+from clawkit.hosts.entries import (
+    RemoteLaunch,
+    StdioLaunch,
+    behind_guard,
+    entries_of,
+    is_guarded,
+    launch_of,
+)
+from clawkit.hosts.guarded_entry import (
     ELSEWHERE,
     NO_CREDENTIALS,
-    Guarded,
+    GuardedEntry,
     guard_remote,
     guard_stdio,
     shown_address,
@@ -20,10 +27,10 @@ from clawkit.hosts.forms import (
 PROGRAM = ("/bin/clawai",)
 
 
-def guarded(client: str, **data: Any) -> Guarded:
+def guarded(client: str, **data: Any) -> GuardedEntry:
     known = client_called(client)
     launch = launch_of(known.form, data)
-    assert isinstance(launch, Remote), launch
+    assert isinstance(launch, RemoteLaunch), launch
     return guard_remote(known, data, launch, PROGRAM, "0123456789ab")
 
 
@@ -35,7 +42,7 @@ def test_without_a_script_the_module_is_started() -> None:
         "args": ["-m", "clawkit", "proxy", "--", "npx", "x"],
     }
     launch = launch_of(form, data)
-    assert isinstance(launch, Stdio)
+    assert isinstance(launch, StdioLaunch)
     assert is_guarded(launch.argv)
     assert unguard_stdio(form, data, launch) == {"command": "npx", "args": ["x"]}
 
@@ -53,7 +60,7 @@ def test_an_old_entry_of_zed_keeps_its_nested_command() -> None:
         "settings": {},
     }
     launch = launch_of(form, wrapped)
-    assert isinstance(launch, Stdio)
+    assert isinstance(launch, StdioLaunch)
     assert unguard_stdio(form, wrapped, launch) == data
 
 
@@ -148,7 +155,7 @@ def test_the_transport_is_the_one_the_client_would_use(
     client: str, data: dict[str, str], transport: str
 ) -> None:
     launch = launch_of(client_called(client).form, data)
-    assert isinstance(launch, Remote)
+    assert isinstance(launch, RemoteLaunch)
     assert launch.transport == transport
 
 

@@ -14,13 +14,11 @@ import pytest
 
 from clawkit.errors import HostError
 from clawkit.hosts.clients import CLIENTS, Machine, client_called, project_files, user_files
+from clawkit.hosts.discovery import SearchScope
 from clawkit.hosts.entries import our_server
-from clawkit.hosts.finding import Scope
-from clawkit.hosts.installed import installed_file
-from clawkit.hosts.installing import install, remove, survey
+from clawkit.hosts.installation import install, installed_file, remove, survey
 from clawkit.hosts.ledger import backups_directory
-from clawkit.hosts.unwrapping import unwrap
-from clawkit.hosts.wrapping import wrap
+from clawkit.hosts.wrap import unwrap, wrap
 from tests.hosts.installs import data_of, order_for, written
 from tests.hosts.samples import BY_CLIENT, SAMPLES, Sample
 from tests.processes import PATIENCE
@@ -173,7 +171,7 @@ def test_an_entry_behind_the_guard_is_unwrapped_first(home: Path) -> None:
     before = path.read_bytes()
     cursor, order = client_called("cursor"), order_for(home)
     install(cursor, order)
-    scope = Scope(project=home / "none", machine=order.machine)
+    scope = SearchScope(project=home / "none", machine=order.machine)
     wrap("openclaw", scope)
     assert install(cursor, order).note == "already installed, behind the guard"
     outcome = remove(cursor, order)
@@ -261,8 +259,8 @@ def test_many_at_once_leave_every_entry_there(home: Path) -> None:
     program = textwrap.dedent("""
         import sys
         from clawkit.hosts.clients import client_called
-        from clawkit.hosts.installing import Order, install, remove
-        order = Order(sys.argv[2], ("/bin/openclaw", "mcp-server"))
+        from clawkit.hosts.installation import InstallOrder, install, remove
+        order = InstallOrder(sys.argv[2], ("/bin/openclaw", "mcp-server"))
         act = install if sys.argv[1] == "install" else remove
         print(act(client_called("cursor"), order).action)
     """)

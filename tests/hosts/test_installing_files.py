@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from clawkit.hosts.clients import client_called
-from clawkit.hosts.installing import install
+from clawkit.hosts.installation import install
 from tests.hosts.installs import ARGV, comes_and_goes, order_for, written
 from tests.hosts.samples import BY_CLIENT, SAMPLES, Sample
 

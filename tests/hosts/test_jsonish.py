@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.editing import edit_entry, replace_entry
-from clawkit.hosts.documents.jsonish import Jsonish
+from clawkit.hosts.documents.edits import edit_entry, replace_entry
+from clawkit.hosts.documents.json5 import Json5
 
-JSON = Jsonish()
+JSON = Json5()
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 SCALARS = st.none() | st.booleans() | st.integers() | TEXT | st.floats(allow_nan=False)
 VALUES = st.recursive(

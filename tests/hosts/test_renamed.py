@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from clawkit.hosts.clients import Machine
-from clawkit.hosts.finding import Scope
+from clawkit.hosts.discovery import SearchScope, status
 from clawkit.hosts.ledger import items, ledger_file, remote
-from clawkit.hosts.standing import status
-from clawkit.hosts.unwrapping import unwrap
-from clawkit.hosts.wrapping import wrap
+from clawkit.hosts.wrap import unwrap, wrap
 from tests.counting import calls
 from tests.hosts.samples import SAMPLES, Sample
 
@@ -22,8 +20,8 @@ LOCAL = {"command": "npx", "args": ["-y", "x"]}
 REMOTE = {"url": "https://a.example/mcp", "headers": {"Authorization": SECRET}}
 
 
-def scope_of(home: Path, client: str | None = None) -> Scope:
-    return Scope(client, home / "project", Machine(str(home), {}, "linux"))
+def scope_of(home: Path, client: str | None = None) -> SearchScope:
+    return SearchScope(client, home / "project", Machine(str(home), {}, "linux"))
 
 
 def cursor(home: Path, servers: dict[str, Any], folder: str = "") -> Path:

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from clawkit.hosts.clients import CLIENTS, Machine, client_called
-from clawkit.hosts.documents import dialect_of
+from clawkit.hosts.discovery import SearchScope
+from clawkit.hosts.documents.formats import dialect_of
 from clawkit.hosts.documents.nodes import data_at
-from clawkit.hosts.entries import Remote, Stdio, is_guarded, launch_of
-from clawkit.hosts.finding import Scope
-from clawkit.hosts.forms import launcher
+from clawkit.hosts.entries import RemoteLaunch, StdioLaunch, is_guarded, launch_of
+from clawkit.hosts.guarded_entry import launcher
 from clawkit.hosts.ledger import items, remote, servers_for
-from clawkit.hosts.unwrapping import unwrap
-from clawkit.hosts.wrapping import wrap
+from clawkit.hosts.wrap import unwrap, wrap
 from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN, Sample
 
 LOCAL = [(sample, sample.local) for sample in SAMPLES]
@@ -27,9 +26,9 @@ def named(value: object) -> str:
     return value.client if isinstance(value, Sample) else str(value)
 
 
-def scope_of(home: Path) -> Scope:
+def scope_of(home: Path) -> SearchScope:
     machine = Machine(str(home), {}, "linux")
-    return Scope(project=home / "no-project", machine=machine)
+    return SearchScope(project=home / "no-project", machine=machine)
 
 
 def entry_of(sample: Sample, path: Path, server: str) -> dict[str, Any]:
@@ -72,11 +71,11 @@ def test_a_local_entry_gets_the_documented_form(sample: Sample, server: str, hom
     form = client_called(sample.client).form
     before = entry_of(sample, path, server)
     old = launch_of(form, before)
-    assert isinstance(old, Stdio)
+    assert isinstance(old, StdioLaunch)
     wrap(server, scope_of(home))
     after = entry_of(sample, path, server)
     new = launch_of(form, after)
-    assert isinstance(new, Stdio)
+    assert isinstance(new, StdioLaunch)
     assert new.argv == (PROGRAM, "proxy", "--", *old.argv)
     launch_keys = {form.command, form.args}
     assert {key: after[key] for key in after if key not in launch_keys} == {
@@ -92,11 +91,11 @@ def test_a_remote_entry_becomes_a_local_one_without_secrets(
     path = sample.write(home)
     form = client_called(sample.client).form
     old = launch_of(form, entry_of(sample, path, server))
-    assert isinstance(old, Remote)
+    assert isinstance(old, RemoteLaunch)
     wrap(server, scope_of(home))
     after = entry_of(sample, path, server)
     new = launch_of(form, after)
-    assert isinstance(new, Stdio)
+    assert isinstance(new, StdioLaunch)
     (item,) = items()
     assert new.argv == (PROGRAM, "proxy", "--entry", item.id, "--url", old.url.partition("?")[0])
     assert is_guarded(new.argv)
@@ -114,7 +113,7 @@ def test_the_proxy_finds_the_address_and_every_header(
     path = sample.write(home)
     form = client_called(sample.client).form
     old = launch_of(form, entry_of(sample, path, server))
-    assert isinstance(old, Remote)
+    assert isinstance(old, RemoteLaunch)
     wrap(server, scope_of(home))
     env = entry_of(sample, path, server).get(form.env, {})
     given = {"GITHUB_TOKEN": "t1", "FIGMA_TOKEN": "t2", "FIGMA_TEAM": "t3", **env}

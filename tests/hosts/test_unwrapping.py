@@ -8,20 +8,18 @@ import pytest
 
 from clawkit.errors import HostError
 from clawkit.hosts.clients import Machine
-from clawkit.hosts.finding import Scope
-from clawkit.hosts.forms import launcher
+from clawkit.hosts.discovery import SearchScope, status
+from clawkit.hosts.guarded_entry import launcher
 from clawkit.hosts.ledger import items, ledger_file
-from clawkit.hosts.standing import status
-from clawkit.hosts.unwrapping import unwrap
-from clawkit.hosts.wrapping import Change, wrap
+from clawkit.hosts.wrap import EntryChange, unwrap, wrap
 from tests.hosts.samples import BY_CLIENT
 
 ORIGINAL = {"command": "npx", "args": ["-y", "x"], "env": {"KEY": "v"}, "disabled": False}
 REMOTE = {"type": "http", "url": "https://a.example/mcp", "headers": {"X": "y"}}
 
 
-def scope_of(home: Path) -> Scope:
-    return Scope(project=home / "project", machine=Machine(str(home), {}, "linux"))
+def scope_of(home: Path) -> SearchScope:
+    return SearchScope(project=home / "project", machine=Machine(str(home), {}, "linux"))
 
 
 def write(home: Path, text: str) -> Path:
@@ -48,7 +46,7 @@ def rewrite(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(data, indent=4))
 
 
-def only(changes: tuple[Change, ...]) -> Change:
+def only(changes: tuple[EntryChange, ...]) -> EntryChange:
     (change,) = changes
     return change
 

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from clawkit.cli.wrap import unwrap, wrap
-from clawkit.guard.places import policy_file
+from clawkit.guard.locations import policy_file
 from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN
 
 app = typer.Typer()

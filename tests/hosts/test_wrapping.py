@@ -13,20 +13,19 @@ import pytest
 
 from clawkit.errors import HostError
 from clawkit.hosts.clients import Machine, client_called
-from clawkit.hosts.finding import HostFile, Reading, Scope
-from clawkit.hosts.forms import launcher
+from clawkit.hosts.discovery import HostFile, HostFileContent, SearchScope
+from clawkit.hosts.guarded_entry import launcher
 from clawkit.hosts.ledger import Item, backups_directory, items, ledger_file, locked
-from clawkit.hosts.unwrapping import unwrap
-from clawkit.hosts.wrapping import Plan, Report, carry_out, wrap
-from clawkit.system.files import Changed, read_source, replace_source
+from clawkit.hosts.wrap import Report, WrapPlan, carry_out, unwrap, wrap
+from clawkit.system.files import FileChangedError, read_source, replace_source
 from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN
 from tests.processes import ROOT
 
 PROGRAM = launcher()[0]
 
 
-def scope_of(home: Path, client: str | None = None) -> Scope:
-    return Scope(client, home / "project", Machine(str(home), {}, "linux"))
+def scope_of(home: Path, client: str | None = None) -> SearchScope:
+    return SearchScope(client, home / "project", Machine(str(home), {}, "linux"))
 
 
 def actions(report: Report) -> list[tuple[str, str]]:
@@ -200,7 +199,7 @@ def test_a_file_that_changed_since_it_was_read_is_not_overwritten(home: Path) ->
     path = cursor(home, a={"command": "x"})
     source = read_source(path)
     path.write_text('{"written": "by the client"}')
-    with pytest.raises(Changed):
+    with pytest.raises(FileChangedError):
         replace_source(source, "{}")
     assert path.read_text() == '{"written": "by the client"}'
     assert [one.name for one in path.parent.iterdir()] == ["mcp.json"]
@@ -210,9 +209,9 @@ def test_a_file_that_changes_while_it_is_planned_is_planned_again(home: Path) ->
     path = cursor(home)
     writes = iter(['{"by": "the client"}', '{"by": "the client again"}'])
 
-    def plan(reading: Reading, _known: Sequence[Item]) -> Plan:
+    def plan(reading: HostFileContent, _known: Sequence[Item]) -> WrapPlan:
         path.write_text(next(writes, path.read_text()))
-        return Plan(reading.text + "\n", ())
+        return WrapPlan(reading.text + "\n", ())
 
     file = HostFile(client_called("cursor"), path)
     assert not carry_out([file], plan, dry_run=False).failed
@@ -222,9 +221,9 @@ def test_a_file_that_changes_while_it_is_planned_is_planned_again(home: Path) ->
 def test_a_file_that_never_rests_is_given_up(home: Path) -> None:
     path = cursor(home)
 
-    def plan(reading: Reading, _known: Sequence[Item]) -> Plan:
+    def plan(reading: HostFileContent, _known: Sequence[Item]) -> WrapPlan:
         path.write_text(path.read_text() + " ")
-        return Plan(reading.text + "\n", ())
+        return WrapPlan(reading.text + "\n", ())
 
     report = carry_out([HostFile(client_called("cursor"), path)], plan, dry_run=False)
     assert report.problems == (f"{path}: keeps changing: close Cursor and try again",)
@@ -249,7 +248,7 @@ def test_a_project_has_its_own_entries_and_they_carry_a_warning(home: Path) -> N
     path.write_text('{"mcpServers": {"a": {"command": "x"}}}')
     report = wrap("a", scope_of(home))
     assert "do not commit it" in report.changes[0].note
-    elsewhere = Scope(None, home / "other", Machine(str(home), {}, "linux"))
+    elsewhere = SearchScope(None, home / "other", Machine(str(home), {}, "linux"))
     assert actions(unwrap("a", elsewhere)) == [("claude-code", "unwrapped")]
     assert path.read_text() == '{"mcpServers": {"a": {"command": "x"}}}'
 
@@ -266,9 +265,9 @@ def test_two_processes_that_wrap_at_once_lose_nothing(home: Path) -> None:
     path = cursor(home, **{name: {"command": "npx", "args": [name]} for name in names})
     before = path.read_bytes()
     script = (
-        "import sys; from pathlib import Path; from clawkit.hosts.finding import Scope; "
-        "from clawkit.hosts.wrapping import wrap; sys.stdin.readline(); "
-        "[wrap(name, Scope(project=Path(sys.argv[1]))) for name in sys.argv[2:]]"
+        "import sys; from pathlib import Path; from clawkit.hosts.discovery import SearchScope; "
+        "from clawkit.hosts.wrap import wrap; sys.stdin.readline(); "
+        "[wrap(name, SearchScope(project=Path(sys.argv[1]))) for name in sys.argv[2:]]"
     )
     children = [
         subprocess.Popen(
@@ -298,8 +297,8 @@ def test_two_processes_that_wrap_at_once_lose_nothing(home: Path) -> None:
 def test_a_wrap_waits_for_whoever_holds_the_ledger(home: Path) -> None:
     cursor(home, a={"command": "x"})
     script = (
-        "from clawkit.hosts.finding import Scope; from clawkit.hosts.wrapping import wrap; "
-        "print('ready', flush=True); wrap('a', Scope())"
+        "from clawkit.hosts.discovery import SearchScope; from clawkit.hosts.wrap import wrap; "
+        "print('ready', flush=True); wrap('a', SearchScope())"
     )
     with locked():
         child = subprocess.Popen(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.store import open_store
 from clawkit.memory.store.database import Database
 from tests.memory import postgres
@@ -48,7 +48,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def keeper(tmp_path: Path, clock: Clock) -> Iterator[Keeper]:
+def keeper(tmp_path: Path, clock: Clock) -> Iterator[BeingStore]:
     """The Beings of a SQLite file, at a time that tests set."""
     found = keeper_at(tmp_path, clock)
     yield found

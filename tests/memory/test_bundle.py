@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory import bundling
-from clawkit.memory.keeper import Keeper
-from clawkit.memory.recall.texts import words_of_node
+from clawkit.memory import bundle_transfer
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import (
     Being,
     Change,
     Cluster,
     Entry,
+    HistoryMessage,
+    MemorySource,
     Node,
     Note,
-    Said,
     Scene,
-    Source,
 )
 from clawkit.memory.store import (
     beings,
@@ -37,18 +37,18 @@ from clawkit.memory.store import (
     messages,
     nodes,
     notes,
+    open_store,
     postings,
 )
 from clawkit.memory.store.database import Database
-from clawkit.memory.store.opening import open_store
 from tests.processes import PATIENCE
 
 HOSTILE = '\'; DROP TABLE nodes; -- \u2028 "quoted" \\ 東京 🦀 \x7f'
 
 
 @pytest.fixture
-def keeper(database: Database) -> Keeper:
-    return Keeper(database, "none")
+def keeper(database: Database) -> BeingStore:
+    return BeingStore(database, "none")
 
 
 def node(seq: int, action: str, **more: Any) -> Node:
@@ -57,7 +57,7 @@ def node(seq: int, action: str, **more: Any) -> Node:
     return Node(seq=seq, id=f"00000000-0000-4000-8000-{seq:012}", **{**usual, **more})
 
 
-def filled(keeper: Keeper, name: str = "anna", count: int = 3) -> Being:
+def filled(keeper: BeingStore, name: str = "anna", count: int = 3) -> Being:
     """A Being with something of everything."""
     being = keeper.create(name)
     with keeper.database.write(being.n) as unit:
@@ -65,7 +65,7 @@ def filled(keeper: Keeper, name: str = "anna", count: int = 3) -> Being:
         clusters.add(unit, Cluster(2, "c2", "Tea", 1))
         clusters.set_gone(unit, 2, 1234.5)
         some = [node(seq, f"drank tea number {seq}") for seq in range(1, count + 1)]
-        source = Source("Anna", "token-id", "a conversation")
+        source = MemorySource("Anna", "token-id", "a conversation")
         some += [
             node(count + 1, HOSTILE, source=source, status="dead", pinned=True, fresh=False),
             node(count + 2, "old", ended=2000.25, ending="superseded", successor=1),
@@ -78,7 +78,10 @@ def filled(keeper: Keeper, name: str = "anna", count: int = 3) -> Being:
         notes.add(unit, [Note("n0", 9.0, Scene("became a node"))])
         notes.take(unit, [("n0", 1)])
         entries.add(unit, Entry("e1", "souls", "anna", HOSTILE, 7.0, {"enabled": True}), "token-id")
-        said = [Said(f"m{at}", 10.0 + at % 2, "user", f"hello {at}", "talk") for at in range(5)]
+        said = [
+            HistoryMessage(f"m{at}", 10.0 + at % 2, "user", f"hello {at}", "talk")
+            for at in range(5)
+        ]
         messages.add(unit, said, "token-id")
         change = Change("nodes", "5", None, {"ended": 2000.25})
         ledger.add(unit, 2000.25, "supersede", "it was wrong", "local", [change])
@@ -87,12 +90,12 @@ def filled(keeper: Keeper, name: str = "anna", count: int = 3) -> Being:
     return being
 
 
-def exported(keeper: Keeper, being: Being) -> bytes:
-    return b"".join(bundling.export(keeper.database, being))
+def exported(keeper: BeingStore, being: Being) -> bytes:
+    return b"".join(bundle_transfer.export(keeper.database, being))
 
 
-def load(keeper: Keeper, data: bytes, into: Being | str = "copy") -> Being:
-    return bundling.load(keeper, io.BytesIO(data), "b.jsonl", into=into)[0]
+def load(keeper: BeingStore, data: bytes, into: Being | str = "copy") -> Being:
+    return bundle_transfer.load(keeper, io.BytesIO(data), "b.jsonl", into=into)[0]
 
 
 def signed(lines: list[bytes]) -> bytes:
@@ -102,13 +105,13 @@ def signed(lines: list[bytes]) -> bytes:
     return body + json.dumps(end).encode() + b"\n"
 
 
-def test_the_same_memory_gives_the_same_bytes(keeper: Keeper) -> None:
+def test_the_same_memory_gives_the_same_bytes(keeper: BeingStore) -> None:
     being = filled(keeper)
     assert exported(keeper, being) == exported(keeper, being)
 
 
 def test_an_imported_bundle_is_the_same_memory_and_exports_to_the_same_bytes(
-    keeper: Keeper, tmp_path: Path
+    keeper: BeingStore, tmp_path: Path
 ) -> None:
     being = filled(keeper)
     data = exported(keeper, being)
@@ -127,12 +130,12 @@ def test_an_imported_bundle_is_the_same_memory_and_exports_to_the_same_bytes(
     with keeper.database.write(copy.n) as unit:
         assert nodes.reserve(unit, 1) == 6
         assert ledger.add(unit, 1.0, "pin", "", "", []) == 3
-    elsewhere = Keeper(open_store(f"sqlite:{tmp_path / 'other.db'}"), "none")
+    elsewhere = BeingStore(open_store(f"sqlite:{tmp_path / 'other.db'}"), "none")
     assert exported(elsewhere, load(elsewhere, data)) == data
     elsewhere.close()
 
 
-def test_a_bundle_has_no_tokens_no_keys_and_nothing_of_other_beings(keeper: Keeper) -> None:
+def test_a_bundle_has_no_tokens_no_keys_and_nothing_of_other_beings(keeper: BeingStore) -> None:
     from clawkit.memory.tokens import issue
 
     being = filled(keeper)
@@ -146,13 +149,13 @@ def test_a_bundle_has_no_tokens_no_keys_and_nothing_of_other_beings(keeper: Keep
         assert hidden.encode() not in data
 
 
-def test_a_bundle_of_a_being_that_remembers_nothing_can_be_imported(keeper: Keeper) -> None:
+def test_a_bundle_of_a_being_that_remembers_nothing_can_be_imported(keeper: BeingStore) -> None:
     data = exported(keeper, keeper.create("nobody"))
     assert len(data.splitlines()) == 2
     assert exported(keeper, load(keeper, data)) == data
 
 
-def test_a_being_that_is_there_and_empty_takes_a_bundle(keeper: Keeper) -> None:
+def test_a_being_that_is_there_and_empty_takes_a_bundle(keeper: BeingStore) -> None:
     data = exported(keeper, filled(keeper))
     empty = keeper.create("empty")
     with keeper.database.write(empty.n) as unit:
@@ -161,7 +164,7 @@ def test_a_being_that_is_there_and_empty_takes_a_bundle(keeper: Keeper) -> None:
     assert exported(keeper, empty) == data
 
 
-def test_a_being_that_remembers_something_takes_no_bundle(keeper: Keeper) -> None:
+def test_a_being_that_remembers_something_takes_no_bundle(keeper: BeingStore) -> None:
     data = exported(keeper, filled(keeper))
     other = keeper.create("other")
     with keeper.database.write(other.n) as unit:
@@ -172,7 +175,7 @@ def test_a_being_that_remembers_something_takes_no_bundle(keeper: Keeper) -> Non
     assert exported(keeper, other) == before
 
 
-def test_many_memories_are_exported_in_their_order(keeper: Keeper) -> None:
+def test_many_memories_are_exported_in_their_order(keeper: BeingStore) -> None:
     being = filled(keeper, count=2500)
     data = exported(keeper, being)
     seqs = [json.loads(line)["node"]["seq"] for line in data.splitlines() if b'"node":{' in line]
@@ -186,7 +189,9 @@ def damaged(lines: list[bytes], line: int, old: bytes, new: bytes) -> bytes:
     return signed([*lines[: line - 1], lines[line - 1].replace(old, new), *lines[line:-1]])
 
 
-def test_a_damaged_bundle_is_refused_with_the_line_and_nothing_is_written(keeper: Keeper) -> None:
+def test_a_damaged_bundle_is_refused_with_the_line_and_nothing_is_written(
+    keeper: BeingStore,
+) -> None:
     data = exported(keeper, filled(keeper))
     lines = data.splitlines()
     cases = {
@@ -225,7 +230,7 @@ def test_a_damaged_bundle_is_refused_with_the_line_and_nothing_is_written(keeper
     assert [being.id for being in keeper.every()] == before
 
 
-def test_a_bundle_that_is_cut_anywhere_is_refused(keeper: Keeper) -> None:
+def test_a_bundle_that_is_cut_anywhere_is_refused(keeper: BeingStore) -> None:
     data = exported(keeper, filled(keeper))
     for length in range(0, len(data) - 1, 97):
         with pytest.raises(BeingError):
@@ -235,23 +240,23 @@ def test_a_bundle_that_is_cut_anywhere_is_refused(keeper: Keeper) -> None:
 
 _IMPORTING = """
 import os, signal, sys
-from clawkit.memory import bundling
-from clawkit.memory.keeper import Keeper
+from clawkit.memory import bundle_transfer
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.store.database import Database
-from clawkit.memory.store.opening import open_store
+from clawkit.memory.store import open_store
 
 def stop(lines):
     if lines > 2000:
         os.kill(os.getpid(), signal.SIGKILL)
 
-keeper = Keeper(open_store(sys.argv[1]), "none")
+keeper = BeingStore(open_store(sys.argv[1]), "none")
 with open(sys.argv[2], "rb") as file:
-    bundling.load(keeper, file, "b.jsonl", into="copy", advance=stop)
+    bundle_transfer.load(keeper, file, "b.jsonl", into="copy", advance=stop)
 """
 
 
 def test_an_import_that_is_killed_leaves_nothing(
-    keeper: Keeper, address: str, tmp_path: Path
+    keeper: BeingStore, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "b.jsonl"
     file.write_bytes(exported(keeper, filled(keeper, count=3000)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clawkit.memory.records import moment
 from clawkit.text.calendar import day_of, fit, mentions, ranges, resolved
-from clawkit.text.calendar.words import LANGUAGES, Language
+from clawkit.text.calendar.languages import LANGUAGES, Language
 
 MONDAY = date(2026, 11, 16)
 WEDNESDAY = date(2026, 3, 4)

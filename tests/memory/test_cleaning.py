@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.memory.cleaning import shown, shown_as_written
+from clawkit.memory.display_text import shown, shown_as_written
 
 
 @pytest.mark.parametrize(

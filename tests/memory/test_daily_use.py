@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
 from clawkit.memory.memory import Memory
-from clawkit.memory.patrol.conversation import Message
-from clawkit.memory.recalling import NOTHING
+from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.recollection import NOTHING
 from clawkit.memory.store.database import Database
 from tests.memory.http.being_store import Clock
 
@@ -21,13 +21,13 @@ JONAS = Caller(token="t2", person="Jonas Brandt")
 
 @pytest.fixture
 def memory(database: Database, clock: Clock) -> Iterator[Memory]:
-    keeper = Keeper(database, clock=clock)
+    keeper = BeingStore(database, clock=clock)
     yield keeper.open(keeper.create("family"))
     keeper.close()
 
 
 def tell(memory: Memory, caller: Caller, *texts: str) -> None:
-    memory.patrol(caller, [Message("user", text, memory.now) for text in texts])
+    memory.patrol(caller, [ConversationMessage("user", text, memory.now) for text in texts])
 
 
 def test_a_question_asked_before_is_no_answer_to_it(memory: Memory) -> None:

@@ -6,9 +6,8 @@ import threading
 
 import pytest
 
+from clawkit.memory.being_store import KEPT_SECONDS, BeingStore, LentKeys
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
-from clawkit.memory.lending import KEPT_SECONDS, LentKeys
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Scene
 from clawkit.memory.store import jobs
@@ -39,7 +38,7 @@ def test_a_key_that_is_lent_while_another_serves_stays_for_the_next_patrol() -> 
 
 
 def test_the_key_of_the_notes_serves_their_patrol_and_is_then_forgotten(
-    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[str] = []
     done = threading.Event()
@@ -59,7 +58,7 @@ def test_the_key_of_the_notes_serves_their_patrol_and_is_then_forgotten(
     assert (used, len(keeper.lent)) == ([KEY], 0)
 
 
-def test_a_key_is_not_kept_where_no_worker_runs(keeper: Keeper) -> None:
+def test_a_key_is_not_kept_where_no_worker_runs(keeper: BeingStore) -> None:
     memory = keeper.open(keeper.create("Ada"))
     scenes = [Scene(f"thing {n}", ("Ada",), ("2026-01-02",)) for n in range(10)]
     memory.take_notes(Caller(llm_key=KEY), scenes=scenes)
@@ -67,7 +66,7 @@ def test_a_key_is_not_kept_where_no_worker_runs(keeper: Keeper) -> None:
 
 
 def test_a_patrol_with_a_lent_key_is_left_to_the_process_that_has_it(
-    keeper: Keeper, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    keeper: BeingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Memory, "patrol_due", lambda _: None)
     being = keeper.create("Ada")

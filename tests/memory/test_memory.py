@@ -8,14 +8,13 @@ from uuid import uuid4
 import pytest
 
 from clawkit.errors import BeingError, InvalidArgumentsError
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
-from clawkit.memory.keys import store_key
 from clawkit.memory.memory import Memory
-from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.model_keys import store_key
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Scene
-from clawkit.memory.store import nodes, touches
-from clawkit.memory.store.opening import open_store
+from clawkit.memory.store import nodes, open_store, reads
 from clawkit.memory.store.sqlite import SqliteDatabase
 from tests.assistant.providers.scripted import Request, Say, scripted_anthropic
 from tests.memory.http.being_store import Clock
@@ -25,7 +24,7 @@ KEY = "sk-ant-test-0123456789"
 
 
 @pytest.fixture
-def memory(keeper: Keeper) -> Memory:
+def memory(keeper: BeingStore) -> Memory:
     return keeper.open(keeper.create("Hana"))
 
 
@@ -126,7 +125,12 @@ def test_figures_count_what_there_is(memory: Memory) -> None:
 def test_a_dry_patrol_leaves_nothing_behind(memory: Memory) -> None:
     memory.take_notes(ME, scenes=[Scene("Rika called")])
     before = memory.figures()
-    assert memory.patrol(ME, [Message("user", "I own a boat.")], dry_run=True).nodes_created == 2
+    assert (
+        memory.patrol(
+            ME, [ConversationMessage("user", "I own a boat.")], dry_run=True
+        ).nodes_created
+        == 2
+    )
     assert memory.figures() == before
     assert memory.history() == []
 
@@ -134,7 +138,7 @@ def test_a_dry_patrol_leaves_nothing_behind(memory: Memory) -> None:
 def test_history_can_be_of_one_conversation(memory: Memory) -> None:
     for name in ("monday", "tuesday"):
         caller = Caller(conversation=name)
-        memory.patrol(caller, [Message("user", f"Good morning on {name}")])
+        memory.patrol(caller, [ConversationMessage("user", f"Good morning on {name}")])
     assert len(memory.history()) == 2
     assert [said.text for said in memory.history(conversation="monday")] == [
         "Good morning on monday"
@@ -142,7 +146,7 @@ def test_history_can_be_of_one_conversation(memory: Memory) -> None:
 
 
 def test_what_conversations_were_told_is_forgotten_after_a_month(
-    memory: Memory, keeper: Keeper, clock: Clock
+    memory: Memory, keeper: BeingStore, clock: Clock
 ) -> None:
     memory.remember("Rika adopted a kitten", ME)
     caller = Caller(conversation="monday")
@@ -150,7 +154,7 @@ def test_what_conversations_were_told_is_forgotten_after_a_month(
     clock.now += 31 * 86_400
     memory.patrol_due()
     with keeper.database.read(memory.being.n) as unit:
-        assert touches.told(unit, "monday") == frozenset()
+        assert reads.told(unit, "monday") == frozenset()
 
 
 def test_signals_are_given_only_when_asked_for(memory: Memory) -> None:
@@ -166,13 +170,13 @@ def test_a_patrol_asks_the_model_whose_key_the_caller_brings(
 ) -> None:
     with scripted_anthropic(_no_opinion) as server:
         monkeypatch.setenv("CLAW_ANTHROPIC_URL", server.origin)
-        memory.patrol(Caller(llm_key=KEY), [Message("user", "I own a boat.")])
+        memory.patrol(Caller(llm_key=KEY), [ConversationMessage("user", "I own a boat.")])
         assert server.requests
         assert {request.headers["x-api-key"] for request in server.requests} == {KEY}
 
 
 def test_a_patrol_asks_the_model_of_the_being_in_the_background(
-    memory: Memory, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAW_MEMORY_KEY", "m" * 40)
     store_key(keeper, memory.being, KEY)
@@ -184,7 +188,7 @@ def test_a_patrol_asks_the_model_of_the_being_in_the_background(
 
 
 def test_a_stored_key_that_cannot_be_opened_costs_only_the_model(
-    memory: Memory, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAW_MEMORY_KEY", "m" * 40)
     store_key(keeper, memory.being, KEY)
@@ -197,7 +201,7 @@ def test_a_stored_key_that_cannot_be_opened_costs_only_the_model(
 
 def test_an_embedder_that_does_not_answer_leaves_search_by_words(tmp_path: Path) -> None:
     address = f"sqlite:{tmp_path / 'away.db'}"
-    keeper = Keeper(open_store(address), "openai:http://127.0.0.1:9/v1#gone", embedding_key="k")
+    keeper = BeingStore(open_store(address), "openai:http://127.0.0.1:9/v1#gone", embedding_key="k")
     memory = keeper.open(keeper.create("Hana"))
     memory.remember("Rika adopted a kitten", ME)
     assert memory.search("kitten").kind == "keyword"
@@ -229,7 +233,7 @@ def test_writers_and_readers_at_once_lose_nothing(memory: Memory) -> None:
     assert len(memory.structured(ME, "knowledge", "get")["entries"]) == 30
 
 
-def test_counters_are_those_of_the_store(memory: Memory, keeper: Keeper, clock: Clock) -> None:
+def test_counters_are_those_of_the_store(memory: Memory, keeper: BeingStore, clock: Clock) -> None:
     node = memory.remember("Rika adopted a kitten", ME)
     clock.now += 100
     memory.recall("Rika's kitten", ME)
@@ -239,11 +243,11 @@ def test_counters_are_those_of_the_store(memory: Memory, keeper: Keeper, clock: 
 
 
 def test_a_store_that_cannot_be_written_can_still_be_recalled(
-    memory: Memory, keeper: Keeper, tmp_path: Path
+    memory: Memory, keeper: BeingStore, tmp_path: Path
 ) -> None:
     node = memory.remember("Rika adopted a kitten", ME)
     hasty = SqliteDatabase(tmp_path / "beings.db", patience=0.05)
-    hurried = Keeper(hasty, "none").open(memory.being)
+    hurried = BeingStore(hasty, "none").open(memory.being)
     with keeper.database.write(memory.being.n) as unit:
         nodes.change(unit, node.seq, {"status": "dead"})
         told = hurried.recall("Rika's kitten", Caller(conversation="monday"))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
 from clawkit.memory.memory import Memory
-from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.people import introduced, own_names, speaks_of_self, voices
 from clawkit.memory.records import Scene
 from clawkit.memory.store import open_store
@@ -18,7 +18,7 @@ from clawkit.memory.store import open_store
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    keeper = Keeper(open_store(f"sqlite:{tmp_path / 'beings.db'}"))
+    keeper = BeingStore(open_store(f"sqlite:{tmp_path / 'beings.db'}"))
     yield keeper.open(keeper.create("life"))
     keeper.close()
 
@@ -46,8 +46,12 @@ def test_an_introduction_is_known_and_other_words_are_not(said: str, name: str) 
 
 
 def test_the_name_that_was_given_once_is_the_user(memory: Memory) -> None:
-    memory.patrol(Caller(), [Message("user", "Hi, I'm Margaret Holloway. My cat is called Ned.")])
-    memory.patrol(Caller(), [Message("user", "I am allergic to penicillin, by the way.")])
+    memory.patrol(
+        Caller(), [ConversationMessage("user", "Hi, I'm Margaret Holloway. My cat is called Ned.")]
+    )
+    memory.patrol(
+        Caller(), [ConversationMessage("user", "I am allergic to penicillin, by the way.")]
+    )
     for question in ("What is Margaret allergic to?", "What am I allergic to?"):
         told = memory.recall(question, Caller()).text
         assert "Margaret Holloway: " in told
@@ -63,8 +67,10 @@ def test_the_one_whom_most_notes_are_about_is_the_user(memory: Memory) -> None:
 
 def test_in_a_shared_being_each_ones_i_is_their_own(memory: Memory) -> None:
     ben, anna = Caller(person="Ben Whitaker"), Caller(person="Anna Lopes")
-    memory.patrol(ben, [Message("user", "My dentist appointment is on 3 May at nine.")])
-    memory.patrol(anna, [Message("user", "My dentist appointment is on 9 June at four.")])
+    memory.patrol(ben, [ConversationMessage("user", "My dentist appointment is on 3 May at nine.")])
+    memory.patrol(
+        anna, [ConversationMessage("user", "My dentist appointment is on 9 June at four.")]
+    )
     asked = "When is my dentist appointment?"
     for caller, day in ((ben, "3 May"), (anna, "9 June")):
         first = memory.recall(asked, caller).hits[0].node

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.text.sentences import LONGEST, pieces, sentences
+from clawkit.text.tokenizer import LONGEST, pieces, sentences
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from clawkit.errors import QuotaError
-from clawkit.memory import bundling, quotas
+from clawkit.memory import bundle_transfer, quotas
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.hearing import listen
-from clawkit.memory.imports.importing import bring
-from clawkit.memory.imports.reading import Kept, Reading
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.imports.imported import ImportedFiles, ImportedMemory
+from clawkit.memory.imports.importer import bring
+from clawkit.memory.intake import listen
 from clawkit.memory.memory import Memory
-from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.quotas import CallCounter, Quota, Used
 from clawkit.memory.records import Being, Scene
 from clawkit.memory.store.database import Database
@@ -28,19 +28,19 @@ CALLER = Caller()
 DAY = 86_400.0
 
 
-def limited(keeper: Keeper, **limits: Any) -> Memory:
+def limited(keeper: BeingStore, **limits: Any) -> Memory:
     """A Being that may have so much."""
     being = keeper.create("Ada")
     allow(keeper, being, **limits)
     return keeper.open(being)
 
 
-def allow(keeper: Keeper, being: Being, **limits: Any) -> None:
+def allow(keeper: BeingStore, being: Being, **limits: Any) -> None:
     with keeper.database.registry(write=True) as connection:
         quotas.set_quota(connection, being.n, Quota(**limits))
 
 
-def has(keeper: Keeper, memory: Memory) -> Used:
+def has(keeper: BeingStore, memory: Memory) -> Used:
     with keeper.database.read(memory.being.n) as unit:
         return quotas.used(unit)
 
@@ -50,7 +50,7 @@ def scenes(number: int, what: str = "heron") -> list[Scene]:
 
 
 def test_memories_above_the_quota_are_refused_whole_and_nothing_is_lost(database: Database) -> None:
-    keeper = Keeper(database, "none")
+    keeper = BeingStore(database, "none")
     memory = limited(keeper, memories=3)
     memory.take_notes(CALLER, scenes=scenes(2))
     with pytest.raises(QuotaError, match="Ada may hold 3 memories, and with this it would be 4"):
@@ -73,7 +73,7 @@ def test_memories_above_the_quota_are_refused_whole_and_nothing_is_lost(database
 
 
 def test_bytes_count_in_every_language_and_through_every_way_in(database: Database) -> None:
-    keeper = Keeper(database, "none")
+    keeper = BeingStore(database, "none")
     memory = limited(keeper, bytes=2_000)
     memory.structured(CALLER, "knowledge", "append", content="é" * 500)
     assert has(keeper, memory).bytes == 1_000
@@ -82,32 +82,38 @@ def test_bytes_count_in_every_language_and_through_every_way_in(database: Databa
     with pytest.raises(QuotaError):
         memory.relate(CALLER, "Ben", "person", "x" * 1_001, "upsert")
     with pytest.raises(QuotaError):
-        memory.patrol(CALLER, [Message("user", "I own a boat. " * 100)])
+        memory.patrol(CALLER, [ConversationMessage("user", "I own a boat. " * 100)])
     with pytest.raises(QuotaError):
         listen(
-            keeper, memory.being, [Message("user", "I own a boat. " * 100)], CALLER, memory.sieve()
+            keeper,
+            memory.being,
+            [ConversationMessage("user", "I own a boat. " * 100)],
+            CALLER,
+            memory.sieve(),
         )
     with pytest.raises(QuotaError):
-        bring(keeper, memory.being, Reading((Kept(Scene("x" * 1_100), "notes.md"),)))
+        bring(
+            keeper, memory.being, ImportedFiles((ImportedMemory(Scene("x" * 1_100), "notes.md"),))
+        )
     assert has(keeper, memory).bytes == 1_000
     assert memory.history() == []
 
 
 def test_a_bundle_that_is_too_large_for_its_being_leaves_nothing(database: Database) -> None:
-    keeper = Keeper(database, "none")
+    keeper = BeingStore(database, "none")
     rich = keeper.open(keeper.create("Rich"))
     for n in range(5):
         rich.remember(f"thing number {n}", CALLER)
-    file = io.BytesIO(b"".join(bundling.export(database, rich.being)))
+    file = io.BytesIO(b"".join(bundle_transfer.export(database, rich.being)))
     poor = limited(keeper, memories=4)
     with pytest.raises(QuotaError):
-        bundling.load(keeper, file, "rich.jsonl", into=poor.being)
+        bundle_transfer.load(keeper, file, "rich.jsonl", into=poor.being)
     assert has(keeper, poor) == Used(0, 0)
 
 
 def test_calls_are_counted_by_the_day_for_all_processes(database: Database) -> None:
     clock, elapsed = Clock(10 * DAY + 3600), Clock(0.0)
-    keeper = Keeper(database, "none", clock=clock)
+    keeper = BeingStore(database, "none", clock=clock)
     memory = limited(keeper, calls=3)
     one, two = (CallCounter(database, clock, elapsed) for _ in range(2))
     for counter in (one, two, one):
@@ -121,7 +127,7 @@ def test_calls_are_counted_by_the_day_for_all_processes(database: Database) -> N
         one.count(other)
 
 
-def test_a_changed_number_of_calls_counts_within_seconds(keeper: Keeper) -> None:
+def test_a_changed_number_of_calls_counts_within_seconds(keeper: BeingStore) -> None:
     elapsed = Clock(0.0)
     memory = limited(keeper, calls=0)
     counter = CallCounter(keeper.database, keeper.clock, elapsed)
@@ -134,7 +140,7 @@ def test_a_changed_number_of_calls_counts_within_seconds(keeper: Keeper) -> None
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_official_client_is_told_what_is_too_much(database: Database, mode: str) -> None:
-    with served(Keeper(database, "none")) as server:
+    with served(BeingStore(database, "none")) as server:
         allow(server.keeper, server.being, memories=1, calls=3)
         scene = {"action": "saw a heron", "actors": ["Ada"], "when": ["2026-01-02"]}
         more = [scene, {**scene, "action": "saw a crane"}]
@@ -151,7 +157,7 @@ async def test_the_official_client_is_told_what_is_too_much(database: Database, 
         assert "3 times a day" in str(over.content)
 
 
-def test_a_message_to_a_being_that_is_full_stays_with_its_sender(keeper: Keeper) -> None:
+def test_a_message_to_a_being_that_is_full_stays_with_its_sender(keeper: BeingStore) -> None:
     sender = keeper.open(keeper.create("Ada"))
     recipient = keeper.open(keeper.create("Ben"))
     sender.relate(CALLER, "Ben", "ai", f"a friend: {recipient.being.id}", "upsert")

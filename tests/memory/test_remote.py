@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from clawkit.assistant.remembering.elsewhere import BeingElsewhere
-from clawkit.assistant.remembering.protocol import Exchanged
+from clawkit.assistant.memory.backend import TurnMessage
+from clawkit.assistant.memory.remote_backend import RemoteMemory
 from clawkit.errors import BeingError
-from clawkit.memory.remote import RemoteBeing
+from clawkit.memory.remote_being import RemoteBeing
 
 OK = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"ok"}]}}'
 
@@ -73,9 +73,9 @@ def test_what_is_no_answer_is_said(body: bytes, status: int) -> None:
 
 
 def test_what_could_not_be_sent_is_sent_later_and_in_parts() -> None:
-    said = tuple(Exchanged("user", f"message {n}", 0.0) for n in range(250))
+    said = tuple(TurnMessage("user", f"message {n}", 0.0) for n in range(250))
     with answering(b"{}", OK) as (remote, asked):
-        being = BeingElsewhere(remote)
+        being = RemoteMemory(remote)
         with pytest.raises(BeingError):
             being.keep(said, "one")
         being.keep(said[:1], "two")
@@ -86,9 +86,9 @@ def test_what_could_not_be_sent_is_sent_later_and_in_parts() -> None:
 
 
 def test_what_can_never_be_sent_does_not_grow_for_ever() -> None:
-    said = tuple(Exchanged("user", "x", 0.0) for _ in range(900))
+    said = tuple(TurnMessage("user", "x", 0.0) for _ in range(900))
     with answering(b"{}", b"{}", b"{}", b"{}", OK) as (remote, asked):
-        being = BeingElsewhere(remote)
+        being = RemoteMemory(remote)
         for _ in range(4):
             with pytest.raises(BeingError):
                 being.keep(said, "one")

@@ -10,20 +10,20 @@ import pytest
 
 from clawkit.errors import AccessError, BeingError
 from clawkit.memory import tokens
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Being
-from clawkit.memory.store import tokens as stored
+from clawkit.memory.store import token_hashes as stored
 from tests.memory.http.being_store import Clock
 
 DAY = 86400.0
 
 
 @pytest.fixture
-def being(keeper: Keeper) -> Being:
+def being(keeper: BeingStore) -> Being:
     return keeper.create("Ada")
 
 
-def refused(keeper: Keeper, secret: str, being_id: str = "") -> AccessError:
+def refused(keeper: BeingStore, secret: str, being_id: str = "") -> AccessError:
     with pytest.raises(AccessError) as caught:
         tokens.check(keeper, secret, being_id)
     return caught.value
@@ -31,14 +31,14 @@ def refused(keeper: Keeper, secret: str, being_id: str = "") -> AccessError:
 
 @pytest.mark.parametrize(("oauth", "prefix"), [(False, "brt_"), (True, "bto_")])
 def test_a_token_shows_its_kind_and_is_not_to_be_guessed(
-    keeper: Keeper, being: Being, oauth: bool, prefix: str
+    keeper: BeingStore, being: Being, oauth: bool, prefix: str
 ) -> None:
     secrets = {tokens.issue(keeper, being, oauth=oauth)[0] for _ in range(20)}
     assert len(secrets) == 20
     assert all(re.fullmatch(prefix + r"[A-Za-z0-9_-]{43}", secret) for secret in secrets)
 
 
-def test_the_store_keeps_only_a_hash(keeper: Keeper, being: Being, tmp_path: Path) -> None:
+def test_the_store_keeps_only_a_hash(keeper: BeingStore, being: Being, tmp_path: Path) -> None:
     secret, _ = tokens.issue(keeper, being)
     keeper.database.close()
     kept = b"".join(file.read_bytes() for file in tmp_path.glob("beings.db*"))
@@ -47,7 +47,7 @@ def test_the_store_keeps_only_a_hash(keeper: Keeper, being: Being, tmp_path: Pat
     assert secret[4:].encode() not in kept
 
 
-def test_a_token_opens_its_being_with_its_scope(keeper: Keeper, being: Being) -> None:
+def test_a_token_opens_its_being_with_its_scope(keeper: BeingStore, being: Being) -> None:
     secret, token = tokens.issue(keeper, being, scope="read-only", label="phone")
     access = tokens.check(keeper, secret, being.id)
     assert access.being == being
@@ -55,21 +55,21 @@ def test_a_token_opens_its_being_with_its_scope(keeper: Keeper, being: Being) ->
     assert tokens.check(keeper, secret, being.id.upper()).being == being
 
 
-def test_an_oauth_token_carries_its_being(keeper: Keeper, being: Being) -> None:
+def test_an_oauth_token_carries_its_being(keeper: BeingStore, being: Being) -> None:
     secret, _ = tokens.issue(keeper, being, oauth=True)
     assert tokens.check(keeper, secret).being == being
     assert tokens.check(keeper, secret, being.id).being == being
     assert refused(keeper, secret, keeper.create("Bob").id).status == 403
 
 
-def test_an_api_token_must_be_told_its_being(keeper: Keeper, being: Being) -> None:
+def test_an_api_token_must_be_told_its_being(keeper: BeingStore, being: Being) -> None:
     secret, _ = tokens.issue(keeper, being)
     error = refused(keeper, secret)
     assert (error.status, error.challenge) == (400, "")
     assert "being_id" in str(error)
 
 
-def test_a_strangers_being_and_none_at_all_look_the_same(keeper: Keeper, being: Being) -> None:
+def test_a_strangers_being_and_none_at_all_look_the_same(keeper: BeingStore, being: Being) -> None:
     secret, _ = tokens.issue(keeper, being)
     stranger, nobody = (
         refused(keeper, secret, wanted)
@@ -87,7 +87,7 @@ def test_a_strangers_being_and_none_at_all_look_the_same(keeper: Keeper, being: 
     "secret",
     ["", "brt_", "x", "brt_" + "a" * 43, "bto_" + "a" * 43, "BRT_" + "a" * 43, "brt_ä" * 20],
 )
-def test_an_unknown_token_is_invalid(keeper: Keeper, being: Being, secret: str) -> None:
+def test_an_unknown_token_is_invalid(keeper: BeingStore, being: Being, secret: str) -> None:
     error = refused(keeper, secret, being.id)
     assert error.status == 401
     assert error.challenge == (
@@ -95,7 +95,7 @@ def test_an_unknown_token_is_invalid(keeper: Keeper, being: Being, secret: str) 
     )
 
 
-def test_a_token_is_good_until_it_expires(keeper: Keeper, being: Being, clock: Clock) -> None:
+def test_a_token_is_good_until_it_expires(keeper: BeingStore, being: Being, clock: Clock) -> None:
     secret, _ = tokens.issue(keeper, being, expires=clock.now + DAY)
     clock.now += DAY - 1
     assert tokens.check(keeper, secret, being.id)
@@ -105,7 +105,7 @@ def test_a_token_is_good_until_it_expires(keeper: Keeper, being: Being, clock: C
     assert 'error="invalid_token"' in error.challenge
 
 
-def test_a_revoked_token_is_refused_at_once(keeper: Keeper, being: Being, clock: Clock) -> None:
+def test_a_revoked_token_is_refused_at_once(keeper: BeingStore, being: Being, clock: Clock) -> None:
     secret, token = tokens.issue(keeper, being)
     assert tokens.check(keeper, secret, being.id)
     with keeper.database.registry(write=True) as connection:
@@ -114,13 +114,13 @@ def test_a_revoked_token_is_refused_at_once(keeper: Keeper, being: Being, clock:
     assert (error.status, str(error)) == (401, "The token was revoked")
 
 
-def test_the_tokens_of_a_being_go_with_it(keeper: Keeper, being: Being) -> None:
+def test_the_tokens_of_a_being_go_with_it(keeper: BeingStore, being: Being) -> None:
     secret, _ = tokens.issue(keeper, being, oauth=True)
     keeper.delete(being)
     assert refused(keeper, secret).status == 401
 
 
-def test_its_last_use_is_kept(keeper: Keeper, being: Being, clock: Clock) -> None:
+def test_its_last_use_is_kept(keeper: BeingStore, being: Being, clock: Clock) -> None:
     _, token = tokens.issue(keeper, being)
     tokens.note_use(keeper, [token.id])
     with keeper.database.registry() as connection:
@@ -129,7 +129,7 @@ def test_its_last_use_is_kept(keeper: Keeper, being: Being, clock: Clock) -> Non
 
 
 def test_a_token_that_makes_no_sense_is_not_made(
-    keeper: Keeper, being: Being, clock: Clock
+    keeper: BeingStore, being: Being, clock: Clock
 ) -> None:
     with pytest.raises(BeingError, match="full or read-only"):
         tokens.issue(keeper, being, scope="admin")  # pyright: ignore[reportArgumentType]

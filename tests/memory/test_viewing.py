@@ -5,22 +5,21 @@ from __future__ import annotations
 import pytest
 
 from clawkit.errors import BeingError
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
-from clawkit.memory.overview import overview
 from clawkit.memory.records import Scene
+from clawkit.memory.statistics import node_called, overview, view
 from clawkit.memory.store.database import Database
-from clawkit.memory.viewing import node_called, view
 
 ME = Caller()
 
 
 @pytest.fixture
-def keeper(database: Database) -> Keeper:
-    return Keeper(database, "none")
+def keeper(database: Database) -> BeingStore:
+    return BeingStore(database, "none")
 
 
-def test_a_view_has_clusters_recent_memories_and_what_waits(keeper: Keeper) -> None:
+def test_a_view_has_clusters_recent_memories_and_what_waits(keeper: BeingStore) -> None:
     being = keeper.create("anna")
     memory = keeper.open(being)
     for text in ("Anna likes tea", "The contract meeting is in March", "Ben plays chess"):
@@ -43,7 +42,9 @@ def test_a_view_has_clusters_recent_memories_and_what_waits(keeper: Keeper) -> N
     assert view(keeper.database, being).last_patrol is not None
 
 
-def test_a_node_is_found_by_the_beginning_of_its_id_within_its_being_only(keeper: Keeper) -> None:
+def test_a_node_is_found_by_the_beginning_of_its_id_within_its_being_only(
+    keeper: BeingStore,
+) -> None:
     being, other = keeper.create("anna"), keeper.create("ben")
     node = keeper.open(being).remember("Anna likes tea", ME)
     with keeper.database.read(being.n) as unit:
@@ -56,7 +57,7 @@ def test_a_node_is_found_by_the_beginning_of_its_id_within_its_being_only(keeper
         node_called(unit, node.id)
 
 
-def test_an_overview_counts_the_whole_store(keeper: Keeper) -> None:
+def test_an_overview_counts_the_whole_store(keeper: BeingStore) -> None:
     assert overview(keeper.database, "assistant").own is None
     being = keeper.default()
     keeper.open(being).remember("Anna likes tea", ME)

@@ -6,17 +6,17 @@ import threading
 
 import pytest
 
-from clawkit.memory import worker as working
-from clawkit.memory.keeper import Keeper
+from clawkit.memory import job_worker as working
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.job_worker import EMBED, PATROL, JobWorker
 from clawkit.memory.memory import Memory
-from clawkit.memory.store import jobs, runs
-from clawkit.memory.worker import EMBED, PATROL, Worker
+from clawkit.memory.store import jobs
 from tests.memory.http.being_store import Clock
 from tests.processes import PATIENCE
 
 
 def test_the_worker_outlives_a_fault_of_the_store(
-    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, failed, done = jobs.claim, threading.Event(), threading.Event()
 
@@ -35,7 +35,7 @@ def test_the_worker_outlives_a_fault_of_the_store(
 
 
 def test_a_job_that_always_fails_keeps_nobody_else_waiting(
-    keeper: Keeper, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    keeper: BeingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poisoned, other = keeper.create("Ada"), keeper.create("Ben")
     done: list[str] = []
@@ -58,7 +58,7 @@ def test_a_job_that_always_fails_keeps_nobody_else_waiting(
 
 
 def test_a_slow_patrol_of_one_being_delays_no_other(
-    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow, quick = keeper.create("Ada"), keeper.create("Ben")
     at_it, go_on, done = threading.Event(), threading.Event(), threading.Event()
@@ -82,7 +82,7 @@ def test_a_slow_patrol_of_one_being_delays_no_other(
 
 
 def test_a_being_has_one_job_at_a_time_and_a_process_a_bounded_number(
-    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beings = [keeper.create(f"being {n}") for n in range(6)]
     guard = threading.Condition()
@@ -108,7 +108,7 @@ def test_a_being_has_one_job_at_a_time_and_a_process_a_bounded_number(
     for being in beings:
         keeper.want(being, PATROL)
         keeper.want(being, EMBED)
-    worker = Worker(keeper, at_once=3)
+    worker = JobWorker(keeper, at_once=3)
     worker.start()
     with guard:
         assert guard.wait_for(lambda: len(ended) == 12, PATIENCE)
@@ -117,7 +117,7 @@ def test_a_being_has_one_job_at_a_time_and_a_process_a_bounded_number(
 
 
 def test_a_job_that_outlasts_the_end_of_its_process_is_given_back(
-    keeper: Keeper, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    keeper: BeingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     being = keeper.create("Ada")
     at_it, go_on = threading.Event(), threading.Event()
@@ -138,7 +138,7 @@ def test_a_job_that_outlasts_the_end_of_its_process_is_given_back(
 
 
 def test_how_long_a_job_waits_is_not_forgotten_when_it_is_wanted_again(
-    keeper: Keeper, clock: Clock
+    keeper: BeingStore, clock: Clock
 ) -> None:
     being = keeper.create("Ada")
     keeper.want(being, PATROL)
@@ -150,7 +150,7 @@ def test_how_long_a_job_waits_is_not_forgotten_when_it_is_wanted_again(
     assert (waiting.jobs, waiting.failed, waiting.longest_wait) == (1, 0, 120)
 
 
-def test_how_jobs_ended_is_kept(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_jobs_ended_is_kept(keeper: BeingStore, monkeypatch: pytest.MonkeyPatch) -> None:
     being = keeper.create("Ada")
     for job in (PATROL, EMBED):
         keeper.want(being, job)
@@ -159,9 +159,9 @@ def test_how_jobs_ended_is_kept(keeper: Keeper, monkeypatch: pytest.MonkeyPatch)
     def fails(*_: object, **__: object) -> None:
         raise ValueError("broken")
 
-    monkeypatch.setattr("clawkit.memory.patrol.round.remember_waiting", fails)
+    monkeypatch.setattr("clawkit.memory.patrol.run.remember_waiting", fails)
     keeper.want(being, PATROL)
     keeper.worker.work_off()
     with keeper.database.registry() as connection:
-        found = {(run.kind, run.outcome): run.times for run in runs.every(connection)}
+        found = {(run.kind, run.outcome): run.times for run in jobs.runs(connection)}
     assert found == {("patrol", "ok"): 1, ("embed", "ok"): 1, ("patrol", "failed"): 1}

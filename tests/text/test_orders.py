@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.text.orders import find_orders
+from clawkit.text.model_instructions import find_instructions
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ from clawkit.text.orders import find_orders
     ],
 )
 def test_orders_are_found_in_every_language_that_the_guard_knows(text: str) -> None:
-    assert find_orders(text)
-    assert find_orders(f"Ana wrote on the fridge. {text}")
+    assert find_instructions(text)
+    assert find_instructions(f"Ana wrote on the fridge. {text}")
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_orders_are_found_in_every_language_that_the_guard_knows(text: str) -> N
     ],
 )
 def test_what_people_do_is_no_order(text: str) -> None:
-    assert find_orders(text) == ()
+    assert find_instructions(text) == ()

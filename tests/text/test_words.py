@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.text.keyword_search import Words, has_controls
+from clawkit.text.keyword_search import KeywordSearch, has_controls
 from clawkit.text.non_ascii import change_each, non_ascii
 
 SETS = {
@@ -30,24 +30,24 @@ def test_every_word_is_found_where_it_is(words: list[bytes]) -> None:
             text += b"~" + filler + b"~"
             expected.append((number, len(text), len(text) + len(word)))
             text += word
-        found = Words(words).places(text)
+        found = KeywordSearch(words).places(text)
         assert [place for place in found if place in expected] == expected
         assert all(text[start:end] == words[number] for number, start, end in found)
 
 
 def test_of_two_words_with_one_beginning_the_longer_is_found() -> None:
-    assert Words([b"you", b"your"]).places(b"you your") == [(0, 0, 3), (1, 4, 8)]
+    assert KeywordSearch([b"you", b"your"]).places(b"you your") == [(0, 0, 3), (1, 4, 8)]
 
 
 def test_a_text_without_any_has_none() -> None:
-    assert Words([b"/etc/"]).places(b"etc" * 100_000) == []
-    assert Words([b"/etc/"]).places(b"") == []
+    assert KeywordSearch([b"/etc/"]).places(b"etc" * 100_000) == []
+    assert KeywordSearch([b"/etc/"]).places(b"") == []
 
 
 @pytest.mark.parametrize("words", SETS.values(), ids=SETS)
 @pytest.mark.parametrize("before", [0, 4090, 4096, 4097, 266_235, 266_240, 600_000])
 def test_a_word_is_seen_wherever_a_text_is_cut_into_pieces(words: list[bytes], before: int) -> None:
-    search = Words(words)
+    search = KeywordSearch(words)
     assert not search.occur_in(b"~" * before)
     assert all(search.occur_in(b"~" * before + word + b"~" * 5000) for word in words[:20])
 

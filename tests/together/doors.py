@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from clawkit import Session
-from clawkit.tools.loading import load_server
+from clawkit.tools.loader import load_server
 from tests.processes import PATIENCE, ROOT, guarding, serving, stdio_server
 from tests.validation import MODERN, Message
 

@@ -19,7 +19,7 @@ from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
 from clawkit import Session
-from clawkit.tools.loading import load_server
+from clawkit.tools.loader import load_server
 from tests.processes import PATIENCE, ROOT
 from tests.together.doors import EVERYTHING, GUARDED, IN_PROCESS, STDIO, command_of
 from tests.validation import LEGACY, MODERN, Exchange, Message

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
+from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
 from tests.memory.http.process import BeingProcess, being_process
 from tests.memory.patrol.test_splitting import CHOIR, PLOT
 from tests.processes import PATIENCE, ROOT

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from clawkit import Session
-from clawkit.tools.loading import load_server
+from clawkit.tools.loader import load_server
 from tests.processes import PATIENCE, serving, stdio_server
 from tests.together.doors import DOORS, EVERYTHING, HTTP, IN_PROCESS, SESSIONS, STDIO
 from tests.together.raw_client import INFO, META

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.errors import LoadError, SchemaError
-from clawkit.tools.loading import load_server
+from clawkit.tools.loader import load_server
 
 TOOL = """
 from clawkit import claw_tool, SdkMcpServerImpl

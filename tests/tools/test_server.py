@@ -19,7 +19,7 @@ from clawkit import (
     claw_tool,
 )
 from clawkit.errors import SchemaError, SettingsError
-from clawkit.tools.loading import load_server
+from clawkit.tools.loader import load_server
 from tests.processes import ROOT
 
 NUMBERS = {

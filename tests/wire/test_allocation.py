@@ -10,7 +10,7 @@ from tests.processes import PATIENCE
 
 WORK = """
 import resource, sys
-from clawkit.system.allocator import keep_freed_memory
+from clawkit.system.processes import keep_freed_memory
 if sys.argv[1] == "keep":
     keep_freed_memory()
 for turn in range(220):

@@ -26,8 +26,8 @@ from tests.wire.samples.messages import SAMPLES, Message, call, line, modern, re
 
 PATIENT = """
 from clawkit.cli import main
-from clawkit.wire import stdio_loop
-stdio_loop.GRACE_SECONDS = 600.0
+from clawkit.wire import stdio_async
+stdio_async.GRACE_SECONDS = 600.0
 main()
 """
 

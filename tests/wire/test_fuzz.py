@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from clawkit import Context, SdkMcpServerImpl, Session
 from clawkit.errors import InvalidRequestError, ParseError
 from clawkit.wire import jsonrpc
-from clawkit.wire.lines import Lines
+from clawkit.wire.line_io import LineReader
 from clawkit.wire.methods import ROUTES
 from tests.wire.samples.messages import (
     CAPABILITIES_KEY,
@@ -374,7 +374,7 @@ def test_lines_are_the_same_however_they_arrive(data: bytes, cuts: set[int], lim
     source, sink = os.pipe()
     found: list[bytes | None] = []
     try:
-        splitter = Lines(source, limit)
+        splitter = LineReader(source, limit)
         for chunk in filter(None, chunks):
             os.write(sink, chunk)
             read = splitter.read()

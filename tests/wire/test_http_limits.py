@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.wire.http.connections import HttpLimits
+from clawkit.wire.http.uvicorn_server import HttpLimits
 from tests.processes import PATIENCE, ROOT
 from tests.wire.samples.messages import SAMPLES
 
@@ -99,7 +99,7 @@ def limited_door(**limits: float) -> Iterator[Door]:
     given = ", ".join(f"{name}={value}" for name, value in limits.items())
     script = (
         "import sys; from clawkit import HttpLimits\n"
-        "from clawkit.tools.loading import load_server\n"
+        "from clawkit.tools.loader import load_server\n"
         f"load_server({str(SAMPLES / 'workshop.py')!r}).serve_http(\n"
         "    on_ready=lambda url: print(url, file=sys.stderr, flush=True),\n"
         f"    limits=HttpLimits({given}))"

@@ -10,7 +10,7 @@ import pytest
 
 from clawkit import Context, Field, SdkMcpServerImpl, Session
 from clawkit.errors import SchemaError
-from clawkit.wire import questions
+from clawkit.wire import input_requests
 from clawkit.wire.session import Principal
 from tests.wire.modern import ModernClient
 
@@ -50,9 +50,9 @@ def server() -> SdkMcpServerImpl:
     async def all_at_once(context: Context) -> str:
         answers = await context.ask(
             {
-                "who": questions.elicitation("Who?", NAME_FORM),
-                "model": questions.sampling("Think", 10),
-                "places": questions.roots(),
+                "who": input_requests.elicitation("Who?", NAME_FORM),
+                "model": input_requests.sampling("Think", 10),
+                "places": input_requests.roots(),
             }
         )
         return f"{answers['who'].content['name']} {len(answers['places']['roots'])}"
@@ -315,7 +315,7 @@ async def test_a_form_made_from_a_class_has_only_what_forms_allow() -> None:
     class Nested:
         inside: Size
 
-    form, _ = questions.form_schema(Order)
+    form, _ = input_requests.form_schema(Order)
     assert form == {
         "type": "object",
         "properties": {
@@ -331,6 +331,6 @@ async def test_a_form_made_from_a_class_has_only_what_forms_allow() -> None:
         "required": ["size"],
     }
     with pytest.raises(SchemaError, match=r"Nested\.inside"):
-        questions.form_schema(Nested)
+        input_requests.form_schema(Nested)
     with pytest.raises(SchemaError, match="class with fields"):
-        questions.form_schema(int)
+        input_requests.form_schema(int)

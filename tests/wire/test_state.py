@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clawkit.errors import InvalidParamsError
-from clawkit.wire.state import Rounds, StateSeal
+from clawkit.wire.input_requests import Rounds, StateSeal
 
 ROUNDS = Rounds(2, {"name": "d1"}, {"name": {"action": "accept", "content": {"name": "Ada"}}})
 

@@ -13,8 +13,8 @@ from typing import Any
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.messages import AssistantMessage, ResultMessage, StreamEvent
 from clawkit.claude.messages import Message as CliMessage
-from clawkit.claude.names import qualified, split_name
 from clawkit.claude.options import ClaudeAgentOptions
+from clawkit.claude.tool_names import qualified, split_name
 from clawkit.errors import (
     CliError,
     CliNotFoundError,
@@ -28,7 +28,6 @@ from clawkit.errors import (
     RefusedKeyError,
     RefusedRequestError,
 )
-from clawkit.models.failures import Party, WrongAddressError
 from clawkit.models.json_fields import number
 from clawkit.models.protocol import (
     Called,
@@ -47,6 +46,7 @@ from clawkit.models.protocol import (
     ToolSpec,
     Usage,
 )
+from clawkit.models.provider_errors import ProviderIdentity, WrongAddressError
 from clawkit.tools.registry import SdkMcpServerRegistry
 from clawkit.tools.results import ToolContent, ToolResult
 from clawkit.tools.server import SdkMcpServerImpl
@@ -138,7 +138,7 @@ _REASONS: dict[str, StopReason] = {
 }
 
 
-class Hearing:
+class CliAnswerReader:
     """One answer as it comes."""
 
     def __init__(self, settings: ModelSettings) -> None:
@@ -250,7 +250,7 @@ def from_error(error: CliError, settings: ModelSettings) -> ModelError:
 
 
 def _quote(text: str, settings: ModelSettings) -> str:
-    return Party(settings.provider, settings.model, "").quote(text)
+    return ProviderIdentity(settings.provider, settings.model, "").quote(text)
 
 
 def _named(settings: ModelSettings) -> str:
@@ -355,7 +355,7 @@ class _Turn:
         self._prompt = prompt
         self._settings = settings
         self._cwd = cwd
-        self._hearing = Hearing(settings)
+        self._hearing = CliAnswerReader(settings)
         self._heard: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
         self._outcomes: dict[str, asyncio.Future[ToolOutcome]] = {}
         self._reader: asyncio.Task[None] | None = None

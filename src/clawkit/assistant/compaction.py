@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from clawkit.assistant import tokens
+from clawkit.assistant import token_estimate
 from clawkit.errors import ContextTooLongError
 from clawkit.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
 
@@ -68,7 +68,7 @@ class _Draft:
         self.messages = messages
         self.budget = budget
         self._originals = list(messages)
-        self._sizes = list(map(tokens.of_message, messages))
+        self._sizes = list(map(token_estimate.of_message, messages))
         self.total = sum(self._sizes)
         self._done = {
             part.call_id
@@ -102,7 +102,9 @@ class _Draft:
         """Cut what tools were given and what they gave, the largest first, until all fits."""
         if self.total <= self.budget:
             return
-        places = [(tokens.of_part(part), at, index) for at, index, part in self._calls(before)]
+        places = [
+            (token_estimate.of_part(part), at, index) for at, index, part in self._calls(before)
+        ]
         for _, at, index in sorted(places, key=lambda place: (-place[0], place[1], place[2])):
             if self.total <= self.budget:
                 return
@@ -122,7 +124,7 @@ class _Draft:
         if self.total <= self.budget:
             return
         for at, index, part in list(self._calls(len(self.messages))):
-            if tokens.of_part(part) > self.budget // 2:
+            if token_estimate.of_part(part) > self.budget // 2:
                 self._change(at, index, lambda part: shortened(part, self.budget // 2))
 
     def name_images(self) -> None:
@@ -168,7 +170,7 @@ class _Draft:
             return
         parts = (*message.parts[:index], changed, *message.parts[index + 1 :])
         self.messages[at] = Message(message.role, parts)
-        size = tokens.of_message(self.messages[at])
+        size = token_estimate.of_message(self.messages[at])
         self.total += size - self._sizes[at]
         self._sizes[at] = size
 
@@ -177,7 +179,7 @@ def cut_down(message: Message, room: int) -> Message:
     """A message that is too large to be said again, in about so many tokens or twice as many."""
     keep = 2 * room // max(1, len(message.parts))  # most characters are half a token or less
     parts = tuple(shortened(part, keep) for part in message.parts)
-    if tokens.of_message(Message(message.role, parts)) > 2 * room:
+    if token_estimate.of_message(Message(message.role, parts)) > 2 * room:
         parts = tuple(map(_named, parts))
     return Message(message.role, parts)
 
@@ -238,7 +240,7 @@ def _named(part: Part) -> Part:
 
 def _too_long(draft: _Draft, budget: int) -> ContextTooLongError:
     at = draft.last_of_person
-    alone = tokens.of_message(draft.messages[at]) if at >= 0 else draft.total
+    alone = token_estimate.of_message(draft.messages[at]) if at >= 0 else draft.total
     what = "the message alone is" if alone > budget else "the message and its tool calls are"
     return ContextTooLongError(
         "",

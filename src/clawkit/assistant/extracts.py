@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
-from clawkit.assistant import tokens
+from clawkit.assistant import token_estimate
 from clawkit.assistant.media.framed import receive
 from clawkit.assistant.offline.statements import is_taken_back, read
 from clawkit.models.protocol import Message, Text, ToolCall
-from clawkit.text.sentences import sentences
+from clawkit.text.tokenizer import sentences
 
 _TOLD, _OPEN, _NOTED, _SAID, _STALE, _NOTHING = range(6)
 """How much a line is worth, best first."""
@@ -64,7 +64,7 @@ def summarise_by_extract(earlier: str, messages: Sequence[Message], max_tokens: 
     kept: list[int] = []
     left = max_tokens
     for at in sorted(unique.values(), key=lambda at: (lines[at].worth, -at)):
-        cost = tokens.count(lines[at].text) + 1
+        cost = token_estimate.count(lines[at].text) + 1
         if lines[at].worth < _NOTHING and cost <= left:
             kept.append(at)
             left -= cost

@@ -18,11 +18,11 @@ from clawkit.models.retries import answer, ping, stream_with_retries
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from clawkit.assistant.secrets import Keys
+    from clawkit.assistant.api_keys import Keys
 
 __all__ = [
     "DEFAULT_MODELS",
-    "Chosen",
+    "ChosenModel",
     "answer",
     "choose",
     "known_providers",
@@ -62,7 +62,7 @@ _CONTEXTS = (
 )
 
 
-class Chosen(Struct, frozen=True):
+class ChosenModel(Struct, frozen=True):
     """A model by its name, and why it is this one."""
 
     name: str
@@ -71,7 +71,7 @@ class Chosen(Struct, frozen=True):
     why: str
 
 
-def choose(config: Config, keys: Keys, override: str = "") -> tuple[Chosen, ...]:
+def choose(config: Config, keys: Keys, override: str = "") -> tuple[ChosenModel, ...]:
     """The model to ask, then those that stand in for it. `override` is a session's own choice."""
     if override:
         first = _named(override, "chosen for this session")
@@ -97,7 +97,7 @@ def known_providers(config: Config | None = None) -> dict[str, Provider]:
     return known
 
 
-def open_model(chosen: Chosen, config: Config, keys: Keys) -> Model:
+def open_model(chosen: ChosenModel, config: Config, keys: Keys) -> Model:
     """The model, which connects when it is first asked."""
     if chosen.provider == OFFLINE:
         from clawkit.assistant.offline.model import Offline
@@ -128,30 +128,30 @@ def open_model(chosen: Chosen, config: Config, keys: Keys) -> Model:
     settings = _settings(chosen, provider, config, keys)
     context = config.model.context or _context(chosen.name)
     if provider.kind == "anthropic":
-        from clawkit.models.anthropic import Anthropic
+        from clawkit.models.anthropic import AnthropicModel
 
-        return Anthropic(settings, key_env=provider.key_env, context=context)
-    from clawkit.models.openai import OpenAi
+        return AnthropicModel(settings, key_env=provider.key_env, context=context)
+    from clawkit.models.openai import OpenAiModel
 
-    return OpenAi(settings, key_env=provider.key_env, context=context)
+    return OpenAiModel(settings, key_env=provider.key_env, context=context)
 
 
-def _named(name: str, why: str) -> Chosen:
+def _named(name: str, why: str) -> ChosenModel:
     """`provider/model`; a provider alone means its usual model, if it has one."""
     provider, _, model = name.strip().partition("/")
     if provider == OFFLINE:
-        return Chosen(OFFLINE, OFFLINE, "", why)
+        return ChosenModel(OFFLINE, OFFLINE, "", why)
     model = model or DEFAULT_MODELS.get(provider, "")
-    return Chosen(f"{provider}/{model}" if model else provider, provider, model, why)
+    return ChosenModel(f"{provider}/{model}" if model else provider, provider, model, why)
 
 
-def _by_key(config: Config, keys: Keys) -> Chosen:
+def _by_key(config: Config, keys: Keys) -> ChosenModel:
     providers = known_providers(config)
     for name in _BY_KEY:
         variable = providers[name].key_env
         if keys.find(variable) is not None:
             return _named(name, f"{variable} is set")
-    return Chosen(OFFLINE, OFFLINE, "", "no key: the embedded default")
+    return ChosenModel(OFFLINE, OFFLINE, "", "no key: the embedded default")
 
 
 def _merged(usual: Provider, given: Provider) -> Provider:
@@ -164,7 +164,7 @@ def _merged(usual: Provider, given: Provider) -> Provider:
     )
 
 
-def _settings(chosen: Chosen, provider: Provider, config: Config, keys: Keys) -> ModelSettings:
+def _settings(chosen: ChosenModel, provider: Provider, config: Config, keys: Keys) -> ModelSettings:
     headers = {name: keys.expand(value) for name, value in provider.headers.items()}
     return ModelSettings(
         provider=chosen.provider,
@@ -228,7 +228,7 @@ def _made(entry: EntryPoint, settings: ModelSettings) -> Model:
         ) from error
 
 
-def _unknown(chosen: Chosen, config: Config) -> NoSuchModelError:
+def _unknown(chosen: ChosenModel, config: Config) -> NoSuchModelError:
     from importlib.metadata import entry_points
 
     added = {entry.name for entry in entry_points(group=GROUP)}

@@ -1,8 +1,9 @@
-"""One order: the arguments read, the reply collected, and one result that says it all."""
+"""One call of the order tool: reads the arguments, reports progress, returns the result."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import time
@@ -11,25 +12,126 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.assistant.aggregation import Collected
+from clawkit.assistant.callbacks import CollectedReply
 from clawkit.assistant.media.inbound import Attachment, receive
-from clawkit.assistant.progress import Progress
 from clawkit.assistant.redaction import redact, session_mark
-from clawkit.assistant.reply import MessageContext, Reply
-from clawkit.assistant.sessions.tasks import note_session
+from clawkit.assistant.reply import AssistantReply, Callbacks, MessageContext
+from clawkit.assistant.sessions.task_store import note_session
 from clawkit.errors import ClawError, InvalidArgumentsError
 
 if TYPE_CHECKING:
-    from clawkit.assistant.definition import Brand
-    from clawkit.assistant.office import Office
-    from clawkit.assistant.secrets import Keys
+    from clawkit.assistant.api_keys import Keys
+    from clawkit.assistant.hot_reload import ReloadingAssistant
+    from clawkit.assistant.server import Brand
+    from clawkit.assistant.toolbox.toolbox import CallResult
+    from clawkit.models.protocol import ToolCall
     from clawkit.wire.context import Context
+
+BETWEEN_TEXTS = 0.25
+LONGEST_TEXT = 8000
+
+
+class OrderProgress(Callbacks):
+    """Sends progress of one order; each message counts one further, as the protocol wants."""
+
+    def __init__(self, context: Context, heartbeat: float) -> None:
+        self._context = context
+        self._heartbeat = heartbeat
+        self._started = time.monotonic()
+        self._count = 0
+        self._text: str = ""
+        self._shown: str = ""
+        self._seen = False
+        """Whether the client has seen any of the text since the last block."""
+        self._notices: list[str] = []
+        self._steps: dict[str, str] = {}
+        self._last = 0.0
+        self._due: asyncio.TimerHandle | None = None
+        self._beats: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> OrderProgress:
+        self._beats = asyncio.get_running_loop().create_task(self._beat())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._due is not None:
+            self._due.cancel()
+        if self._beats is not None:
+            self._beats.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._beats
+
+    def text(self, delta: str) -> None:
+        self._text = f"{self._text}{delta}"[-LONGEST_TEXT:]
+        self._soon()
+
+    def take_back(self) -> bool:
+        if self._seen:
+            return False
+        self._text = ""
+        return True
+
+    def block(self, text: str) -> None:  # noqa: ARG002 - it came in pieces already
+        self._show()
+        self._text = ""
+        self._seen = False
+
+    def tool_started(self, call: ToolCall) -> None:
+        self._show()
+        self._say(f"calling {call.name}")
+
+    def tool_ended(self, call: ToolCall, result: CallResult) -> None:
+        how = "failed" if result.outcome.is_error else "answered"
+        self._say(f"{call.name} {how} after {result.seconds:.1f} s")
+
+    def step(self, text: str, tool: str = "") -> None:
+        """A tool may have much to say about itself: the client hears the last of it."""
+        self._steps[tool] = f"{tool}: {text}" if tool else text
+        self._soon()
+
+    def notice(self, text: str) -> None:
+        self._notices.append(text)
+        self._soon()
+
+    def _soon(self) -> None:
+        if self._due is None:
+            wait = max(0.0, self._last + BETWEEN_TEXTS - time.monotonic())
+            self._due = asyncio.get_running_loop().call_later(wait, self._show)
+
+    def _show(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        said = (*self._notices, *self._steps.values())
+        self._notices.clear()
+        self._steps.clear()
+        for one in said:
+            self._say(one)
+        if self._text and self._text != self._shown:
+            self._shown = self._text
+            self._seen = self._seen or self._is_heard()
+            self._say(self._text if len(self._text) < LONGEST_TEXT else f"…{self._text}")
+
+    def _is_heard(self) -> bool:
+        return self._context.task_id is not None or "progressToken" in self._context.meta
+
+    def _say(self, message: str) -> None:
+        self._last = time.monotonic()
+        self._count += 1
+        self._context.progress(self._count, message=message)
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._heartbeat)
+            if time.monotonic() - self._last >= self._heartbeat:
+                self._say(f"working for {time.monotonic() - self._started:.0f} s")
+
 
 log = logging.getLogger("clawkit.assistant")
 META_STRUCTURED = "clawkit/structured"
 
 
-class Order(Struct, frozen=True):
+class OrderRequest(Struct, frozen=True):
     """What a client asks for."""
 
     message: str
@@ -44,22 +146,22 @@ def new_session_key() -> str:
 
 
 async def take_order(
-    brand: Brand, office: Office, arguments: dict[str, Any], context: Context
+    brand: Brand, reloading: ReloadingAssistant, arguments: dict[str, Any], context: Context
 ) -> dict[str, Any]:
     """The result of one call; every failure is a result that says what to do about it."""
     keys: Keys | None = None
-    collected: Collected | None = None
+    collected: CollectedReply | None = None
     started = time.monotonic()
     try:
         order = await _read_beside(brand, arguments)
         _log_order(order)
         if context.task_id is not None:
             note_session(context.task_id, order.session_key)
-        async with office.assistant() as assistant:
+        async with reloading.assistant() as assistant:
             keys = assistant.keys
             options = assistant.config.assistant
-            collected = Collected(show_tools=options.tool_results)
-            async with Progress(context, options.heartbeat) as progress:
+            collected = CollectedReply(show_tools=options.tool_results)
+            async with OrderProgress(context, options.heartbeat) as progress:
                 reply = await assistant.reply(
                     MessageContext(
                         order.message,
@@ -83,7 +185,7 @@ async def take_order(
         return failure(f"{type(error).__name__} in the assistant; `mcp-server --verbose` says more")
 
 
-async def _read_beside(brand: Brand, arguments: dict[str, Any]) -> Order:
+async def _read_beside(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:
     """Megabytes of base64 take a while to check: nobody else should wait for that."""
     if "images" in arguments or "files" in arguments:
         return await asyncio.to_thread(read_order, brand, arguments)
@@ -96,7 +198,7 @@ def failure(text: str, notices: Iterable[str] = ()) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": said}], "isError": True}
 
 
-def read_order(brand: Brand, arguments: dict[str, Any]) -> Order:
+def read_order(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:
     """The order in the arguments of a call; raises for what the definition does not have."""
     known = brand.definition["inputSchema"]["properties"]
     for name in arguments:
@@ -113,17 +215,17 @@ def read_order(brand: Brand, arguments: dict[str, Any]) -> Order:
     if not message.strip() and not attachments:
         raise InvalidArgumentsError("message", "is empty; say what the assistant should do")
     named = bool(key and key.strip())
-    return Order(message, key if key and named else new_session_key(), named, attachments)
+    return OrderRequest(message, key if key and named else new_session_key(), named, attachments)
 
 
-def _log_order(order: Order) -> None:
+def _log_order(order: OrderRequest) -> None:
     if log.isEnabledFor(logging.INFO):
         media = ", ".join(f"{a.label} {a.mime_type} {len(a.data)} bytes" for a in order.attachments)
         mark = session_mark(order.session_key)
         log.info("order in %s: %d characters; %s", mark, len(order.message), media or "no media")
 
 
-def _log_reply(reply: Reply, seconds: float) -> None:
+def _log_reply(reply: AssistantReply, seconds: float) -> None:
     if log.isEnabledFor(logging.INFO):
         log.info(
             "answer in %s after %.2f s: %d characters, %d media, %s, %d + %d tokens, %s",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clawkit.models.protocol import Message, Text
 
 if TYPE_CHECKING:
-    from clawkit.assistant.remembering.protocol import Remembered
+    from clawkit.assistant.memory.backend import RecalledMemory
     from clawkit.assistant.sessions.records import Saved
 
 DEFAULT_INSTRUCTIONS = """You are a personal assistant. People and other programs send you \
@@ -30,7 +30,7 @@ def system_prompt(
     workspace: Path | None,
     summary: str = "",
     recalled: Sequence[Saved] = (),
-    remembered: Sequence[Remembered] = (),
+    remembered: Sequence[RecalledMemory] = (),
     asked: str = "",
 ) -> str:
     """What stays the same comes first, so that a provider's cache can keep it."""
@@ -57,7 +57,7 @@ def said(message: Message) -> str:
     return next((part.text for part in message.parts if isinstance(part, Text)), "")
 
 
-def _memory(one: Remembered) -> str:
+def _memory(one: RecalledMemory) -> str:
     """A memory in one line, with whose words it has: none can pass for the person's by itself."""
     text = " ".join(one.text.split())[:_LONGEST_PASSAGE]
     return f"- {'User' if one.own_words else 'Noted'}: {text}"

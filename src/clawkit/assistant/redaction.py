@@ -6,11 +6,11 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING
 
-from clawkit.text.hidden import visible
+from clawkit.text.normalization import visible
 from clawkit.text.secrets import redact_secrets
 
 if TYPE_CHECKING:
-    from clawkit.assistant.secrets import Keys
+    from clawkit.assistant.api_keys import Keys
 
 _SHORTEST = 8
 """Local servers are given keys such as `none`: a word, of which every text is full."""

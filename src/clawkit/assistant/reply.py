@@ -1,30 +1,31 @@
-"""The reply system's front: whose turn it is, whether it is a command, and who answers."""
+"""The Assistant: waits for the session's turn, runs chat commands, or has a model answer."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clawkit.assistant.answering import Answering
-from clawkit.assistant.commands import carry_out
+from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, Origin
+from clawkit.assistant.chat_commands import parse_command, run_command
 from clawkit.assistant.config import Config
-from clawkit.assistant.directives import read_directive
-from clawkit.assistant.exchange import Callbacks, MessageContext, Origin, Reply
-from clawkit.assistant.model_choice import Chosen, choose, open_model
-from clawkit.assistant.secrets import Keys
-from clawkit.assistant.sessions.sessions import Sessions
+from clawkit.assistant.model_choice import ChosenModel, choose, open_model
+from clawkit.assistant.reply_pipeline import ReplyPipeline
+from clawkit.assistant.sessions.async_store import AsyncSessionStore
 from clawkit.errors import ModelError
 from clawkit.models.protocol import Model
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.transcription import Transcriber
-    from clawkit.assistant.remembering.front import LongTerm
+    from clawkit.assistant.memory.long_term import LongTermMemory
     from clawkit.assistant.toolbox.toolbox import Toolbox
 
-__all__ = ["Assistant", "Callbacks", "MessageContext", "Origin", "Reply", "get_reply"]
+__all__ = ["Assistant", "AssistantReply", "Callbacks", "MessageContext", "Origin", "get_reply"]
 
 
-async def get_reply(config: Config, context: MessageContext, callbacks: Callbacks) -> Reply:
+async def get_reply(
+    config: Config, context: MessageContext, callbacks: Callbacks
+) -> AssistantReply:
     """One reply from an assistant that is opened for it."""
     async with Assistant(config) as assistant:
         return await assistant.reply(context, callbacks)
@@ -36,7 +37,7 @@ class Assistant:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.keys = Keys(config)
-        self.sessions = Sessions(config.store_file)
+        self.sessions = AsyncSessionStore(config.store_file)
         self._models: dict[str, Model] = {}
 
     async def __aenter__(self) -> Assistant:
@@ -62,11 +63,11 @@ class Assistant:
         return Toolbox(self.config, self.keys)
 
     @cached_property
-    def long_term(self) -> LongTerm:
+    def long_term(self) -> LongTermMemory:
         """What it remembers beyond one session."""
-        from clawkit.assistant.remembering.front import LongTerm
+        from clawkit.assistant.memory.long_term import LongTermMemory
 
-        return LongTerm(self.config, self.keys)
+        return LongTermMemory(self.config, self.keys)
 
     def remembers(self, origin: Origin) -> bool:
         """Whether messages from there are remembered beyond their session, and recalled.
@@ -84,7 +85,7 @@ class Assistant:
 
         return transcriber(self.config.transcription, self.keys)
 
-    async def reply(self, context: MessageContext, callbacks: Callbacks) -> Reply:
+    async def reply(self, context: MessageContext, callbacks: Callbacks) -> AssistantReply:
         """The answer to one message, once it is this message's turn in its session."""
 
         def waiting(ahead: int) -> None:
@@ -93,12 +94,12 @@ class Assistant:
         async with self.sessions.turn(
             context.session_key, origin=context.origin, named=context.named, on_wait=waiting
         ) as turn:
-            directive = read_directive(context.text)
-            if directive is not None:
-                return await carry_out(directive, self, turn, context, callbacks)
-            return await Answering(self, turn, context, callbacks).reply()
+            command = parse_command(context.text)
+            if command is not None:
+                return await run_command(command, self, turn, context, callbacks)
+            return await ReplyPipeline(self, turn, context, callbacks).reply()
 
-    def choice(self, override: str = "") -> tuple[Chosen, ...]:
+    def choice(self, override: str = "") -> tuple[ChosenModel, ...]:
         """The model that answers, then those that stand in for it."""
         return choose(self.config, self.keys, override)
 
@@ -117,7 +118,7 @@ class Assistant:
             callbacks.notice(str(problem))
         return opened
 
-    def model(self, chosen: Chosen) -> Model:
+    def model(self, chosen: ChosenModel) -> Model:
         if chosen.name not in self._models:
             self._models[chosen.name] = open_model(chosen, self.config, self.keys)
         return self._models[chosen.name]

@@ -1,4 +1,7 @@
-"""The MCP server of the assistant: one tool and nothing else, ready before anything is loaded."""
+"""The MCP server of the assistant: the order tool, as the documents define it.
+
+What the first order needs is imported by it: a client that only lists the tools does not wait.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,82 @@ from typing import TYPE_CHECKING, Any
 
 from clawkit.errors import InternalError, StoreError
 from clawkit.wire.features import TaskUse
-from clawkit.wire.server import Server
+from clawkit.wire.server import ServerCore
+
+
+class Brand:
+    """The name the program was started by, and what is served under it."""
+
+    __slots__ = ("definition", "name", "product", "with_media")
+
+    def __init__(
+        self, name: str, product: str, definition: dict[str, Any], *, with_media: bool
+    ) -> None:
+        self.name = name
+        self.product = product
+        self.definition = definition
+        self.with_media = with_media
+
+
+def _attachments(kind: str, most: int, example: str) -> dict[str, Any]:
+    return {
+        "type": "array",
+        "description": f"Optional base64-encoded {kind}s (max {most}, 15MB each)",
+        "items": {
+            "type": "object",
+            "properties": {
+                "data": {"type": "string", "description": f"Base64-encoded {kind} data"},
+                "mimeType": {"type": "string", "description": f"MIME type (e.g., '{example}')"},
+                "filename": {"type": "string", "description": "Optional filename"},
+            },
+            "required": ["data", "mimeType"],
+        },
+    }
+
+
+def _order(product: str, more: str, media: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": f"order_{product.lower()}",
+        "description": (
+            f"Send a message to {product} and receive a response. "
+            f"The message will be processed as if typed by a user.{more}"
+        ),
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "message": {"type": "string", "description": f"The message to send to {product}"},
+                "sessionKey": {
+                    "type": "string",
+                    "description": "Optional session key for conversation continuity",
+                },
+                **media,
+            },
+            "required": ["message"],
+        },
+    }
+
+
+_MEDIA = {
+    "images": _attachments("image", 10, "image/png"),
+    "files": _attachments("file", 5, "application/pdf"),
+}
+_WITH_MEDIA = (
+    " Supports sending images, files (PDF, text, markdown, CSV, JSON), audio, video, "
+    "and archives (ZIP, TAR.GZ) via base64 encoding."
+)
+
+OPENCLAW = Brand("openclaw", "OpenClaw", _order("OpenClaw", _WITH_MEDIA, _MEDIA), with_media=True)
+CLAWDBOT = Brand("clawdbot", "Clawdbot", _order("Clawdbot", "", {}), with_media=False)
+
+
+def brand_of(program: str) -> Brand:
+    """What a program of this name serves."""
+    return CLAWDBOT if program == "clawdbot" else OPENCLAW
+
 
 if TYPE_CHECKING:
-    from clawkit.assistant.definition import Brand
-    from clawkit.assistant.office import Office
-    from clawkit.assistant.sessions.tasks import StoredTasks
+    from clawkit.assistant.hot_reload import ReloadingAssistant
+    from clawkit.assistant.sessions.task_store import StoredTasks
     from clawkit.wire.context import Context
     from clawkit.wire.tasks import TaskRecord
 
@@ -29,25 +102,25 @@ class OrderTool:
         self.name = str(brand.definition["name"])
         self.definition = brand.definition
         self._brand = brand
-        self._office: Office | None = None
+        self._reloading: ReloadingAssistant | None = None
 
     @property
-    def office(self) -> Office:
-        if self._office is None:
-            from clawkit.assistant.office import Office
+    def reloading(self) -> ReloadingAssistant:
+        if self._reloading is None:
+            from clawkit.assistant.hot_reload import ReloadingAssistant
 
-            self._office = Office()
-        return self._office
+            self._reloading = ReloadingAssistant()
+        return self._reloading
 
     @property
     def task_after(self) -> float | None:
         """After how many seconds a client with the tasks extension gets a task instead."""
-        return self.office.task_after()
+        return self.reloading.task_after()
 
     async def invoke(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
         from clawkit.assistant.order import take_order
 
-        return await take_order(self._brand, self.office, arguments, context)
+        return await take_order(self._brand, self.reloading, arguments, context)
 
 
 class LateTasks:
@@ -73,15 +146,15 @@ class LateTasks:
     def _opened(self) -> StoredTasks:
         if self._store is None:
             from clawkit.assistant.config import Config
-            from clawkit.assistant.sessions.tasks import StoredTasks
+            from clawkit.assistant.sessions.task_store import StoredTasks
 
             self._store = StoredTasks(Config().store_file)
         return self._store
 
 
 def order_server(
-    brand: Brand, version: str, tasks: LateTasks | None = None, kind: type[Server] = Server
-) -> Server:
+    brand: Brand, version: str, tasks: LateTasks | None = None, kind: type[ServerCore] = ServerCore
+) -> ServerCore:
     """The server that `mcp-server` runs."""
     server = kind(brand.name, version, title=brand.product, task_store=tasks or LateTasks())
     server.add_tool(OrderTool(brand))

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawkit.assistant import tokens
+from clawkit.assistant import token_estimate
 from clawkit.assistant.compaction import shorten
-from clawkit.assistant.sessions.records import LAST, History
+from clawkit.assistant.sessions.records import LAST, SessionHistory
 from clawkit.errors import ModelError
 from clawkit.models.protocol import (
     Finished,
@@ -29,7 +29,7 @@ from clawkit.models.protocol import (
 )
 
 if TYPE_CHECKING:
-    from clawkit.assistant.sessions.sessions import Turn
+    from clawkit.assistant.sessions.async_store import Turn
 
 log = logging.getLogger("clawkit.assistant")
 
@@ -66,8 +66,8 @@ class Summary(Struct, frozen=True):
 
 
 async def compacted(
-    turn: Turn, history: History, count: int, model: Model
-) -> tuple[History, Usage]:
+    turn: Turn, history: SessionHistory, count: int, model: Model
+) -> tuple[SessionHistory, Usage]:
     """The history without its oldest `count` messages, and with one summary of all before the rest.
 
     What the summary is to cover is read from the store, piece by piece: there may be more of it
@@ -123,7 +123,7 @@ def mechanically(earlier: str, messages: Sequence[Message], max_tokens: int = LO
 
 def _room(model: Model, max_tokens: int) -> int:
     """How much of the conversation fits beside the instruction and two summaries."""
-    spent = tokens.count(INSTRUCTION) + 2 * max_tokens + 200
+    spent = token_estimate.count(INSTRUCTION) + 2 * max_tokens + 200
     return max(500, min(_PIECE, (model.context - spent) * 3 // 4))
 
 
@@ -134,8 +134,8 @@ def _chunks(messages: Sequence[Message], room: int) -> Iterator[str]:
     for message in messages:
         for line in _lines(message):
             # A quarter of a token is the least that a character counts.
-            shortened = shorten(line, room * 2) if tokens.count(line) > room else line
-            cost = tokens.count(shortened) + 1
+            shortened = shorten(line, room * 2) if token_estimate.count(line) > room else line
+            cost = token_estimate.count(shortened) + 1
             if piece and size + cost > room:
                 yield "\n".join(piece)
                 piece, size = [], 0
@@ -190,7 +190,7 @@ def _within(summary: str, max_tokens: int, *, cut_off: bool) -> str:
     lines = summary.splitlines()
     if cut_off and len(lines) > 1:
         summary = "\n".join(lines[:-1])
-    if tokens.count(summary) <= max_tokens * 5 // 4:
+    if token_estimate.count(summary) <= max_tokens * 5 // 4:
         return summary
     picked = mechanically(summary, (), max_tokens)
     return picked or shorten(summary, max_tokens * 2)

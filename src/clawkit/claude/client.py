@@ -19,7 +19,7 @@ from collections.abc import (
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clawkit.claude import confinement, turns
+from clawkit.claude import confinement, turn_tracker
 from clawkit.claude.arguments import (
     arguments_of,
     command_line,
@@ -28,26 +28,26 @@ from clawkit.claude.arguments import (
     mcp_config_of,
     write_private,
 )
+from clawkit.claude.callbacks import Hooks, McpMessageHandler, Permissions, Questions, ToolServers
 from clawkit.claude.control import Control
-from clawkit.claude.finding import ask_version, check_version, find_cli
-from clawkit.claude.hosting import (
-    Hooks,
-    McpMessageHandler,
-    Permissions,
-    Questions,
-    ToolServers,
+from clawkit.claude.installation import ask_version, check_version, find_cli
+from clawkit.claude.messages import (
+    Message,
+    ResultMessage,
+    SystemMessage,
+    parse_message,
+    read_line,
+    write_line,
 )
-from clawkit.claude.lines import read_line, write_line
-from clawkit.claude.messages import Message, ResultMessage, SystemMessage, parse_message
-from clawkit.claude.names import strangers
 from clawkit.claude.options import ClaudeAgentOptions, PermissionMode
 from clawkit.claude.process import CliProcess
 from clawkit.claude.servers import McpServerConfig
+from clawkit.claude.tool_names import unmatched_names
 from clawkit.errors import CliEndedError, CliError, CliGarbageError, CliSilentError
 from clawkit.tools.registry import SdkMcpServerRegistry
 
 if TYPE_CHECKING:
-    from clawkit.claude.policy import PolicyGate
+    from clawkit.claude.policy_gate import PolicyGate
 
 Prompt = str | list[dict[str, Any]] | dict[str, Any]
 """Words, content blocks, or a whole message as the CLI takes it."""
@@ -72,7 +72,7 @@ class ClaudeClient:
         self.server_info: dict[str, Any] = {}
         self._process: CliProcess | None = None
         self._messages: asyncio.Queue[Message | CliError | None] = asyncio.Queue()
-        self._turns = turns.Turns()
+        self._turns = turn_tracker.TurnTracker()
         self._known_servers: set[str] = set()
         self._policy_gate: PolicyGate | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -114,7 +114,11 @@ class ClaudeClient:
                 "hook_callback": hooks.answer,
             },
         )
-        self._messages, self._turns, self._leaving = asyncio.Queue(), turns.Turns(), False
+        self._messages, self._turns, self._leaving = (
+            asyncio.Queue(),
+            turn_tracker.TurnTracker(),
+            False,
+        )
         self._known_servers = {*options.mcp_servers, *(s.name for s in options.sdk_mcp_servers)}
         mcp_config, settings = mcp_config_of(options), confinement.settings_of(options)
         try:
@@ -216,7 +220,7 @@ class ClaudeClient:
                 raise message
             self._turns.hear(message)
             last = is_last(message)
-            if not turns.is_for_the_host(message):
+            if not turn_tracker.is_for_the_host(message):
                 yield message
             if last:
                 return
@@ -299,7 +303,7 @@ class ClaudeClient:
         """Ours, without the mark that would make the CLI believe it runs inside another."""
         inherited = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
         forced = {} if self.options.policy is None else confinement.ENVIRONMENT
-        return {**inherited, **self.options.env, **turns.ENVIRONMENT, **forced}
+        return {**inherited, **self.options.env, **turn_tracker.ENVIRONMENT, **forced}
 
     @property
     def _is_verbatim(self) -> bool:
@@ -309,7 +313,7 @@ class ClaudeClient:
         options = self.options
         if options.policy is None:
             return None
-        from clawkit.claude.policy import PolicyGate
+        from clawkit.claude.policy_gate import PolicyGate
 
         cwd = str(Path(options.cwd or ".").resolve())
         servers = arguments_of(external_servers(options.mcp_servers))
@@ -325,7 +329,7 @@ class ClaudeClient:
             )
             servers[announced.name] = None if known is None else list(known.tools)
         names = (*self.options.allowed_tools, *self.options.disallowed_tools)
-        for problem in strangers(names, servers):
+        for problem in unmatched_names(names, servers):
             warnings.warn(problem, stacklevel=3)
 
     async def _write(self, data: bytes) -> None:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from clawkit.claude.lines import write_line
+from clawkit.claude.messages import write_line
 from clawkit.errors import CliError, CliSilentError, ControlError
 from clawkit.wire.jsonrpc import as_object
 

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from clawkit.claude.lines import read_line
+from clawkit.claude.messages import read_line
 from clawkit.errors import (
     ClawError,
     CliEndedError,
@@ -24,7 +24,7 @@ from clawkit.errors import (
     CliNotFoundError,
     SettingsError,
 )
-from clawkit.system.children import KILL, descendants, end_all, send_signal
+from clawkit.system.processes import KILL, descendants, end_all, send_signal
 from clawkit.wire.jsonrpc import one_line
 
 log = logging.getLogger("clawkit.claude")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from clawkit.wire.lines import open_closed_streams
+from clawkit.wire.line_io import open_closed_streams
 
 
 def main() -> None:

@@ -8,15 +8,21 @@ from typing import Annotated
 import typer
 
 import clawkit
-from clawkit.cli import approvals, being, guard, log, memory, pins, policy, sessions
+from clawkit.cli import guard, pins
+from clawkit.cli.approvals.command import app as approvals_app
 from clawkit.cli.ask import ask
-from clawkit.cli.chat import chat
-from clawkit.cli.doctor import doctor
+from clawkit.cli.being.command import app as being_app
+from clawkit.cli.chat.command import chat
+from clawkit.cli.doctor.command import doctor
+from clawkit.cli.http_options import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
 from clawkit.cli.install import install
-from clawkit.cli.listening import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
-from clawkit.cli.remembering import recall, remember
-from clawkit.cli.setup import setup
-from clawkit.cli.status import status
+from clawkit.cli.log.command import app as log_app
+from clawkit.cli.memory.command import app as memory_app
+from clawkit.cli.policy.command import app as policy_app
+from clawkit.cli.remember import recall, remember
+from clawkit.cli.sessions.command import app as sessions_app
+from clawkit.cli.setup.command import setup
+from clawkit.cli.status.command import status
 from clawkit.cli.wrap import unwrap, wrap
 
 app = typer.Typer(
@@ -36,12 +42,12 @@ Target = Annotated[
 
 for command in (ask, chat, remember, recall, setup, install, status, doctor, wrap, unwrap):
     app.command()(command)
-app.add_typer(sessions.app, name="sessions")
-app.add_typer(memory.app, name="memory")
-app.add_typer(being.app, name="being")
-app.add_typer(policy.app, name="policy")
-app.add_typer(approvals.app, name="approvals")
-app.add_typer(log.app, name="log")
+app.add_typer(sessions_app, name="sessions")
+app.add_typer(memory_app, name="memory")
+app.add_typer(being_app, name="being")
+app.add_typer(policy_app, name="policy")
+app.add_typer(approvals_app, name="approvals")
+app.add_typer(log_app, name="log")
 app.add_typer(pins.app, name="pins")
 app.add_typer(guard.app, name="guard")
 
@@ -171,14 +177,14 @@ def proxy(
     ] = None,
 ) -> None:
     """Stand guard in front of a server: what a wrapped entry starts."""
-    from clawkit.cli.proxy import Request
+    from clawkit.cli.proxy import ProxyRequest
     from clawkit.cli.proxy import proxy as run_proxy
 
     if bool(command) == bool(url):
         raise typer.BadParameter("give either -- COMMAND or --url URL")
     if listen is not None and not url:
         raise typer.BadParameter("--listen needs --url URL")
-    request = Request(
+    request = ProxyRequest(
         command=tuple(command or ()),
         url=url,
         entry=entry,

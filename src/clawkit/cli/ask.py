@@ -1,4 +1,4 @@
-"""`claw ask`: one question to the assistant, one answer on stdout."""
+"""`claw ask`: one question, one answer on stdout; `claw chat` shares its paths and files."""
 
 from __future__ import annotations
 
@@ -6,29 +6,103 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from msgspec import Struct
 
-from clawkit.cli.asking import OUTPUT
-
 if TYPE_CHECKING:
+    from clawkit.assistant.api_keys import Keys
+    from clawkit.assistant.callbacks import AssistantReply
     from clawkit.assistant.config import Config
-    from clawkit.assistant.exchange import Reply
     from clawkit.assistant.media.inbound import Attachment
+    from clawkit.assistant.media.outbound import Outgoing
     from clawkit.assistant.reply import MessageContext
-    from clawkit.assistant.secrets import Keys
-    from clawkit.cli.chat_screen import Screen
+    from clawkit.cli.reply_screen import ReplyScreen
+
+OUTPUT = Path("claw-out")
+
+
+def new_session_key() -> str:
+    """A key that nobody else has, for one question."""
+    import secrets
+    import time
+
+    return f"ask-{int(time.time() * 1000)}-{secrets.token_hex(8)}"
+
+
+def warnings_as_lines(verb: str) -> None:
+    """Warnings as lines on stderr. No traceback: what failed is told where it failed."""
+    import logging
+
+    from clawkit.assistant.redaction import RedactingFilter
+    from clawkit.cli.reply_screen import error_lines
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            with suppress(OSError):  # nobody reads stderr, which must not end the answer
+                error_lines(verb, record.getMessage())
+
+    handler = Lines(logging.WARNING)
+    handler.addFilter(lambda record: not record.exc_info)
+    handler.addFilter(RedactingFilter())
+    logging.getLogger("clawkit").addHandler(handler)
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+
+
+def typed_path(text: str) -> Path:
+    """A path as somebody typed it, with or without a shell that knows `~`."""
+    from clawkit.errors import MediaError
+
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        user = Path(text).parts[0]
+        raise MediaError(text, f"there is no user whose home {user} is") from None
+
+
+def save_media(media: Sequence[Outgoing], directory: Path) -> list[Path]:
+    """The files of an answer in a directory, which is made for them; no file is overwritten."""
+    from clawkit.assistant.media.file_names import safe_name
+    from clawkit.errors import MediaError
+
+    saved: list[Path] = []
+    for item in media:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            saved.append(_save(directory, safe_name(item.name), item.data))
+        except OSError as error:
+            raise MediaError(
+                item.name, f"cannot be saved in {directory}: {error.strerror or error}"
+            ) from None
+    return saved
+
+
+def _save(directory: Path, name: str, data: bytes) -> Path:
+    from clawkit.assistant.media.file_names import split_suffix
+
+    stem, suffix = split_suffix(name)
+    number, path = 1, directory / name
+    while True:
+        try:
+            with path.open("xb") as file:
+                file.write(data)
+        except FileExistsError:
+            number += 1
+            path = directory / f"{stem}-{number}{suffix}"
+        else:
+            return path
+
 
 _STDIN = "standard input"
 _MOMENT = 3.0
 """Seconds for what is piped in beside a message to begin: whoever started us may not mean it."""
 
 
-class Question(Struct, frozen=True):
+class AskRequest(Struct, frozen=True):
     """What was said on the command line."""
 
     message: str | None
@@ -75,23 +149,22 @@ def ask(
     """Ask the assistant one question."""
     if session is not None and go_on:
         raise typer.BadParameter("give --session KEY, or --continue")
-    question = Question(
+    question = AskRequest(
         message, session, go_on, tuple(images or ()), tuple(files or ()), output, as_json, model
     )
     raise typer.Exit(_ask(question))
 
 
-def _ask(question: Question) -> int:
+def _ask(question: AskRequest) -> int:
+    from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.config import read_config
     from clawkit.assistant.redaction import redact
-    from clawkit.assistant.secrets import Keys
-    from clawkit.cli.asking import warnings_as_lines
-    from clawkit.cli.chat_screen import Screen, error_lines
+    from clawkit.cli.reply_screen import ReplyScreen, error_lines
     from clawkit.errors import ClawError
 
     warnings_as_lines("ask")
     streaming = sys.stdout.isatty() and not question.as_json
-    screen = Screen("ask", sys.stdout if streaming else None, _notes())
+    screen = ReplyScreen("ask", sys.stdout if streaming else None, _notes())
     keys: Keys | None = None
     try:
         config = read_config()
@@ -110,15 +183,15 @@ def _ask(question: Question) -> int:
     return 1
 
 
-def _answer(config: Config, question: Question, screen: Screen, *, streamed: bool) -> int:
+def _answer(config: Config, question: AskRequest, screen: ReplyScreen, *, streamed: bool) -> int:
     import asyncio
 
-    from clawkit.cli.chat_screen import error_lines
+    from clawkit.cli.reply_screen import error_lines
 
     context = _context(config, question)
     screen.wait()
 
-    def show(reply: Reply) -> int:
+    def show(reply: AssistantReply) -> int:
         screen.pause()
         screen.finish(reply)
         return _print(question, reply, screen, streamed=streamed)
@@ -140,7 +213,10 @@ def _notes() -> TextIO | None:
 
 
 async def _reply(
-    config: Config, context: MessageContext, screen: Screen, show: Callable[[Reply], int]
+    config: Config,
+    context: MessageContext,
+    screen: ReplyScreen,
+    show: Callable[[AssistantReply], int],
 ) -> int:
     """Ask and show. Ended by a signal as by Ctrl-C: the call is cancelled, and that is on record.
 
@@ -158,10 +234,10 @@ async def _reply(
         return show(await assistant.reply(context, screen))
 
 
-def _context(config: Config, question: Question) -> MessageContext:
-    from clawkit.assistant.exchange import MessageContext
+def _context(config: Config, question: AskRequest) -> MessageContext:
+    from clawkit.assistant.callbacks import MessageContext
     from clawkit.assistant.sessions.records import check_key
-    from clawkit.cli.asking import new_session_key
+
 
     key, named = question.session, question.session is not None
     if key is not None:
@@ -179,7 +255,7 @@ def _context(config: Config, question: Question) -> MessageContext:
     )
 
 
-def _message(question: Question) -> tuple[str, bytes]:
+def _message(question: AskRequest) -> tuple[str, bytes]:
     """What is asked, and what was piped in to go along with it."""
     from clawkit.errors import SettingsError
 
@@ -213,7 +289,7 @@ def _is_piped() -> bool:
 
 
 def _most() -> int:
-    from clawkit.assistant.media.kinds import MAX_ITEM
+    from clawkit.assistant.media.accepted_types import MAX_ITEM
 
     return MAX_ITEM
 
@@ -230,10 +306,10 @@ def _read_text() -> str:
         raise MediaError(_STDIN, "is not UTF-8 text: give a file with --file or --image") from None
 
 
-def _attachments(question: Question, piped: bytes) -> tuple[Attachment, ...]:
+def _attachments(question: AskRequest, piped: bytes) -> tuple[Attachment, ...]:
     """The files, and what was piped in as one more."""
     from clawkit.assistant.media.inbound import attachments_from_files
-    from clawkit.cli.asking import typed_path
+
 
     images = [typed_path(str(path)) for path in question.images]
     files = [typed_path(str(path)) for path in question.files]
@@ -241,8 +317,8 @@ def _attachments(question: Question, piped: bytes) -> tuple[Attachment, ...]:
         return attachments_from_files(images, files)
     import tempfile
 
-    from clawkit.assistant.media.kinds import IMAGE_TYPES, SUFFIXES
-    from clawkit.assistant.media.sniffing import sniff
+    from clawkit.assistant.media.accepted_types import IMAGE_TYPES, SUFFIXES
+    from clawkit.assistant.media.detection import sniff
     from clawkit.errors import MediaError
 
     with tempfile.TemporaryDirectory(prefix="claw-") as folder:
@@ -258,20 +334,20 @@ def _attachments(question: Question, piped: bytes) -> tuple[Attachment, ...]:
 
 
 def _last_asked(config: Config) -> tuple[str, bool]:
-    from clawkit.assistant.sessions.store import Store
+    from clawkit.assistant.sessions.store import SessionStore
     from clawkit.errors import SessionError
 
-    for info in Store(config.store_file).list_sessions():
+    for info in SessionStore(config.store_file).list_sessions():
         if info.origin == "ask" and info.messages:
             return info.key, info.named
     raise SessionError("there is nothing to continue: nothing was asked yet")
 
 
-def _print(question: Question, reply: Reply, screen: Screen, *, streamed: bool) -> int:
-    from clawkit.assistant.aggregation import combine
-    from clawkit.cli.asking import save_media
-    from clawkit.cli.chat_screen import error_lines
-    from clawkit.cli.chat_text import harmless
+def _print(
+    question: AskRequest, reply: AssistantReply, screen: ReplyScreen, *, streamed: bool
+) -> int:
+    from clawkit.assistant.callbacks import combine
+    from clawkit.cli.reply_screen import error_lines, harmless
 
     saved = save_media(reply.media, question.output)
     text = combine(screen.blocks, reply.text)
@@ -290,8 +366,10 @@ def _print(question: Question, reply: Reply, screen: Screen, *, streamed: bool) 
     return int(bool(reply.problem))
 
 
-def _print_json(reply: Reply, text: str, saved: list[Path], notices: tuple[str, ...]) -> None:
-    from clawkit.cli.rows import print_json
+def _print_json(
+    reply: AssistantReply, text: str, saved: list[Path], notices: tuple[str, ...]
+) -> None:
+    from clawkit.cli.output import print_json
 
     print_json(
         {
@@ -311,9 +389,9 @@ def _print_json(reply: Reply, text: str, saved: list[Path], notices: tuple[str, 
     )
 
 
-def _print_failure(question: Question, problem: str, notices: tuple[str, ...]) -> None:
+def _print_failure(question: AskRequest, problem: str, notices: tuple[str, ...]) -> None:
     """The same fields for a program that reads them: there is no answer, and this is why."""
-    from clawkit.cli.rows import print_json
+    from clawkit.cli.output import print_json
 
     unknown = dict.fromkeys(("model", "usage", "stopReason"))
     empty = dict.fromkeys(("media", "omissions"), ())

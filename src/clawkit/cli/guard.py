@@ -14,7 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from clawkit.guard.selftest.registry import Attack
-    from clawkit.guard.selftest.verdict import Outcome
+    from clawkit.guard.selftest.verdicts import AttackOutcome
 
 app = typer.Typer(help="Try the guard out.", no_args_is_help=True)
 _BIG = 1024
@@ -67,17 +67,16 @@ def selftest(
     ] = False,
 ) -> None:
     """Send known attacks through a guard to a gullible server, and show what it withstands."""
-    from clawkit.guard.selftest.bench import Options
-    from clawkit.guard.selftest.policies import described
-    from clawkit.guard.selftest.run import require_serving, run
-    from clawkit.guard.selftest.scratch import OURS, Scratch
-    from clawkit.guard.selftest.verdict import NotHeld
+    from clawkit.guard.selftest.bench import SelftestOptions
+    from clawkit.guard.selftest.runner import require_serving, run
+    from clawkit.guard.selftest.scratch import OURS, Scratch, described
+    from clawkit.guard.selftest.verdicts import NotHeld
 
     if print_policy:
         print(described((root or Path("/path/of/--root")).absolute()))
         return
     attacks = _chosen(only)
-    options = Options(tuple(command or OURS), patience, _BIG if big else _USUAL)
+    options = SelftestOptions(tuple(command or OURS), patience, _BIG if big else _USUAL)
     with _folder(root, keep) as folder:
         scratch = Scratch(folder)
         try:
@@ -132,14 +131,14 @@ def _empty(folder: Path) -> None:
             item.unlink()
 
 
-def _print_json(outcomes: Iterator[Outcome]) -> list[Outcome]:
+def _print_json(outcomes: Iterator[AttackOutcome]) -> list[AttackOutcome]:
     done = list(outcomes)
     print(msgspec.json.format(msgspec.json.encode(done), indent=2).decode())
     return done
 
 
-def _print_table(outcomes: Iterator[Outcome]) -> list[Outcome]:
-    done: list[Outcome] = []
+def _print_table(outcomes: Iterator[AttackOutcome]) -> list[AttackOutcome]:
+    done: list[AttackOutcome] = []
     row = ""
     for outcome in outcomes:
         if outcome.row != row:
@@ -151,7 +150,7 @@ def _print_table(outcomes: Iterator[Outcome]) -> list[Outcome]:
     return done
 
 
-def _outcome_text(outcome: Outcome) -> str:
+def _outcome_text(outcome: AttackOutcome) -> str:
     """One line; in a terminal that is too narrow, what was seen stands below, in a few."""
     import shutil
     import textwrap
@@ -174,7 +173,7 @@ def _outcome_text(outcome: Outcome) -> str:
     return "\n".join([start.rstrip(), *below])
 
 
-def _print_count(done: list[Outcome]) -> None:
+def _print_count(done: list[AttackOutcome]) -> None:
     counts: dict[str, int] = {}
     for outcome in done:
         counts[outcome.result] = counts.get(outcome.result, 0) + 1

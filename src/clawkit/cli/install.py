@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clawkit.cli.rows import Failing, at_home, print_json, print_rows, shown
+from clawkit.cli.output import ExitOnError, at_home, print_json, print_rows, shown
 from clawkit.cli.wrap import AsJson, DryRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clawkit.hosts.clients import Client
-    from clawkit.hosts.installing import Order, Outcome, Presence
+    from clawkit.hosts.clients import ClientApp
+    from clawkit.hosts.installation import InstallOrder, InstallOutcome, Presence
 
 _DONE = ("installed", "removed")
 _STATES = {"installed": "added", "not installed": "not added"}
@@ -60,7 +60,7 @@ def install(
     """Add the assistant, or a memory, to an MCP client; without CLIENT, list where it is."""
     if client is not None and everywhere:
         raise typer.BadParameter("give a CLIENT, or --all")
-    with Failing("install"):
+    with ExitOnError("install"):
         order = _order(name, being, project, dry_run=dry_run)
         if being and not remove:
             _check_being(being)
@@ -80,36 +80,38 @@ def install(
     raise typer.Exit(int(any(outcome.action == "failed" for outcome in outcomes)))
 
 
-def _order(name: str, being: str, project: Path | None, *, dry_run: bool) -> Order:
+def _order(name: str, being: str, project: Path | None, *, dry_run: bool) -> InstallOrder:
     from clawkit.errors import HostError
-    from clawkit.hosts.forms import launcher
-    from clawkit.hosts.installing import Order
+    from clawkit.hosts.guarded_entry import launcher
+    from clawkit.hosts.installation import InstallOrder
 
     if re.search(r"[\s/\\]", name) or not name.isprintable():
         raise HostError(f"--name {shown(name)!r}: clients want one word, without / and \\")
     if being:
         argv = (*launcher("claw"), "being", "stdio", being)
-        return Order(name or "memory", argv, project=project, dry_run=dry_run)
+        return InstallOrder(name or "memory", argv, project=project, dry_run=dry_run)
     brand = "clawdbot" if Path(sys.argv[0]).stem == "clawdbot" else "openclaw"
     argv = (*launcher(brand), "mcp-server")
-    return Order(name or brand, argv, project=project, dry_run=dry_run)
+    return InstallOrder(name or brand, argv, project=project, dry_run=dry_run)
 
 
 def _check_being(called: str) -> None:
     """One that is not there would only be missed when the client starts its server."""
-    from clawkit.cli.being_opening import Place
+    from clawkit.cli.being.opened_store import MemoryPlace
 
-    keeper = Place(embedder="none").open()
+    keeper = MemoryPlace(embedder="none").open()
     try:
         keeper.find(called)
     finally:
         keeper.close()
 
 
-def _clients(name: str | None, order: Order, *, everywhere: bool) -> tuple[Client, ...] | None:
+def _clients(
+    name: str | None, order: InstallOrder, *, everywhere: bool
+) -> tuple[ClientApp, ...] | None:
     """Which clients are meant; None where none is named."""
     from clawkit.hosts.clients import client_called
-    from clawkit.hosts.installing import survey
+    from clawkit.hosts.installation import survey
 
     if name is not None:
         return (client_called(name),)
@@ -120,14 +122,16 @@ def _clients(name: str | None, order: Order, *, everywhere: bool) -> tuple[Clien
     )
 
 
-def _carry_out(clients: Sequence[Client], order: Order, *, remove: bool) -> tuple[Outcome, ...]:
-    from clawkit.hosts import installing
+def _carry_out(
+    clients: Sequence[ClientApp], order: InstallOrder, *, remove: bool
+) -> tuple[InstallOutcome, ...]:
+    from clawkit.hosts import installation
 
-    act = installing.remove if remove else installing.install
+    act = installation.remove if remove else installation.install
     return tuple(act(client, order) for client in clients)
 
 
-def _print_outcomes(outcomes: Sequence[Outcome], order: Order) -> None:
+def _print_outcomes(outcomes: Sequence[InstallOutcome], order: InstallOrder) -> None:
     from clawkit.hosts.clients import client_called
 
     if not outcomes:
@@ -156,9 +160,9 @@ def _print_outcomes(outcomes: Sequence[Outcome], order: Order) -> None:
 
 def _advise() -> None:
     """Who will answer there: a client's server does not see the variables of this shell."""
+    from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.config import read_config
     from clawkit.assistant.model_choice import choose, known_providers
-    from clawkit.assistant.secrets import Keys
     from clawkit.errors import ClawError
 
     with suppress(ClawError):  # `claw doctor` is for what is wrong with the config
@@ -176,7 +180,7 @@ def _advise() -> None:
             )
 
 
-def _print_text(outcome: Outcome) -> None:
+def _print_text(outcome: InstallOutcome) -> None:
     """What would be added; what stands around it is nobody's business here."""
     print(f"{shown(outcome.file)}, line {outcome.line}:")
     for line in outcome.text.splitlines():
@@ -184,13 +188,13 @@ def _print_text(outcome: Outcome) -> None:
     print()
 
 
-def _verb(outcome: Outcome, order: Order) -> str:
+def _verb(outcome: InstallOutcome, order: InstallOrder) -> str:
     would = order.dry_run and outcome.action in _DONE
     return f"would be {outcome.action}" if would else outcome.action
 
 
-def _list(order: Order, *, as_json: bool) -> None:
-    from clawkit.hosts.installing import survey
+def _list(order: InstallOrder, *, as_json: bool) -> None:
+    from clawkit.hosts.installation import survey
 
     found = survey(order)
     if as_json:
@@ -220,6 +224,6 @@ def _next(there: Sequence[Presence]) -> str:
     return "`claw install CLIENT` adds it once the client is there."
 
 
-def _claude_command(order: Order) -> str:
+def _claude_command(order: InstallOrder) -> str:
     scope = "user" if order.project is None else "project"
     return f"claude mcp add --scope {scope} {shlex.quote(order.name)} -- {shlex.join(order.argv)}"

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clawkit import __version__
-from clawkit.assistant.definition import Brand, brand_of
-from clawkit.assistant.server import LateTasks, order_server
+from clawkit.assistant.server import Brand, LateTasks, brand_of, order_server
 from clawkit.errors import ClawError
-from clawkit.wire.lines import claim_stdio
-from clawkit.wire.server import Server
+from clawkit.wire.line_io import claim_stdio
+from clawkit.wire.server import ServerCore
 from clawkit.wire.stdio import serve_stdio
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def program() -> str:
     return "claw" if name == "__main__" else name
 
 
-class _OrderServer(Server):
+class _OrderServer(ServerCore):
     """A server that logs only what goes wrong; before there is an order, nothing can."""
 
     def begin(
@@ -86,15 +85,15 @@ class _OrderServer(Server):
 @cache
 def _log_to_stderr() -> None:
     """Once; without this, Python itself would write to stderr, with every key that is in it."""
-    from clawkit.assistant.verbose import log_to_stderr
+    from clawkit.assistant.stderr_log import log_to_stderr
 
     log_to_stderr()
 
 
-def _server(brand: Brand, tasks: LateTasks, *, verbose: bool) -> Server:
+def _server(brand: Brand, tasks: LateTasks, *, verbose: bool) -> ServerCore:
     if not verbose:
         return order_server(brand, __version__, tasks, _OrderServer)
-    from clawkit.assistant.verbose import TalkativeServer, log_to_stderr
+    from clawkit.assistant.stderr_log import LoggingServer, log_to_stderr
 
     log_to_stderr(everything=True)
-    return order_server(brand, __version__, tasks, TalkativeServer)
+    return order_server(brand, __version__, tasks, LoggingServer)

@@ -45,14 +45,14 @@ def list_pins(
     as_json: AsJson = False,
 ) -> None:
     """List the servers that are pinned, or what one of them offers."""
-    from clawkit.guard import places
+    from clawkit.guard import locations
     from clawkit.guard.pins import pinned_servers
 
     with _reported():
         if server:
             _print_offers(_pins(server), as_json=as_json)
         else:
-            _print_servers(pinned_servers(places.pins_directory()), as_json=as_json)
+            _print_servers(pinned_servers(locations.pins_directory()), as_json=as_json)
 
 
 @app.command()
@@ -140,10 +140,10 @@ def _confirmed(question: str) -> bool:
 
 
 def _pins(server: str) -> Pins:
-    from clawkit.guard import places
+    from clawkit.guard import locations
     from clawkit.guard.pins import Pins
 
-    return Pins(places.pins_directory(), server)
+    return Pins(locations.pins_directory(), server)
 
 
 def _one(found: Pins, name: str) -> tuple[Kind, Pin]:
@@ -268,7 +268,7 @@ def _lines(definition: dict[str, Any] | None) -> list[str]:
     """A definition in lines that can be compared; a text of several lines is several."""
     import re
 
-    from clawkit.guard.showing import spelled
+    from clawkit.guard.call_display import spelled
 
     if definition is None:
         return []

@@ -12,7 +12,7 @@ from msgspec import Struct
 from clawkit.errors import ClawError
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class ProxyRequest(Struct, frozen=True, kw_only=True):
     """What the command line asks for."""
 
     command: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ that deny or ask apply to it, those that allow do not. --name sets it; the log s
 _OPTIONS = {"--url": "url", "--entry": "entry", "--name": "name", "--policy": "policy"}
 
 
-def quick_request(arguments: Sequence[str]) -> Request | None:
+def quick_request(arguments: Sequence[str]) -> ProxyRequest | None:
     """What a wrapped entry says, read without a command-line library; None for anything else."""
     found: dict[str, str] = {}
     for position in range(0, len(arguments), 2):
@@ -44,9 +44,9 @@ def quick_request(arguments: Sequence[str]) -> Request | None:
     return _request(found, ()) if "url" in found else None
 
 
-def _request(found: dict[str, str], command: tuple[str, ...]) -> Request:
+def _request(found: dict[str, str], command: tuple[str, ...]) -> ProxyRequest:
     policy = found.get("policy")
-    return Request(
+    return ProxyRequest(
         command=command,
         url=found.get("url", ""),
         entry=found.get("entry", ""),
@@ -55,12 +55,12 @@ def _request(found: dict[str, str], command: tuple[str, ...]) -> Request:
     )
 
 
-def proxy(request: Request) -> int:
+def proxy(request: ProxyRequest) -> int:
     """Run it until its server or its client ends."""
     try:
         if request.listen is not None:
-            from clawkit.guard.http.reverse import serve_reverse_proxy
-            from clawkit.wire.http.connections import HttpLimits
+            from clawkit.guard.http.reverse_proxy import serve_reverse_proxy
+            from clawkit.wire.http.uvicorn_server import HttpLimits
 
             return serve_reverse_proxy(
                 request.url,
@@ -72,7 +72,7 @@ def proxy(request: Request) -> int:
                 limits=HttpLimits(connections=request.max_connections),
             )
         if request.url:
-            from clawkit.guard.http.remote import run_remote
+            from clawkit.guard.http.stdio_bridge import run_remote
 
             return run_remote(request.url, request.entry, request.name, request.policy)
         return _guard_process(request)
@@ -81,23 +81,23 @@ def proxy(request: Request) -> int:
         return 1
 
 
-def _guard_process(request: Request) -> int:
-    from clawkit.guard.opening import name_of, open_warden, server_names
+def _guard_process(request: ProxyRequest) -> int:
+    from clawkit.guard.judge import open_judge, server_name_of, server_names
     from clawkit.guard.policy.paths import Paths, directories
     from clawkit.guard.stdio import run_proxy
-    from clawkit.wire.lines import claim_stdio
+    from clawkit.wire.line_io import claim_stdio
 
     fds = claim_stdio()
     names = (request.name,) if request.name else server_names(request.command)
     cwd, home = str(Path.cwd()), str(Path.home())
     bases = directories(request.command[1:], cwd, home)
     paths = Paths(cwd=cwd, home=home, resolve=True, bases=bases)
-    name = names[0] if names else name_of(request.command)
-    warden = open_warden(request.policy, names, paths, name)
-    policy = warden.policy.current()
+    name = names[0] if names else server_name_of(request.command)
+    judge = open_judge(request.policy, names, paths, name)
+    policy = judge.policy.current()
     if policy.problem:
         print(f"claw proxy: {policy.problem}", file=sys.stderr, flush=True)
     if not names and any(rule.server for rule in policy.rules):
         print(_NAMELESS.format(name=name), file=sys.stderr, flush=True)
     environment = policy.env.narrow(os.environ, names)
-    return run_proxy(warden, request.command, environment, fds)
+    return run_proxy(judge, request.command, environment, fds)

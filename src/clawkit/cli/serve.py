@@ -6,8 +6,8 @@ import os
 import sys
 
 from clawkit.errors import ClawError
-from clawkit.tools.loading import load_server
-from clawkit.wire.lines import claim_stdio
+from clawkit.tools.loader import load_server
+from clawkit.wire.line_io import claim_stdio
 from clawkit.wire.stdio import serve_stdio
 
 _HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
@@ -45,9 +45,8 @@ def serve_file_http(
 ) -> int:
     """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
     from clawkit.settings import settings
-    from clawkit.wire.http.connections import HttpLimits
-    from clawkit.wire.http.serving import is_loopback, serve_http
-    from clawkit.wire.state import StateSeal
+    from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback, serve_http
+    from clawkit.wire.input_requests import StateSeal
 
     def announce(url: str) -> None:
         print(f"{server.name} is at {url}", file=sys.stderr, flush=True)

@@ -9,8 +9,8 @@ from typing import Any, cast
 import msgspec
 
 from clawkit.errors import ClawError
-from clawkit.tools.loading import load_server
-from clawkit.wire.server import Server
+from clawkit.tools.loader import load_server
+from clawkit.wire.server import ServerCore
 
 
 def show(target: str, *, as_json: bool) -> int:
@@ -28,7 +28,7 @@ def show(target: str, *, as_json: bool) -> int:
     return 0
 
 
-def _offered(server: Server) -> dict[str, list[dict[str, Any]]]:
+def _offered(server: ServerCore) -> dict[str, list[dict[str, Any]]]:
     return {
         "tools": [item.definition for item in server.tools.values()],
         "resources": [item.definition for item in server.resources.values()],
@@ -37,7 +37,7 @@ def _offered(server: Server) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _print_tables(server: Server, offered: dict[str, list[dict[str, Any]]]) -> None:
+def _print_tables(server: ServerCore, offered: dict[str, list[dict[str, Any]]]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

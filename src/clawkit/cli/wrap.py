@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clawkit.cli.rows import Failing, at_home, print_json, print_rows, shown
+from clawkit.cli.output import ExitOnError, at_home, print_json, print_rows, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clawkit.hosts.finding import Scope
-    from clawkit.hosts.standing import Standings
-    from clawkit.hosts.wrapping import Change, Report
+    from clawkit.hosts.discovery import SearchScope, StatusReport
+    from clawkit.hosts.wrap import EntryChange, Report
 
 ServerName = Annotated[
     str | None, typer.Argument(metavar="SERVER", help="The server's name in the client's file.")
@@ -45,11 +44,11 @@ def wrap(
     as_json: AsJson = False,
 ) -> None:
     """Put the guard before a server in the clients' files that start it."""
-    from clawkit.hosts.wrapping import wrap as wrap_servers
+    from clawkit.hosts.wrap import wrap as wrap_servers
 
     if not status:
         _check(server, everything=everything)
-    with Failing("wrap"):
+    with ExitOnError("wrap"):
         scope = _scope(client, project)
         if status:
             raise typer.Exit(_print_standings(scope, as_json=as_json))
@@ -72,10 +71,10 @@ def unwrap(
     as_json: AsJson = False,
 ) -> None:
     """Take the guard away again and put the entry back as it was."""
-    from clawkit.hosts.unwrapping import unwrap as unwrap_servers
+    from clawkit.hosts.wrap import unwrap as unwrap_servers
 
     _check(server, everything=everything)
-    with Failing("unwrap"):
+    with ExitOnError("unwrap"):
         report = unwrap_servers(server, _scope(client, project), dry_run=dry_run)
         if as_json:
             print_json(_as_data(report, None))
@@ -90,10 +89,10 @@ def _check(server: str | None, *, everything: bool) -> None:
         raise typer.BadParameter("give the name of a SERVER, or --all")
 
 
-def _scope(client: str | None, project: Path) -> Scope:
-    from clawkit.hosts.finding import Scope
+def _scope(client: str | None, project: Path) -> SearchScope:
+    from clawkit.hosts.discovery import SearchScope
 
-    scope = Scope(client, project)
+    scope = SearchScope(client, project)
     _ = scope.clients  # an unknown name is said before anything is read
     return scope
 
@@ -104,8 +103,8 @@ def _done(report: Report) -> bool:
 
 def _policy() -> dict[str, Any]:
     """Where the policy is; a default one is made where there is none, for else all is denied."""
-    from clawkit.guard.places import policy_file
-    from clawkit.guard.policy.defaults import write_default_policy
+    from clawkit.guard.authoring.default_policy import write_default_policy
+    from clawkit.guard.locations import policy_file
 
     return {"file": str(policy_file()), "made": write_default_policy(policy_file())}
 
@@ -130,13 +129,13 @@ def _print_problems(problems: Sequence[str]) -> None:
         print(f"claw: {shown(problem)}", file=sys.stderr)
 
 
-def _verb(change: Change, *, dry_run: bool) -> str:
+def _verb(change: EntryChange, *, dry_run: bool) -> str:
     if change.action in ("wrapped", "unwrapped") and dry_run:
         return "would be " + change.action
     return change.action
 
 
-def _print_diff(change: Change) -> None:
+def _print_diff(change: EntryChange) -> None:
     """A unified diff of the entry alone: what stands around it is nobody's business here."""
     import difflib
 
@@ -171,8 +170,8 @@ def _print_next(report: Report, policy: dict[str, Any] | None, *, dry_run: bool)
         print(f"\nRestart {', '.join(titles)} for this to count.")
 
 
-def _print_standings(scope: Scope, *, as_json: bool) -> int:
-    from clawkit.hosts.standing import status
+def _print_standings(scope: SearchScope, *, as_json: bool) -> int:
+    from clawkit.hosts.discovery import status
 
     standings = status(scope)
     if as_json:
@@ -182,7 +181,7 @@ def _print_standings(scope: Scope, *, as_json: bool) -> int:
     return int(bool(standings.problems))
 
 
-def _print_table(standings: Standings) -> None:
+def _print_table(standings: StatusReport) -> None:
     print_rows(
         [
             (one.state, one.server, one.client, one.transport, at_home(one.file), one.note)

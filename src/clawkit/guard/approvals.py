@@ -1,4 +1,4 @@
-"""Asking a person: what a question is, how it travels to `claw approvals`, and the asking side.
+"""Questions to a person, and the socket on which `claw approvals` answers them.
 
 The view listens on a unix socket; each connection carries one JSON line each way. A proxy's
 question stays open until its line comes back. Whatever goes wrong on the way is a deny.
@@ -49,7 +49,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     file: str = ""
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """The line that a connection brings to the view."""
 
     version: int
@@ -59,7 +59,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     answer: Answer | None = None
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+class ViewReply(msgspec.Struct, frozen=True, omit_defaults=True):
     """The line that the view sends back. An answer repeats what it is the answer to."""
 
     version: int
@@ -84,7 +84,7 @@ def ask_view(path: Path, ask: Ask, cancelled: threading.Event | None = None) -> 
     if connection is None:
         return None
     with connection:
-        request = Request(VERSION, "ask", ask=ask)
+        request = ViewRequest(VERSION, "ask", ask=ask)
         reply = _exchange(connection, request, ask.deadline, cancelled)
     if reply is None or reply.answer is None:
         return "deny"
@@ -102,13 +102,13 @@ def has_view(path: Path) -> bool:
 
 def pending(path: Path) -> list[Ask] | None:
     """The questions that a running view holds, oldest first; None when no view runs."""
-    reply = _request(path, Request(VERSION, "pending"))
+    reply = _request(path, ViewRequest(VERSION, "pending"))
     return None if reply is None else list(reply.asks)
 
 
 def answer_pending(path: Path, id: str, answer: Answer) -> str | None:
     """Answer a question through the running view: "" when done, else why not; None: no view."""
-    reply = _request(path, Request(VERSION, "answer", id=id, answer=answer))
+    reply = _request(path, ViewRequest(VERSION, "answer", id=id, answer=answer))
     return None if reply is None else reply.problem
 
 
@@ -158,7 +158,7 @@ def _connect(path: Path) -> sockets.socket | None:
     return None
 
 
-def _request(path: Path, request: Request) -> Reply | None:
+def _request(path: Path, request: ViewRequest) -> ViewReply | None:
     connection = _connect(path)
     if connection is None:
         return None
@@ -167,12 +167,15 @@ def _request(path: Path, request: Request) -> Reply | None:
 
 
 def _exchange(
-    connection: sockets.socket, request: Request, deadline: float, cancelled: threading.Event | None
-) -> Reply | None:
+    connection: sockets.socket,
+    request: ViewRequest,
+    deadline: float,
+    cancelled: threading.Event | None,
+) -> ViewReply | None:
     try:
         connection.sendall(msgspec.json.encode(request) + b"\n")
         line = _read_line(connection, deadline, cancelled)
-        reply = msgspec.json.decode(line, type=Reply)
+        reply = msgspec.json.decode(line, type=ViewReply)
     except (OSError, UnicodeEncodeError, msgspec.DecodeError):
         return None
     return reply if reply.version == VERSION else None

@@ -20,15 +20,15 @@ from clawkit.guard.approvals import (
     VERSION,
     Answer,
     Ask,
-    Reply,
-    Request,
+    ViewReply,
+    ViewRequest,
     call_digest,
     same_user,
     unusable,
 )
-from clawkit.guard.places import policy_file
+from clawkit.guard.authoring.edit import insert_rule, rule_for
+from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.edit import insert_rule, rule_for
 
 CAPACITY = 32
 _CONNECTIONS = 2 * CAPACITY
@@ -83,7 +83,7 @@ class _Connection:
         self.opened = time.monotonic()
         self.ask = ""
 
-    def send(self, reply: Reply) -> bool:
+    def send(self, reply: ViewReply) -> bool:
         """Send the one reply of this connection; the listening thread then closes it."""
         try:
             self.end.settimeout(_PATIENCE)
@@ -95,7 +95,7 @@ class _Connection:
         return True
 
 
-class View:
+class ApprovalsView:
     """Listens for questions and holds them in order. Every method may be called by any thread."""
 
     def __init__(self, path: Path, capacity: int = CAPACITY) -> None:
@@ -109,7 +109,7 @@ class View:
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._lock = -1
 
-    def __enter__(self) -> View:
+    def __enter__(self) -> ApprovalsView:
         self.open()
         return self
 
@@ -163,7 +163,7 @@ class View:
             ask, connection = self._waiting.pop(id, (None, None))
             if ask is None or connection is None:
                 return False
-            reply = Reply(VERSION, id=id, digest=ask.digest, answer=answer)
+            reply = ViewReply(VERSION, id=id, digest=ask.digest, answer=answer)
             sent = connection.send(reply)
             self._ended.append(Ended(ask, how if sent else _lapsed(ask)))
             return sent
@@ -235,21 +235,21 @@ class View:
 
     def _serve(self, connection: _Connection) -> None:
         try:
-            request = msgspec.json.decode(connection.received, type=Request)
+            request = msgspec.json.decode(connection.received, type=ViewRequest)
         except (msgspec.DecodeError, RecursionError) as error:
-            connection.send(Reply(VERSION, problem=f"not a request: {error}"))
+            connection.send(ViewReply(VERSION, problem=f"not a request: {error}"))
             return
         if request.version != VERSION:
             text = f"this view speaks version {VERSION}, not {request.version}: start it anew"
-            connection.send(Reply(VERSION, problem=text))
+            connection.send(ViewReply(VERSION, problem=text))
         elif request.kind == "ask" and request.ask is not None:
             self._take(request.ask, connection)
         elif request.kind == "answer" and request.answer is not None:
             self._answer_for(connection, request.id, request.answer)
         elif request.kind == "pending":
-            connection.send(Reply(VERSION, asks=self.asks()))
+            connection.send(ViewReply(VERSION, asks=self.asks()))
         else:
-            connection.send(Reply(VERSION, problem=f"incomplete: {request.kind}"))
+            connection.send(ViewReply(VERSION, problem=f"incomplete: {request.kind}"))
 
     def _take(self, ask: Ask, connection: _Connection) -> None:
         with self._changing:
@@ -259,7 +259,7 @@ class View:
                 self._waiting[ask.id] = (ask, connection)
                 return
         problem = f"{self._capacity} questions wait already"
-        refusal = Reply(VERSION, id=ask.id, digest=ask.digest, answer="deny", problem=problem)
+        refusal = ViewReply(VERSION, id=ask.id, digest=ask.digest, answer="deny", problem=problem)
         connection.send(refusal)
 
     def _answer_for(self, connection: _Connection, id: str, answer: Answer) -> None:
@@ -268,7 +268,7 @@ class View:
             problem = "a rule for always is reviewed in the view: press w there"
         elif not self.answer(id, answer):
             problem = f"no question {id!r} waits: `claw approvals list` shows those that do"
-        connection.send(Reply(VERSION, problem=problem))
+        connection.send(ViewReply(VERSION, problem=problem))
 
 
 def _lapsed(ask: Ask) -> End:

@@ -23,8 +23,9 @@ from clawkit.errors import (
     PinError,
     ProtocolError,
 )
-from clawkit.guard.asking import Asking, Question
-from clawkit.guard.client import Client
+from clawkit.guard.approval_flow import ApprovalFlow, ApprovalQuestion
+from clawkit.guard.client_profile import ClientProfile
+from clawkit.guard.deferred_audit import DeferredAudit
 from clawkit.guard.inspection import (
     Inspected,
     declared,
@@ -40,16 +41,15 @@ from clawkit.guard.inspection import (
     with_host,
 )
 from clawkit.guard.journal import Flight, Journal
-from clawkit.guard.owed import Owed
+from clawkit.guard.judge import Judge, call_digest
+from clawkit.guard.passages import Passage, Side, denied, failure, forwarded, id_within, returned
+from clawkit.guard.path_queue import PathQueue
+from clawkit.guard.pending_approvals import ApprovalTicket, Binding, Round
 from clawkit.guard.pins import LISTS
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.prompts import Binding, Passage, Round, Side, Ticket
-from clawkit.guard.replies import back, denied, failure, id_within, on
-from clawkit.guard.scan.marks import holds_marker, without_nonce
-from clawkit.guard.strict import parse
-from clawkit.guard.turns import Turns
-from clawkit.guard.warden import Warden, call_digest
+from clawkit.guard.scan.redaction_markers import holds_marker, without_nonce
+from clawkit.guard.strict_parser import parse
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 
@@ -66,12 +66,12 @@ _WITHHELD = (
 )
 
 
-class Conversation:
+class GuardConversation:
     """Everything between one client and one server. `receive` may be called from two threads."""
 
     def __init__(
         self,
-        warden: Warden,
+        judge: Judge,
         host: str,
         deliver: Deliver,
         *,
@@ -80,27 +80,29 @@ class Conversation:
     ) -> None:
         """`deliver` takes what becomes ready later; `asked` may be shared by conversations.
 
-        With `defers`, somebody writes down what is `owed` from time to time.
+        With `defers`, somebody writes `deferred_audit` from time to time.
         """
-        self.client = Client()
-        self.journal = Journal(warden, host)
-        self._warden = warden
-        self._policy = warden.policy.current()
+        self.client = ClientProfile()
+        self.journal = Journal(judge, host)
+        self._judge = judge
+        self._policy = judge.policy.current()
         self._deliver = deliver
         self._flights: dict[Side, Flights] = {
             "client": {},
             "server": {} if asked is None else asked,
         }
         self._cancelled: deque[tuple[Side, RequestId]] = deque()
-        self.owed = Owed(self.journal, defers=defers)
-        self._asking = Asking(warden, self.client, self.journal)
-        self._turns = Turns(warden, self._flights["client"], self._judge_again, self._refuse)
+        self.deferred_audit = DeferredAudit(self.journal, defers=defers)
+        self._approvals = ApprovalFlow(judge, self.client, self.journal)
+        self._path_queue = PathQueue(
+            judge, self._flights["client"], self._decide_again, self._refuse
+        )
 
     def receive(self, side: Side, line: bytes | None, deliver: Deliver | None = None) -> Passage:
         """What a line from one side leads to; None stands for one that was too long to keep."""
         passage = self._receive(side, line, deliver)
-        if self._turns:
-            self._turns.go_on()
+        if self._path_queue:
+            self._path_queue.go_on()
         return passage
 
     def _receive(self, side: Side, line: bytes | None, deliver: Deliver | None) -> Passage:
@@ -145,10 +147,10 @@ class Conversation:
         if "method" in message:
             return self._unreadable(side, line, problem)
         # An answer that was waited for: what nobody waits for is dropped before anything can fail.
-        return on(side, failure(message.get("id"), problem))
+        return forwarded(side, failure(message.get("id"), problem))
 
     def _fresh_policy(self) -> Policy:
-        self._policy = self._warden.policy.current()
+        self._policy = self._judge.policy.current()
         return self._policy
 
     def in_flight(self) -> int:
@@ -157,9 +159,9 @@ class Conversation:
 
     def end(self, reason: str) -> list[bytes]:
         """The server is gone: an error for each request that it still owes an answer."""
-        owed = [*self._flights["client"], *self._turns.end(), *self._asking.end()]
+        unanswered = [*self._flights["client"], *self._path_queue.end(), *self._approvals.end()]
         self._flights["client"].clear()
-        return [failure(request_id, InternalError(reason)) for request_id in owed]
+        return [failure(request_id, InternalError(reason)) for request_id in unanswered]
 
     # Requests, from either side.
 
@@ -170,23 +172,23 @@ class Conversation:
         if self._is_taken(side, request_id):
             error = InvalidRequestError("Invalid request: this id is already in use")
             self.journal.dropped(side, message["method"], error.message, line)
-            return back(side, failure(request_id, error))
+            return returned(side, failure(request_id, error))
         if side == "server":
             if len(self._flights["server"]) >= _MOST_ASKED:
                 error = InvalidRequestError(
                     "Too many requests that the client has not answered yet"
                 )
                 self.journal.dropped(side, message["method"], error.message, line)
-                return back(side, failure(request_id, error))
+                return returned(side, failure(request_id, error))
             return self._server_request(message, line, policy, deliver)
         return self._client_request(message, line, policy, deliver)
 
     def _is_taken(self, side: Side, request_id: RequestId) -> bool:
-        if side == "server" and self._warden.prompts.is_waiting(request_id):
+        if side == "server" and self._judge.prompts.is_waiting(request_id):
             return True
-        if side == "client" and request_id in self._turns:
+        if side == "client" and request_id in self._path_queue:
             return True
-        return request_id in self._flights[side] or self._asking.holds(side, request_id)
+        return request_id in self._flights[side] or self._approvals.holds(side, request_id)
 
     def _client_request(
         self, message: Message, line: bytes, policy: Policy, deliver: Deliver
@@ -198,30 +200,30 @@ class Conversation:
             call = _call_in(message)
         except InvalidParamsError as error:
             self.journal.dropped("client", message["method"], error.message, line)
-            return back("client", failure(message["id"], error))
+            return returned("client", failure(message["id"], error))
         call, ticket, earlier = self._in_its_round(call)
         approved = None if earlier is None else earlier.approved
         if holds_marker(line):
             decision = Decision(action="deny", rule=None, reason=_WITHHELD)
         else:
             known = ticket is not None or approved is not None
-            decision = self._judge(call, params, policy, counts=not known)
-        question = Question(
+            decision = self._decide(call, params, policy, counts=not known)
+        question = ApprovalQuestion(
             "client", message, line, call, decision, policy, deliver, ticket, approved
         )
         if decision.action == "deny":
             return self._refuse(question, decision)
-        if (passage := self._asking.redeemed(question, self._forward)) is not None:
+        if (passage := self._approvals.redeemed(question, self._forward)) is not None:
             return passage
         if decision.action == "prompt":
-            return self._asking.ask(question, self._forward)
-        with self._turns.lock:
-            if self._turns.obstacle(question):
-                self._turns.wait(question)
+            return self._approvals.ask(question, self._forward)
+        with self._path_queue.lock:
+            if self._path_queue.obstacle(question):
+                self._path_queue.wait(question)
                 return Passage()
             return self._allow(question, decision)
 
-    def _in_its_round(self, call: Call) -> tuple[Call, Ticket | None, Round | None]:
+    def _in_its_round(self, call: Call) -> tuple[Call, ApprovalTicket | None, Round | None]:
         """A call with what is known of it: whether it answers a question, ours or the server's.
 
         What it brings along is no part of it only then; else it is a parameter like any other.
@@ -231,33 +233,33 @@ class Conversation:
         if not brought or not self.client.has_rounds:
             return call, None, None
         state = brought.get("requestState")
-        if (ticket := self._warden.prompts.redeem(state)) is not None:
+        if (ticket := self._judge.prompts.redeem(state)) is not None:
             return call.resumed(ticket.resume, next_round=ticket.next_round), ticket, None
         following = call.following()
-        earlier = self._warden.prompts.next_round(call_digest(following), state)
+        earlier = self._judge.prompts.next_round(call_digest(following), state)
         return call if earlier is None else following, None, earlier
 
-    def _allow(self, asked: Question, decision: Decision) -> Passage:
+    def _allow(self, asked: ApprovalQuestion, decision: Decision) -> Passage:
         record = self.journal.call("client", asked.call, decision)
         return self._forward("client", asked.message, asked.line, asked.call, decision, record)
 
-    def _refuse(self, asked: Question, decision: Decision) -> Passage:
+    def _refuse(self, asked: ApprovalQuestion, decision: Decision) -> Passage:
         try:
             self.journal.call("client", asked.call, decision)
         except AuditError as error:
             return self._closed("client", asked.message, error)
-        return back("client", denied(asked.message["id"], decision.reason))
+        return returned("client", denied(asked.message["id"], decision.reason))
 
-    def _judge_again(self, asked: Question) -> Passage:
+    def _decide_again(self, asked: ApprovalQuestion) -> Passage:
         """What becomes of a call that waited for others, now that they have ended."""
         policy = self._fresh_policy()
         try:
-            decision = self._warden.judge(asked.call, policy, counts=False)
+            decision = self._judge.decide(asked.call, policy, counts=False)
             if decision.action == "deny":
                 return self._refuse(asked, decision)
             if decision.action == "prompt":
                 again = asked._replace(decision=decision, policy=policy)
-                return self._asking.ask(again, self._forward)
+                return self._approvals.ask(again, self._forward)
             return self._allow(asked, decision)
         except (AuditError, PinError) as error:
             return self._closed("client", asked.message, error)
@@ -265,28 +267,28 @@ class Conversation:
     @property
     def waits(self) -> bool:
         """Whether there are calls that the server does not have yet, because of other calls."""
-        return bool(self._turns)
+        return bool(self._path_queue)
 
-    def _judge(
+    def _decide(
         self, call: Call, params: dict[str, Any], policy: Policy, *, counts: bool
     ) -> Decision:
         """The call, and the answers to a server's questions that it brings along."""
         if "inputResponses" in params:
             brought = {"inputResponses": params["inputResponses"]}
             answers = Call("inputResponses", "inputResponses", brought)
-            decision = self._warden.judge(answers, policy, counts=False)
+            decision = self._judge.decide(answers, policy, counts=False)
             if decision.action != "allow":
                 return Decision(action="deny", rule=decision.rule, reason=decision.reason)
             for answer in (as_object(params["inputResponses"]) or {}).values():
-                self._warden.learn_roots(answer)
-        return self._warden.judge(call, policy, counts=counts)
+                self._judge.learn_roots(answer)
+        return self._judge.decide(call, policy, counts=counts)
 
     def _server_request(
         self, message: Message, line: bytes, policy: Policy, deliver: Deliver
     ) -> Passage:
         inspected = inspect_text(undeclared(message), line, policy)
         original = inspected.message.get("params", {})
-        decision, call, params = judge_question(message["method"], original, self._warden, policy)
+        decision, call, params = judge_question(message["method"], original, self._judge, policy)
         if inspected.refusal and decision.action != "deny":
             decision = Decision(action="deny", rule=decision.rule, reason=inspected.refusal)
         if decision.action != "deny":
@@ -295,11 +297,11 @@ class Conversation:
             message = declared({**message, "params": params})
             line = jsonrpc.encode(message)
         if decision.action == "prompt":
-            question = Question("server", message, line, call, decision, policy, deliver)
-            return self._asking.ask(question, self._forward)
+            question = ApprovalQuestion("server", message, line, call, decision, policy, deliver)
+            return self._approvals.ask(question, self._forward)
         record = self.journal.call("server", call, decision)
         if decision.action == "deny":
-            return back("server", denied(message["id"], decision.reason))
+            return returned("server", denied(message["id"], decision.reason))
         return self._forward("server", message, line, call, decision, record)
 
     def _forward(
@@ -320,7 +322,7 @@ class Conversation:
             first_page=message.get("params", {}).get("cursor") is None,
             approved=approved,
         )
-        return on(side, line)
+        return forwarded(side, line)
 
     # Answers.
 
@@ -329,7 +331,10 @@ class Conversation:
         if request_id is not None and not jsonrpc.valid_id(request_id):
             error = InvalidRequestError("an answer whose id is neither a string nor an integer")
             return self._unreadable(side, line, error)
-        if side == "client" and (passage := self._asking.answered(request_id, message)) is not None:
+        if (
+            side == "client"
+            and (passage := self._approvals.answered(request_id, message)) is not None
+        ):
             return passage
         flight = (
             self._flights[_OTHER[side]].pop(request_id, None) if request_id is not None else None
@@ -341,11 +346,11 @@ class Conversation:
             if side == "server":
                 return self._server_answer(message, line, flight, policy)
             if flight.call.method == "roots/list":
-                self._warden.learn_roots(message.get("result"))
-            self.owed.add(side, flight, Inspected(message), line)
-            return on(side, without_nonce(line))
+                self._judge.learn_roots(message.get("result"))
+            self.deferred_audit.add(side, flight, Inspected(message), line)
+            return forwarded(side, without_nonce(line))
         except (AuditError, PinError) as error:
-            return on(side, failure(request_id, InternalError(f"Not passed on: {error}")))
+            return forwarded(side, failure(request_id, InternalError(f"Not passed on: {error}")))
 
     def _server_answer(
         self, message: Message, line: bytes, flight: Flight, policy: Policy
@@ -355,7 +360,7 @@ class Conversation:
         if inspected.message is not message:
             line = jsonrpc.encode(inspected.message)
         look = policy.scan.injection == "flag" and not refusal
-        self.owed.add("server", flight, inspected, line, look=look)
+        self.deferred_audit.add("server", flight, inspected, line, look=look)
         if refusal:
             return Passage(to_client=denied(message["id"], f"the answer was held back: {refusal}"))
         result = as_object(inspected.message.get("result"))
@@ -364,14 +369,14 @@ class Conversation:
         if result is not None and result.get("resultType") == "input_required":
             self._await_next_round(flight, result.get("requestState"))
         if inspected.ask:
-            return self._asking.ask_about(inspected.message, inspected.ask, flight, policy)
+            return self._approvals.ask_about(inspected.message, inspected.ask, flight, policy)
         return Passage(to_client=line)
 
     def _await_next_round(self, flight: Flight, state: object) -> None:
         call, approved = call_digest(flight.call.following()), flight.approved
         if approved is not None:
             approved = replace(approved, call=call)
-        self._warden.prompts.continues(call, state, approved)
+        self._judge.prompts.continues(call, state, approved)
 
     def _inspect_answer(
         self, message: Message, line: bytes, flight: Flight, policy: Policy
@@ -393,8 +398,8 @@ class Conversation:
             inspected = Inspected(redacted(inspected.message, patterns), inspected.flags)
         if inspected.message is not message:
             inspected = replace(inspected, message=declared(inspected.message))
-        inspected = inspect_questions(inspected, "result", self._warden, policy)
-        return inspected if inspected.refusal else inspect_links(inspected, self._warden, policy)
+        inspected = inspect_questions(inspected, "result", self._judge, policy)
+        return inspected if inspected.refusal else inspect_links(inspected, self._judge, policy)
 
     def _inspect_definitions(
         self, message: Message, flight: Flight, policy: Policy
@@ -404,11 +409,11 @@ class Conversation:
         if (kind := LISTS.get(method)) is not None:
             member = kind.member
             found = inspect_list(
-                Inspected(message), kind, self._warden, policy, first_page=flight.first_page
+                Inspected(message), kind, self._judge, policy, first_page=flight.first_page
             )
         elif method in ("initialize", "server/discover"):
             member = "instructions"
-            found = inspect_instructions(Inspected(message), method, self._warden, policy)
+            found = inspect_instructions(Inspected(message), method, self._judge, policy)
         else:
             return Inspected(message), False
         refusal = found.refusal or rest_blocked(message, member, policy)
@@ -433,7 +438,7 @@ class Conversation:
         else:
             inspected = inspect_text(undeclared(message), line, policy)
             if not inspected.refusal:
-                inspected = inspect_questions(inspected, "params", self._warden, policy)
+                inspected = inspect_questions(inspected, "params", self._judge, policy)
             if inspected.refusal or inspected.ask:
                 self.journal.dropped(
                     side,
@@ -450,12 +455,12 @@ class Conversation:
             if inspected.message is not message:
                 line = jsonrpc.encode(declared(inspected.message))
         self.journal.notice(side, method, line, flags)
-        return on(side, line)
+        return forwarded(side, line)
 
     def _why_not_noticed(self, message: Message, policy: Policy) -> str:
         """Why a client's notice does not go on; empty if it does."""
         try:
-            decision = self._warden.judge(_call_in(message), policy)
+            decision = self._judge.decide(_call_in(message), policy)
         except InvalidParamsError as error:
             return error.message
         return decision.reason if decision.action == "deny" else ""
@@ -465,9 +470,9 @@ class Conversation:
         request_id: Any = params.get("requestId")
         if not jsonrpc.valid_id(request_id):
             return False
-        if self._asking.withdraw(side, request_id):
+        if self._approvals.withdraw(side, request_id):
             return True
-        if side == "client" and self._turns.withdraw(request_id):
+        if side == "client" and self._path_queue.withdraw(request_id):
             return True
         if (flight := self._flights[side].get(request_id)) is None:
             return False
@@ -504,7 +509,7 @@ class Conversation:
         if "method" not in message or "id" not in message:
             return Passage()
         reason = f"Nothing may pass: {error}"
-        return back(side, failure(message["id"], InternalError(reason)))
+        return returned(side, failure(message["id"], InternalError(reason)))
 
 
 def _call_in(message: Message) -> Call:

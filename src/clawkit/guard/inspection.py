@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.errors import InvalidParamsError
+from clawkit.guard.judge import Judge
 from clawkit.guard.pins import INSTRUCTIONS, Kind, Sifted, label
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.globs import is_any
@@ -28,8 +29,7 @@ from clawkit.guard.scan import (
     suspicious,
     visible,
 )
-from clawkit.guard.scan.marks import DECLARED, TAIL, around_markers, declaration, marker
-from clawkit.guard.warden import Warden
+from clawkit.guard.scan.redaction_markers import DECLARED, TAIL, around_markers, declaration, marker
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, as_object
 
@@ -139,7 +139,7 @@ def undeclared(message: Message) -> Message:
 
 
 def inspect_list(
-    inspected: Inspected, kind: Kind, warden: Warden, policy: Policy, *, first_page: bool
+    inspected: Inspected, kind: Kind, judge: Judge, policy: Policy, *, first_page: bool
 ) -> Inspected:
     """The result of a list without what is quarantined."""
     result = as_object(inspected.message.get("result")) or {}
@@ -149,7 +149,7 @@ def inspect_list(
     if listed is None:
         reason = f"its list of {kind.section} cannot be read"
         return Inspected(inspected.message, inspected.flags, reason)
-    sifted = _sift(listed, kind, warden, policy, first_page=first_page)
+    sifted = _sift(listed, kind, judge, policy, first_page=first_page)
     flags = (*inspected.flags, *_pin_flags(kind, sifted))
     if len(sifted.kept) == len(listed):
         return Inspected(inspected.message, flags)
@@ -158,23 +158,23 @@ def inspect_list(
 
 
 def inspect_instructions(
-    inspected: Inspected, method: str, warden: Warden, policy: Policy
+    inspected: Inspected, method: str, judge: Judge, policy: Policy
 ) -> Inspected:
     """What a server instructs the model: as first seen, until a person accepts a change."""
     result = as_object(inspected.message.get("result"))
     if result is None:
         return inspected
     said = result.get("instructions")
-    if said is None and warden.pins.accepted(method, INSTRUCTIONS) is not None:
+    if said is None and judge.pins.accepted(method, INSTRUCTIONS) is not None:
         return inspected
     if said is not None and not isinstance(said, str):
         return Inspected(inspected.message, inspected.flags, "its instructions cannot be read")
     definition = {"method": method, "instructions": said}
-    sifted = _sift([definition], INSTRUCTIONS, warden, policy)
+    sifted = _sift([definition], INSTRUCTIONS, judge, policy)
     flags = (*inspected.flags, *_pin_flags(INSTRUCTIONS, sifted))
     if sifted.kept:
         return Inspected(inspected.message, flags)
-    before = (warden.pins.accepted(method, INSTRUCTIONS) or {}).get("instructions")
+    before = (judge.pins.accepted(method, INSTRUCTIONS) or {}).get("instructions")
     kept = {key: value for key, value in result.items() if key != "instructions"}
     if before is not None and before != said:
         kept["instructions"] = before
@@ -184,13 +184,13 @@ def inspect_instructions(
 def _sift(
     listed: list[dict[str, Any]],
     kind: Kind,
-    warden: Warden,
+    judge: Judge,
     policy: Policy,
     *,
     first_page: bool = True,
 ) -> Sifted:
     injection = policy.scan.injection
-    return warden.pins.sift(
+    return judge.pins.sift(
         listed, first_page, kind, looks=injection != "off", blocks=injection == "block"
     )
 
@@ -243,7 +243,7 @@ def _map_text(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def inspect_questions(inspected: Inspected, part: str, warden: Warden, policy: Policy) -> Inspected:
+def inspect_questions(inspected: Inspected, part: str, judge: Judge, policy: Policy) -> Inspected:
     """The `inputRequests` of a result or a notice: each is a request of the server."""
     holder = as_object(inspected.message.get(part)) or {}
     if "inputRequests" not in holder:
@@ -259,7 +259,7 @@ def inspect_questions(inspected: Inspected, part: str, warden: Warden, policy: P
             reason = f"it asks for '{visible(request['method'], 100)}', which is no question of MCP"
             return Inspected(inspected.message, inspected.flags, reason)
         original = request.get("params", {})
-        decision, call, params = judge_question(request["method"], original, warden, policy)
+        decision, call, params = judge_question(request["method"], original, judge, policy)
         if decision.action == "deny":
             return Inspected(inspected.message, inspected.flags, decision.reason)
         if decision.action == "prompt" and decision.rule is not None:
@@ -274,7 +274,7 @@ def inspect_questions(inspected: Inspected, part: str, warden: Warden, policy: P
     return Inspected(message, flags, ask=tuple(ask))
 
 
-def inspect_links(inspected: Inspected, warden: Warden, policy: Policy) -> Inspected:
+def inspect_links(inspected: Inspected, judge: Judge, policy: Policy) -> Inspected:
     """The addresses that an error wants a person to open: each is a question of the server."""
     error = as_object(inspected.message.get("error")) or {}
     data = as_object(error.get("data")) or {}
@@ -285,7 +285,7 @@ def inspect_links(inspected: Inspected, warden: Warden, policy: Policy) -> Inspe
         return Inspected(inspected.message, inspected.flags, "its questions cannot be read")
     kept: list[dict[str, Any]] = []
     for link in links:
-        decision, _, params = judge_question(_ELICITATION, link, warden, policy)
+        decision, _, params = judge_question(_ELICITATION, link, judge, policy)
         if decision.action != "allow":
             return Inspected(inspected.message, inspected.flags, decision.reason)
         kept.append(with_host(_ELICITATION, params))
@@ -303,7 +303,7 @@ def _is_question(value: object) -> bool:
 
 
 def judge_question(
-    method: str, params: dict[str, Any], warden: Warden, policy: Policy
+    method: str, params: dict[str, Any], judge: Judge, policy: Policy
 ) -> tuple[Decision, Call, dict[str, Any]]:
     """What to do with a server's own request, and its parameters as they may reach the client."""
     try:
@@ -311,7 +311,7 @@ def judge_question(
     except InvalidParamsError as error:
         deny = Decision(action="deny", rule=None, reason=error.message)
         return deny, Call(method=method, tool=method, arguments={}), params
-    decision = warden.judge(call, policy)
+    decision = judge.decide(call, policy)
     if decision.action == "deny" or method not in _QUESTIONS:
         return decision, call, params
     reason = _objection(params, decision.rule) if method == _ELICITATION else ""

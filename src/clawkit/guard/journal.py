@@ -12,12 +12,12 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clawkit.guard.audit.record import Kind, Record, Side
+from clawkit.guard.audit.record import AuditRecord, Kind, Side
+from clawkit.guard.judge import Judge
+from clawkit.guard.pending_approvals import Binding
 from clawkit.guard.policy.call import EVALUATED, Call
 from clawkit.guard.policy.policy import Decision
-from clawkit.guard.prompts import Binding
 from clawkit.guard.scan import kept_arguments, redact_arguments, visible
-from clawkit.guard.warden import Warden
 from clawkit.wire.jsonrpc import as_object
 
 _LONGEST_NAME = 200
@@ -45,9 +45,9 @@ class Flight(Struct, frozen=True):
 class Journal:
     """Writes the records of one conversation; each can be linked with the others."""
 
-    def __init__(self, warden: Warden, host: str) -> None:
+    def __init__(self, judge: Judge, host: str) -> None:
         self.client = ""
-        self._warden = warden
+        self._judge = judge
         self._host = host
         self._session = os.urandom(6).hex()
         self._count = count(1)
@@ -56,7 +56,7 @@ class Journal:
         self._write("start", "client", reason=what)
 
     def ended(self, how: str) -> None:
-        self._warden.log_counts()
+        self._judge.log_counts()
         self._write("end", "server", reason=how)
 
     def call(self, side: Side, call: Call, decision: Decision) -> str:
@@ -78,7 +78,7 @@ class Journal:
 
     def _named_by_rules(self) -> frozenset[str]:
         """The arguments that rules look at: they are the last to be left out."""
-        rules = self._warden.policy.current().rules
+        rules = self._judge.policy.current().rules
         return frozenset(each.name[0].casefold() for rule in rules for each in rule.args)
 
     def answer(
@@ -91,7 +91,7 @@ class Journal:
         latency: float,
         at: float,
         refusal: str = "",
-    ) -> Record:
+    ) -> AuditRecord:
         """The record of an answer that came `at` this time."""
         kind = "list" if flight.call.method.endswith("/list") else "answer"
         record = self._record(
@@ -110,11 +110,11 @@ class Journal:
             flags=_few(flags),
         )
         if flight.call.method == "tools/list":
-            self._warden.listed = record.id
+            self._judge.listed = record.id
         return record
 
-    def write(self, records: list[Record]) -> None:
-        self._warden.log(*records)
+    def write(self, records: list[AuditRecord]) -> None:
+        self._judge.log(*records)
 
     def approval(self, flight_record: str, call: Call, answer: str, *, allowed: bool) -> None:
         self._write(
@@ -146,19 +146,19 @@ class Journal:
 
     def _write(self, kind: Kind, side: Side, **fields: Any) -> str:
         record = self._record(kind, side, **fields)
-        self._warden.log(record)
+        self._judge.log(record)
         return record.id
 
-    def _record(self, kind: Kind, side: Side, **fields: Any) -> Record:
-        return Record(
+    def _record(self, kind: Kind, side: Side, **fields: Any) -> AuditRecord:
+        return AuditRecord(
             id=f"{self._session}-{next(self._count)}",
             kind=kind,
             side=side,
-            server=self._warden.server,
+            server=self._judge.server,
             client=self.client,
             host=self._host,
             session=self._session,
-            listed=self._warden.listed,
+            listed=self._judge.listed,
             **fields,
         )
 

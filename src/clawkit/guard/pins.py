@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from clawkit.errors import PinError
-from clawkit.guard.policy.folding import every_stage
-from clawkit.guard.policy.pathtext import normal, slashed
+from clawkit.guard.policy.paths import normal, slashed
+from clawkit.guard.policy.spellings import every_stage
 from clawkit.settings import is_there
 from clawkit.system.locks import locked
-from clawkit.text.folding import plain
-from clawkit.text.hidden import visible
+from clawkit.text.normalization import plain, visible
 
 Definition = dict[str, Any]
 _Stamp = tuple[int, int, int]

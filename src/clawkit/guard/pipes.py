@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from clawkit.wire.lines import ROOM, Lines, write_all
+from clawkit.wire.line_io import ROOM, LineReader, write_all
 
 
 class Outlet:
@@ -97,7 +97,7 @@ class Inlet:
         self.fd = fd
         self.has_room = has_room
         self.has_hung_up = False
-        self._lines = Lines(fd, limit)
+        self._lines = LineReader(fd, limit)
         self._receive = receive
         self._on_end = on_end
 

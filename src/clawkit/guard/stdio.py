@@ -12,20 +12,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from clawkit.errors import AuditError, ClawError
-from clawkit.guard.conversation import Conversation
+from clawkit.guard.conversation import GuardConversation
 from clawkit.guard.journal import host_id
+from clawkit.guard.judge import Judge
+from clawkit.guard.passages import Passage
 from clawkit.guard.pipes import Inlet, Outlet, Pump, widen
-from clawkit.guard.prompts import Passage
-from clawkit.guard.warden import Warden
-from clawkit.system.allocator import keep_freed_memory
-from clawkit.system.children import (
+from clawkit.system.processes import (
     adopt_orphans,
     close_to_others,
     descendants,
     end_all,
     end_children,
+    keep_freed_memory,
 )
-from clawkit.system.watchdog import Watch
+from clawkit.system.watchdog import Watchdog
 
 _GRACE = 8.0
 """How long a server may go on after its input has ended; it is to be done in six seconds."""
@@ -62,19 +62,17 @@ class Signals:
 class Proxy:
     """One run: a client on two descriptors, a server as a child, and a conversation between."""
 
-    def __init__(
-        self, warden: Warden, fds: tuple[int, int], server: subprocess.Popen[bytes]
-    ) -> None:
+    def __init__(self, judge: Judge, fds: tuple[int, int], server: subprocess.Popen[bytes]) -> None:
         assert server.stdin is not None
         assert server.stdout is not None
         self._server = server
         self._pump = Pump()
         widen(fds[0], fds[1], server.stdin.fileno(), server.stdout.fileno())
-        self._conversation = Conversation(warden, host_id(), self._deliver, defers=True)
+        self._conversation = GuardConversation(judge, host_id(), self._deliver, defers=True)
         self._to_client = Outlet(fds[1], self._pump.wake)
         self._to_server = Outlet(os.dup(server.stdin.fileno()), self._pump.wake)
         server.stdin.close()
-        limit = warden.policy.current().limits.message
+        limit = judge.policy.current().limits.message
         self._from_client = Inlet(
             fds[0], limit, self._client_says, self._client_may_speak, self._client_left
         )
@@ -99,7 +97,7 @@ class Proxy:
             self._to_client.send(error + b"\n")
         self._to_client.finish()
         with contextlib.suppress(AuditError):
-            self._conversation.owed.write_down()
+            self._conversation.deferred_audit.write_down()
             self._conversation.journal.ended(f"status {status}")
         return status
 
@@ -144,15 +142,15 @@ class Proxy:
         """Answers are written down when there is nothing else to do, or after a moment."""
         if self._has_left:
             self._close_input()
-        owed = self._conversation.owed
-        if not owed:
+        deferred = self._conversation.deferred_audit
+        if not deferred:
             return None
         now = time.monotonic()
-        if idle or owed.is_much or now - self._written > _MOMENT:
+        if idle or deferred.is_much or now - self._written > _MOMENT:
             self._written = now
             with contextlib.suppress(AuditError):
                 # If the log cannot be written, the next call is refused and says why.
-                owed.write_down()
+                deferred.write_down()
             return None
         return _MOMENT * 1000
 
@@ -188,11 +186,11 @@ def _nothing() -> None:
 
 
 def run_proxy(
-    warden: Warden, command: Sequence[str], environment: Mapping[str, str], fds: tuple[int, int]
+    judge: Judge, command: Sequence[str], environment: Mapping[str, str], fds: tuple[int, int]
 ) -> int:
     """Start the server behind the guard and serve until it ends; gives its exit status."""
     signals = Signals()
-    watch = Watch()
+    watch = Watchdog()
     close_to_others()
     try:
         server = subprocess.Popen(
@@ -210,7 +208,7 @@ def run_proxy(
         watch.begin(server.pid)
         adopt_orphans()
         keep_freed_memory()
-        return Proxy(warden, fds, server).run(command, signals)
+        return Proxy(judge, fds, server).run(command, signals)
     finally:
         sys.stderr.flush()
         watch.stop()

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents import Format
+from clawkit.hosts.documents.formats import Format
 
 Transport = Literal["http", "sse"]
 
@@ -24,7 +24,7 @@ class Machine(msgspec.Struct, frozen=True):
     platform: str
 
 
-class Form(msgspec.Struct, frozen=True):
+class EntryForm(msgspec.Struct, frozen=True):
     """How a client writes an entry.
 
     command     the program, or the whole command line as a list where `args` is None
@@ -47,7 +47,7 @@ class Form(msgspec.Struct, frozen=True):
     templates: Literal["client", "sender", "nobody"] = "client"
 
 
-class Client(msgspec.Struct, frozen=True):
+class ClientApp(msgspec.Struct, frozen=True):
     """One row of the table. `{…}` in a place is one of the roots below; `*` in keys is any key.
 
     directory   is there once the client is installed; that of its first place if not given
@@ -60,16 +60,16 @@ class Client(msgspec.Struct, frozen=True):
     places: tuple[str, ...]
     windows: tuple[str, ...] = ()
     project: tuple[str, ...] = ()
-    form: Form = Form()
+    form: EntryForm = EntryForm()
     directory: str = ""
 
 
-_STDIO = Form(stdio="stdio")
+_STDIO = EntryForm(stdio="stdio")
 _SERVERS = (("mcpServers",),)
 _CLINE = "Code/User/globalStorage/saoudrizwan.claude-dev"
 
-CLIENTS: tuple[Client, ...] = (
-    Client(
+CLIENTS: tuple[ClientApp, ...] = (
+    ClientApp(
         "claude-desktop",
         "Claude Desktop",
         "json",
@@ -78,9 +78,9 @@ CLIENTS: tuple[Client, ...] = (
             "{support}/Claude/claude_desktop_config.json",
             "{home}/.claude/claude_desktop_config.json",
         ),
-        form=Form(urls=()),
+        form=EntryForm(urls=()),
     ),
-    Client(
+    ClientApp(
         "claude-code",
         "Claude Code",
         "json",
@@ -90,7 +90,7 @@ CLIENTS: tuple[Client, ...] = (
         form=_STDIO,
         directory="{claude_directory}",
     ),
-    Client(
+    ClientApp(
         "cursor",
         "Cursor",
         "json",
@@ -99,7 +99,7 @@ CLIENTS: tuple[Client, ...] = (
         project=(".cursor/mcp.json",),
         form=_STDIO,
     ),
-    Client(
+    ClientApp(
         "vscode",
         "VS Code",
         "json",
@@ -108,15 +108,15 @@ CLIENTS: tuple[Client, ...] = (
         project=(".vscode/mcp.json",),
         form=_STDIO,
     ),
-    Client(
+    ClientApp(
         "windsurf",
         "Windsurf",
         "json",
         _SERVERS,
         ("{home}/.codeium/windsurf/mcp_config.json",),
-        form=Form(urls=(("serverUrl", None), ("url", None))),
+        form=EntryForm(urls=(("serverUrl", None), ("url", None))),
     ),
-    Client(
+    ClientApp(
         "zed",
         "Zed",
         "json",
@@ -125,53 +125,53 @@ CLIENTS: tuple[Client, ...] = (
         windows=("{support}/Zed/settings.json",),
         project=(".zed/settings.json",),
     ),
-    Client(
+    ClientApp(
         "codex",
         "Codex",
         "toml",
         (("mcp_servers",),),
         ("{codex}/config.toml",),
         project=(".codex/config.toml",),
-        form=Form(headers="http_headers", templates="nobody"),
+        form=EntryForm(headers="http_headers", templates="nobody"),
     ),
-    Client(
+    ClientApp(
         "gemini",
         "Gemini CLI",
         "json",
         _SERVERS,
         ("{home}/.gemini/settings.json",),
         project=(".gemini/settings.json",),
-        form=Form(urls=(("httpUrl", "http"), ("url", "sse"))),
+        form=EntryForm(urls=(("httpUrl", "http"), ("url", "sse"))),
     ),
-    Client(
+    ClientApp(
         "goose",
         "Goose",
         "yaml",
         (("extensions",),),
         ("{config}/goose/config.yaml",),
         windows=("{support}/Block/goose/config/config.yaml",),
-        form=Form(
+        form=EntryForm(
             command="cmd", env="envs", urls=(("uri", None),), stdio="stdio", templates="sender"
         ),
     ),
-    Client(
+    ClientApp(
         "cline",
         "Cline",
         "json",
         _SERVERS,
         (f"{{support}}/{_CLINE}/settings/cline_mcp_settings.json",),
-        form=Form(stdio="stdio", transport="sse"),
+        form=EntryForm(stdio="stdio", transport="sse"),
     ),
-    Client(
+    ClientApp(
         "openclaw",
         "OpenClaw",
         "json",
         (("mcp", "servers"),),
         ("{openclaw}",),
-        form=Form(kinds=("transport", "type"), transport="sse"),
+        form=EntryForm(kinds=("transport", "type"), transport="sse"),
     ),
-    Client("lmstudio", "LM Studio", "json", _SERVERS, ("{home}/.lmstudio/mcp.json",)),
-    Client(
+    ClientApp("lmstudio", "LM Studio", "json", _SERVERS, ("{home}/.lmstudio/mcp.json",)),
+    ClientApp(
         "opencode",
         "opencode",
         "json",
@@ -183,12 +183,12 @@ CLIENTS: tuple[Client, ...] = (
             ".opencode/opencode.json",
             ".opencode/opencode.jsonc",
         ),
-        form=Form(args=None, env="environment", stdio="local"),
+        form=EntryForm(args=None, env="environment", stdio="local"),
     ),
 )
 
 
-def client_called(name: str) -> Client:
+def client_called(name: str) -> ClientApp:
     for client in CLIENTS:
         if name.casefold() in (client.id, client.title.casefold()):
             return client
@@ -200,7 +200,7 @@ def this_machine() -> Machine:
     return Machine(str(Path.home()), os.environ, sys.platform)
 
 
-def user_files(client: Client, machine: Machine) -> tuple[PurePath, ...]:
+def user_files(client: ClientApp, machine: Machine) -> tuple[PurePath, ...]:
     """Where the client keeps the person's servers on such a machine; the files need not exist."""
     windows = machine.platform == "win32"
     flavour = PureWindowsPath if windows else PurePosixPath
@@ -209,14 +209,14 @@ def user_files(client: Client, machine: Machine) -> tuple[PurePath, ...]:
     return tuple(flavour(place.format_map(roots)) for place in places)
 
 
-def file_patterns(client: Client) -> tuple[str, ...]:
+def file_patterns(client: ClientApp) -> tuple[str, ...]:
     """Globs for all files in which the client keeps servers, in any home and any project."""
     roots = {**_roots(Machine("**", {}, "linux")), "config": "**", "support": "**"}
     places = [place.format_map(roots) for place in (*client.places, *client.windows)]
     return tuple(dict.fromkeys((*places, *(f"**/{name}" for name in client.project))))
 
 
-def user_directory(client: Client, machine: Machine) -> PurePath:
+def user_directory(client: ClientApp, machine: Machine) -> PurePath:
     """What is there once the client is installed on such a machine."""
     first = user_files(client, machine)[0]
     if not client.directory:
@@ -224,7 +224,7 @@ def user_directory(client: Client, machine: Machine) -> PurePath:
     return type(first)(client.directory.format_map(_roots(machine)))
 
 
-def project_files(client: Client, directory: PurePath) -> tuple[PurePath, ...]:
+def project_files(client: ClientApp, directory: PurePath) -> tuple[PurePath, ...]:
     return tuple(directory / name for name in client.project)
 
 

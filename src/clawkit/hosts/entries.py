@@ -1,4 +1,4 @@
-"""The entries of a client's file: which servers it starts or calls, and how."""
+"""A client's server entries: how each is started or called, and its text without secrets."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from clawkit.hosts.clients import Client, Form, Transport
-from clawkit.hosts.documents.nodes import data_at
+from clawkit.hosts.clients import ClientApp, EntryForm, Transport
+from clawkit.hosts.documents.nodes import Dialect, Field, ValueNode, data_at
 
 OUR_NAMES = frozenset({"claw", "clawai", "openclaw", "clawdbot", "clawkit"})
 _LAUNCHER_DEPTH = 6
@@ -28,7 +28,7 @@ _WEB = re.compile(r"(?i)https?://|\$|\{")
 Data = dict[str, Any]
 
 
-class Stdio(msgspec.Struct, frozen=True, tag="stdio"):
+class StdioLaunch(msgspec.Struct, frozen=True, tag="stdio"):
     """A server that the client starts; the values of its environment stay where they are."""
 
     argv: tuple[str, ...]
@@ -37,7 +37,7 @@ class Stdio(msgspec.Struct, frozen=True, tag="stdio"):
     """The variables of `env` that say where a guard finds its policy, with their values."""
 
 
-class Remote(msgspec.Struct, frozen=True, tag="remote"):
+class RemoteLaunch(msgspec.Struct, frozen=True, tag="remote"):
     """A server that the client calls."""
 
     url: str
@@ -45,18 +45,18 @@ class Remote(msgspec.Struct, frozen=True, tag="remote"):
     transport: Transport
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ServerEntry(msgspec.Struct, frozen=True):
     """A server in a client's file; without a launch, `reason` says why it is not one for us."""
 
     name: str
     client: str
     file: str
     keys: tuple[str, ...]
-    launch: Stdio | Remote | None
+    launch: StdioLaunch | RemoteLaunch | None
     reason: str = ""
 
 
-def entries_of(client: Client, file: str, data: Any) -> Iterator[Entry]:
+def entries_of(client: ClientApp, file: str, data: Any) -> Iterator[ServerEntry]:
     """Every server in the data of a client's file."""
     for pattern in client.keys:
         for keys in _matching(data, pattern):
@@ -65,7 +65,7 @@ def entries_of(client: Client, file: str, data: Any) -> Iterator[Entry]:
                 launch = launch_of(client.form, value)
                 reason = launch if isinstance(launch, str) else ""
                 known = None if isinstance(launch, str) else launch
-                yield Entry(str(name), client.id, file, (*keys, str(name)), known, reason)
+                yield ServerEntry(str(name), client.id, file, (*keys, str(name)), known, reason)
 
 
 def _matching(data: Any, pattern: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -82,14 +82,14 @@ def _matching(data: Any, pattern: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
                 yield (key, *rest)
 
 
-def launch_of(form: Form, value: Any) -> Stdio | Remote | str:
+def launch_of(form: EntryForm, value: Any) -> StdioLaunch | RemoteLaunch | str:
     """How the client reaches the server, or why there is nothing to guard."""
     if not isinstance(value, dict):
         return "it is not a server"
     data = cast("Data", value)
     command = data.get(form.command)
     if isinstance(command, dict):
-        return launch_of(Form(command="path"), command)
+        return launch_of(EntryForm(command="path"), command)
     if command:
         return _stdio(form, data)
     for key, transport in form.urls:
@@ -98,7 +98,7 @@ def launch_of(form: Form, value: Any) -> Stdio | Remote | str:
     return "it has neither a command nor an address"
 
 
-def _stdio(form: Form, data: Data) -> Stdio | str:
+def _stdio(form: EntryForm, data: Data) -> StdioLaunch | str:
     command = data[form.command]
     rest = data.get(form.args) if form.args else None
     argv = [command, *(cast("list[Any]", rest) or ())] if form.args else command
@@ -110,10 +110,10 @@ def _stdio(form: Form, data: Data) -> Stdio | str:
     env = data.get(form.env)
     variables = cast("Data", env) if isinstance(env, dict) else {}
     places = tuple((name, str(variables[name])) for name in _PLACES if variables.get(name))
-    return Stdio(tuple(str(part) for part in parts), tuple(variables), places)
+    return StdioLaunch(tuple(str(part) for part in parts), tuple(variables), places)
 
 
-def _remote(form: Form, data: Data, key: str, implied: Transport | None) -> Remote | str:
+def _remote(form: EntryForm, data: Data, key: str, implied: Transport | None) -> RemoteLaunch | str:
     url = data[key]
     if not isinstance(url, str) or not _WEB.match(url):
         return "its address is not one of http or https"
@@ -127,10 +127,10 @@ def _remote(form: Form, data: Data, key: str, implied: Transport | None) -> Remo
     kind: Transport | None = next(
         (_KINDS[data[k]] for k in form.kinds if data.get(k) in _KINDS), None
     )
-    return Remote(url, dict(pairs), kind or implied or _guess(form, url))
+    return RemoteLaunch(url, dict(pairs), kind or implied or _guess(form, url))
 
 
-def _guess(form: Form, url: str) -> Transport:
+def _guess(form: EntryForm, url: str) -> Transport:
     return "sse" if _SSE_PATH.search(url) else form.transport
 
 
@@ -201,3 +201,88 @@ def _proxy_position(argv: Sequence[str]) -> int | None:
 def _program(path: str) -> str:
     name = re.split(r"[/\\]", path)[-1].casefold()
     return name.removesuffix(".exe").removesuffix(".cmd")
+
+
+_VALUES = frozenset({"env", "environment", "envs", "headers", "http_headers"})
+_SECRET = re.compile(r"(?i)key|token|secret|passw|auth|bearer|credential|cookie|session")
+_ASSIGNED = re.compile(r"(?s)^(?P<name>[\"']?[^=:]*[=:]\s*)(?P<value>.+?)(?P<end>[\"']?)$")
+_USER_INFO = re.compile(r"(?<=//)[^/@\s\"']*@")
+_QUERY = re.compile(r"[?#][^\"'\s]*")
+_LONG_SEGMENT = re.compile(r"(?<=/)(?=[^/]*\d)(?=[^/]*[A-Za-z])[\w~.%+=-]{20,}")
+_HARMLESS = re.compile(r"[\"']?(?:Bearer )?\$?\{[^}]*\}[\"']?|[\"']{2}|true|false|null")
+_HIDDEN = "…"
+
+Cut = tuple[int, int, str]
+
+
+def without_secrets(dialect: Dialect, block: str, file: str) -> str:
+    """The entry's text with `…` for whatever may be a secret."""
+    cuts = sorted(_cuts(block, dialect.block(block, file)), reverse=True)
+    for start, end, text in cuts:
+        block = block[:start] + text + block[end:]
+    return block
+
+
+def _cuts(text: str, node: ValueNode) -> Iterator[Cut]:
+    for field in node.fields or ():
+        if field.key in _VALUES:
+            yield from _hidden(text, field.node)
+        elif field.node.items is not None:
+            yield from _arguments(text, field.node.items)
+        elif field.node.fields is not None:
+            yield from _cuts(text, field.node)
+        else:
+            yield from _scalar(text, field)
+
+
+def _hidden(text: str, node: ValueNode) -> Iterator[Cut]:
+    for field in node.fields or ():
+        yield from _hidden(text, field.node)
+    for item in node.items or ():
+        yield from _hidden(text, item)
+    if node.fields is None and node.items is None and not _HARMLESS.fullmatch(_raw(text, node)):
+        yield node.start, node.end, _quoted(_raw(text, node))
+
+
+def _scalar(text: str, field: Field) -> Iterator[Cut]:
+    raw = _raw(text, field.node)
+    if "//" in raw:
+        yield from _address(field.node, raw)
+    elif _SECRET.search(field.key) and not field.key.endswith("env_var"):
+        yield from _hidden(text, field.node)
+
+
+def _arguments(text: str, items: tuple[ValueNode, ...]) -> Iterator[Cut]:
+    """A flag that names a secret hides its value, in the same argument or the next one."""
+    follows = False
+    for item in items:
+        raw = _raw(text, item)
+        assigned = _ASSIGNED.match(raw)
+        if follows:
+            yield from _hidden(text, item)
+        elif assigned and _SECRET.search(assigned["name"]):
+            yield item.start, item.end, assigned["name"] + _HIDDEN + assigned["end"]
+        elif "//" in raw:
+            yield from _address(item, raw)
+        follows = not assigned and not follows and _is_flag(raw) and bool(_SECRET.search(raw))
+
+
+def _address(node: ValueNode, raw: str) -> Iterator[Cut]:
+    text = _USER_INFO.sub(f"{_HIDDEN}@", raw)
+    text = _QUERY.sub(lambda match: match.group()[0] + _HIDDEN, text)
+    text = _LONG_SEGMENT.sub(_HIDDEN, text)
+    if text != raw:
+        yield node.start, node.end, text
+
+
+def _is_flag(raw: str) -> bool:
+    return raw.lstrip("\"'").startswith("-")
+
+
+def _raw(text: str, node: ValueNode) -> str:
+    return text[node.start : node.end]
+
+
+def _quoted(raw: str) -> str:
+    quote = raw[:1] if raw[:1] in ("'", '"') else ""
+    return f"{quote}{_HIDDEN}{quote}"

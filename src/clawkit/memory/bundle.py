@@ -20,8 +20,17 @@ import msgspec
 from msgspec import Struct
 
 from clawkit.errors import BeingError
-from clawkit.memory.changeable import is_known
-from clawkit.memory.records import Cluster, Count, Entry, LedgerEntry, Moment, Node, Note, Said
+from clawkit.memory.records import (
+    Cluster,
+    Count,
+    Entry,
+    HistoryMessage,
+    LedgerEntry,
+    Moment,
+    Node,
+    Note,
+)
+from clawkit.memory.store.ledger import is_known
 from clawkit.memory.store.marks import NAMES
 
 FORMAT = "clawkit-memory"
@@ -30,65 +39,65 @@ _LONGEST = 64 * 1024 * 1024
 """Bytes of a line; what is longer is read no further."""
 
 
-class Line(Struct, frozen=True, tag_field="kind", omit_defaults=True):
+class BundleLine(Struct, frozen=True, tag_field="kind", omit_defaults=True):
     """One line of a bundle."""
 
 
-class HeaderLine(Line, frozen=True, tag="bundle"):
+class HeaderLine(BundleLine, frozen=True, tag="bundle"):
     """The first line."""
 
     format: str
     version: int
 
 
-class ClusterLine(Line, frozen=True, tag="cluster"):
+class ClusterLine(BundleLine, frozen=True, tag="cluster"):
     """A cluster; `gone` is since when it is no more."""
 
     cluster: Cluster
     gone: Moment | None = None
 
 
-class NodeLine(Line, frozen=True, tag="node"):
+class NodeLine(BundleLine, frozen=True, tag="node"):
     """A node, also one that has ended."""
 
     node: Node
 
 
-class NoteLine(Line, frozen=True, tag="note"):
+class NoteLine(BundleLine, frozen=True, tag="note"):
     """A note; `taken` is the node that it has become, 0 if none."""
 
     note: Note
     taken: Count | None = None
 
 
-class EntryLine(Line, frozen=True, tag="entry"):
+class EntryLine(BundleLine, frozen=True, tag="entry"):
     """An entry of structured memory, and the token that wrote it."""
 
     entry: Entry
     token: str = ""
 
 
-class MessageLine(Line, frozen=True, tag="message"):
+class MessageLine(BundleLine, frozen=True, tag="message"):
     """A message, and the token that brought it."""
 
-    message: Said
+    message: HistoryMessage
     token: str = ""
 
 
-class ChangeLine(Line, frozen=True, tag="change"):
+class ChangeLine(BundleLine, frozen=True, tag="change"):
     """An entry of the ledger."""
 
     change: LedgerEntry
 
 
-class MarkLine(Line, frozen=True, tag="mark"):
+class MarkLine(BundleLine, frozen=True, tag="mark"):
     """A small fact by name."""
 
     name: str
     value: str
 
 
-class EndLine(Line, frozen=True, tag="end"):
+class EndLine(BundleLine, frozen=True, tag="end"):
     """The last line: how many came before it, and the sum of their bytes."""
 
     lines: int

@@ -16,37 +16,34 @@ import msgspec
 
 from clawkit.errors import InvalidArgumentsError, QuotaError, StoreError
 from clawkit.memory import (
-    checking,
-    context,
-    exploring,
-    noting,
-    portrait,
-    recalling,
-    relations,
-    structured,
+    intake,
+    recollection,
+    relationships,
+    session_context,
+    structured_memory,
+    validation,
 )
-from clawkit.memory import ledger as changes
-from clawkit.memory.caller import Caller
-from clawkit.memory.patrol import merging
-from clawkit.memory.patrol.embedding import ahead, catch_up
-from clawkit.memory.recalling import Looking, Recollection
-from clawkit.memory.records import Being, Change, LedgerEntry, Node, Said, Scene
-from clawkit.memory.rights import check_owner
-from clawkit.memory.secrecy import Sieve
-from clawkit.memory.standing import figures, wants_vectors
-from clawkit.memory.store import messages, runs, touches
-from clawkit.memory.worker import EMBED, PATROL
+from clawkit.memory import node_history as changes
+from clawkit.memory.caller import Caller, check_owner
+from clawkit.memory.job_worker import EMBED, PATROL
+from clawkit.memory.patrol import replacement
+from clawkit.memory.patrol.vectors import ahead, catch_up
+from clawkit.memory.recollection import Recollection, SearchOptions
+from clawkit.memory.records import Being, Change, HistoryMessage, LedgerEntry, Node, Scene
+from clawkit.memory.secret_filter import SecretFilter
+from clawkit.memory.statistics import figures, wants_vectors
+from clawkit.memory.store import jobs, messages, reads
 from clawkit.text.calendar import resolved
 
 if TYPE_CHECKING:
+    from clawkit.memory.being_store import BeingStore
     from clawkit.memory.embed.protocol import Embedder
-    from clawkit.memory.keeper import Keeper
     from clawkit.memory.model import Llm
-    from clawkit.memory.patrol.conversation import Message
-    from clawkit.memory.patrol.embedding import Embed
-    from clawkit.memory.patrol.round import Outcome
+    from clawkit.memory.patrol.run import PatrolOutcome
+    from clawkit.memory.patrol.transcript import ConversationMessage
+    from clawkit.memory.patrol.vectors import Embed
     from clawkit.memory.recall.candidates import Mode
-    from clawkit.memory.recall.engine import Found
+    from clawkit.memory.recall.engine import SearchResult
 
 T = TypeVar("T")
 
@@ -57,7 +54,7 @@ _log = logging.getLogger("clawkit.memory")
 class Memory:
     """What one Being remembers."""
 
-    def __init__(self, keeper: Keeper, being: Being) -> None:
+    def __init__(self, keeper: BeingStore, being: Being) -> None:
         self.being = being
         self._keeper = keeper
         self._database = keeper.limited
@@ -80,11 +77,11 @@ class Memory:
 
         Nothing that was said in the conversation `apart_from` comes.
         """
-        checking.sized("user_message", message, checking.LONGEST_ASKED)
-        how = Looking(
+        validation.sized("user_message", message, validation.LONGEST_ASKED)
+        how = SearchOptions(
             limit, self.now, as_of=_moment(as_of), apart_from=apart_from, asker=caller.person
         )
-        told = recalling.recollect(
+        told = recollection.recollect(
             self._database, self.being.n, message, self._embedder, caller, how
         )
         self._catch_up_later(told.kind, caller)
@@ -102,16 +99,16 @@ class Memory:
         mode: Mode = "or",
         explain: bool = False,
         as_of: str | float | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         """The memories that fit a query best, whatever they are worth; it leaves no trace.
 
         All callers find the same.
         """
-        checking.said("query", query, checking.LONGEST_ASKED)
+        validation.said("query", query, validation.LONGEST_ASKED)
         asker = caller.person if caller is not None else ""
-        how = Looking(limit, self.now, mode, _moment(as_of), asker=asker)
+        how = SearchOptions(limit, self.now, mode, _moment(as_of), asker=asker)
         with self._database.read(self.being.n) as unit:
-            found = recalling.found(unit, query, self._embedder, how)
+            found = recollection.found(unit, query, self._embedder, how)
         self._catch_up_later(found.kind, caller)
         return found if explain else msgspec.structs.replace(found, hits=_unexplained(found.hits))
 
@@ -126,14 +123,14 @@ class Memory:
         no_nodes: bool = False,
     ) -> str:
         """The clusters, one cluster or one node, as plain text; dead nodes shown are touched."""
-        asked = exploring.Question(
-            None if cluster_id is None else checking.identifier("cluster_id", cluster_id),
-            None if node_id is None else checking.identifier("node_id", node_id),
+        asked = recollection.ExploreRequest(
+            None if cluster_id is None else validation.identifier("cluster_id", cluster_id),
+            None if node_id is None else validation.identifier("node_id", node_id),
             limit,
-            checking.sized("query", query, checking.LONGEST_ASKED),
+            validation.sized("query", query, validation.LONGEST_ASKED),
             no_nodes,
         )
-        return exploring.explore(self._database, self.being.n, asked, caller, self.now)
+        return recollection.explore(self._database, self.being.n, asked, caller, self.now)
 
     def take_notes(
         self,
@@ -152,19 +149,19 @@ class Memory:
             raise InvalidArgumentsError("scene_ids", 'are deleted only with the action "update"')
         if not scenes and not notes and not scene_ids:
             raise InvalidArgumentsError("scenes", "at least one of scenes or notes is required")
-        checking.counted("scenes", len(scenes))
-        checked = [checking.scene(f"scenes[{at}]", scene) for at, scene in enumerate(scenes)]
-        checking.counted("notes", len(notes))
-        memos = [checking.said(f"notes[{at}]", memo) for at, memo in enumerate(notes)]
+        validation.counted("scenes", len(scenes))
+        checked = [validation.scene(f"scenes[{at}]", scene) for at, scene in enumerate(scenes)]
+        validation.counted("notes", len(notes))
+        memos = [validation.said(f"notes[{at}]", memo) for at, memo in enumerate(notes)]
         sieve = self.sieve()
         checked, memos = [*map(sieve.scene, checked)], [*map(sieve.text, memos)]
-        checking.counted("scene_ids", len(scene_ids))
-        ids = [checking.identifier(f"scene_ids[{at}]", i) for at, i in enumerate(scene_ids)]
-        given = noting.Notes(checked, memos, ids)
+        validation.counted("scene_ids", len(scene_ids))
+        ids = [validation.identifier(f"scene_ids[{at}]", i) for at, i in enumerate(scene_ids)]
+        given = intake.NotesRequest(checked, memos, ids)
         embed, model = self._embed_ahead(checked)
         with self._database.write(self.being.n) as unit:
-            answer = noting.take_notes(unit, caller, given, embed, model, self.now)
-        if answer["waiting_scenes"] >= noting.ENOUGH_FOR_PATROL:
+            answer = intake.take_notes(unit, caller, given, embed, model, self.now)
+        if answer["waiting_scenes"] >= intake.ENOUGH_FOR_PATROL:
             self._want(PATROL, caller.llm_key)
             answer["patrol"] = "started in the background"
         return {**answer, **sieve.told()}
@@ -181,7 +178,7 @@ class Memory:
         themes: Sequence[str] = (),
         importance: float = 0.5,
         speaker: str = "",
-        sieve: Sieve | None = None,
+        sieve: SecretFilter | None = None,
     ) -> Node:
         """Make a memory of one sentence at once; without `when`, of today and the days it names.
 
@@ -194,9 +191,9 @@ class Memory:
             text, named = resolved(text, today)
             days = (today.isoformat(), *(day for day in named if day != today.isoformat()))
         scene = Scene(text, tuple(actors), days, setting, feeling, tuple(themes), importance)
-        scene = (sieve or self.sieve()).scene(checking.scene("scene", scene))
-        source = noting.source_of(caller, speaker)
-        return noting.remember_now(
+        scene = (sieve or self.sieve()).scene(validation.scene("scene", scene))
+        source = intake.source_of(caller, speaker)
+        return intake.remember_now(
             self._database,
             self.being.n,
             self._embedder,
@@ -208,8 +205,8 @@ class Memory:
     def structured(
         self,
         caller: Caller,
-        target: structured.Target,
-        action: structured.Action,
+        target: structured_memory.Target,
+        action: structured_memory.EntryAction,
         *,
         content: str | None = None,
         key: str | None = None,
@@ -219,7 +216,7 @@ class Memory:
         """Read or write structured memory; gives what the tool answers."""
         sieve = self.sieve()
         content = sieve.text(content) if content else content
-        order = structured.order(
+        order = structured_memory.order(
             target,
             action,
             content=content,
@@ -231,25 +228,30 @@ class Memory:
         )
         if action == "get":
             with self._database.read(self.being.n) as unit:
-                return structured.carry_out(unit, order)
+                return structured_memory.carry_out(unit, order)
         check_owner(target, caller)
         with self._database.write(self.being.n) as unit:
-            answer = structured.carry_out(unit, order)
+            answer = structured_memory.carry_out(unit, order)
         if target == "party_message" and action == "append" and to and content:
             answer["delivered"] = self._delivered(to, content, caller)
             if not answer["delivered"]:
-                answer["why"] = relations.HOW_TO_REACH
+                answer["why"] = relationships.HOW_TO_REACH
         return {**answer, **sieve.told()}
 
     def relate(
-        self, caller: Caller, name: str, kind: str, content: str | None, action: relations.Action
+        self,
+        caller: Caller,
+        name: str,
+        kind: str,
+        content: str | None,
+        action: relationships.RelationAction,
     ) -> dict[str, Any]:
         """Keep or remove a relationship to somebody or something."""
-        check_owner(relations.RELATIONSHIP, caller)
+        check_owner(relationships.RELATIONSHIP, caller)
         sieve = self.sieve()
         content = sieve.text(content) if content else content
         with self._database.write(self.being.n) as unit:
-            answer = relations.relate(unit, name, kind, content, action, caller, self.now)
+            answer = relationships.relate(unit, name, kind, content, action, caller, self.now)
         return {**answer, **sieve.told()}
 
     def history(
@@ -260,11 +262,11 @@ class Memory:
         limit: int = 10,
         *,
         conversation: str | None = None,
-    ) -> list[Said]:
+    ) -> list[HistoryMessage]:
         """Messages of past conversations, the newest first; days are whole ones, UTC."""
-        checking.sized("query", query, checking.LONGEST_ASKED)
-        since = None if date_from is None else checking.starts("date_from", date_from)
-        until = None if date_to is None else checking.ends("date_to", date_to)
+        validation.sized("query", query, validation.LONGEST_ASKED)
+        since = None if date_from is None else validation.starts("date_from", date_from)
+        until = None if date_to is None else validation.ends("date_to", date_to)
         if since is not None and until is not None and since >= until:
             raise InvalidArgumentsError("date_to", "is before date_from")
         with self._database.read(self.being.n) as unit:
@@ -278,24 +280,24 @@ class Memory:
         summary: str,
         feeling: str,
         caller: Caller,
-        sieve: Sieve | None = None,
+        sieve: SecretFilter | None = None,
     ) -> Node:
         """Make one memory of several; the `sieve` says what it has taken out."""
-        checking.said("summary", summary)
-        checking.sized("feeling", feeling)
+        validation.said("summary", summary)
+        validation.sized("feeling", feeling)
         sieve = sieve or self.sieve()
         summary, feeling = sieve.text(summary), sieve.text(feeling)
-        checking.counted("node_ids", len(ids))
-        wanted = list(dict.fromkeys(checking.identifier("node_ids", i) for i in ids))
+        validation.counted("node_ids", len(ids))
+        wanted = list(dict.fromkeys(validation.identifier("node_ids", i) for i in ids))
         if len(wanted) < 2:
             raise InvalidArgumentsError("node_ids", "must name at least two nodes, with commas")
         with self._database.read(self.being.n) as unit:
-            scene = merging.merged_scene(noting.several(unit, wanted), summary, feeling)
+            scene = replacement.merged_scene(intake.several(unit, wanted), summary, feeling)
         embed, model = self._embed_ahead([scene])
         with self._database.write(self.being.n) as unit:
-            return merging.merge(
+            return replacement.merge(
                 unit,
-                noting.several(unit, wanted),
+                intake.several(unit, wanted),
                 summary,
                 feeling,
                 now=self.now,
@@ -306,51 +308,51 @@ class Memory:
 
     def retract(self, ids: Sequence[str], caller: Caller, why: str = "") -> list[Node]:
         """Take memories back: nothing recalls them any more."""
-        wanted = [checking.identifier("node_ids", i) for i in ids]
+        wanted = [validation.identifier("node_ids", i) for i in ids]
         with self._database.write(self.being.n) as unit:
-            return noting.retract(unit, wanted, caller, why, self.now)
+            return intake.retract(unit, wanted, caller, why, self.now)
 
     def supersede(
-        self, node_id: str, scene: Scene, caller: Caller, sieve: Sieve | None = None
+        self, node_id: str, scene: Scene, caller: Caller, sieve: SecretFilter | None = None
     ) -> Node:
         """Say what is so now in place of a memory that no longer holds."""
-        scene = (sieve or self.sieve()).scene(checking.scene("scene", scene))
+        scene = (sieve or self.sieve()).scene(validation.scene("scene", scene))
         embed, model = self._embed_ahead([scene])
         with self._database.write(self.being.n) as unit:
-            old = noting.one(unit, checking.identifier("node_id", node_id))
-            return merging.supersede(
+            old = intake.one(unit, validation.identifier("node_id", node_id))
+            return replacement.supersede(
                 unit, old, scene, now=self.now, token=caller.token, embed=embed, model=model
             )
 
     def pin(self, node_id: str, on: bool, caller: Caller) -> Node:
         """Let a memory never fade, or fade again."""
         with self._database.write(self.being.n) as unit:
-            wanted = checking.identifier("node_id", node_id)
-            return noting.pin(unit, wanted, on, caller, self.now)
+            wanted = validation.identifier("node_id", node_id)
+            return intake.pin(unit, wanted, on, caller, self.now)
 
     def patrol(
         self,
         caller: Caller,
-        messages: Sequence[Message] = (),
+        messages: Sequence[ConversationMessage] = (),
         marker: str | None = None,
         *,
         cap: int | None = None,
         dry_run: bool = False,
-        sieve: Sieve | None = None,
-    ) -> Outcome:
+        sieve: SecretFilter | None = None,
+    ) -> PatrolOutcome:
         """Make memories of what was noted and said, and put memory in order.
 
         No more than `cap` memories die, and no more are merged; without, no more than a tenth. The
         `sieve` says what it has taken out of the messages.
         """
-        from clawkit.memory.patrol.round import patrol
+        from clawkit.memory.patrol.run import patrol
 
         kept = (sieve or self.sieve()).messages(messages)
         if kept:
             size = sum(len(message.content.encode(errors="replace")) for message in kept)
             self._database.check_room(self.being.n, 1, size)
 
-        def walk() -> Outcome:
+        def walk() -> PatrolOutcome:
             return patrol(
                 self._keeper.database,
                 self.being.n,
@@ -373,7 +375,7 @@ class Memory:
         if lent is not None:
             self._keeper.lent.forget(self.being.n, lent)
         with self._database.write(self.being.n) as unit:
-            touches.forget_told(unit, self.now - _TOLD_IS_FORGOTTEN)
+            reads.forget_told(unit, self.now - _TOLD_IS_FORGOTTEN)
 
     def embed_due(self) -> None:
         """The vectors that were asked for in the background."""
@@ -389,8 +391,8 @@ class Memory:
     ) -> dict[str, Any]:
         """What a client needs at the start of a session."""
         with self._database.read(self.being.n) as unit:
-            parts = portrait.portrait(unit, self._embedder, self.now)
-            return context.context(unit, self.being, self.now, parts, capabilities, senses)
+            parts = session_context.portrait(unit, self._embedder, self.now)
+            return session_context.context(unit, self.being, self.now, parts, capabilities, senses)
 
     def ledger(self, limit: int = 20) -> list[LedgerEntry]:
         """What was done to this memory, the newest first."""
@@ -406,9 +408,9 @@ class Memory:
         """How much there is of everything."""
         return figures(self._database, self.being)
 
-    def sieve(self) -> Sieve:
+    def sieve(self) -> SecretFilter:
         """What takes the secrets out of that which is written."""
-        return Sieve(self._database, self.being)
+        return SecretFilter(self._database, self.being)
 
     @property
     def now(self) -> float:
@@ -432,7 +434,7 @@ class Memory:
 
     def _llm(self, caller: Caller) -> Llm | None:
         """The model of the caller, or of the Being; None where neither has brought a key."""
-        from clawkit.memory.keys import key_for
+        from clawkit.memory.model_keys import key_for
 
         key = caller.llm_key or key_for(self._keeper, self.being)
         if not key:
@@ -452,12 +454,12 @@ class Memory:
     def _delivered(self, to: str, content: str, caller: Caller) -> bool:
         """Bring a message on its way; the sender has it in any case."""
         try:
-            return relations.deliver(self._keeper, self.being, to, content, caller)
+            return relationships.deliver(self._keeper, self.being, to, content, caller)
         except (StoreError, QuotaError) as error:
             _log.warning("a message cannot be delivered: %s", error)
             return False
 
-    def _noted(self, job: str, do: Callable[[], T], verdict: Callable[[T], runs.Outcome]) -> T:
+    def _noted(self, job: str, do: Callable[[], T], verdict: Callable[[T], jobs.RunOutcome]) -> T:
         """Do a job, and keep how it ended for whoever runs the server."""
         began, ended = time.monotonic(), "failed"
         try:
@@ -467,10 +469,10 @@ class Memory:
         finally:
             self._note_run(job, ended, time.monotonic() - began)
 
-    def _note_run(self, job: str, outcome: runs.Outcome, seconds: float) -> None:
+    def _note_run(self, job: str, outcome: jobs.RunOutcome, seconds: float) -> None:
         try:
             with self._database.registry(write=True) as connection:
-                runs.note(connection, self.being.n, job, outcome, self.now, seconds)
+                jobs.note_run(connection, self.being.n, job, outcome, self.now, seconds)
         except StoreError as error:
             _log.warning("how a %s ended cannot be noted: %s", job, error)
 
@@ -483,8 +485,8 @@ class Memory:
 
 
 def _moment(given: str | float | None) -> float | None:
-    return checking.earlier("as_of", given) if isinstance(given, str) else given
+    return validation.earlier("as_of", given) if isinstance(given, str) else given
 
 
-def _unexplained(hits: Sequence[recalling.Hit]) -> tuple[recalling.Hit, ...]:
+def _unexplained(hits: Sequence[recollection.Hit]) -> tuple[recollection.Hit, ...]:
     return tuple(msgspec.structs.replace(hit, signals={}) for hit in hits)

@@ -123,9 +123,9 @@ class _SyncModel:
 
     def _model(self) -> Model:
         if self._settings.provider == "anthropic":
-            from clawkit.models.anthropic import Anthropic
+            from clawkit.models.anthropic import AnthropicModel
 
-            return Anthropic(self._settings)
-        from clawkit.models.openai import OpenAi
+            return AnthropicModel(self._settings)
+        from clawkit.models.openai import OpenAiModel
 
-        return OpenAi(self._settings)
+        return OpenAiModel(self._settings)

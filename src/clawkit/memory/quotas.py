@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawkit.errors import QuotaError
-from clawkit.memory.store import beings, calls
+from clawkit.memory.store import beings
 from clawkit.memory.store.database import Connection, Database, Unit
 
 if TYPE_CHECKING:
@@ -171,14 +171,14 @@ class CallCounter:
         now = self._clock()
         day = int(now // _DAY)
         with self._database.read(being.n) as unit:
-            made = calls.made(unit, day)
+            made = beings.calls_made(unit, day)
         if made >= limit:
             raise QuotaError(
                 f"{being.name} may be called {limit:,} times a day, and was today: nothing was "
                 f"done. It goes on at 00:00 UTC, in {_span(_DAY - now % _DAY)}"
             )
         with self._database.jot(being.n) as unit:
-            calls.count(unit, day)
+            beings.count_call(unit, day)
 
     def _limit(self, being: int) -> int | None:
         limit, until = self._limits.get(being, (None, 0.0))

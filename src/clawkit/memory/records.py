@@ -1,4 +1,4 @@
-"""What a Being remembers, as frozen data; the same in every store and on every door."""
+"""What a Being remembers, as frozen data: the same in every store and behind every door."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Moment = Annotated[float, msgspec.Meta(gt=-1e11, lt=2.5e11)]
 
 
-class Source(msgspec.Struct, frozen=True, omit_defaults=True):
+class MemorySource(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a memory came from: who said it, by which token, in which conversation and message."""
 
     speaker: str = ""
@@ -49,7 +49,7 @@ class Node(msgspec.Struct, frozen=True):
     id: str
     scene: Scene
     created: Moment
-    source: Source = Source()
+    source: MemorySource = MemorySource()
     cluster: Count = 0
     status: Status = "active"
     fresh: bool = True
@@ -91,10 +91,10 @@ class Note(msgspec.Struct, frozen=True):
     created: Moment
     scene: Scene | None = None
     text: str = ""
-    source: Source = Source()
+    source: MemorySource = MemorySource()
 
 
-class Said(msgspec.Struct, frozen=True):
+class HistoryMessage(msgspec.Struct, frozen=True):
     """One message of a past conversation."""
 
     id: str
@@ -170,3 +170,18 @@ def moment(text: str) -> float:
         text += "T23:59:59.999999"
     found = datetime.fromisoformat(text)
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+Target = Literal[
+    "preferences",
+    "knowledge",
+    "relationship",
+    "partner_tools",
+    "partner_map",
+    "diary",
+    "notes",
+    "party_message",
+    "partner_rules",
+    "souls",
+]
+EntryAction = Literal["get", "append", "update", "delete"]

@@ -14,14 +14,13 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, get_args
 
 from clawkit.errors import AccessError, BeingError
-from clawkit.memory.access import Access
-from clawkit.memory.caller import Caller
+from clawkit.memory.caller import Access, Caller
 from clawkit.memory.records import Being, Scope, Token, moment
 from clawkit.memory.store import beings
-from clawkit.memory.store import tokens as stored
+from clawkit.memory.store import token_hashes as stored
 
 if TYPE_CHECKING:
-    from clawkit.memory.keeper import Keeper
+    from clawkit.memory.being_store import BeingStore
 
 REALM = "clawkit"
 LONGEST_LABEL = 200
@@ -33,7 +32,7 @@ _SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 def issue(
-    keeper: Keeper,
+    keeper: BeingStore,
     being: Being,
     *,
     oauth: bool = False,
@@ -71,7 +70,7 @@ def issue(
     return secret, token
 
 
-def check(keeper: Keeper, secret: str, being_id: str = "") -> Access:
+def check(keeper: BeingStore, secret: str, being_id: str = "") -> Access:
     """Who shows this token and which Being it opens; AccessError says why it opens none.
 
     Whether another Being exists makes no difference to what the holder is told.
@@ -101,7 +100,7 @@ def _caller(token: Token) -> Caller:
     return Caller(token=token.id, scope=token.scope, person=token.person, owner=token.owner)
 
 
-def note_use(keeper: Keeper, token_ids: Collection[str]) -> None:
+def note_use(keeper: BeingStore, token_ids: Collection[str]) -> None:
     """Keep when tokens were last used; whoever calls this does so now and then only."""
     with keeper.database.registry(write=True) as connection:
         for token_id in sorted(token_ids):

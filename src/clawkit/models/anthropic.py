@@ -10,16 +10,9 @@ from typing import Any
 
 import msgspec
 
-from clawkit.models.conversation import SEEN_TYPES, describe, tidy
-from clawkit.models.failures import (
-    broke_off,
-    from_status,
-    no_stream,
-    read_error,
-    too_many_arguments,
-)
-from clawkit.models.http import Answer, Door, Refusal
+from clawkit.models.http import ProviderClient, ProviderRefusal, ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
+from clawkit.models.message_history import SEEN_TYPES, describe, tidy
 from clawkit.models.protocol import (
     Called,
     Event,
@@ -36,14 +29,20 @@ from clawkit.models.protocol import (
     Usage,
     ending,
 )
-from clawkit.models.tool_arguments import A_CALL, LONGEST_ARGUMENTS, read_arguments
-from clawkit.models.tool_names import Names
+from clawkit.models.provider_errors import (
+    broke_off,
+    from_status,
+    no_stream,
+    read_error,
+    too_many_arguments,
+)
+from clawkit.models.tool_calls import A_CALL, LONGEST_ARGUMENTS, ToolNames, read_arguments
 
 _CACHED: Json = {"cache_control": {"type": "ephemeral"}}
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def build(prompt: Prompt, model: str, names: Names) -> Json:
+def build(prompt: Prompt, model: str, names: ToolNames) -> Json:
     body: Json = {
         "model": model,
         "max_tokens": prompt.max_tokens,
@@ -65,7 +64,7 @@ def build(prompt: Prompt, model: str, names: Names) -> Json:
     return body
 
 
-def _messages(messages: Sequence[Message], names: Names) -> list[Json]:
+def _messages(messages: Sequence[Message], names: ToolNames) -> list[Json]:
     """The turns, which must alternate; outcomes come first in the turn that has them."""
     found: list[Json] = []
     for message in tidy(messages):
@@ -79,7 +78,7 @@ def _messages(messages: Sequence[Message], names: Names) -> list[Json]:
     return found
 
 
-def _blocks(part: Part, names: Names) -> Iterator[Json]:
+def _blocks(part: Part, names: ToolNames) -> Iterator[Json]:
     if isinstance(part, Text):
         yield {"type": "text", "text": part.text}
     elif isinstance(part, Image):
@@ -129,7 +128,7 @@ _REASONS: dict[str, StopReason] = {
 }
 
 
-class Anthropic:
+class AnthropicModel:
     """A model of Anthropic's, or of a server that speaks as Anthropic does."""
 
     def __init__(
@@ -141,13 +140,13 @@ class Anthropic:
         headers = {"anthropic-version": _VERSION}
         if settings.key:
             headers["x-api-key"] = settings.key
-        self._door = Door(settings, headers, key_env)
+        self._door = ProviderClient(settings, headers, key_env)
         # People write the address with the version as often as without.
         self._path = "/messages" if self._door.base_url.endswith("/v1") else "/v1/messages"
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Event]:
         """The answer. Calls come at its end: one that breaks off before can be asked for anew."""
-        names = Names(prompt.tools, prompt.messages)
+        names = ToolNames(prompt.tools, prompt.messages)
         body = build(prompt, self._settings.model, names)
         try:
             async with (
@@ -156,7 +155,7 @@ class Anthropic:
             ):
                 async for event in events:
                     yield event
-        except Refusal as refusal:
+        except ProviderRefusal as refusal:
             # Whoever shortens the conversation can now do it by what really fits.
             self.context = refusal.limit(self.context)
             raise refusal.error from None
@@ -164,7 +163,7 @@ class Anthropic:
     async def close(self) -> None:
         await self._door.close()
 
-    async def _read(self, answer: Answer, names: Names) -> AsyncGenerator[Event]:
+    async def _read(self, answer: ProviderResponse, names: ToolNames) -> AsyncGenerator[Event]:
         reading = _Reading(names)
         async for event in self._events(answer):
             if event.get("type") == "error":
@@ -184,7 +183,7 @@ class Anthropic:
             yield Called(call)
         yield reading.finished(self._settings)
 
-    async def _events(self, answer: Answer) -> AsyncGenerator[Json]:
+    async def _events(self, answer: ProviderResponse) -> AsyncGenerator[Json]:
         """What streams in, or the same out of the one document of a server that does not stream."""
         if answer.kind != "application/json":
             async for event in answer.events():
@@ -216,7 +215,7 @@ def _as_stream(message: Json) -> Iterator[Json]:
 class _Reading:
     """An answer as far as it came."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ToolNames) -> None:
         self.is_over = False
         self.arguments = 0
         """How large the calls are so far."""

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawkit.errors import ModelError, RefusedRequestError
-from clawkit.models.failures import Party, from_status, read_body, silent, unreachable
+from clawkit.models.provider_errors import (
+    ProviderIdentity,
+    from_status,
+    read_body,
+    silent,
+    unreachable,
+)
 from clawkit.models.retries import pause_before_retry
 from clawkit.system.addresses import is_loopback
 
@@ -40,7 +46,7 @@ class EmbeddingClient:
         self, name: str, base_url: str, model: str, key: str = "", timeout: float = TIMEOUT_SECONDS
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        self.party = Party(
+        self.party = ProviderIdentity(
             provider=name,
             model=model,
             base_url=self.base_url,

@@ -1,4 +1,4 @@
-"""The events of a model's stream: each one JSON, out of bytes that may be split anywhere."""
+"""HTTP requests to a model's provider, and the JSON events of its streamed answers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from clawkit.errors import (
     RefusedKeyError,
     SettingsError,
 )
-from clawkit.models.failures import (
-    Party,
-    Said,
+from clawkit.models.json_fields import decoded, fields
+from clawkit.models.protocol import ModelSettings
+from clawkit.models.provider_errors import (
+    ErrorReply,
+    ProviderIdentity,
     broke_off,
     context_limit,
     from_status,
@@ -31,10 +33,8 @@ from clawkit.models.failures import (
     silent,
     unreachable,
 )
-from clawkit.models.json_fields import decoded, fields
-from clawkit.models.protocol import ModelSettings
 from clawkit.system.addresses import check_base_url, is_loopback, origin_of
-from clawkit.text.sse import Events
+from clawkit.text.sse import SseParser
 
 LONGEST_EVENT = 32 * 1024 * 1024
 DONE: dict[str, Any] = {"type": "[DONE]"}
@@ -47,7 +47,7 @@ class MalformedEventError(ClawError):
 
 async def json_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any]]:
     """The objects in a stream, as they arrive; comments and empty events only keep it alive."""
-    events = Events(LONGEST_EVENT)
+    events = SseParser(LONGEST_EVENT)
     async for chunk in chunks:
         for event in events.feed(chunk):
             if event.data != b"":
@@ -91,13 +91,13 @@ _HEADERS = {
 }
 
 
-class Refusal(Exception):
+class ProviderRefusal(Exception):
     """The provider answered with an error: the error to raise, and what it is made from.
 
     An adapter that knows how to ask differently reads `said`; everyone else sees `error`.
     """
 
-    def __init__(self, error: ModelError, status: int, said: Said) -> None:
+    def __init__(self, error: ModelError, status: int, said: ErrorReply) -> None:
         super().__init__()
         self.error = error
         self.status = status
@@ -110,10 +110,10 @@ class Refusal(Exception):
         return min(context, context_limit(self.said) or context)
 
 
-class Answer:
+class ProviderResponse:
     """The beginning of an answer."""
 
-    def __init__(self, party: Party, response: httpx2.Response, patience: float) -> None:
+    def __init__(self, party: ProviderIdentity, response: httpx2.Response, patience: float) -> None:
         self._party = party
         self._response = response
         self._patience = patience
@@ -139,11 +139,11 @@ class Answer:
             raise no_stream(self._party, self.kind, read_body(body, self.kind))
         return fields(value)
 
-    async def said(self) -> Said:
+    async def said(self) -> ErrorReply:
         """What an error says."""
         with suppress(ModelError):  # The status is known, even if the words are cut.
             return read_body(await self._read(_LONGEST_ERROR), self.kind)
-        return Said()
+        return ErrorReply()
 
     async def drain(self) -> None:
         """Take what little is left, so that the connection can serve the next request."""
@@ -170,14 +170,14 @@ class Answer:
         return bytes(found[:limit])
 
 
-class Door:
+class ProviderClient:
     """Requests to one provider for one model."""
 
     def __init__(self, settings: ModelSettings, headers: dict[str, str], key_env: str = "") -> None:
         self.base_url = check_base_url(
             settings.provider, settings.base_url, secret=bool(settings.key or settings.headers)
         )
-        self.party = Party(
+        self.party = ProviderIdentity(
             provider=settings.provider,
             model=settings.model,
             base_url=self.base_url,
@@ -215,7 +215,7 @@ class Door:
             await client.aclose()
 
     @asynccontextmanager
-    async def post(self, path: str, body: dict[str, Any]) -> AsyncGenerator[Answer]:
+    async def post(self, path: str, body: dict[str, Any]) -> AsyncGenerator[ProviderResponse]:
         """Ask. Leaving the context ends the request, whether it was answered or not."""
         request = self._client.build_request(
             "POST",
@@ -225,7 +225,7 @@ class Door:
         )
         response = await self._begun(request)
         try:
-            answer = Answer(self.party, response, self._timeout)
+            answer = ProviderResponse(self.party, response, self._timeout)
             if not response.is_success:
                 raise await self._refusal(response, answer)
             if answer.kind == "text/html":
@@ -264,13 +264,17 @@ class Door:
                 raise
             return await self._client.send(request, stream=True)
 
-    async def _refusal(self, response: httpx2.Response, answer: Answer) -> Refusal:
+    async def _refusal(
+        self, response: httpx2.Response, answer: ProviderResponse
+    ) -> ProviderRefusal:
         status = response.status_code
         if 300 <= status < 400:
-            said = Said(origin_of(response.headers.get("location", "")))
+            said = ErrorReply(origin_of(response.headers.get("location", "")))
         else:
             said = await answer.said()
-        return Refusal(from_status(self.party, status, said, response.headers), status, said)
+        return ProviderRefusal(
+            from_status(self.party, status, said, response.headers), status, said
+        )
 
 
 def _trust(url: str) -> ssl.SSLContext | bool:

@@ -13,17 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from clawkit.errors import ContextTooLongError, ModelError
-from clawkit.models.conversation import SEEN_TYPES, describe, tidy
-from clawkit.models.failures import (
-    Said,
-    broke_off,
-    from_status,
-    read_error,
-    speaks_of_answer,
-    too_many_arguments,
-)
-from clawkit.models.http import DONE, Answer, Door, Refusal
+from clawkit.models.http import DONE, ProviderClient, ProviderRefusal, ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
+from clawkit.models.message_history import SEEN_TYPES, describe, tidy
 from clawkit.models.protocol import (
     Called,
     Event,
@@ -42,8 +34,15 @@ from clawkit.models.protocol import (
     Usage,
     ending,
 )
-from clawkit.models.tool_arguments import A_CALL, LONGEST_ARGUMENTS, read_arguments
-from clawkit.models.tool_names import Names
+from clawkit.models.provider_errors import (
+    ErrorReply,
+    broke_off,
+    from_status,
+    read_error,
+    speaks_of_answer,
+    too_many_arguments,
+)
+from clawkit.models.tool_calls import A_CALL, LONGEST_ARGUMENTS, ToolNames, read_arguments
 
 _log = logging.getLogger(__name__)
 _NO_TOOLS = re.compile(
@@ -60,7 +59,7 @@ _NO_IMAGES = re.compile(
 )
 
 
-class Manners:
+class ServerQuirks:
     """What one server takes: learnt from its refusals, kept for the next requests."""
 
     def __init__(self, *, modern_limit: bool) -> None:
@@ -70,7 +69,7 @@ class Manners:
         self.images = True
         self._other_limit = True
 
-    def learn(self, said: Said, prompt: Prompt, who: str) -> bool:
+    def learn(self, said: ErrorReply, prompt: Prompt, who: str) -> bool:
         """Whether the request can be made in another way, now that the server said this."""
         words = said.everything
         other = "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
@@ -89,7 +88,7 @@ class Manners:
         return True
 
 
-def build(prompt: Prompt, model: str, names: Names, manners: Manners, most: int) -> Json:
+def build(prompt: Prompt, model: str, names: ToolNames, manners: ServerQuirks, most: int) -> Json:
     """The body of a request for an answer of at most `most` tokens."""
     body: Json = {"model": model, "stream": True, manners.limit: min(prompt.max_tokens, most)}
     if manners.usage:
@@ -100,7 +99,7 @@ def build(prompt: Prompt, model: str, names: Names, manners: Manners, most: int)
     return body
 
 
-def _tool(tool: ToolSpec, names: Names) -> Json:
+def _tool(tool: ToolSpec, names: ToolNames) -> Json:
     parameters: Json = {"type": "object", "properties": {}}
     function: Json = {
         "name": names.sent(tool.name),
@@ -113,7 +112,7 @@ def _tool(tool: ToolSpec, names: Names) -> Json:
 class _Turns:
     """The messages as they are sent: templates of local models want the roles to alternate."""
 
-    def __init__(self, names: Names, *, sees: bool) -> None:
+    def __init__(self, names: ToolNames, *, sees: bool) -> None:
         self._names = names
         self._sees = sees
         self._found: list[Json] = []
@@ -238,7 +237,7 @@ _REASONS: dict[str, StopReason] = {
 }
 
 
-class OpenAi:
+class OpenAiModel:
     """A model behind OpenAI's chat completions."""
 
     def __init__(
@@ -248,14 +247,14 @@ class OpenAi:
         self.context = context or _CONTEXT
         self._settings = settings
         headers = {"authorization": f"Bearer {settings.key}"} if settings.key else {}
-        self._door = Door(settings, headers, key_env)
+        self._door = ProviderClient(settings, headers, key_env)
         host = urlsplit(self._door.base_url).hostname
-        self._manners = Manners(modern_limit=host == "api.openai.com")
+        self._manners = ServerQuirks(modern_limit=host == "api.openai.com")
         self._path = "" if self._door.base_url.endswith(_PATH) else _PATH
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Event]:
         """The answer. Calls come at its end: one that breaks off before can be asked for anew."""
-        names = Names(prompt.tools, prompt.messages)
+        names = ToolNames(prompt.tools, prompt.messages)
         while True:
             # An answer as long as all that fits would leave no room for the question.
             most = self.context // 2
@@ -268,11 +267,11 @@ class OpenAi:
                     async for event in events:
                         yield event
                 return
-            except Refusal as refusal:
+            except ProviderRefusal as refusal:
                 if not self._learn(refusal, prompt):
                     raise refusal.error from None
 
-    def _learn(self, refusal: Refusal, prompt: Prompt) -> bool:
+    def _learn(self, refusal: ProviderRefusal, prompt: Prompt) -> bool:
         """Whether asking again, with what the refusal tells, is worth it."""
         if not isinstance(refusal.error, ContextTooLongError):
             return self._manners.learn(refusal.said, prompt, self.name)
@@ -284,7 +283,7 @@ class OpenAi:
     async def close(self) -> None:
         await self._door.close()
 
-    async def _read(self, answer: Answer, names: Names) -> AsyncGenerator[Event]:
+    async def _read(self, answer: ProviderResponse, names: ToolNames) -> AsyncGenerator[Event]:
         reading = _Reading(names)
         try:
             async for chunk in _chunks(answer):
@@ -311,7 +310,7 @@ class OpenAi:
         yield reading.finished(self._settings)
 
 
-async def _chunks(answer: Answer) -> AsyncGenerator[Json]:
+async def _chunks(answer: ProviderResponse) -> AsyncGenerator[Json]:
     if answer.kind == "application/json":  # A server that does not stream.
         yield await answer.document()
         return
@@ -341,7 +340,7 @@ class _Called:
 class _Reading:
     """An answer as far as it came."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ToolNames) -> None:
         self.is_over = False
         self.stop = ""
         self.arguments = 0

@@ -158,7 +158,7 @@ async def _close(events: AsyncIterator[Event]) -> None:
 
 def pause_before_retry(error: ModelError, tried: int) -> float | None:
     """How long to wait before asking again; None if that would not help."""
-    from clawkit.models.failures import BusyError, WrongAddressError
+    from clawkit.models.provider_errors import BusyError, WrongAddressError
 
     if not isinstance(error, (RateLimitError, ModelTimeoutError, ProviderDownError)):
         return None

@@ -1,10 +1,11 @@
-"""Reads files, and replaces them whole: written beside, then renamed."""
+"""Files: read, replaced whole (written beside, then renamed), kept private to their owner."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,10 +13,45 @@ import msgspec
 
 from clawkit.errors import HostError
 
+
+def make_private(directory: Path) -> None:
+    """Make a folder, and what is missing above it, for its owner only; others stay as they are."""
+    if directory.is_dir():
+        return
+    make_private(directory.parent)
+    with suppress(FileExistsError):  # another process was quicker; a file there shows below
+        directory.mkdir(mode=0o700)
+    if not directory.is_dir():
+        raise NotADirectoryError(20, os.strerror(20), str(directory))
+
+
+def keep_private(file: Path, *companions: Path) -> None:
+    """Take a file's rights, and those of its companions, from everyone but its owner."""
+    with suppress(OSError):  # another's file: nothing of ours to repair
+        _give(file.stat().st_mode & 0o700, file, *companions)
+
+
+def keep_alike(file: Path, *companions: Path) -> None:
+    """Give the companions of a file its rights.
+
+    SQLite copies them when it makes the companions, so that those of a file that was read-only for
+    a while stay read-only.
+    """
+    with suppress(OSError):
+        _give(file.stat().st_mode & 0o777, *companions)
+
+
+def _give(mode: int, *files: Path) -> None:
+    for one in files:
+        with suppress(FileNotFoundError):
+            if one.stat().st_mode & 0o777 != mode:
+                one.chmod(mode)
+
+
 _ROOM = 128 * 1024
 
 
-class Source(msgspec.Struct, frozen=True):
+class FileSnapshot(msgspec.Struct, frozen=True):
     """A file as it was read."""
 
     path: Path
@@ -46,13 +82,13 @@ def read_records(path: Path, kind: type[Records], advice: str) -> Records | tupl
         raise HostError(f"{path}: is damaged ({error}). {advice}") from None
 
 
-class Changed(Exception):
+class FileChangedError(Exception):
     """Somebody else wrote the file between our reading and our writing."""
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path) -> FileSnapshot:
     try:
-        return Source(path, path.read_bytes())
+        return FileSnapshot(path, path.read_bytes())
     except OSError as error:
         raise HostError(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -65,7 +101,7 @@ def is_readable(path: str) -> bool:
     return True
 
 
-def replace_source(source: Source, text: str) -> None:
+def replace_source(source: FileSnapshot, text: str) -> None:
     """Puts `text` in the file's place, in its mode; through a symlink, in the target's place."""
     target = source.path.resolve()
     try:
@@ -78,7 +114,7 @@ def replace_source(source: Source, text: str) -> None:
         try:
             _keep_owner(beside, status)
             if target.read_bytes() != source.data:
-                raise Changed
+                raise FileChangedError
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)
@@ -92,16 +128,16 @@ def make_source(path: Path, text: str, mode: int) -> None:
         path.parent.mkdir(exist_ok=True)
         write_new(path, text.encode(), mode)
     except FileExistsError:
-        raise Changed from None
+        raise FileChangedError from None
     except OSError as error:
         raise HostError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def remove_source(source: Source) -> None:
+def remove_source(source: FileSnapshot) -> None:
     """Takes the file away, as long as it is as it was read."""
     try:
         if source.path.read_bytes() != source.data:
-            raise Changed
+            raise FileChangedError
         source.path.unlink()
     except OSError as error:
         raise HostError(f"{source.path}: cannot be removed: {error.strerror}") from None
@@ -125,7 +161,7 @@ def write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
         beside.unlink(missing_ok=True)
 
 
-def room_problem(directory: Path) -> str:
+def write_problem(directory: Path) -> str:
     """Why nothing can be written to a directory that is there; found out by doing it."""
     try:
         if directory.is_dir():

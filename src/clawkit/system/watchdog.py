@@ -26,7 +26,7 @@ kill -s KILL $found $(all "$1")
 """
 
 
-class Watch:
+class Watchdog:
     """Ends what carries its mark once this process is gone, unless it was told to stop."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ _NO_WORDS = (b"\xf8\xf9\xfa\xfb", b"\xf9\xfa\xfb\xfc", b"\xfa\xfb\xfc\xfd", b"\x
 _FIRST_PIECE, _PIECE = 4096, 256 * 1024
 
 
-class Words:
+class KeywordSearch:
     """Words in UTF-8. None may end as another begins: where they overlap, only one is found."""
 
     def __init__(self, words: Iterable[bytes]) -> None:
@@ -48,10 +48,12 @@ def has_controls(content: bytes) -> bool:
 
 
 @cache
-def _controls() -> tuple[Words, ...]:
+def _controls() -> tuple[KeywordSearch, ...]:
     # Up to sixteen single bytes are looked for many bytes at a time, if they are of one row.
     rows = (range(16), range(16, 32))
-    return tuple(Words(bytes([code]) for code in row if code not in b"\t\n\r") for row in rows)
+    return tuple(
+        KeywordSearch(bytes([code]) for code in row if code not in b"\t\n\r") for row in rows
+    )
 
 
 def encoded(text: str) -> bytes:

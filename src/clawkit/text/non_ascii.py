@@ -1,11 +1,13 @@
-"""The characters of a text that are not ordinary ASCII: controls, and letters from elsewhere.
+"""Characters beyond ordinary ASCII: found and replaced; which hide, which look like others.
 
 Texts are long and most have few such characters, the same ones again and again. To find out which,
 and to change each of them everywhere, takes a fraction of the time of a pass over all letters.
+Imported when the first such character comes by: the tables would cost every start.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
@@ -78,3 +80,115 @@ def _combines(sign: str) -> bool:
     """Whether a sign makes one letter with the one before it, as it is or in its plain form."""
     first = unicodedata.normalize("NFKD", sign)[0]
     return unicodedata.category(first).startswith("M") or "\u1161" <= first <= "\u11ff"
+
+
+_LOOKALIKES = {
+    "-": "\u02d7\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212",
+    "A": "\u0391\u0410",
+    "B": "\u0392\u0412",
+    "C": "\u0421",
+    "E": "\u0395\u0415",
+    "G": "\u050c",
+    "H": "\u0397\u041d",
+    "I": "\u0130\u0399\u0406",
+    "J": "\u0408",
+    "K": "\u039a\u041a",
+    "M": "\u039c\u041c",
+    "N": "\u039d",
+    "O": "\u039f\u041e",
+    "P": "\u03a1\u0420",
+    "Q": "\u051a",
+    "S": "\u0405",
+    "T": "\u03a4\u0422",
+    "W": "\u051c",
+    "X": "\u03a7\u0425",
+    "Y": "\u03a5\u0423\u04ae",
+    "Z": "\u0396",
+    "_": "\u02cd\u2017",
+    "a": "\u0251\u03b1\u0430\u1d00",
+    "b": "\u0299",
+    "c": "\u0441\u1d04",
+    "d": "\u0501\u1d05",
+    "e": "\u025b\u03b5\u0435\u1d07",
+    "f": "\ua730",
+    "g": "\u0261\u0262\u0581",
+    "h": "\u029c\u04bb\u0570",
+    "i": "\u0131\u0269\u026a\u03b9\u0456",
+    "j": "\u0458\u1d0a",
+    "k": "\u03ba\u043a\u1d0b",
+    "l": "\u029f\u04cf",
+    "m": "\u043c\u1d0d",
+    "n": "\u0274\u03b7\u0578",
+    "o": "\u03bf\u043e\u0585\u1d0f",
+    "p": "\u03c1\u0440\u1d18",
+    "q": "\u051b\u0566",
+    "r": "\u0280\u0433",
+    "s": "\u0455\ua731",
+    "t": "\u03c4\u1d1b",
+    "u": "\u03c5\u057d\u1d1c",
+    "v": "\u03bd\u0475\u1d20",
+    "w": "\u03c9\u051d\u1d21",
+    "x": "\u03c7\u0445",
+    "y": "\u028f\u03b3\u0443",
+    "z": "\u1d22",
+}
+_SIGNS = {
+    "%": "\u066a\u2052",
+    ".": "\u06d4\u0701\u0702\u2024\ua4f8",
+    "/": "\u1735\u2044\u2215\u2571\u27cb\u29f8",
+    ":": "\u2236\ua789",
+    "\\": "\u2216\u2572\u29f5\u29f9",
+    "~": "\u02dc\u2053\u223c",
+}
+
+
+def _by_letter(table: dict[str, str]) -> dict[str, str]:
+    return {letter: plain for plain, letters in table.items() for letter in letters}
+
+
+_LOOKS = _by_letter(_LOOKALIKES)
+_LOOKS_LIKE = re.compile(f"[{''.join(_LOOKS)}]")
+_STANDS_FOR = _by_letter(_SIGNS)
+_SIGN_LIKE = re.compile(f"[{''.join(_STANDS_FOR)}]")
+# Characters that show nothing: controls but not white space, joiners, direction marks, fillers,
+# variation selectors, tags, halves of pairs.
+_HIDDEN_FOREIGN = (
+    "\x80-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_HIDDEN = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f{_HIDDEN_FOREIGN}]")
+
+
+def has_hidden(text: str) -> bool:
+    return _HIDDEN.search(non_ascii(text)) is not None
+
+
+def fold(text: str) -> str:
+    """`casefold`, in a fraction of its time where only ASCII letters have a case."""
+    letters = non_ascii(text)
+    if letters.casefold() != letters:
+        return text.casefold()
+    return decoded(encoded(text).lower())
+
+
+def bare(text: str) -> str:
+    """A text in its plainest letters: without hidden ones, signs as ASCII has them."""
+    changed = change_each(text, _bare_letter)
+    return _bare(text) if changed is None else changed
+
+
+def look_alike(text: str) -> str:
+    """A text with the ASCII letters that its letters look like."""
+    changed = change_each(text, lambda letter: _LOOKS.get(letter, letter))
+    return _LOOKS_LIKE.sub(lambda letter: _LOOKS[letter[0]], text) if changed is None else changed
+
+
+@lru_cache(maxsize=4096)
+def _bare_letter(letter: str) -> str:
+    return _bare(letter)
+
+
+def _bare(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", unicodedata.normalize("NFKC", text)))
+    return _SIGN_LIKE.sub(lambda sign: _STANDS_FOR[sign[0]], plain)

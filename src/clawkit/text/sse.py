@@ -14,7 +14,7 @@ _REMAINS = b"?"
 """What is kept of a line of which there is too much: it is not an empty one."""
 
 
-class Event(msgspec.Struct, frozen=True):
+class SseEvent(msgspec.Struct, frozen=True):
     """One event. `data` is None if there was more of it than may be kept."""
 
     data: bytes | None = b""
@@ -29,7 +29,7 @@ class Event(msgspec.Struct, frozen=True):
         return self.kind in (b"", b"message") and self.data != b""
 
 
-class Events:
+class SseParser:
     """Reads a stream of events; keeps at most `limit` bytes of the one that is not complete."""
 
     def __init__(self, limit: int) -> None:
@@ -41,13 +41,13 @@ class Events:
         self._first = True
         self._after_return = False
 
-    def feed(self, chunk: bytes) -> list[Event]:
+    def feed(self, chunk: bytes) -> list[SseEvent]:
         """The events that this chunk completes."""
         if self._after_return and chunk.startswith(b"\n"):
             chunk = chunk[1:]
         self._after_return = chunk.endswith(b"\r")
         *ended, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        found: list[Event] = []
+        found: list[SseEvent] = []
         for piece in ended:
             self._add(piece)
             event = self._end_line()
@@ -66,7 +66,7 @@ class Events:
         elif piece:
             self._line.append(piece)
 
-    def _end_line(self) -> Event | None:
+    def _end_line(self) -> SseEvent | None:
         line = b"".join(self._line)
         self._line = []
         if self._first:
@@ -79,15 +79,15 @@ class Events:
             self._fields.append((name, value.removeprefix(b" ")))
         return None
 
-    def _end_event(self) -> Event | None:
+    def _end_event(self) -> SseEvent | None:
         fields, too_long = self._fields, self._too_long
         self._fields, self._too_long, self._size = [], False, 0
         if too_long:
-            return Event(data=None)
+            return SseEvent(data=None)
         if not fields:
             return None
         last = dict(fields)
-        return Event(
+        return SseEvent(
             data=b"\n".join(value for name, value in fields if name == b"data"),
             kind=last.get(b"event", b""),
             id=_usable_id(last.get(b"id")),
@@ -96,7 +96,7 @@ class Events:
         )
 
 
-def encode(event: Event, data: bytes) -> bytes:
+def encode(event: SseEvent, data: bytes) -> bytes:
     """The event with this data, one line, written in the one way that every reader takes alike."""
     lines = [b": " + text if _PLAIN.fullmatch(text) else b":" for text in event.comments]
     if event.id is not None:
@@ -109,7 +109,7 @@ def encode(event: Event, data: bytes) -> bytes:
 
 
 def message_event(line: bytes) -> bytes:
-    return encode(Event(), line)
+    return encode(SseEvent(), line)
 
 
 def _usable_id(value: bytes | None) -> bytes | None:

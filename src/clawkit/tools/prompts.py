@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from clawkit.errors import InvalidParamsError
-from clawkit.tools.callables import Function
 from clawkit.tools.results import ToolContent, to_content
 from clawkit.tools.schema.docstrings import read_docstring
+from clawkit.tools.text_functions import TextFunction
 from clawkit.wire.context import Context
 
 
@@ -19,7 +19,7 @@ class FunctionPrompt:
     def __init__(
         self, function: Callable[..., Any], name: str | None, definition: dict[str, Any]
     ) -> None:
-        self._function = Function(function)
+        self._function = TextFunction(function)
         self.name = name or self._function.name.replace("_", "-")
         text = read_docstring(self._function.doc)
         self.definition: dict[str, Any] = {"name": self.name}

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from clawkit.errors import SchemaError
-from clawkit.tools.callables import Function
 from clawkit.tools.results import Media, contents, to_json
+from clawkit.tools.text_functions import TextFunction
 from clawkit.wire.context import Context
 
 _VARIABLE = re.compile(r"\{([+]?)(\w+)(\*?)\}")
@@ -21,7 +21,7 @@ class FunctionResource:
     def __init__(self, uri: str, function: Callable[..., Any], definition: dict[str, Any]) -> None:
         self.uri = uri
         self.definition = {"uri": uri, **definition}
-        self._function = Function(function)
+        self._function = TextFunction(function)
         if self._function.parameters:
             names = ", ".join(self._function.parameters)
             raise SchemaError(f"{uri}: it has no variables for the parameters {names}")
@@ -39,7 +39,7 @@ class FunctionTemplate:
     ) -> None:
         self.uri_template = uri_template
         self.definition = {"uriTemplate": uri_template, **definition}
-        self._function = Function(function)
+        self._function = TextFunction(function)
         self._pattern = compile_template(uri_template)
         missing = set(self._pattern.groupindex) ^ set(self._function.parameters)
         if missing:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from clawkit.errors import SchemaError
 from clawkit.tools.decorator import ClawTool, claw_tool
 from clawkit.tools.tool import FunctionTool, SdkMcpTool
-from clawkit.wire.server import Server
+from clawkit.wire.server import ServerCore
 
 if TYPE_CHECKING:
     from clawkit.wire.http import App
-    from clawkit.wire.http.connections import HttpLimits
+    from clawkit.wire.http.uvicorn_server import HttpLimits
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class SdkMcpServerImpl(Server):
+class SdkMcpServerImpl(ServerCore):
     """An MCP server in your process: register tools, then open any of its three doors."""
 
     def register_tool(self, tool: SdkMcpTool | ClawTool[Any]) -> None:
@@ -147,7 +147,7 @@ class SdkMcpServerImpl(Server):
         **options: Any,
     ) -> None:
         """Serve HTTP until interrupted; `on_ready` gets the address, `options` are `http_app`'s."""
-        from clawkit.wire.http.serving import serve_http
+        from clawkit.wire.http.uvicorn_server import serve_http
 
         serve_http(self, host, port, on_ready=on_ready, limits=limits, **options)
 

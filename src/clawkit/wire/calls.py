@@ -1,4 +1,4 @@
-"""Running tool calls: how many at once, how long, and what a failure looks like to the model."""
+"""Runs tool calls: concurrency limits, timeouts, approvals, and errors as results for the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clawkit.errors import (
     ToolExecutionError,
     ToolTimeoutError,
 )
-from clawkit.wire import questions
+from clawkit.wire import input_requests
 from clawkit.wire.context import Context
 from clawkit.wire.features import Tool
 
@@ -46,7 +46,7 @@ class Limits(msgspec.Struct, frozen=True):
             raise SettingsError(f"{self}: timeout must be more than 0 seconds")
 
 
-class Turnstile:
+class CallSemaphore:
     """Lets a number of calls run, keeps a number waiting in order, and refuses the rest.
 
     By hand because an asyncio.Semaphore costs three coroutines on every call.
@@ -93,8 +93,8 @@ class Calls:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._all = Turnstile(limits.concurrency, limits.waiting)
-        self._per_tool: dict[str, Turnstile] = {}
+        self._all = CallSemaphore(limits.concurrency, limits.waiting)
+        self._per_tool: dict[str, CallSemaphore] = {}
 
     async def perform(
         self, tool: Tool, arguments: dict[str, Any], context: Context
@@ -128,16 +128,16 @@ class Calls:
         self, tool: Tool, arguments: dict[str, Any], context: Context
     ) -> dict[str, Any]:
         """A call of a tool with a limit of its own; waiting for it takes nobody else's place."""
-        turnstile = self._per_tool.get(tool.name)
-        if turnstile is None:
-            turnstile = Turnstile(tool.concurrency or 1, self._limits.waiting)
-            self._per_tool[tool.name] = turnstile
-        if not turnstile.try_enter():
-            await turnstile.enter()
+        semaphore = self._per_tool.get(tool.name)
+        if semaphore is None:
+            semaphore = CallSemaphore(tool.concurrency or 1, self._limits.waiting)
+            self._per_tool[tool.name] = semaphore
+        if not semaphore.try_enter():
+            await semaphore.enter()
         try:
             return await self._counted(tool, arguments, context)
         finally:
-            context.when_idle(turnstile.leave)
+            context.when_idle(semaphore.leave)
 
     async def _counted(
         self, tool: Tool, arguments: dict[str, Any], context: Context
@@ -176,7 +176,9 @@ def _is_being_cancelled() -> bool:
 
 async def _approve(tool: Tool, arguments: dict[str, Any], context: Context) -> None:
     shown = ", ".join(f"{name} = {_shortened(value)}" for name, value in arguments.items())
-    question = questions.elicitation(f"Allow {tool.name} to run with {shown or 'no arguments'}?")
+    question = input_requests.elicitation(
+        f"Allow {tool.name} to run with {shown or 'no arguments'}?"
+    )
     answer = (await context.ask({"approval": question}))["approval"]
     if not answer.accepted:
         raise ToolExecutionError(f"{tool.name} was not approved")

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawkit.errors import InvalidParamsError, MissingCapabilityError, ToolExecutionError
-from clawkit.wire import jsonrpc, questions
-from clawkit.wire.questions import Elicited, InputRequired, Question
+from clawkit.wire import input_requests, jsonrpc
+from clawkit.wire.input_requests import Elicited, InputRequest, InputRequired, Rounds, digest
 from clawkit.wire.revisions import LOG_LEVELS, META_CLIENT, META_LOG_LEVEL, TRACE_KEYS
-from clawkit.wire.session import Principal, Request, Running, Session
-from clawkit.wire.state import Rounds, digest
+from clawkit.wire.session import McpRequest, Principal, RunningRequest, Session
 
 if TYPE_CHECKING:
     import asyncio
 
-    from clawkit.wire.server import Server
+    from clawkit.wire.server import ServerCore
     from clawkit.wire.tasks import TaskHandle
 
 
@@ -36,7 +35,9 @@ class Context:
         "server",
     )
 
-    def __init__(self, server: Server, request: Request, running: Running, rounds: Rounds) -> None:
+    def __init__(
+        self, server: ServerCore, request: McpRequest, running: RunningRequest, rounds: Rounds
+    ) -> None:
         self.server = server
         self._task: TaskHandle | None = None
         self._request = request
@@ -44,7 +45,7 @@ class Context:
         self._rounds = rounds
         self._counter = 0
         self._used: dict[str, Any] = {}
-        self._open: dict[str, Question] = {}
+        self._open: dict[str, InputRequest] = {}
         self._job: asyncio.Future[None] | None = None
 
     @property
@@ -162,7 +163,7 @@ class Context:
         In the modern era the call ends here and starts again from its beginning with the answer
         known, so what comes before a question should be harmless to repeat.
         """
-        return await self._ask_one(questions.elicitation(message, schema), key)
+        return await self._ask_one(input_requests.elicitation(message, schema), key)
 
     async def sample(
         self,
@@ -173,18 +174,18 @@ class Context:
         **options: Any,
     ) -> dict[str, Any]:
         """Ask the client's model. `options` are further fields of `sampling/createMessage`."""
-        return await self._ask_one(questions.sampling(messages, max_tokens, **options), key)
+        return await self._ask_one(input_requests.sampling(messages, max_tokens, **options), key)
 
     async def roots(self, *, key: str | None = None) -> list[dict[str, Any]]:
         """The folders the client works in."""
-        return (await self._ask_one(questions.roots(), key))["roots"]
+        return (await self._ask_one(input_requests.roots(), key))["roots"]
 
-    async def _ask_one(self, question: Question, key: str | None) -> Any:
+    async def _ask_one(self, question: InputRequest, key: str | None) -> Any:
         self._counter += 1
         name = key or f"input-{self._counter}"
         return (await self.ask({name: question}))[name]
 
-    async def ask(self, asked: dict[str, Question]) -> dict[str, Any]:
+    async def ask(self, asked: dict[str, InputRequest]) -> dict[str, Any]:
         """Ask several things at once; answers come back under the same keys."""
         for question in asked.values():
             self._require(question)
@@ -194,7 +195,7 @@ class Context:
             return await self._answers(asked)
         return await self._ask_client(asked)
 
-    def _require(self, question: Question) -> None:
+    def _require(self, question: InputRequest) -> None:
         capability = question.capability
         reachable = self._request.modern or self._request.send is not None
         if not reachable or not self._can(capability):
@@ -212,14 +213,14 @@ class Context:
         # Forms are what a client means that says nothing more; some can only open a page.
         return self.protocol_version >= "2025-06-18" and (not declared or "form" in declared)
 
-    async def _answers(self, asked: dict[str, Question]) -> dict[str, Any]:
+    async def _answers(self, asked: dict[str, InputRequest]) -> dict[str, Any]:
         """The answers that this request brought along, or the end of the round.
 
         An answer counts only for the question it was given to: a question that reads differently
         this time is put again.
         """
         known: dict[str, Any] = {}
-        missing: dict[str, Question] = {}
+        missing: dict[str, InputRequest] = {}
         for key, question in asked.items():
             put = self._rounds.asked.get(key)
             same = put is None or put == digest(question.to_wire())
@@ -236,7 +237,7 @@ class Context:
             known.update(await self._end_round(missing))
         return known
 
-    async def _end_round(self, missing: dict[str, Question]) -> dict[str, Any]:
+    async def _end_round(self, missing: dict[str, InputRequest]) -> dict[str, Any]:
         import asyncio
 
         self._open.update(missing)
@@ -247,7 +248,7 @@ class Context:
         asked_so_far = {**self._rounds.asked, **put_now}
         raise InputRequired(dict(self._open), Rounds(self.round + 1, asked_so_far, self._used))
 
-    async def _ask_client(self, asked: dict[str, Question]) -> dict[str, Any]:
+    async def _ask_client(self, asked: dict[str, InputRequest]) -> dict[str, Any]:
         import asyncio
 
         send = self._request.send

@@ -61,7 +61,7 @@ class ResourceTemplate(Protocol):
     ) -> list[dict[str, Any]]: ...
 
 
-class Prompt(Protocol):
+class McpPrompt(Protocol):
     """Something that `prompts/get` can reach."""
 
     @property

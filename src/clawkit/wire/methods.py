@@ -5,7 +5,9 @@ Functions without `async` answer at once and need no event loop: that is what ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,15 +19,37 @@ from clawkit.errors import (
     ResourceNotFoundError,
 )
 from clawkit.wire.context import Context
+from clawkit.wire.input_requests import NO_ROUNDS, InputRequired, Rounds, digest
 from clawkit.wire.jsonrpc import as_object
-from clawkit.wire.paging import page
-from clawkit.wire.questions import InputRequired
 from clawkit.wire.revisions import LOG_LEVELS, META_SERVER, MODERN, TASKS, negotiate
-from clawkit.wire.session import Request, Running
-from clawkit.wire.state import NO_ROUNDS, Rounds, digest
+from clawkit.wire.session import McpRequest, RunningRequest
 
 if TYPE_CHECKING:
-    from clawkit.wire.server import Server
+    from clawkit.wire.server import ServerCore
+
+
+def page(items: Mapping[str, Any], cursor: object, size: int) -> tuple[list[Any], str | None]:
+    """The items after `cursor`, at most `size`, and the cursor of the next page if there is one."""
+    if cursor is None and len(items) <= size:
+        return list(items.values()), None
+    keys = list(items)
+    start = 0 if cursor is None else _position(keys, cursor) + 1
+    chosen = keys[start : start + size]
+    more = start + size < len(keys)
+    return [items[key] for key in chosen], _cursor(chosen[-1]) if more else None
+
+
+def _cursor(key: str) -> str:
+    return urlsafe_b64encode(key.encode()).decode()
+
+
+def _position(keys: list[str], cursor: object) -> int:
+    try:
+        if isinstance(cursor, str):
+            return keys.index(urlsafe_b64decode(cursor.encode()).decode())
+    except (binascii.Error, UnicodeError, ValueError):
+        pass
+    raise InvalidParamsError("Invalid params: unknown cursor; list again from the start")
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -39,7 +63,7 @@ class Route(msgspec.Struct, frozen=True):
     cacheable: bool = False
 
 
-def initialize(server: Server, request: Request) -> dict[str, Any]:
+def initialize(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     session = request.session
     version = negotiate(request.params.get("protocolVersion"))
     capabilities = _object(request.params, "capabilities")
@@ -60,7 +84,7 @@ def initialize(server: Server, request: Request) -> dict[str, Any]:
     return result
 
 
-def discover(server: Server, request: Request) -> dict[str, Any]:
+def discover(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     reachable = request.send is not None
     result: dict[str, Any] = {
         "supportedVersions": [MODERN],
@@ -71,11 +95,11 @@ def discover(server: Server, request: Request) -> dict[str, Any]:
     return result
 
 
-def ping(_server: Server, _request: Request) -> dict[str, Any]:
+def ping(_server: ServerCore, _request: McpRequest) -> dict[str, Any]:
     return {}
 
 
-def set_level(_server: Server, request: Request) -> dict[str, Any]:
+def set_level(_server: ServerCore, request: McpRequest) -> dict[str, Any]:
     level = request.params.get("level")
     if level not in LOG_LEVELS:
         raise InvalidParamsError(f"Invalid params: level must be one of {', '.join(LOG_LEVELS)}")
@@ -84,35 +108,37 @@ def set_level(_server: Server, request: Request) -> dict[str, Any]:
     return {}
 
 
-def list_tools(server: Server, request: Request) -> dict[str, Any]:
+def list_tools(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     return _listed(server, request, "tools", server.tools_for(request.principal))
 
 
-def list_resources(server: Server, request: Request) -> dict[str, Any]:
+def list_resources(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     return _listed(server, request, "resources", server.resources)
 
 
-def list_templates(server: Server, request: Request) -> dict[str, Any]:
+def list_templates(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     return _listed(server, request, "resourceTemplates", server.templates)
 
 
-def list_prompts(server: Server, request: Request) -> dict[str, Any]:
+def list_prompts(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     return _listed(server, request, "prompts", server.prompts)
 
 
-def subscribe(_server: Server, request: Request) -> dict[str, Any]:
+def subscribe(_server: ServerCore, request: McpRequest) -> dict[str, Any]:
     if request.session.send is None:
         raise MethodNotFoundError("Method not found: subscriptions need a session")
     request.session.subscribed.add(_string(request.params, "uri"))
     return {}
 
 
-def unsubscribe(_server: Server, request: Request) -> dict[str, Any]:
+def unsubscribe(_server: ServerCore, request: McpRequest) -> dict[str, Any]:
     request.session.subscribed.discard(_string(request.params, "uri"))
     return {}
 
 
-async def call_tool(server: Server, request: Request, running: Running) -> dict[str, Any]:
+async def call_tool(
+    server: ServerCore, request: McpRequest, running: RunningRequest
+) -> dict[str, Any]:
     name = _string(request.params, "name")
     tool = server.tools_for(request.principal).get(name)
     if tool is None:
@@ -137,7 +163,9 @@ async def call_tool(server: Server, request: Request, running: Running) -> dict[
     return await server.calls.perform(tool, arguments, context)
 
 
-async def read_resource(server: Server, request: Request, running: Running) -> dict[str, Any]:
+async def read_resource(
+    server: ServerCore, request: McpRequest, running: RunningRequest
+) -> dict[str, Any]:
     uri = _string(request.params, "uri")
     context = _context(server, request, running, uri, {})
     resource = server.resources.get(uri)
@@ -151,7 +179,9 @@ async def read_resource(server: Server, request: Request, running: Running) -> d
     raise kind(f"Resource not found: {uri[:200]}", data={"uri": uri})
 
 
-async def get_prompt(server: Server, request: Request, running: Running) -> dict[str, Any]:
+async def get_prompt(
+    server: ServerCore, request: McpRequest, running: RunningRequest
+) -> dict[str, Any]:
     name = _string(request.params, "name")
     prompt = server.prompts.get(name)
     if prompt is None:
@@ -161,7 +191,9 @@ async def get_prompt(server: Server, request: Request, running: Running) -> dict
     return await prompt.render(arguments, context)
 
 
-async def complete(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+async def complete(
+    server: ServerCore, request: McpRequest, _running: RunningRequest
+) -> dict[str, Any]:
     reference = _object(request.params, "ref")
     argument = _object(request.params, "argument")
     chosen = _strings(_object(request.params, "context"), "arguments")
@@ -181,21 +213,29 @@ async def complete(server: Server, request: Request, _running: Running) -> dict[
     }
 
 
-async def listen(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+async def listen(
+    server: ServerCore, request: McpRequest, _running: RunningRequest
+) -> dict[str, Any]:
     features = server.features()
     visible = server.tasks.visible if "tasks" in features else None
     return await server.hub.listen(request, features, visible)
 
 
-async def get_task(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+async def get_task(
+    server: ServerCore, request: McpRequest, _running: RunningRequest
+) -> dict[str, Any]:
     return server.tasks.get(request)
 
 
-async def update_task(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+async def update_task(
+    server: ServerCore, request: McpRequest, _running: RunningRequest
+) -> dict[str, Any]:
     return server.tasks.update(request)
 
 
-async def cancel_task(server: Server, request: Request, _running: Running) -> dict[str, Any]:
+async def cancel_task(
+    server: ServerCore, request: McpRequest, _running: RunningRequest
+) -> dict[str, Any]:
     return server.tasks.cancel(request)
 
 
@@ -222,7 +262,11 @@ ROUTES: dict[str, Route] = {
 
 
 def _context(
-    server: Server, request: Request, running: Running, name: str, arguments: dict[str, Any]
+    server: ServerCore,
+    request: McpRequest,
+    running: RunningRequest,
+    name: str,
+    arguments: dict[str, Any],
 ) -> Context:
     params = request.params
     request.subject = (name, arguments)
@@ -238,12 +282,12 @@ def _context(
     return Context(server, request, running, Rounds(earlier.count, earlier.asked, merged))
 
 
-def binding(request: Request) -> str:
+def binding(request: McpRequest) -> str:
     """What a request state belongs to: this method, its subject, this principal."""
     return digest([request.method, request.subject, request.owner])
 
 
-def input_required(server: Server, request: Request, stop: InputRequired) -> dict[str, Any]:
+def input_required(server: ServerCore, request: McpRequest, stop: InputRequired) -> dict[str, Any]:
     """The result that ends a round: the open questions, and the signed state so far."""
     return {
         "resultType": "input_required",
@@ -253,7 +297,9 @@ def input_required(server: Server, request: Request, stop: InputRequired) -> dic
     }
 
 
-def _listed(server: Server, request: Request, field: str, items: dict[str, Any]) -> dict[str, Any]:
+def _listed(
+    server: ServerCore, request: McpRequest, field: str, items: dict[str, Any]
+) -> dict[str, Any]:
     chosen, following = page(items, request.params.get("cursor"), server.page_size)
     result: dict[str, Any] = {field: [item.definition for item in chosen]}
     if following is not None:

@@ -15,19 +15,18 @@ from clawkit.errors import (
     SettingsError,
 )
 from clawkit.wire import jsonrpc
+from clawkit.wire.input_requests import InputRequired, StateSeal, questions_in
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.methods import ROUTES, Route, input_required
-from clawkit.wire.questions import InputRequired, questions_in
 from clawkit.wire.revisions import META_SERVER, TASKS, fit_result
-from clawkit.wire.session import Principal, Request, Running, Send, Session
-from clawkit.wire.state import StateSeal
+from clawkit.wire.session import McpRequest, Principal, RunningRequest, Send, Session
 from clawkit.wire.subscriptions import Hub
 
 if TYPE_CHECKING:
     import asyncio
 
     from clawkit.wire.calls import Calls, Limits
-    from clawkit.wire.features import Completer, Prompt, Resource, ResourceTemplate, Tool
+    from clawkit.wire.features import Completer, McpPrompt, Resource, ResourceTemplate, Tool
     from clawkit.wire.tasks import Tasks, TaskStore
     from clawkit.wire.threads import Workers
 
@@ -36,7 +35,7 @@ Reply = Message | None | Coroutine[Any, Any, Message | None]
 """An answer, no answer, or a coroutine that has one: only then is an event loop needed."""
 
 
-class Server:
+class ServerCore:
     """An MCP server in both eras. It knows no transport: doors call `begin` or `handle`."""
 
     def __init__(
@@ -69,7 +68,7 @@ class Server:
         self.tools: dict[str, Tool] = {}
         self.resources: dict[str, Resource] = {}
         self.templates: dict[str, ResourceTemplate] = {}
-        self.prompts: dict[str, Prompt] = {}
+        self.prompts: dict[str, McpPrompt] = {}
         self.completers: dict[str, Completer] = {}
         self.hub = Hub()
         self.seal = StateSeal(secret)
@@ -141,7 +140,7 @@ class Server:
             self.templates = _without(self.templates, uri)
             self.hub.list_changed("resources")
 
-    def add_prompt(self, prompt: Prompt) -> None:
+    def add_prompt(self, prompt: McpPrompt) -> None:
         self.prompts = {**self.prompts, prompt.name: prompt}
         self._offer("prompts")
         self.hub.list_changed("prompts")
@@ -208,7 +207,7 @@ class Server:
             self._notice(method, message.get("params") or {}, session)
             return None
         try:
-            request = Request(message, session, send, principal)
+            request = McpRequest(message, session, send, principal)
             if request.id in session.running:
                 raise InvalidRequestError(f"Invalid request: id {request.id!r} is already in use")
             route = self._route(request)
@@ -217,7 +216,7 @@ class Server:
                 return jsonrpc.success(request.id, self._dress(request, route, result))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return jsonrpc.failure(message["id"], _protocol_error(method, error))
-        running = Running(None)
+        running = RunningRequest(None)
         if session.remembers:
             session.running[request.id] = running
         return self._work(request, route, running)
@@ -259,7 +258,7 @@ class Server:
         reply = await self.handle_jsonrpc(message, session) if message is not None else problem
         return None if reply is None else jsonrpc.encode_reply(reply)
 
-    def _route(self, request: Request) -> Route:
+    def _route(self, request: McpRequest) -> Route:
         route = ROUTES.get(request.method)
         if route is None or not (route.modern if request.modern else route.legacy):
             if request.method == "server/discover":
@@ -269,7 +268,9 @@ class Server:
             raise MethodNotFoundError(f"Method not found: {request.method}; none are offered here")
         return route
 
-    async def _work(self, request: Request, route: Route, running: Running) -> Message | None:
+    async def _work(
+        self, request: McpRequest, route: Route, running: RunningRequest
+    ) -> Message | None:
         import asyncio
 
         running.task = asyncio.current_task()
@@ -288,7 +289,7 @@ class Server:
             running.over = True
             request.session.running.pop(request.id, None)
 
-    async def _reply(self, request: Request, route: Route, running: Running) -> Message:
+    async def _reply(self, request: McpRequest, route: Route, running: RunningRequest) -> Message:
         """The answer to a request, whatever happens while it is worked on."""
         try:
             try:
@@ -302,7 +303,7 @@ class Server:
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return jsonrpc.failure(request.id, _protocol_error(request.method, error))
 
-    def _dress(self, request: Request, route: Route, result: dict[str, Any]) -> dict[str, Any]:
+    def _dress(self, request: McpRequest, route: Route, result: dict[str, Any]) -> dict[str, Any]:
         """The result as the request's revision wants it."""
         if not request.modern:
             return fit_result(result, request.session.version)

@@ -33,7 +33,7 @@ class Principal(msgspec.Struct, frozen=True):
     data: Any = None
 
 
-class Running:
+class RunningRequest:
     """A request that is being worked on, so that it can be cancelled.
 
     `cancelled` says that whoever asked does not want the answer, and `over` that nothing more may
@@ -86,7 +86,7 @@ class Session:
         self.capabilities: dict[str, Any] = {}
         self.log_level = "info"
         self.subscribed: set[str] = set()
-        self.running: dict[RequestId, Running] = {}
+        self.running: dict[RequestId, RunningRequest] = {}
         self._asked: dict[str, asyncio.Future[Any]] = {}
 
     async def ask(self, method: str, params: dict[str, Any], send: Send) -> Any:
@@ -129,7 +129,7 @@ class Session:
             running.cancel()
 
 
-class Request:
+class McpRequest:
     """One request: its parameters, and the era, revision and capabilities it is served under."""
 
     __slots__ = (

@@ -14,23 +14,23 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 
 from clawkit.errors import InvalidRequestError, LoadError
-from clawkit.system.children import end_children
+from clawkit.system.processes import end_children
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message
-from clawkit.wire.lines import MAX_LINE, Lines, claim_stdio, write_ready
+from clawkit.wire.line_io import MAX_LINE, LineReader, claim_stdio, write_ready
 from clawkit.wire.session import Send, Session
 
 if TYPE_CHECKING:
-    from clawkit.wire.server import Reply, Server
+    from clawkit.wire.server import Reply, ServerCore
 
 
-class Connection:
+class StdioConnection:
     """The client at the other end of the pipes."""
 
-    def __init__(self, server: Server, source: int, sink: int, max_line: int) -> None:
+    def __init__(self, server: ServerCore, source: int, sink: int, max_line: int) -> None:
         self.server = server
         self.sink = sink
-        self.lines = Lines(source, max_line)
+        self.lines = LineReader(source, max_line)
         self.unsent = b""
         self.broken: OSError | None = None
         self.session = Session(self.send)
@@ -78,14 +78,14 @@ class Connection:
                     self.send(reply)
                     reply = None
                 if reply is not None or self.unsent:
-                    from clawkit.wire.stdio_loop import serve_loop
+                    from clawkit.wire.stdio_async import serve_loop
 
                     serve_loop(self, reply, lines[position + 1 :], ended=ended)
                     return
 
 
 def serve_stdio(
-    server: Server,
+    server: ServerCore,
     *,
     fds: tuple[int, int] | None = None,
     max_line: int = MAX_LINE,
@@ -97,7 +97,7 @@ def serve_stdio(
     Raises LoadError, after all that, if stdout could not be written to.
     """
     source, sink = fds or claim_stdio()
-    connection = Connection(server, source, sink, max_line)
+    connection = StdioConnection(server, source, sink, max_line)
     try:
         connection.serve()
     except OSError as error:

@@ -11,7 +11,7 @@ from clawkit.errors import InvalidParamsError, InvalidRequestError, MissingCapab
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import RequestId
 from clawkit.wire.revisions import META_SUBSCRIPTION, TASKS
-from clawkit.wire.session import Request, Send, Session
+from clawkit.wire.session import McpRequest, Send, Session
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,7 +23,7 @@ LISTS = {
 }
 
 
-Visible = Callable[[Request, str], bool]
+Visible = Callable[[McpRequest, str], bool]
 """Whether the task of this id belongs to whoever sends this request."""
 
 
@@ -92,7 +92,7 @@ class Hub:
             listener.close()
 
     async def listen(
-        self, request: Request, features: Collection[str], visible: Visible | None
+        self, request: McpRequest, features: Collection[str], visible: Visible | None
     ) -> dict[str, Any]:
         """Serve one `subscriptions/listen`: acknowledge, deliver, and return when it is closed."""
         import asyncio
@@ -112,7 +112,7 @@ class Hub:
 
 
 def _listener_for(
-    request: Request, send: Send, features: Collection[str], visible: Visible | None
+    request: McpRequest, send: Send, features: Collection[str], visible: Visible | None
 ) -> tuple[Listener, dict[str, Any]]:
     wanted = jsonrpc.as_object(request.params.get("notifications"))
     if wanted is None:

@@ -17,10 +17,10 @@ from clawkit.errors import (
     MissingCapabilityError,
     ProtocolError,
 )
+from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import as_object, error_object
-from clawkit.wire.questions import Question
 from clawkit.wire.revisions import TASKS
-from clawkit.wire.session import Request, Running
+from clawkit.wire.session import McpRequest, RunningRequest
 from clawkit.wire.subscriptions import Hub
 
 ENDED = ("completed", "failed", "cancelled")
@@ -43,7 +43,7 @@ class TaskRecord(msgspec.Struct):
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
 
-    def to_wire(self, questions: dict[str, Question] | None = None) -> dict[str, Any]:
+    def to_wire(self, questions: dict[str, InputRequest] | None = None) -> dict[str, Any]:
         task: dict[str, Any] = {
             "taskId": self.id,
             "status": self.status,
@@ -99,7 +99,9 @@ class MemoryTaskStore:
 class TaskHandle:
     """A call that is running and may be, or has become, a task."""
 
-    def __init__(self, tasks: Tasks, request: Request, running: Running, task: Any) -> None:
+    def __init__(
+        self, tasks: Tasks, request: McpRequest, running: RunningRequest, task: Any
+    ) -> None:
         now = time.time()
         self.record = TaskRecord(
             secrets.token_urlsafe(24), request.owner, now, now, ttl_ms=tasks.lifetime_ms
@@ -110,7 +112,7 @@ class TaskHandle:
         self._tasks = tasks
         self._running = running
         self._work: asyncio.Task[dict[str, Any]] = task
-        self._waiting: dict[str, tuple[Question, asyncio.Future[Any]]] = {}
+        self._waiting: dict[str, tuple[InputRequest, asyncio.Future[Any]]] = {}
         self._numbers: dict[str, int] = {}
         self._expiry: asyncio.TimerHandle | None = None
         self._cut_off = False
@@ -120,7 +122,7 @@ class TaskHandle:
         return self.promotion.done()
 
     @property
-    def questions(self) -> dict[str, Question]:
+    def questions(self) -> dict[str, InputRequest]:
         return {key: question for key, (question, _) in self._waiting.items()}
 
     def promote(self) -> None:
@@ -140,7 +142,7 @@ class TaskHandle:
         else:
             self._loop.call_soon_threadsafe(self.describe, message)
 
-    async def ask(self, asked: dict[str, Question]) -> dict[str, Any]:
+    async def ask(self, asked: dict[str, InputRequest]) -> dict[str, Any]:
         """Wait for the client to answer through `tasks/update`."""
         loop = asyncio.get_running_loop()
         unique = {self._unique(key): (key, question) for key, question in asked.items()}
@@ -229,8 +231,8 @@ class Tasks:
 
     async def run(
         self,
-        request: Request,
-        running: Running,
+        request: McpRequest,
+        running: RunningRequest,
         after: float | None,
         work: Callable[[], Awaitable[dict[str, Any]]],
         attach: Callable[[TaskHandle], None],
@@ -277,11 +279,11 @@ class Tasks:
         self._store.save(record)
         self._hub.task_changed(record.id, record.to_wire(handle.questions))
 
-    def get(self, request: Request) -> dict[str, Any]:
+    def get(self, request: McpRequest) -> dict[str, Any]:
         record, handle = self._find(request)
         return record.to_wire(handle.questions if handle else None)
 
-    def update(self, request: Request) -> dict[str, Any]:
+    def update(self, request: McpRequest) -> dict[str, Any]:
         _, handle = self._find(request)
         answers = as_object(request.params.get("inputResponses"))
         if answers is None:
@@ -290,13 +292,13 @@ class Tasks:
             handle.answer(answers)
         return {}
 
-    def cancel(self, request: Request) -> dict[str, Any]:
+    def cancel(self, request: McpRequest) -> dict[str, Any]:
         _, handle = self._find(request)
         if handle is not None:
             handle.cancel()
         return {}
 
-    def _find(self, request: Request) -> tuple[TaskRecord, TaskHandle | None]:
+    def _find(self, request: McpRequest) -> tuple[TaskRecord, TaskHandle | None]:
         if not request.can_task():
             raise MissingCapabilityError(
                 f"{request.method} needs the tasks extension", {"extensions": {TASKS: {}}}
@@ -307,7 +309,7 @@ class Tasks:
             raise InvalidParamsError("Invalid params: no such task, or it has expired")
         return record, self._live.get(record.id)
 
-    def visible(self, request: Request, task_id: str) -> bool:
+    def visible(self, request: McpRequest, task_id: str) -> bool:
         """Whether this is a task of whoever asks."""
         record = self._store.load(task_id)
         return record is not None and record.owner == request.owner

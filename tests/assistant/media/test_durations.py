@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.assistant.media.durations import duration, readable_duration
+from clawkit.assistant.media.containers import duration, readable_duration
 from tests.assistant.media import samples
 
 

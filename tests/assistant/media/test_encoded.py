@@ -8,27 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawkit.assistant.media.encoded import (
-    Encoded,
-    EncodedError,
+from clawkit.assistant.media.inbound import (
+    Base64Data,
+    Base64Error,
     TooLargeError,
-    decode,
-    read_encoded,
+    decode_base64,
+    parse_base64,
 )
 
 
 @given(st.binary(min_size=1, max_size=400))
 def test_what_was_encoded_is_decoded(data: bytes) -> None:
-    assert decode(Encoded(base64.b64encode(data).decode())) == data
-    assert decode(Encoded(base64.encodebytes(data).decode().replace("\n", "\r\n"))) == data
+    assert decode_base64(Base64Data(base64.b64encode(data).decode())) == data
+    assert (
+        decode_base64(Base64Data(base64.encodebytes(data).decode().replace("\n", "\r\n"))) == data
+    )
 
 
 @settings(max_examples=1000)
 @given(st.text(alphabet="AQgz+/=-_ \né", max_size=16))
 def test_a_text_is_the_encoding_of_its_bytes_or_an_error(text: str) -> None:
     try:
-        data = decode(Encoded(text))
-    except EncodedError:
+        data = decode_base64(Base64Data(text))
+    except Base64Error:
         return
     assert base64.b64encode(data).decode() == text.replace(" ", "").replace("\n", "")
 
@@ -52,8 +54,8 @@ def test_a_text_is_the_encoding_of_its_bytes_or_an_error(text: str) -> None:
     ],
 )
 def test_what_is_wrong_is_said(text: str, said: str) -> None:
-    with pytest.raises(EncodedError) as caught:
-        decode(Encoded(text))
+    with pytest.raises(Base64Error) as caught:
+        decode_base64(Base64Data(text))
     assert said in str(caught.value)
 
 
@@ -61,11 +63,11 @@ def test_what_is_wrong_is_said(text: str, said: str) -> None:
 def test_the_limit_is_exact_with_line_breaks_or_without(size: int, wrapped: bool) -> None:
     data = bytes(size + 1)
     text = base64.encodebytes(data).decode() if wrapped else base64.b64encode(data).decode()
-    assert decode(Encoded(text), limit=size + 1) == data
+    assert decode_base64(Base64Data(text), limit=size + 1) == data
     with pytest.raises(TooLargeError):
-        decode(Encoded(text), limit=size)
+        decode_base64(Base64Data(text), limit=size)
 
 
 def test_a_prefix_is_taken_off() -> None:
-    assert read_encoded("data:image/png;base64,QQ==") == Encoded("QQ==", "image/png")
-    assert read_encoded("QQ==") == Encoded("QQ==")
+    assert parse_base64("data:image/png;base64,QQ==") == Base64Data("QQ==", "image/png")
+    assert parse_base64("QQ==") == Base64Data("QQ==")

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.media.folder import LOCK, PREFIX, CallFolder, sweep
+from clawkit.assistant.media.call_folder import LOCK, PREFIX, CallFolder, sweep
 from clawkit.errors import MediaError
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from clawkit.assistant.media.folder import CallFolder
+from clawkit.assistant.media.call_folder import CallFolder
 with CallFolder(Path(sys.argv[1])) as folder:
     (folder.inbox / "secret").write_text("x")
     print(folder.path, flush=True)
@@ -174,7 +174,8 @@ def test_a_sweep_leaves_a_folder_in_which_a_person_keeps_things(
 
 def test_folders_that_are_made_while_others_sweep_stay(root: Path) -> None:
     sweeper = (
-        "import sys\nfrom pathlib import Path\nfrom clawkit.assistant.media.folder import sweep\n"
+        "import sys\nfrom pathlib import Path\n"
+        "from clawkit.assistant.media.call_folder import sweep\n"
         "print('ready', flush=True)\nwhile True: sweep(Path(sys.argv[1]))"
     )
     process = subprocess.Popen(

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from clawkit.assistant.media.accepted_types import FILE_TYPES, IMAGE_TYPES, KINDS, MAX_ITEM
 from clawkit.assistant.media.inbound import (
     Attachment,
     attachment_from_file,
     attachments_from_files,
     receive,
 )
-from clawkit.assistant.media.kinds import FILE_TYPES, IMAGE_TYPES, KINDS, MAX_ITEM
 from clawkit.errors import MediaError
 from tests.assistant.media import samples
 from tests.assistant.media.samples import IN_FILES, IN_IMAGES, item

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawkit.assistant.media.names import Names, safe_name, split_suffix
+from clawkit.assistant.media.file_names import UniqueNames, safe_name, split_suffix
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_whatever_a_name_is_what_is_left_is_harmless(name: str) -> None:
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from(["a", "A", "a-2", "a.txt", "a-2.txt", "a.tar.gz"]), max_size=12))
 def test_names_that_are_given_out_never_collide(wanted: list[str]) -> None:
-    names = Names()
+    names = UniqueNames()
     given_out = [names.give(name).casefold() for name in wanted]
     assert len(set(given_out)) == len(given_out)
 

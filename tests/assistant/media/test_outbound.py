@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.assistant.media.filetypes import type_of
-from clawkit.assistant.media.folder import CallFolder
-from clawkit.assistant.media.kinds import MAX_SENT_ITEM, MEGABYTE
-from clawkit.assistant.media.names import safe_name
+from clawkit.assistant.media.accepted_types import MAX_SENT_ITEM, MEGABYTE
+from clawkit.assistant.media.call_folder import CallFolder
+from clawkit.assistant.media.detection import type_of
+from clawkit.assistant.media.file_names import safe_name
 from clawkit.assistant.media.outbound import Outgoing, Picked, pick, problem_with, to_blocks
 from tests.assistant.media import samples
 

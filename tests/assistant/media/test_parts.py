@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.media.folder import PREFIX, CallFolder
+from clawkit.assistant.media.call_folder import PREFIX, CallFolder
 from clawkit.assistant.media.inbound import receive
-from clawkit.assistant.media.parts import MAX_TRANSCRIPT, to_parts
+from clawkit.assistant.media.prompt_parts import MAX_TRANSCRIPT, to_parts
 from clawkit.errors import MediaError
 from clawkit.models.protocol import Image, Part, Text
 from tests.assistant.media import samples

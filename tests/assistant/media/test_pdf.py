@@ -12,22 +12,22 @@ import psutil
 import pytest
 from pypdf import PdfReader, PdfWriter
 
-from clawkit.assistant.media import pdf_child, sniffing
+from clawkit.assistant.media import detection, pdf_child
 from clawkit.assistant.media.pdf import read_pdf
-from clawkit.assistant.media.pdf_events import Limits
+from clawkit.assistant.media.pdf_events import PdfLimits
 from clawkit.assistant.media.png import write_png
 from clawkit.models.protocol import Image, Text
 from tests.assistant.media.samples import BOX, assemble, pdf, words
 from tests.assistant.media.waiting import LONGER, has_ended, until
 
 
-async def read(tmp_path: Path, data: bytes, limits: Limits | None = None) -> list[Text | Image]:
+async def read(tmp_path: Path, data: bytes, limits: PdfLimits | None = None) -> list[Text | Image]:
     file = tmp_path / "a.pdf"
     file.write_bytes(data)
     return await read_pdf(file, "a.pdf", limits)
 
 
-async def text_of(tmp_path: Path, data: bytes, limits: Limits | None = None) -> str:
+async def text_of(tmp_path: Path, data: bytes, limits: PdfLimits | None = None) -> str:
     parts = await read(tmp_path, data, limits)
     return "\n".join(part.text for part in parts if isinstance(part, Text))
 
@@ -45,12 +45,12 @@ async def test_a_page_without_text_is_shown_where_it_stands(tmp_path: Path) -> N
     assert isinstance(after, Text)
     assert before.text.endswith("[page 2 has no text; this is what it looks like:]")
     assert (picture.mime_type, picture.name) == ("image/png", "a.pdf page 2")
-    assert sniffing.agrees("image/png", picture.data)
+    assert detection.agrees("image/png", picture.data)
     assert after.text == "[page 3]\nAfter\n[page 4]\n[page 4: it is blank]"
 
 
 async def test_only_so_many_pages_are_shown(tmp_path: Path) -> None:
-    parts = await read(tmp_path, pdf(*[BOX] * 4), Limits(pictures=2))
+    parts = await read(tmp_path, pdf(*[BOX] * 4), PdfLimits(pictures=2))
     assert len([part for part in parts if isinstance(part, Image)]) == 2
     assert isinstance(parts[-1], Text)
     assert f"[page 3: {pdf_child.NO_MORE_PICTURES}]" in parts[-1].text
@@ -61,7 +61,7 @@ def test_without_a_renderer_that_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     file = tmp_path / "scan.pdf"
     file.write_bytes(pdf(BOX))
-    events = list(pdf_child._whole(str(file), Limits()))
+    events = list(pdf_child._whole(str(file), PdfLimits()))
     assert any(getattr(event, "problem", "") == pdf_child.NO_RENDERER for event in events)
 
 
@@ -89,7 +89,7 @@ def _pixels(png: bytes, width: int) -> list[bytes]:
 
 async def test_too_much_text_is_cut_and_the_cut_is_said(tmp_path: Path) -> None:
     data = pdf(words("a" * 50), words("b" * 60), words("c"), words("d"))
-    said = await text_of(tmp_path, data, Limits(characters=100))
+    said = await text_of(tmp_path, data, PdfLimits(characters=100))
     assert "a" * 50 in said
     assert "b" * 50 + "\n[page 2: its text is cut here, after 50 characters]" in said
     assert said.endswith("[pages 3 to 4 were left out: there is too much text]")
@@ -134,7 +134,7 @@ async def test_a_bomb_is_a_note(tmp_path: Path) -> None:
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /Resources << >> >>",
         stream % (len(packed), packed),
     ]
-    said = await text_of(tmp_path, assemble(bodies), Limits(seconds=60))
+    said = await text_of(tmp_path, assemble(bodies), PdfLimits(seconds=60))
     assert said.startswith("[1 page]")
     assert "[page 1: " in said
 
@@ -143,7 +143,7 @@ async def test_one_that_takes_too_long_gives_what_was_read_so_far(tmp_path: Path
     slow = b" ".join(words(f"w{i}") for i in range(40_000))
     data = pdf(words("Quick"), *[slow] * 50)
     for seconds in LONGER:
-        said = await text_of(tmp_path, data, Limits(seconds=seconds, characters=10**9))
+        said = await text_of(tmp_path, data, PdfLimits(seconds=seconds, characters=10**9))
         assert f"reading it was stopped after {seconds} s" in said
         if "[page 1]\nQuick" in said:
             return

@@ -19,9 +19,9 @@ from urllib.parse import parse_qs, urlsplit
 import psutil
 import pytest
 
+from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import Config, Transcription
 from clawkit.assistant.media.transcription import Transcriber, transcriber
-from clawkit.assistant.secrets import Keys
 from clawkit.errors import MediaError
 from clawkit.settings import Settings
 from tests.assistant.media import samples
@@ -314,7 +314,7 @@ async def test_a_command_ends_when_we_are_killed(tmp_path: Path) -> None:
         "import asyncio, json, sys\nfrom pathlib import Path\n"
         "from clawkit.assistant.config import Config, Transcription\n"
         "from clawkit.assistant.media.transcription import transcriber\n"
-        "from clawkit.assistant.secrets import Keys\n"
+        "from clawkit.assistant.api_keys import Keys\n"
         "options = Transcription(provider='whisper', command=tuple(json.loads(sys.argv[1])))\n"
         "scribe = transcriber(options, Keys(Config()))\n"
         "asyncio.run(scribe.transcribe(Path(sys.argv[2]), 'audio/wav'))\n"

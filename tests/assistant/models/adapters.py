@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from clawkit.models.anthropic import Anthropic
-from clawkit.models.openai import OpenAi
+from clawkit.models.anthropic import AnthropicModel
+from clawkit.models.openai import OpenAiModel
 from clawkit.models.protocol import (
     Called,
     Event,
@@ -25,7 +25,7 @@ from tests.assistant.providers.scripted import scripted_anthropic, scripted_open
 KEY = "sk-not-a-real-key-0123456789"
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
 WIRES = {"anthropic": scripted_anthropic, "openai": scripted_openai}
-Adapter = Anthropic | OpenAi
+Adapter = AnthropicModel | OpenAiModel
 
 
 def user(*parts: Any) -> Message:
@@ -51,7 +51,7 @@ async def adapter(wire: str, url: str, **options: Any) -> AsyncGenerator[Adapter
     given: dict[str, Any] = {"key": KEY, "timeout": 20.0, "provider": wire, **options}
     key_env = given.pop("key_env", f"{wire.upper()}_API_KEY")
     settings = ModelSettings(model="m-1", base_url=url, **given)
-    model = (Anthropic if wire == "anthropic" else OpenAi)(settings, key_env=key_env)
+    model = (AnthropicModel if wire == "anthropic" else OpenAiModel)(settings, key_env=key_env)
     try:
         yield model
     finally:

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import Config, ModelChoice, Provider
 from clawkit.assistant.model_choice import (
     DEFAULT_MODELS,
-    Chosen,
+    ChosenModel,
     choose,
     known_providers,
     open_model,
 )
-from clawkit.assistant.secrets import Keys
 from clawkit.errors import MissingKeyError, NoSuchModelError, RefusedKeyError, SettingsError
 from clawkit.models.protocol import Model
 from clawkit.settings import Settings
@@ -75,7 +75,7 @@ class World:
         self.config = Config(places=places, **sections)
         self.keys = Keys(self.config, environment)
 
-    def choose(self, override: str = "") -> tuple[Chosen, ...]:
+    def choose(self, override: str = "") -> tuple[ChosenModel, ...]:
         return choose(self.config, self.keys, override)
 
     def open(self, name: str = "") -> Model:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.claude_cli_model import ClaudeCli, Hearing
+from clawkit.assistant.claude_cli_model import ClaudeCli, CliAnswerReader
 from clawkit.assistant.reply import Assistant
 from clawkit.claude.messages import parse_message
 from clawkit.errors import (
@@ -216,11 +216,11 @@ def test_an_answer_that_broke_off_may_be_resumed_but_not_begun_again() -> None:
         {"type": "assistant", "message": taken},
         *streamed("m2", " and half"),
     ]
-    hearing = Hearing(ModelSettings("claude-cli", ""))
+    hearing = CliAnswerReader(ModelSettings("claude-cli", ""))
     events = [hearing.hear(parse_message(message)) for message in resumed]
     assert [e.text for e in events if isinstance(e, TextDelta)] == ["Half", " and half"]
     anew = [*streamed("m1", "Half"), *streamed("m2", "Half")]
-    hearing = Hearing(ModelSettings("claude-cli", ""))
+    hearing = CliAnswerReader(ModelSettings("claude-cli", ""))
     with pytest.raises(ProviderDownError, match="mid-answer"):
         [hearing.hear(parse_message(message)) for message in anew]
 

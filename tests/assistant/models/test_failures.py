@@ -18,7 +18,13 @@ from clawkit.errors import (
     RefusedRequestError,
     SettingsError,
 )
-from clawkit.models.failures import Party, WrongAddressError, from_status, read_body, retry_after
+from clawkit.models.provider_errors import (
+    ProviderIdentity,
+    WrongAddressError,
+    from_status,
+    read_body,
+    retry_after,
+)
 from tests.assistant.models.adapters import KEY, WIRES, adapter, asked, heard, prompt
 from tests.assistant.providers.scripted import Status
 
@@ -218,7 +224,7 @@ async def test_a_quote_is_short_and_never_has_a_secret_in_it(wire: str) -> None:
 
 
 def test_a_flood_of_words_is_quoted_without_its_secret() -> None:
-    party = Party("vllm", "m", "http://127.0.0.1", secrets=(KEY,))
+    party = ProviderIdentity("vllm", "m", "http://127.0.0.1", secrets=(KEY,))
     # What took the square of their length would not end within a test's time.
     for flood in ("x" * 10**6, "*" * 10**6, "<title" * 10**5, f"{KEY} " * 10**5):
         for status in (400, 404, 500):
@@ -227,7 +233,7 @@ def test_a_flood_of_words_is_quoted_without_its_secret() -> None:
 
 
 def test_a_short_secret_is_hidden_without_hiding_everything_else() -> None:
-    party = Party("vllm", "m", "http://127.0.0.1", secrets=("none", "x"))
+    party = ProviderIdentity("vllm", "m", "http://127.0.0.1", secrets=("none", "x"))
     assert party.quote("x is none of these") == "x is [redacted] of these"
     assert "none" not in repr(party)
     assert "none" not in str(party.__rich_repr__())

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.exchange import MessageContext
+from clawkit.assistant.callbacks import MessageContext
 from clawkit.assistant.reply import get_reply
 from clawkit.errors import ModelError
 from clawkit.models.json_fields import decoded, joined
-from clawkit.models.tool_arguments import LONGEST_ARGUMENTS, read_arguments
+from clawkit.models.tool_calls import LONGEST_ARGUMENTS, read_arguments
 from tests.assistant.providers.steps import Call, Hang, Raw, Say
 from tests.assistant.replying import Heard, scripted
 

@@ -7,7 +7,7 @@ import pytest
 
 from clawkit.errors import ProviderDownError, RefusedRequestError
 from clawkit.models.protocol import Finished, Image, Text, ToolCall, ToolOutcome, ToolSpec, Usage
-from clawkit.models.tool_arguments import unreadable
+from clawkit.models.tool_calls import unreadable
 from tests.assistant.models.adapters import (
     ADD,
     KEY,

@@ -16,8 +16,8 @@ from clawkit.errors import (
     RateLimitError,
     RefusedKeyError,
 )
-from clawkit.models.failures import WrongAddressError
 from clawkit.models.protocol import ToolCall
+from clawkit.models.provider_errors import WrongAddressError
 from tests.assistant.models.adapters import KEY, WIRES, adapter, asked, heard, prompt, user
 from tests.assistant.providers.scripted import (
     Call,

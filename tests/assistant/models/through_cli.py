@@ -7,8 +7,8 @@ from typing import Any
 
 import psutil
 
+from clawkit.assistant.callbacks import AssistantReply
 from clawkit.assistant.claude_cli_model import ClaudeCli
-from clawkit.assistant.exchange import Reply
 from clawkit.assistant.reply import Assistant
 from clawkit.models.protocol import Event, Prompt
 from tests.assistant.gardening import TOOLS as GARDEN
@@ -69,7 +69,7 @@ def after_tools(*calls: Call, then: Step | None = None) -> Script:
     return script
 
 
-async def asked(home: Path, text: str = "hello", **more: Any) -> tuple[Reply, Heard]:
+async def asked(home: Path, text: str = "hello", **more: Any) -> tuple[AssistantReply, Heard]:
     heard = Heard()
     async with Assistant(config_of(home, CONFIG)) as assistant:
         return await say(assistant, text, heard=heard, **more), heard

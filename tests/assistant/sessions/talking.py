@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
+from clawkit.assistant.sessions.async_store import AsyncSessionStore, Turn
 from clawkit.assistant.sessions.records import Saved
-from clawkit.assistant.sessions.sessions import Sessions, Turn
 from clawkit.models.protocol import Image, Message, Part, Text, Usage
 from tests.processes import PATIENCE
 
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
 
 
 @asynccontextmanager
-async def opened(file: Path, *, patience: float = PATIENCE) -> AsyncIterator[Sessions]:
-    sessions = Sessions(file, patience=patience)
+async def opened(file: Path, *, patience: float = PATIENCE) -> AsyncIterator[AsyncSessionStore]:
+    sessions = AsyncSessionStore(file, patience=patience)
     try:
         yield sessions
     finally:
@@ -47,7 +47,11 @@ async def keep(turn: Turn, *messages: Message | str, reason: str = "end") -> Non
 
 
 async def say(
-    sessions: Sessions, key: str, *messages: Message | str, named: bool = True, origin: str = "ask"
+    sessions: AsyncSessionStore,
+    key: str,
+    *messages: Message | str,
+    named: bool = True,
+    origin: str = "ask",
 ) -> None:
     """A whole turn in which this is said."""
     async with sessions.turn(key, origin=origin, named=named) as turn:
@@ -62,7 +66,7 @@ def texts(saved: Sequence[Saved]) -> list[str]:
     return [text_of(one.message) for one in saved]
 
 
-async def all_texts(sessions: Sessions, key: str) -> list[str]:
+async def all_texts(sessions: AsyncSessionStore, key: str) -> list[str]:
     async with sessions.turn(key, origin="ask", named=True) as turn:
         return texts((await turn.history(10**9)).messages)
 
@@ -70,7 +74,7 @@ async def all_texts(sessions: Sessions, key: str) -> list[str]:
 PREAMBLE = """
 import asyncio, os, sys
 from pathlib import Path
-from clawkit.assistant.sessions.sessions import Sessions
+from clawkit.assistant.sessions.async_store import AsyncSessionStore
 from tests.assistant.sessions.talking import *
 
 def tell(word):

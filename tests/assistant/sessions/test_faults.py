@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions.salvaging import replace_damaged
-from clawkit.assistant.sessions.schema import VERSION
-from clawkit.assistant.sessions.setting_aside import contents, set_aside
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions.database import SCHEMA_VERSION
+from clawkit.assistant.sessions.repair import contents, replace_damaged, set_aside
+from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import StoreError
 from tests.assistant.sessions.talking import all_texts, child, keep, opened, say, texts
 from tests.assistant.sessions.test_many_processes import HOLD
@@ -22,7 +21,7 @@ NOBODY = 65534
 # Everything is imported, and used once, before the rights are gone.
 AS_NOBODY = f"""
 import tempfile
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import StoreError
 
 async def main():
@@ -152,7 +151,7 @@ def test_a_full_disk_loses_that_turn_only_and_says_what_to_do(file: Path, limit:
     assert error.startswith(f"StoreError: {file}: ")
     assert "free space on its disk" in error
     assert [line.partition(" ")[0] for line in said] == ["before", "after"]
-    assert Store(file).check() == []
+    assert SessionStore(file).check() == []
 
 
 def test_a_disk_that_is_full_when_a_turn_ends_does_not_hold_up_the_session(file: Path) -> None:
@@ -169,7 +168,7 @@ async def test_a_file_that_is_no_database_is_left_alone(file: Path, garbage: byt
         assert str(file) in str(caught.value)
         assert "secret-key" not in str(caught.value)
         assert got(file) == garbage
-        assert len(Store(file).check()) == 1
+        assert len(SessionStore(file).check()) == 1
         moved = set_aside(file)
         assert got(moved) == garbage
         await say(sessions, "k", "a new beginning")
@@ -196,7 +195,7 @@ async def test_a_damaged_page_is_said_and_the_rest_is_kept(file: Path) -> None:
     async with opened(file) as sessions:
         with pytest.raises(StoreError, match=r"damaged.*claw doctor --fix"):
             await all_texts(sessions, "k")
-        problems = Store(file).check()
+        problems = SessionStore(file).check()
         assert problems
         assert str(file) in problems[0]
         moved = set_aside(file)
@@ -218,13 +217,13 @@ def change(file: Path, *statements: str) -> None:
 async def test_a_newer_store_is_not_touched(file: Path) -> None:
     async with opened(file) as sessions:
         await say(sessions, "k", "x")
-    change(file, f"PRAGMA user_version = {VERSION + 1}")
+    change(file, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     before = got(file)
     async with opened(file) as sessions:
         with pytest.raises(StoreError, match="install a newer clawkit; nothing was changed"):
             await say(sessions, "k", "y")
-    with pytest.raises(StoreError, match=f"version {VERSION + 1}"):
-        Store(file).check()
+    with pytest.raises(StoreError, match=f"version {SCHEMA_VERSION + 1}"):
+        SessionStore(file).check()
     assert got(file) == before
 
 
@@ -236,7 +235,7 @@ async def test_another_programs_database_is_not_touched(file: Path) -> None:
         with pytest.raises(StoreError, match="not a store of sessions"):
             await say(sessions, "k", "y")
     with pytest.raises(StoreError, match="not a store of sessions"):
-        Store(file).check()
+        SessionStore(file).check()
     assert got(file) == before
 
 
@@ -279,7 +278,7 @@ async def test_a_server_goes_on_with_a_new_file_when_the_old_one_is_taken_away(
             await keep(turn, "in the middle of it")
         await say(sessions, "k", "after")
         assert await all_texts(sessions, "k") == ["in the middle of it", "after"]
-    assert [one.messages for one in Store(moved).list_sessions()] == [1]
+    assert [one.messages for one in SessionStore(moved).list_sessions()] == [1]
 
 
 def take_away(file: Path) -> None:
@@ -349,10 +348,10 @@ def test_a_store_that_a_running_program_has_open_is_not_set_aside(file: Path) ->
         holder.reaches("running")
         with pytest.raises(StoreError, match="a running program has the store"):
             set_aside(file)
-        assert texts(Store(file).show("k").messages) == []
+        assert texts(SessionStore(file).show("k").messages) == []
         holder.kill()
     moved = set_aside(file)
-    assert Store(moved).show("k").info.turns == 0
+    assert SessionStore(moved).show("k").info.turns == 0
     assert not file.exists()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions.store import SessionStore
 from clawkit.models.protocol import Message, Text, ToolCall, ToolOutcome
 from tests.assistant.sessions.talking import (
     all_texts,
@@ -45,7 +45,7 @@ async def test_a_turn_grows_in_the_store_and_sees_nothing_of_itself(file: Path) 
             so_far = [asked]
             for more in (calls, wet, assistant("done")):
                 await turn.keep(so_far)
-                shown = Store(file).show("k")
+                shown = SessionStore(file).show("k")
                 assert [one.message.role for one in shown.messages[1:]] == [m.role for m in so_far]
                 assert shown.info.running
                 history = await turn.history(10**6)
@@ -53,9 +53,9 @@ async def test_a_turn_grows_in_the_store_and_sees_nothing_of_itself(file: Path) 
                 assert texts(await turn.search("water", 9)) == ["water is blue"]
                 so_far.append(more)
             await keep(turn, *so_far)
-        assert [one.message for one in Store(file).show("k").messages][2:] == so_far[1:]
+        assert [one.message for one in SessionStore(file).show("k").messages][2:] == so_far[1:]
         assert await all_texts(sessions, "k") == ["water is blue", "water it", "", "", "done"]
-    assert Store(file).check() == []
+    assert SessionStore(file).check() == []
 
 
 async def test_a_summary_made_in_a_turn_does_not_cover_its_own_message(file: Path) -> None:
@@ -74,7 +74,7 @@ async def test_a_session_deleted_in_mid_turn_gets_the_whole_turn_once(file: Path
     async with opened(file) as sessions:
         async with sessions.turn("k", origin="mcp", named=True) as turn:
             await turn.keep([user("one")])
-            assert Store(file).delete("k")
+            assert SessionStore(file).delete("k")
             await turn.choose_model("m")  # whatever comes first renews the ticket
             await turn.keep([user("one"), assistant("two")])
             await keep(turn, user("one"), assistant("two"), user("three"))
@@ -88,13 +88,13 @@ async def test_what_came_to_nothing_is_taken_back_without_a_trace(file: Path) ->
                 await turn.keep([user("my dog is called Rex", picture(b"dog"))])
                 await turn.discard()
                 raise ZeroDivisionError
-        found = Store(file).show("k")
+        found = SessionStore(file).show("k")
         assert (found.messages, found.info.title) == ((), "")
         assert found.info.last_reason == "failed: ZeroDivisionError"
         async with sessions.turn("k", origin="mcp", named=True) as turn:
             assert (await turn.history(1000)).first
             assert await turn.search("dog") == ()
-    assert Store(file).check() == []
+    assert SessionStore(file).check() == []
 
 
 async def test_a_turn_that_was_left_without_an_end_gets_one(file: Path) -> None:
@@ -104,7 +104,7 @@ async def test_a_turn_that_was_left_without_an_end_gets_one(file: Path) -> None:
         first, note = await all_texts(sessions, "k")
     assert first == "hello"
     assert note.startswith("[interrupted here")
-    assert Store(file).show("k").info.last_reason == "lost"
+    assert SessionStore(file).show("k").info.last_reason == "lost"
 
 
 async def test_whoever_waits_behind_a_killed_turn_finds_it_ended_and_before_its_own(

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.assistant.sessions import known
-from clawkit.assistant.sessions.known import Known
-from clawkit.assistant.sessions.records import Saved
+from clawkit.assistant.sessions import records
+from clawkit.assistant.sessions.records import MessageCache, Saved
 from tests.assistant.sessions.talking import user
 
 
@@ -13,8 +12,8 @@ def message(number: int, tokens: int) -> Saved:
 
 
 def test_what_was_read_last_stays_within_so_many_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "MOST", 10_000)
-    messages = Known()
+    monkeypatch.setattr(records, "MOST_CACHED_TOKENS", 10_000)
+    messages = MessageCache()
     for number in range(100):
         messages.add(message(number, 950))
         messages.add(message(number, 950))
@@ -24,8 +23,8 @@ def test_what_was_read_last_stays_within_so_many_tokens(monkeypatch: pytest.Monk
 
 
 def test_one_giant_does_not_push_out_all_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "MOST", 10_000)
-    messages = Known()
+    monkeypatch.setattr(records, "MOST_CACHED_TOKENS", 10_000)
+    messages = MessageCache()
     messages.add(message(1, 10))
     messages.add(message(2, 9000))
     assert messages.get((1, 1.0)) is not None
@@ -33,6 +32,6 @@ def test_one_giant_does_not_push_out_all_the_others(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_same_number_at_another_time_is_another_message() -> None:
-    messages = Known()
+    messages = MessageCache()
     messages.add(message(1, 10))
     assert messages.get((1, 2.0)) is None

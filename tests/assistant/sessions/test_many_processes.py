@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions import queueing
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions import turn_waiters
+from clawkit.assistant.sessions.store import SessionStore
 from tests.assistant.sessions.talking import all_texts, child, keep, opened, say, texts
 from tests.processes import PATIENCE
 
@@ -51,8 +51,8 @@ asyncio.run(main())
 
 # Stands still with one of two messages written and the transaction open.
 HALF = """
-from clawkit.assistant.sessions import journal
-whole = journal._add
+from clawkit.assistant.sessions import message_rows
+whole = message_rows._add
 
 def half(*values):
     whole(*values)
@@ -62,7 +62,7 @@ def half(*values):
 async def main():
     async with opened(file) as sessions:
         await say(sessions, "k", "whole")
-        journal._add = half
+        message_rows._add = half
         await say(sessions, "k", "one", "two")
 asyncio.run(main())
 """
@@ -100,13 +100,13 @@ def test_processes_take_turns_in_one_session_and_lose_nothing(file: Path, count:
             process.go_on()
         for process in processes:
             process.finishes()
-    said = texts(Store(file).show("k").messages)
+    said = texts(SessionStore(file).show("k").messages)
     # Each turn saw everything that was said before it, and nothing came between.
     assert [line.rpartition(" after ")[2] for line in said] == [str(n) for n in range(len(said))]
     expected = {f"p{p}-{n}" for p, n in itertools.product(range(count), range(each))}
     assert {line.partition(" ")[0] for line in said} == expected
     assert len(said) == count * each
-    assert Store(file).check() == []
+    assert SessionStore(file).check() == []
 
 
 def test_turns_of_many_processes_run_in_the_order_of_arrival(file: Path) -> None:
@@ -119,14 +119,14 @@ def test_turns_of_many_processes_run_in_the_order_of_arrival(file: Path) -> None
         line[0].go_on()
         for process in line:
             process.finishes()
-    said = texts(Store(file).show("k").messages)
+    said = texts(SessionStore(file).show("k").messages)
     assert said == ["held", "first", "second", "third"]
 
 
 async def test_the_next_one_sees_for_itself_that_a_holder_was_killed(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queueing, "_CALLED", 600.0)  # nobody is there to call
+    monkeypatch.setattr(turn_waiters, "_CALLED", 600.0)  # nobody is there to call
     with child(HOLD, file) as holder:
         await asyncio.to_thread(holder.reaches, "running")
         async with opened(file) as sessions:
@@ -141,7 +141,7 @@ async def test_the_next_one_sees_for_itself_that_a_holder_was_killed(
                 await keep(turn, "after")
             assert waits == [1]
             assert await all_texts(sessions, "k") == ["after"]
-    assert Store(file).check() == []
+    assert SessionStore(file).check() == []
 
 
 async def test_a_waiter_that_is_killed_holds_nobody_up(file: Path) -> None:
@@ -161,7 +161,7 @@ def test_half_a_transaction_is_none(file: Path) -> None:
     with child(HALF, file) as victim:
         victim.reaches("half")
         victim.kill()
-    store = Store(file)
+    store = SessionStore(file)
     assert texts(store.show("k").messages) == ["whole"]
     assert store.check() == []
     assert not store.show("k").info.running
@@ -188,7 +188,7 @@ def test_whole_turns_or_none_when_processes_are_killed_at_any_moment(file: Path)
             time.sleep(chance.random() * 0.1)  # any moment is what this is about
             one.kill()
             two.kill()
-    store = Store(file)
+    store = SessionStore(file)
     said = texts(store.show("k").messages)
     assert [line.split()[1] for line in said] == ["asks", "answers"] * (len(said) // 2)
     names = [line.split()[0] for line in said]
@@ -200,7 +200,7 @@ def test_whole_turns_or_none_when_processes_are_killed_at_any_moment(file: Path)
 def test_a_forked_child_does_not_keep_its_parent_alive(file: Path) -> None:
     fork = """
 async def main():
-    sessions = Sessions(file)
+    sessions = AsyncSessionStore(file)
     async with sessions.turn("k", origin="mcp", named=True):
         if os.fork() == 0:
             os.close(1); os.close(2)  # the pipes are the parent's
@@ -214,11 +214,11 @@ asyncio.run(main())
 """
     with child(fork, file) as parent:
         parent.reaches("running")
-        assert Store(file).show("k").info.running
+        assert SessionStore(file).show("k").info.running
         parent.process.kill()
         parent.process.wait()
         # The child lets go as soon as it runs, which may be a moment after its parent is gone.
         end = time.monotonic() + PATIENCE
-        while Store(file).show("k").info.running and time.monotonic() < end:
+        while SessionStore(file).show("k").info.running and time.monotonic() < end:
             time.sleep(0.01)
-        assert not Store(file).show("k").info.running
+        assert not SessionStore(file).show("k").info.running

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions import queueing
-from clawkit.assistant.sessions.sessions import Sessions
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions import turn_waiters
+from clawkit.assistant.sessions.async_store import AsyncSessionStore
+from clawkit.assistant.sessions.store import SessionStore
 from tests.assistant.sessions.talking import all_texts, keep, opened, say
 
 
@@ -19,15 +19,15 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is not called waits until the test's time is over."""
-    monkeypatch.setattr(queueing, "_CALLED", 1000.0)
-    monkeypatch.setattr(queueing, "_FIRST_LOOK", 1000.0)
-    monkeypatch.setattr(queueing, "_LAST_LOOK", 1000.0)
+    monkeypatch.setattr(turn_waiters, "_CALLED", 1000.0)
+    monkeypatch.setattr(turn_waiters, "_FIRST_LOOK", 1000.0)
+    monkeypatch.setattr(turn_waiters, "_LAST_LOOK", 1000.0)
 
 
 class Line:
     """Turns in one session that last until they are told to end."""
 
-    def __init__(self, sessions: Sessions, key: str = "k") -> None:
+    def __init__(self, sessions: AsyncSessionStore, key: str = "k") -> None:
         self._sessions = sessions
         self._key = key
         self.begun: list[str] = []
@@ -105,7 +105,7 @@ async def test_one_who_gives_up_waiting_holds_nobody_up(file: Path) -> None:
         await line.end("a")
         await line.end("d")
         assert line.begun == ["a", "d"]
-    assert Store(file).show("k").info.turns == 2
+    assert SessionStore(file).show("k").info.turns == 2
 
 
 @pytest.mark.usefixtures("nobody_looks")
@@ -136,7 +136,7 @@ async def test_a_cancelled_turn_lets_the_next_one_begin(file: Path) -> None:
 @pytest.mark.usefixtures("nobody_looks")
 async def test_closing_gives_up_what_runs_and_waits(file: Path) -> None:
     async with opened(file) as other:
-        closing = Sessions(file)
+        closing = AsyncSessionStore(file)
         line, behind = Line(closing), Line(other)
         await line.enter("runs")
         await line.enter("waits")
@@ -147,7 +147,7 @@ async def test_closing_gives_up_what_runs_and_waits(file: Path) -> None:
         for task in line.tasks.values():
             task.cancel()
         await asyncio.gather(*line.tasks.values(), return_exceptions=True)
-    assert Store(file).show("k").info.last_reason == "end"
+    assert SessionStore(file).show("k").info.last_reason == "end"
 
 
 async def test_sessions_do_not_wait_for_one_another(file: Path) -> None:
@@ -175,7 +175,7 @@ async def test_a_hundred_sessions_at_once(file: Path) -> None:
         for number in (0, 42, 99):
             expected = [f"{number}-{round_}" for round_ in range(3)]
             assert await all_texts(sessions, f"s{number}") == expected
-    assert len(Store(file).list_sessions()) == 100
+    assert len(SessionStore(file).list_sessions()) == 100
 
 
 async def test_a_hundred_turns_in_one_session_at_once_lose_nothing(file: Path) -> None:
@@ -191,7 +191,7 @@ async def test_a_session_that_is_deleted_while_others_wait_in_it_begins_anew(fil
         await say(sessions, "k", "old")
         for name in ("runs", "waits"):
             await line.enter(name)
-        assert Store(file).delete("k")
+        assert SessionStore(file).delete("k")
         await line.end("runs")
         await line.end("waits")
         assert await all_texts(sessions, "k") == ["runs", "waits"]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions import schema
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions import database
+from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import StoreError
 from tests.assistant.sessions.talking import all_texts, opened, say
 
@@ -25,9 +25,9 @@ def version(file: Path) -> int:
 
 
 def add_step(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    ladder = (*schema._LADDER, step)
-    monkeypatch.setattr(schema, "_LADDER", ladder)
-    monkeypatch.setattr(schema, "VERSION", len(ladder))
+    ladder = (*database._MIGRATIONS, step)
+    monkeypatch.setattr(database, "_MIGRATIONS", ladder)
+    monkeypatch.setattr(database, "SCHEMA_VERSION", len(ladder))
 
 
 async def test_an_older_store_climbs_the_ladder_and_keeps_what_was_said(
@@ -35,26 +35,26 @@ async def test_an_older_store_climbs_the_ladder_and_keeps_what_was_said(
 ) -> None:
     async with opened(file) as sessions:
         await say(sessions, "k", "before")
-    assert version(file) == schema.VERSION
+    assert version(file) == database.SCHEMA_VERSION
     add_step(monkeypatch, "CREATE TABLE more (x); INSERT INTO more VALUES (';');")
     async with opened(file) as sessions:
         await say(sessions, "k", "after")
         assert await all_texts(sessions, "k") == ["before", "after"]
-    assert version(file) == schema.VERSION
-    assert Store(file).check() == []
+    assert version(file) == database.SCHEMA_VERSION
+    assert SessionStore(file).check() == []
 
 
 async def test_a_store_of_the_first_version_gets_what_the_later_ones_have(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(schema, "_LADDER", schema._LADDER[:1])
-        patched.setattr(schema, "VERSION", 1)
+        patched.setattr(database, "_MIGRATIONS", database._MIGRATIONS[:1])
+        patched.setattr(database, "SCHEMA_VERSION", 1)
         async with opened(file) as sessions:
             await say(sessions, "k", "before")
     assert version(file) == 1
-    assert Store(file).delete("k")
-    assert version(file) == schema.VERSION
+    assert SessionStore(file).delete("k")
+    assert version(file) == database.SCHEMA_VERSION
 
 
 async def test_a_step_that_fails_leaves_the_store_as_it_was(
@@ -65,8 +65,8 @@ async def test_a_step_that_fails_leaves_the_store_as_it_was(
     with monkeypatch.context() as patched:
         add_step(patched, "CREATE TABLE more (x); INSERT INTO nowhere VALUES (1);")
         with pytest.raises(StoreError, match="no such table: nowhere"):
-            Store(file).list_sessions()
-    assert version(file) == schema.VERSION
+            SessionStore(file).list_sessions()
+    assert version(file) == database.SCHEMA_VERSION
     async with opened(file) as sessions:
         assert await all_texts(sessions, "k") == ["before"]
-    assert Store(file).check() == []
+    assert SessionStore(file).check() == []

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions import conversation
-from clawkit.assistant.sessions.sessions import Sessions
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions import queries
+from clawkit.assistant.sessions.async_store import AsyncSessionStore
+from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import SessionError, StoreError
 from clawkit.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
 from tests.assistant.sessions.talking import (
@@ -51,13 +51,13 @@ async def test_what_is_said_in_one_turn_is_there_in_the_next(file: Path) -> None
 
 
 async def test_nothing_is_opened_before_it_is_used(file: Path) -> None:
-    sessions = Sessions(file)
+    sessions = AsyncSessionStore(file)
     await sessions.close()
     assert not file.parent.exists()
 
 
 async def test_a_closed_store_says_so(file: Path) -> None:
-    sessions = Sessions(file)
+    sessions = AsyncSessionStore(file)
     await say(sessions, "k", "x")
     await sessions.close()
     with pytest.raises(StoreError, match="was closed"):
@@ -178,7 +178,7 @@ async def test_a_summary_stands_for_what_it_covers(file: Path) -> None:
             await turn.compact("all", 10**9)
         await say(sessions, "k", "later")
         assert await all_texts(sessions, "k") == ["later"]
-    assert len(Store(file).show("k").messages) == 6
+    assert len(SessionStore(file).show("k").messages) == 6
 
 
 async def test_a_new_beginning_leaves_history_and_search_but_not_the_store(file: Path) -> None:
@@ -193,7 +193,7 @@ async def test_a_new_beginning_leaves_history_and_search_but_not_the_store(file:
             await keep(turn, "the dog is called Minka")
             assert texts(await turn.search("Minka")) == ["the dog is called Minka"]
             assert (await turn.info()).messages == 1
-    shown = Store(file).show("k")
+    shown = SessionStore(file).show("k")
     assert [one.epoch for one in shown.messages] == [0, 0, 1]
     assert (shown.info.messages, shown.info.title) == (3, "the dog is called Minka")
 
@@ -208,7 +208,7 @@ async def test_a_model_is_chosen_for_one_session(file: Path) -> None:
             assert turn.model == "ollama/llama3.2"
         async with sessions.turn("other", origin="ask", named=True) as turn:
             assert turn.model == ""
-    assert Store(file).show("k").chosen_model == "ollama/llama3.2"
+    assert SessionStore(file).show("k").chosen_model == "ollama/llama3.2"
 
 
 async def test_the_bytes_of_a_picture_are_stored_once_and_go_with_the_last_user(file: Path) -> None:
@@ -221,16 +221,16 @@ async def test_the_bytes_of_a_picture_are_stored_once_and_go_with_the_last_user(
             assert (await turn.history(10**6)).messages[0].message.parts[1:] == (cat, dog)
     count = "SELECT count(*) FROM images"
     assert rows(file, count) == [(2,)]
-    Store(file).delete("b")
+    SessionStore(file).delete("b")
     assert rows(file, count) == [(1,)]
-    Store(file).delete("a")
+    SessionStore(file).delete("a")
     assert rows(file, count) == [(0,)]
 
 
 async def test_pictures_beyond_the_limit_of_a_prompt_are_only_named(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation, "MOST_IMAGE_BYTES", 25)
+    monkeypatch.setattr(queries, "MOST_IMAGE_BYTES", 25)
     async with opened(file) as sessions:
         for number in range(4):
             await say(sessions, "k", user("look", picture(bytes([number]) * 10, f"{number}.png")))
@@ -247,7 +247,7 @@ async def test_an_error_in_a_turn_is_recorded_with_its_class(file: Path) -> None
         with pytest.raises(ZeroDivisionError):
             async with sessions.turn("k", origin="ask", named=True):
                 raise ZeroDivisionError("the key is sk-secret")
-        assert Store(file).show("k").info.last_reason == "failed: ZeroDivisionError"
+        assert SessionStore(file).show("k").info.last_reason == "failed: ZeroDivisionError"
 
 
 async def test_a_cancelled_turn_is_recorded_as_such(file: Path) -> None:
@@ -264,7 +264,7 @@ async def test_a_cancelled_turn_is_recorded_as_such(file: Path) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert Store(file).show("k").info.last_reason == "cancelled"
+        assert SessionStore(file).show("k").info.last_reason == "cancelled"
 
 
 async def test_what_was_saved_counts_even_if_an_error_follows(file: Path) -> None:
@@ -273,7 +273,7 @@ async def test_what_was_saved_counts_even_if_an_error_follows(file: Path) -> Non
             async with sessions.turn("k", origin="ask", named=True) as turn:
                 await keep(turn, "half", reason="cancelled")
                 raise ZeroDivisionError
-    info = Store(file).show("k").info
+    info = SessionStore(file).show("k").info
     assert (info.last_reason, info.messages) == ("cancelled", 1)
 
 
@@ -306,7 +306,7 @@ async def test_usage_adds_up_over_the_saves_of_a_turn(file: Path) -> None:
 )
 def test_a_key_that_cannot_be_used_is_refused_and_not_shown(file: Path, key: str) -> None:
     with pytest.raises(SessionError) as caught:
-        Sessions(file).turn(key, origin="mcp", named=True)
+        AsyncSessionStore(file).turn(key, origin="mcp", named=True)
     assert "session key" in str(caught.value)
     assert not key or key not in str(caught.value)
     assert not file.exists()
@@ -356,5 +356,5 @@ def test_a_file_that_is_no_store_keeps_its_rights(file: Path) -> None:
     for path in (file, notes):
         path.chmod(0o644)
         with pytest.raises(StoreError):
-            Store(path).list_sessions()
+            SessionStore(path).list_sessions()
     assert modes(file, notes) == {"sessions.db": 0o644, "notes.txt": 0o644}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions.owners import directory_for
-from clawkit.assistant.sessions.store import Store
+from clawkit.assistant.sessions.live_processes import directory_for
+from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import SessionError
 from clawkit.models.protocol import Message, Text, ToolOutcome
 from tests.assistant.replying import until
@@ -45,7 +45,7 @@ def change(file: Path, statement: str, *values: object) -> None:
 
 
 def test_where_there_is_no_store_there_are_no_sessions_and_none_is_made(file: Path) -> None:
-    store = Store(file)
+    store = SessionStore(file)
     assert store.list_sessions() == ()
     assert list(store.export()) == []
     assert (store.delete("k"), store.prune(), store.check()) == (False, 0, [])
@@ -61,7 +61,7 @@ async def test_the_list_says_what_there_is_the_last_used_first(file: Path) -> No
         await say(sessions, "a", user("  What is\n the time?  "), assistant("late"), origin="mcp")
         await say(sessions, "b", user("hello"), assistant("hi"), origin="chat", named=False)
         await say(sessions, "b", user("again"), assistant("yes"), origin="chat", named=False)
-    b, a = Store(file).list_sessions()
+    b, a = SessionStore(file).list_sessions()
     assert (a.key, a.origin, a.named, a.messages, a.turns) == ("a", "mcp", True, 2, 1)
     assert (b.key, b.origin, b.named, b.messages, b.turns) == ("b", "chat", False, 4, 2)
     assert (a.title, a.model, a.last_reason, a.running) == (
@@ -78,24 +78,27 @@ async def test_only_those_that_were_used_lately_are_listed_if_wanted(file: Path)
         await say(sessions, "old", "x")
         await say(sessions, "new", "x")
     change(file, "UPDATE sessions SET updated = updated - 3600 WHERE key = 'old'")
-    assert [one.key for one in Store(file).list_sessions(active_minutes=30)] == ["new"]
-    assert [one.key for one in Store(file).list_sessions(active_minutes=90)] == ["new", "old"]
+    assert [one.key for one in SessionStore(file).list_sessions(active_minutes=30)] == ["new"]
+    assert [one.key for one in SessionStore(file).list_sessions(active_minutes=90)] == [
+        "new",
+        "old",
+    ]
 
 
 def test_a_session_runs_while_a_live_process_has_a_turn_in_it(file: Path) -> None:
     with child(HOLD, file) as holder:
         holder.reaches("running")
-        assert Store(file).show("k").info.running
-        assert Store(file).list_sessions()[0].running
+        assert SessionStore(file).show("k").info.running
+        assert SessionStore(file).list_sessions()[0].running
         holder.kill()
-    assert not Store(file).show("k").info.running
+    assert not SessionStore(file).show("k").info.running
 
 
 async def test_a_transcript_names_pictures_and_does_not_contain_them(file: Path) -> None:
     outcome = Message("tool", (ToolOutcome("c", (picture(b"12345", "chart.png"),)),))
     async with opened(file) as sessions:
         await say(sessions, "k", user("look", picture(b"123")), outcome)
-    first, second = Store(file).show("k").messages
+    first, second = SessionStore(file).show("k").messages
     assert first.message.parts[1] == Text("[image cat.png, image/png, 3 bytes]")
     inner = Text("[image chart.png, image/png, 5 bytes]")
     assert second.message.parts == (ToolOutcome("c", (inner,)),)
@@ -109,7 +112,7 @@ async def test_an_export_is_complete_and_always_the_same(file: Path) -> None:
             await turn.reset()
             await keep(turn, "anew")
         await say(sessions, "b", *(f"m{number}" for number in range(250)))
-    store = Store(file)
+    store = SessionStore(file)
     records = list(store.export())
     assert json.dumps(records) == json.dumps(list(store.export()))
     kinds = [record["type"] for record in records]
@@ -135,7 +138,7 @@ async def test_an_export_is_complete_and_always_the_same(file: Path) -> None:
 async def test_the_store_can_be_written_while_it_is_exported(file: Path) -> None:
     async with opened(file, patience=PATIENCE) as sessions:
         await say(sessions, "a", *(f"m{number}" for number in range(300)))
-        export = Store(file).export()
+        export = SessionStore(file).export()
         next(export)
         await say(sessions, "a", "meanwhile")
         await say(sessions, "b", "another")
@@ -148,13 +151,13 @@ async def test_what_is_deleted_is_gone_from_the_files(file: Path) -> None:
     async with opened(file) as sessions:
         await say(sessions, "keep", *(f"other words {number}" for number in range(50)))
         await say(sessions, "k-secret-key", user(f"the {secret} said", picture(picture_bytes)))
-        assert Store(file).delete("k-secret-key")
-        assert not Store(file).delete("k-secret-key")
+        assert SessionStore(file).delete("k-secret-key")
+        assert not SessionStore(file).delete("k-secret-key")
         left = b"".join(path.read_bytes() for path in file.parent.glob("sessions.db*"))
         for gone in (secret.encode(), secret[:-3].encode(), picture_bytes, b"k-secret-key"):
             assert gone not in left
         assert len(await all_texts(sessions, "keep")) == 50
-    assert Store(file).check() == []
+    assert SessionStore(file).check() == []
 
 
 async def test_the_room_of_what_was_deleted_is_given_back(file: Path) -> None:
@@ -162,7 +165,7 @@ async def test_the_room_of_what_was_deleted_is_given_back(file: Path) -> None:
         await say(sessions, "small", "x")
         await say(sessions, "large", user("look", picture(bytes(20_000_000))))
     before = size(file)
-    Store(file).delete("large")
+    SessionStore(file).delete("large")
     assert size(file) < before - 19_000_000
 
 
@@ -173,7 +176,7 @@ def size(file: Path) -> int:
 async def test_a_session_that_was_deleted_begins_anew(file: Path) -> None:
     async with opened(file) as sessions:
         await say(sessions, "k", "old")
-        Store(file).delete("k")
+        SessionStore(file).delete("k")
         async with sessions.turn("k", origin="ask", named=True) as turn:
             assert (await turn.history(1000)).first
             assert await turn.search("old") == ()
@@ -186,7 +189,7 @@ async def test_sessions_that_nobody_named_go_after_thirty_days(file: Path) -> No
         await say(sessions, "continued", "x", named=False)
         await say(sessions, "continued", "y", named=True)
         await say(sessions, "named", "z", named=False)
-    store, now = Store(file), time.time()
+    store, now = SessionStore(file), time.time()
     assert store.prune(now=now + 29 * DAY) == 0
     assert store.prune(now=now + 31 * DAY) == 1
     assert sorted(one.key for one in store.list_sessions()) == ["continued", "named"]
@@ -196,7 +199,7 @@ async def test_sessions_that_nobody_named_go_after_thirty_days(file: Path) -> No
 async def test_a_session_that_is_in_use_is_not_pruned(file: Path) -> None:
     async with opened(file) as sessions:
         async with sessions.turn("auto", origin="mcp", named=False) as turn:
-            assert Store(file).prune(now=time.time() + 99 * DAY) == 0
+            assert SessionStore(file).prune(now=time.time() + 99 * DAY) == 0
             await keep(turn, "still here")
         assert await all_texts(sessions, "auto") == ["still here"]
 
@@ -205,7 +208,7 @@ def test_a_session_whose_process_died_is_pruned(file: Path) -> None:
     with child(HOLD.replace("named=True", "named=False"), file) as holder:
         holder.reaches("running")
         holder.kill()
-    assert Store(file).prune(now=time.time() + 31 * DAY) == 1
+    assert SessionStore(file).prune(now=time.time() + 31 * DAY) == 1
 
 
 async def test_pruning_happens_by_itself_once_a_day(file: Path) -> None:
@@ -214,7 +217,7 @@ async def test_pruning_happens_by_itself_once_a_day(file: Path) -> None:
         async with opened(file) as sessions:
             await say(sessions, key, "x", named=False)
         change(file, "UPDATE sessions SET updated = ? WHERE key = ?", time.time() - 31 * DAY, key)
-        return sorted(one.key for one in Store(file).list_sessions())
+        return sorted(one.key for one in SessionStore(file).list_sessions())
 
     assert await said_and_pruned("one") == ["one"]
     assert await said_and_pruned("two") == ["one", "two"]
@@ -223,7 +226,7 @@ async def test_pruning_happens_by_itself_once_a_day(file: Path) -> None:
 
 
 def idle(file: Path) -> int:
-    return sum(one.key.startswith("idle") for one in Store(file).list_sessions())
+    return sum(one.key.startswith("idle") for one in SessionStore(file).list_sessions())
 
 
 async def test_no_turn_waits_until_what_is_old_is_gone(file: Path) -> None:
@@ -259,16 +262,16 @@ async def test_what_a_program_of_one_turn_leaves_the_next_one_goes_on_with(file:
 async def test_an_index_that_is_not_true_is_a_problem(file: Path) -> None:
     async with opened(file) as sessions:
         await say(sessions, "k", "hello", "world")
-    assert Store(file).check() == []
+    assert SessionStore(file).check() == []
     change(file, "UPDATE said_content SET c0 = 'something else' WHERE id = 1")
-    assert len(Store(file).check()) == 1
+    assert len(SessionStore(file).check()) == 1
 
 
 async def test_a_row_without_its_parent_is_a_problem(file: Path) -> None:
     async with opened(file) as sessions:
         await say(sessions, "k", "hello")
     change(file, "DELETE FROM turns")
-    assert any("messages" in problem for problem in Store(file).check())
+    assert any("messages" in problem for problem in SessionStore(file).check())
 
 
 async def test_the_last_of_a_long_session_are_there_without_the_rest(file: Path) -> None:
@@ -276,11 +279,11 @@ async def test_the_last_of_a_long_session_are_there_without_the_rest(file: Path)
         for number in range(20):
             await say(sessions, "k", user(f"question {number}"), assistant(f"answer {number}"))
     change(file, "UPDATE messages SET parts = 'broken' WHERE id < 37")
-    last = Store(file).last("k", 4)
+    last = SessionStore(file).last("k", 4)
     assert texts(last.messages) == ["question 18", "answer 18", "question 19", "answer 19"]
     assert last.info.messages == 40
     with pytest.raises(SessionError):
-        Store(file).last("none", 4)
+        SessionStore(file).last("none", 4)
 
 
 async def test_the_commands_work_while_servers_do(file: Path) -> None:
@@ -294,11 +297,11 @@ async def test_the_commands_work_while_servers_do(file: Path) -> None:
 
         task = asyncio.create_task(serve())
         while not done.is_set():
-            listed = await asyncio.to_thread(Store(file).list_sessions)
+            listed = await asyncio.to_thread(SessionStore(file).list_sessions)
             assert len(listed) <= 5
         await task
-    assert sum(one.messages for one in Store(file).list_sessions()) == 60
-    assert texts(Store(file).show("s0").messages) == ["x"] * 12
+    assert sum(one.messages for one in SessionStore(file).list_sessions()) == 60
+    assert texts(SessionStore(file).show("s0").messages) == ["x"] * 12
 
 
 async def test_the_files_of_dead_processes_are_removed(file: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions.store import Store
-from clawkit.assistant.sessions.tasks import StoredTasks, note_session
+from clawkit.assistant.sessions.store import SessionStore
+from clawkit.assistant.sessions.task_store import StoredTasks, note_session
 from clawkit.wire.tasks import CUT_OFF, TaskRecord
 from tests.assistant.sessions.talking import opened, say
 
@@ -18,7 +18,7 @@ from tests.assistant.sessions.talking import opened, say
 SERVER = """
 import sys, time
 from pathlib import Path
-from clawkit.assistant.sessions.tasks import StoredTasks
+from clawkit.assistant.sessions.task_store import StoredTasks
 from clawkit.wire.tasks import CUT_OFF, TaskRecord
 tasks = StoredTasks(Path(sys.argv[1]))
 now = time.time()
@@ -169,7 +169,7 @@ def test_tasks_and_sessions_share_a_sound_file(file: Path, tasks: StoredTasks) -
     for number in range(200):
         tasks.save(record(f"t{number}", status="completed", result={"text": "x" * 1000}))
     tasks.close()
-    assert Store(file).check() == []
+    assert SessionStore(file).check() == []
     again = StoredTasks(file)
     assert all(again.load(f"t{number}") is not None for number in range(200))
     again.close()
@@ -186,7 +186,7 @@ async def test_a_task_goes_with_its_session_and_no_other_does(file: Path) -> Non
     async with opened(file) as sessions:
         await say(sessions, "k", "x")
         await say(sessions, "o", "x")
-    assert Store(file).delete("k")
+    assert SessionStore(file).delete("k")
     again = StoredTasks(file)
     found = [name for name in ("early", "mine", "other", "nobodys") if again.load(name)]
     again.close()

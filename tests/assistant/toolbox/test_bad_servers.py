@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from clawkit.assistant.toolbox import servers
-from clawkit.assistant.toolbox.child import Child, Command
+from clawkit.assistant.toolbox import external_server
+from clawkit.assistant.toolbox.server_process import Command, ServerProcess
 from clawkit.assistant.toolbox.toolbox import Toolbox
 from tests.assistant.ordering import assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import scripted_anthropic
@@ -108,7 +108,7 @@ async def test_a_server_that_cannot_list_is_left_alone_for_a_while(
             (problem,) = box.problems
             assert "its tools cannot be listed: MCPError: not today" in problem
         assert asked.read_text() == "x"
-        monkeypatch.setattr(servers, "_now", lambda: time.monotonic() + 10)
+        monkeypatch.setattr(external_server, "_now", lambda: time.monotonic() + 10)
         assert await names(box) == []
         assert asked.read_text() == "xx"
 
@@ -194,7 +194,7 @@ async def test_a_killed_server_is_reaped_by_the_event_loop_alone(
 ) -> None:
     hears = heard_late(monkeypatch)
     command = Command(sys.executable, ("-c", HANGING), dict(os.environ))
-    child = await Child.start("sleeper", command, lambda _: None, lambda: None, str)
+    child = await ServerProcess.start("sleeper", command, lambda _: None, lambda: None, str)
     child.kill()
     hears.set()
     await child.gone()

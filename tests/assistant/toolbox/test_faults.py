@@ -14,8 +14,8 @@ from textwrap import dedent
 import pytest
 
 from clawkit.assistant.config import McpServer
-from clawkit.assistant.toolbox import servers
-from clawkit.assistant.toolbox.child import Child, Command
+from clawkit.assistant.toolbox import external_server
+from clawkit.assistant.toolbox.server_process import Command, ServerProcess
 from tests.assistant.toolbox.boxes import (
     call,
     children,
@@ -121,7 +121,7 @@ async def test_a_server_that_failed_is_tried_again_later(
         (problem,) = box.problems
         refused = await call(box, "mcp__late__pid")
         assert refused.outcome.is_error
-        monkeypatch.setattr(servers, "_now", lambda: time.monotonic() + 10)
+        monkeypatch.setattr(external_server, "_now", lambda: time.monotonic() + 10)
         assert "mcp__late__pid" in await names(box)
         assert box.problems == ()
     assert "mcp.servers.late" in problem
@@ -200,7 +200,7 @@ async def test_closing_while_a_server_starts_ends_it(tmp_path: Path) -> None:
 async def test_a_start_that_is_cancelled_at_any_point_leaves_nothing() -> None:
     command = Command(sys.executable, ("-c", "import time; time.sleep(600)"), dict(os.environ))
     for steps in range(12):
-        started = Child.start("x", command, lambda _: None, lambda: None, str)
+        started = ServerProcess.start("x", command, lambda _: None, lambda: None, str)
         starting = asyncio.create_task(started)
         for _ in range(steps):
             await asyncio.sleep(0)
@@ -225,7 +225,7 @@ HOST = """
     import asyncio, os, sys
     from pathlib import Path
     from tests.assistant.toolbox.boxes import call, config_in, python_server, said
-    from clawkit.assistant.secrets import Keys
+    from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.toolbox.toolbox import Toolbox
 
     async def main():
@@ -270,7 +270,7 @@ async def test_however_our_process_ends_no_server_is_left(
 async def test_without_the_package_the_problem_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "clawkit.assistant.toolbox.external", raising=False)
+    monkeypatch.delitem(sys.modules, "clawkit.assistant.toolbox.mcp_connection", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
     async with toolbox(tmp_path, every=node_server()) as box:
         assert await names(box) == []

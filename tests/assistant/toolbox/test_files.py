@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.secrets import Keys
-from clawkit.assistant.toolbox import in_process
-from clawkit.assistant.toolbox.files import ToolFiles
+from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.toolbox import python_tools
+from clawkit.assistant.toolbox.python_tools import ToolFiles
 from clawkit.assistant.toolbox.toolbox import Toolbox
 from clawkit.models.protocol import ToolCall
 from clawkit.tools.tool import SdkMcpTool
@@ -283,7 +283,7 @@ async def test_cancelling_reaches_the_tool(tmp_path: Path) -> None:
 async def test_a_tool_that_refuses_to_end_holds_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(in_process, "GRACE", 0.1)
+    monkeypatch.setattr(python_tools, "GRACE", 0.1)
     write_tools(tmp_path, "stubborn.py", STUBBORN)
     async with toolbox(tmp_path) as box:
         result = await call(box, "mcp__stubborn__refuse")

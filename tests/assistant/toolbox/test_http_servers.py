@@ -236,7 +236,7 @@ async def test_a_server_that_does_not_react_cannot_keep_us(
     with everything("streamableHttp") as address:
         async with toolbox(tmp_path, every=McpServer(url=address)) as box:
             await box.specs()
-            monkeypatch.setattr("clawkit.assistant.toolbox.external._CLOSE_GRACE", 0.5)
+            monkeypatch.setattr("clawkit.assistant.toolbox.mcp_connection._CLOSE_GRACE", 0.5)
             (process,) = [p for p in children() if "streamableHttp" in p.cmdline()]
             process.suspend()
             async with asyncio.timeout(PATIENCE):

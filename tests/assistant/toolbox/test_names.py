@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.assistant.toolbox.names import assign_names, near_names
+from clawkit.assistant.toolbox.toolbox import assign_names, near_names
 
 RULE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 

@@ -6,7 +6,12 @@ from typing import Any
 import msgspec
 
 from clawkit.assistant.media.outbound import Outgoing
-from clawkit.assistant.toolbox.results import LONGEST_TEXT, MOST_IMAGES, Sorted, sort_result
+from clawkit.assistant.toolbox.tool_results import (
+    LONGEST_TEXT,
+    MOST_IMAGES,
+    SortedResult,
+    sort_result,
+)
 from clawkit.models.protocol import Image, Text
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
@@ -24,7 +29,7 @@ def image(**more: Any) -> dict[str, Any]:
     return {"type": "image", "data": PNG, "mimeType": "image/png", **more}
 
 
-def heard(found: Sorted) -> str:
+def heard(found: SortedResult) -> str:
     """What the model reads; notes about media are for it alone."""
     return "\n".join(part.text for part in found.parts if isinstance(part, Text))
 

@@ -15,8 +15,8 @@ import pytest
 
 from clawkit.errors import AuditError
 from clawkit.guard.audit.log import AuditLog
-from clawkit.guard.audit.reading import verify
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.reader import verify
+from clawkit.guard.audit.record import AuditRecord
 from tests.guard.audit.writing import call, log_files, write_all, write_many, written
 
 
@@ -215,14 +215,14 @@ def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     log = AuditLog(tmp_path / "file" / "audit")
     with pytest.raises(AuditError, match="no directory is in its way") as caught:
-        log.write(Record(kind="start"))
+        log.write(AuditRecord(kind="start"))
     assert str(tmp_path) in str(caught.value)
     (tmp_path / "file").unlink()
-    log.write(Record(kind="start"))
+    log.write(AuditRecord(kind="start"))
     log.close()
 
 
 def test_a_live_file_that_is_a_directory_is_an_error(directory: Path) -> None:
     (directory / "audit.jsonl").mkdir(parents=True)
     with pytest.raises(AuditError, match="cannot be written"):
-        AuditLog(directory).write(Record(kind="start"))
+        AuditLog(directory).write(AuditRecord(kind="start"))

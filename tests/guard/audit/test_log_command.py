@@ -14,12 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.record import AuditRecord
 from clawkit.guard.pins import Pins
 from tests.guard.audit.writing import call, write_all, write_many
 from tests.processes import PATIENCE
 
-COMMAND = (sys.executable, "-c", "from clawkit.cli.log import app; app(prog_name='claw log')")
+COMMAND = (
+    sys.executable,
+    "-c",
+    "from clawkit.cli.log.command import app; app(prog_name='claw log')",
+)
 
 
 @pytest.fixture
@@ -38,9 +42,9 @@ def claw_log(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def sample() -> tuple[Record, ...]:
+def sample() -> tuple[AuditRecord, ...]:
     return (
-        Record(kind="start", server="files", time="2026-01-31T09:00:00.000Z"),
+        AuditRecord(kind="start", server="files", time="2026-01-31T09:00:00.000Z"),
         call(
             id="1",
             method="tools/call",
@@ -49,7 +53,7 @@ def sample() -> tuple[Record, ...]:
             arguments={"path": "/home/a", "head": 20},
             time="2026-01-31T09:00:01.000Z",
         ),
-        Record(kind="answer", of="1", decision="pass", method="tools/call", latency_ms=12.34),
+        AuditRecord(kind="answer", of="1", decision="pass", method="tools/call", latency_ms=12.34),
         call(id="2", decision="deny", rule=1, tool="shell", reason="No shell", server="sh"),
         call(id="3", decision="allow", tool="evil\x1b[2J\u202e\nname", arguments={"a": "\x07\n"}),
     )
@@ -148,7 +152,7 @@ def test_following_shows_what_comes_until_it_is_interrupted(directory: Path) -> 
     with process.stdout as out:
         assert "evil" in out.readline()
         write_all(directory, call(id="9", decision="prompt", tool="later"))
-        write_all(directory, Record(kind="answer", of="9", tool="later", latency_ms=1500.0))
+        write_all(directory, AuditRecord(kind="answer", of="9", tool="later", latency_ms=1500.0))
         assert out.readline().split()[2:] == ["prompt", "files", "later"]
         assert out.readline().split()[2:] == ["answer", "later", "1.5", "s"]
         process.send_signal(signal.SIGINT)
@@ -182,7 +186,7 @@ def test_a_narrow_terminal_shows_the_reason_below_and_how_long_it_took(directory
         call(
             id="1", server="s" * 40, decision="allow", rule=3, reason="r" * 30, arguments="a" * 60
         ),
-        Record(kind="answer", of="1", latency_ms=5.0),
+        AuditRecord(kind="answer", of="1", latency_ms=5.0),
         call(decision="allow", rule=1),
     )
     first, below, short = in_a_terminal(80, NO_COLOR="1").splitlines()
@@ -191,15 +195,17 @@ def test_a_narrow_terminal_shows_the_reason_below_and_how_long_it_took(directory
     assert short.split()[2:] == ["allow", "files", "read_file", "rule", "1"]
 
 
-def asked() -> tuple[Record, ...]:
+def asked() -> tuple[AuditRecord, ...]:
     return (
         call(id="a", method="initialize", tool="initialize", decision="pass"),
-        Record(kind="answer", of="a", method="initialize", latency_ms=1.0),
+        AuditRecord(kind="answer", of="a", method="initialize", latency_ms=1.0),
         call(id="b", decision="prompt", rule=2, reason="Ask first", arguments={"path": "/x"}),
         call(id="c", decision="prompt", rule=2, tool="write"),
-        Record(kind="approval", of="b", server="files", decision="deny", reason="a person said no"),
-        Record(kind="approval", of="c", server="files", decision="allow", reason="once"),
-        Record(kind="answer", of="c", tool="write", method="tools/call", latency_ms=2.0),
+        AuditRecord(
+            kind="approval", of="b", server="files", decision="deny", reason="a person said no"
+        ),
+        AuditRecord(kind="approval", of="c", server="files", decision="allow", reason="once"),
+        AuditRecord(kind="answer", of="c", tool="write", method="tools/call", latency_ms=2.0),
     )
 
 

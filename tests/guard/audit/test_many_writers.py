@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.audit.reading import verify
+from clawkit.guard.audit.reader import verify
 from tests.guard.audit.writing import log_files, write_many, writer, written
 
 WRITERS = 8

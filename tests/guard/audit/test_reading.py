@@ -10,19 +10,19 @@ import pytest
 
 from clawkit.errors import AuditError
 from clawkit.guard.audit.log import AuditLog
-from clawkit.guard.audit.reading import Wanted, follow, parse_since, read, seq_before_last
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.reader import Wanted, follow, parse_since, read, seq_before_last
+from clawkit.guard.audit.record import AuditRecord
 from tests.guard.audit.writing import call, log_files, write_all, write_many, written
 
 NOON = 1_769_860_800.0  # 2026-01-31T12:00:00Z
 
 SAMPLE = (
-    Record(kind="start", id="start", server="files", time="2026-01-31T09:00:00.000Z"),
+    AuditRecord(kind="start", id="start", server="files", time="2026-01-31T09:00:00.000Z"),
     call(id="read", decision="allow", time="2026-01-31T10:00:00.000Z"),
     call(id="write", tool="write_file", decision="deny", time="2026-01-31T11:00:00.000Z"),
     call(id="web", server="web-1", tool="fetch", decision="prompt"),
     call(id="uri", server="web-2", tool="", method="resources/read", decision="allow"),
-    Record(kind="drop", id="drop", server="web-2", decision="drop"),
+    AuditRecord(kind="drop", id="drop", server="web-2", decision="drop"),
 )
 
 

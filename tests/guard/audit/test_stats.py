@@ -6,28 +6,26 @@ from typing import Any, Literal
 
 import pytest
 
-from clawkit.guard.audit.chart import ASCII, BLOCKS, Ink, draw
-from clawkit.guard.audit.entry import Entry
-from clawkit.guard.audit.reading import Wanted, read
-from clawkit.guard.audit.record import Record
-from clawkit.guard.audit.rows import Row, rows, tells, tells_anything
-from clawkit.guard.audit.stats import Count, Hour, RuleCount, Stats, count
+from clawkit.guard.audit.reader import Wanted, read
+from clawkit.guard.audit.record import AuditEntry, AuditRecord
+from clawkit.guard.audit.stats import ASCII, BLOCKS, Count, Hour, Ink, RuleCount, Stats, count, draw
+from clawkit.guard.audit.timeline import Row, rows, tells, tells_anything
 from tests.guard.audit.writing import call, write_all
 
 HOUR = "2026-01-31T09:30:00.000Z"
 
 
-def answer(of: str, latency: float = 1.0, **fields: Any) -> Record:
+def answer(of: str, latency: float = 1.0, **fields: Any) -> AuditRecord:
     fields = {"method": "tools/call", "decision": "pass", **fields}
-    return Record(kind="answer", of=of, latency_ms=latency, **fields)
+    return AuditRecord(kind="answer", of=of, latency_ms=latency, **fields)
 
 
-def judged(hour: int, tool: str, decision: str, **fields: Any) -> Record:
+def judged(hour: int, tool: str, decision: str, **fields: Any) -> AuditRecord:
     time = f"2026-01-31T{hour:02}:30:00.000Z"
     return call(method="tools/call", time=time, tool=tool, decision=decision, **fields)
 
 
-def counted(directory: Path, *records: Record) -> Stats:
+def counted(directory: Path, *records: AuditRecord) -> Stats:
     write_all(directory, *records)
     return count(read(directory))
 
@@ -35,14 +33,16 @@ def counted(directory: Path, *records: Record) -> Stats:
 def test_calls_are_counted_by_decision_tool_server_rule_and_hour(tmp_path: Path) -> None:
     stats = counted(
         tmp_path,
-        Record(kind="start"),
+        AuditRecord(kind="start"),
         call(method="initialize", tool="initialize", decision="pass"),
         judged(9, "read", "allow", rule=2, reason="Reading is fine"),
         judged(9, "read", "allow", rule=2, reason="Reading is fine"),
         judged(9, "write", "deny", rule=1, reason="No writing"),
         judged(11, "write", "deny", rule=1, reason="No writing", server="other"),
         judged(11, "shell", "prompt", rule=3),
-        Record(kind="drop", decision="drop", reason="no JSON", time="2026-01-31T11:31:00.000Z"),
+        AuditRecord(
+            kind="drop", decision="drop", reason="no JSON", time="2026-01-31T11:31:00.000Z"
+        ),
         answer("x", decision="deny", reason="a secret"),
     )
     assert (stats.records, stats.calls, stats.passed, stats.blocked) == (9, 7, 1, 4)
@@ -57,8 +57,8 @@ def test_calls_are_counted_by_decision_tool_server_rule_and_hour(tmp_path: Path)
     assert stats.hours[:2] == (Hour("2026-01-31T09", 3, 1), Hour("2026-01-31T11", 3, 2))
 
 
-def approval(of: str, decision: Literal["allow", "deny"], reason: str) -> Record:
-    return Record(kind="approval", of=of, server="files", decision=decision, reason=reason)
+def approval(of: str, decision: Literal["allow", "deny"], reason: str) -> AuditRecord:
+    return AuditRecord(kind="approval", of=of, server="files", decision=decision, reason=reason)
 
 
 def test_a_call_has_one_outcome_and_all_tables_count_the_same(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_call_has_one_outcome_and_all_tables_count_the_same(tmp_path: Path) ->
         answer("4", decision="deny", reason="a secret"),
         approval("4", "deny", "nobody answered in time"),
         call(id="5", method="tools/list", tool="tools/list", decision="pass", time=HOUR),
-        Record(kind="list", of="5", decision="deny", reason="too large", method="tools/list"),
+        AuditRecord(kind="list", of="5", decision="deny", reason="too large", method="tools/list"),
     )
     assert stats.decisions == {"deny": 3, "prompt": 1, "allow": 1}
     assert (stats.calls, stats.passed, stats.blocked) == (5, 0, 3)
@@ -102,14 +102,14 @@ def test_a_call_has_one_outcome_and_all_tables_count_the_same(tmp_path: Path) ->
     ],
 )
 def test_a_message_that_was_lost_is_an_error_and_not_blocked(tmp_path: Path, reason: str) -> None:
-    stats = counted(tmp_path, Record(kind="drop", decision="drop", reason=reason))
+    stats = counted(tmp_path, AuditRecord(kind="drop", decision="drop", reason=reason))
     assert (stats.errors, stats.calls, stats.blocked, stats.rules) == (1, 0, 0, ())
     assert list(read(tmp_path, Wanted(blocked=True))) == []
 
 
 def test_a_sender_cannot_pass_off_what_was_dropped_as_lost(tmp_path: Path) -> None:
     reason = 'Invalid request: the key "https://a.example cannot be reached" stands twice'
-    stats = counted(tmp_path, Record(kind="drop", decision="drop", reason=reason))
+    stats = counted(tmp_path, AuditRecord(kind="drop", decision="drop", reason=reason))
     assert (stats.errors, stats.blocked) == (0, 1)
     assert stats.tools == (Count("(unreadable)", 1, 1),)
 
@@ -172,7 +172,7 @@ def test_an_hour_that_is_none_is_left_out() -> None:
     assert draw((Hour("nonsense", 1, 0),), 80) == []
 
 
-def shown(directory: Path, *records: Record) -> list[Row]:
+def shown(directory: Path, *records: AuditRecord) -> list[Row]:
     write_all(directory, *records)
     return list(rows(read(directory), tells))
 
@@ -207,7 +207,7 @@ def test_a_call_without_an_answer_does_not_hold_up_the_rest(tmp_path: Path) -> N
     write_all(tmp_path, *(call(id=str(number), decision="allow") for number in range(1500)))
     given = 0
 
-    def counting() -> Iterator[Entry]:
+    def counting() -> Iterator[AuditEntry]:
         nonlocal given
         for record in read(tmp_path):
             given += 1
@@ -220,12 +220,12 @@ def test_a_call_without_an_answer_does_not_hold_up_the_rest(tmp_path: Path) -> N
 def test_lists_notices_and_passed_requests_are_shown_to_those_who_want_all(tmp_path: Path) -> None:
     write_all(
         tmp_path,
-        Record(kind="start", id="start"),
+        AuditRecord(kind="start", id="start"),
         call(id="listing", method="tools/list", decision="pass"),
-        Record(kind="list", id="list", of="listing", method="tools/list"),
-        Record(kind="notice", id="notice", method="notifications/progress"),
-        Record(kind="notice", id="flagged", flags=("hidden",)),
-        Record(kind="pin", id="pin"),
+        AuditRecord(kind="list", id="list", of="listing", method="tools/list"),
+        AuditRecord(kind="notice", id="notice", method="notifications/progress"),
+        AuditRecord(kind="notice", id="flagged", flags=("hidden",)),
+        AuditRecord(kind="pin", id="pin"),
     )
     everything = rows(read(tmp_path), tells_anything)
     assert [row.record.get("id") for row in rows(read(tmp_path), tells)] == ["flagged", "pin"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.errors import AuditError
-from clawkit.guard.audit.reading import verify
+from clawkit.guard.audit.reader import verify
 from tests.guard.audit.writing import log_files, write_many
 
 RECORDS = 40

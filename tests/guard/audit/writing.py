@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from clawkit.guard.audit.entry import Entry
 from clawkit.guard.audit.log import AuditLog
-from clawkit.guard.audit.reading import read
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.reader import read
+from clawkit.guard.audit.record import AuditEntry, AuditRecord
 
 # Writes COUNT records (0: until it is killed), and says after the first that it has begun.
 WRITER = """
@@ -39,11 +38,13 @@ def writer(
     )
 
 
-def call(**fields: Any) -> Record:
-    return Record(**{"kind": "call", "server": "files", "tool": "read_file", **fields})
+def call(**fields: Any) -> AuditRecord:
+    return AuditRecord(**{"kind": "call", "server": "files", "tool": "read_file", **fields})
 
 
-def write_all(directory: Path, *records: Record, max_bytes: int = 1 << 20, keep: int = 16) -> None:
+def write_all(
+    directory: Path, *records: AuditRecord, max_bytes: int = 1 << 20, keep: int = 16
+) -> None:
     log = AuditLog(directory, max_bytes=max_bytes, keep=keep)
     for record in records:
         log.write(record)
@@ -55,7 +56,7 @@ def write_many(directory: Path, count: int, *, max_bytes: int = 1 << 20, keep: i
     write_all(directory, *records, max_bytes=max_bytes, keep=keep)
 
 
-def written(directory: Path) -> list[Entry]:
+def written(directory: Path) -> list[AuditEntry]:
     return list(read(directory))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clawkit.errors import HeaderMismatchError, InvalidRequestError
-from clawkit.guard.http.agreement import check_agreement, headers_for, mirrors_of
+from clawkit.guard.http.mirrored_headers import check_agreement, headers_for, mirrors_of
 from clawkit.guard.pins import Pins
 from clawkit.wire.revisions import META_VERSION, MODERN
 

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clawkit.guard.http.oldsse import OldSse
-from clawkit.guard.http.remote import Remote
-from clawkit.guard.http.target import find_target
-from clawkit.guard.opening import open_warden
+from clawkit.guard.http.sse_client import OldSse
+from clawkit.guard.http.stdio_bridge import StdioBridge
+from clawkit.guard.http.upstream import find_target
+from clawkit.guard.judge import open_judge
 from clawkit.guard.policy.policy import Paths
 from clawkit.wire.revisions import META_VERSION, MODERN
 from tests.guard.approving import until
@@ -101,7 +101,7 @@ class Client:
         source, self._to_guard = os.pipe()
         self._from_guard, sink = os.pipe()
         target = replace(find_target("http://127.0.0.1:9/mcp", "", "far"), headers=headers)
-        self.guard = Remote(open_warden(policy, ("far",), Paths()), target, (source, sink))
+        self.guard = StdioBridge(open_judge(policy, ("far",), Paths()), target, (source, sink))
 
     def say(self, *messages: Any) -> None:
         os.write(self._to_guard, b"".join(json.dumps(m).encode() + b"\n" for m in messages))

@@ -15,9 +15,9 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clawkit.guard.conversation import Conversation
-from clawkit.guard.http.sessions import Session, Sessions
-from clawkit.guard.opening import open_warden
+from clawkit.guard.conversation import GuardConversation
+from clawkit.guard.http.reverse_proxy import ProxySession, ProxySessions
+from clawkit.guard.judge import open_judge
 from clawkit.guard.policy.policy import Paths
 from tests.guard.approving import until
 from tests.guard.guarding import ALLOW_ALL, records
@@ -180,15 +180,15 @@ def test_a_guard_that_is_stopped_ends_its_streams_and_is_gone(
 
 def test_the_oldest_idle_session_makes_room(home: Path) -> None:
     assert home.exists()
-    warden = open_warden(home / "policy.toml", ("far",), Paths())
+    judge = open_judge(home / "policy.toml", ("far",), Paths())
 
-    def conversation() -> Conversation:
-        return Conversation(warden, "test", lambda _: None)
+    def conversation() -> GuardConversation:
+        return GuardConversation(judge, "test", lambda _: None)
 
-    sessions = Sessions(conversation, most=3)
+    sessions = ProxySessions(conversation, most=3)
     busy, idle, young = (sessions.find(name) for name in ("busy", "idle", "young"))
     with busy.in_use(), young.in_use():
-        sessions.keep("new", Session(conversation()))
+        sessions.keep("new", ProxySession(conversation()))
         assert len(sessions) == 3
         assert sessions.find("busy") is busy
     assert sessions.find("young") is young

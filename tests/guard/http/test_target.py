@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from clawkit.errors import HostError
-from clawkit.guard.http.target import find_target, origin_of
+from clawkit.guard.http.upstream import find_target, origin_of
 from clawkit.hosts.ledger import Item, RemoteRecord, locked
 
 SECRET = "s3" + "cret"

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from clawkit.wire.http.serving import listen
+from clawkit.wire.http.uvicorn_server import listen
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.guard.approving import until
 from tests.guard.guarding import ALLOW_ALL, CLIENT, claw

@@ -7,7 +7,7 @@ from typing import Any
 
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.policy import Paths, Policy
-from clawkit.guard.policy.rules import read_policy
+from clawkit.guard.policy_file.parser import read_policy
 
 SERVERS = ("files",)
 TEXT_ONLY = Paths()

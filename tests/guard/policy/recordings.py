@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clawkit.guard.audit.log import AuditLog
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.record import AuditRecord
 
 
 class Recording:
@@ -31,7 +31,7 @@ class Recording:
         reason: str = "",
     ) -> None:
         """A call; `answer` is what a person said to a prompt."""
-        record = Record(
+        record = AuditRecord(
             id=f"call-{next(self._numbers)}",
             kind="call",
             server=server,
@@ -47,11 +47,11 @@ class Recording:
         if answer:
             said: Any = answer
             self._log.write(
-                Record(kind="approval", of=record.id, method=method, tool=tool, decision=said)
+                AuditRecord(kind="approval", of=record.id, method=method, tool=tool, decision=said)
             )
 
     def notice(self) -> None:
-        self._log.write(Record(kind="notice", method="notifications/progress"))
+        self._log.write(AuditRecord(kind="notice", method="notifications/progress"))
 
     def close(self) -> Path:
         self._log.close()

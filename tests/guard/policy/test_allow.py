@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from clawkit.guard.policy.call import Known, call_of
-from clawkit.guard.policy.leaves import texts
+from clawkit.guard.policy.argument_values import texts
+from clawkit.guard.policy.call import CallSession, call_of
 from clawkit.guard.policy.policy import Paths
 from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, action, allow, deny, on_path, policy
 
@@ -248,13 +248,13 @@ def test_a_rule_with_only_args_allows_no_other_argument() -> None:
 
 
 def test_only_args_is_about_what_stands_beside_the_arguments_too() -> None:
-    def decided(known: Known | None = None, **params: Any) -> str:
+    def decided(known: CallSession | None = None, **params: Any) -> str:
         call = call_of("tools/call", {"name": "push", "arguments": {"branch": "main"}, **params})
-        return CLOSED.decide(replace(call, known=known or Known()), ("git",), Paths()).action
+        return CLOSED.decide(replace(call, known=known or CallSession()), ("git",), Paths()).action
 
     trace = f"00-{'a' * 32}-{'b' * 16}-01"
     assert decided(_meta={"progressToken": 1, "traceparent": trace}) == "allow"
-    assert decided(Known(tasks=True), task={"ttl": 1000}) == "allow"
+    assert decided(CallSession(tasks=True), task={"ttl": 1000}) == "allow"
     assert decided(task={"ttl": 1000}) == "deny"
     assert decided(input={"force": True}) == "deny"
 

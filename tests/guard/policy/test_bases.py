@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.matching import Matcher
+from clawkit.guard.policy.matcher import RuleMatcher
 from clawkit.guard.policy.paths import Paths, directories
 from tests.guard.policy.deciding import SERVERS, action, allow, deny, on_path
 
@@ -57,7 +57,7 @@ def test_a_directory_that_is_a_link_is_followed_as_it_was_and_as_it_is(root: Pat
     link.symlink_to("private")
     call = Call("tools/call", "read", {"path": "key"})
     matchers = {
-        name: Matcher(deny(f"{root}/{name}/key").rules, at("/tmp", link), links_hold=0)
+        name: RuleMatcher(deny(f"{root}/{name}/key").rules, at("/tmp", link), links_hold=0)
         for name in ("private", "projects")
     }
     rules, place = allow(f"{root}/projects/**"), at(root / "projects", link)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from clawkit.errors import PolicyError
+from clawkit.guard.authoring.default_policy import DEFAULT_POLICY, write_default_policy
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.defaults import DEFAULT_POLICY, write_default_policy
-from clawkit.guard.policy.policy import Paths, PolicyFile
-from clawkit.guard.policy.rules import read_policy
+from clawkit.guard.policy.policy import Paths
+from clawkit.guard.policy_file.parser import read_policy
+from clawkit.guard.policy_file.reloader import PolicyFile
 from clawkit.hosts.clients import CLIENTS, Machine, project_files, user_files
 from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, action, on_method
 

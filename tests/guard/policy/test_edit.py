@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.errors import PolicyError
+from clawkit.guard.authoring.edit import insert_rule, rule_for
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.edit import insert_rule, rule_for
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy.rules import read_policy
+from clawkit.guard.policy_file.parser import read_policy
 
 RULE = '[[rule]]\naction = "allow"\ntool = "new"\n'
 POLICY = """\
@@ -314,7 +314,8 @@ def test_a_link_to_the_policy_stays_a_link(policy: Path, tmp_path: Path) -> None
 
 def test_many_writers_lose_no_rule(policy: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from clawkit.guard.policy.edit import insert_rule\n"
+        "import sys; from pathlib import Path\n"
+        "from clawkit.guard.authoring.edit import insert_rule\n"
         "for n in range(5): insert_rule(Path(sys.argv[1]), "
         'f\'[[rule]]\\naction = "allow"\\ntool = "{sys.argv[2]}{n}"\\n\', 1)'
     )

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clawkit.guard.authoring.explain import Explanation, explain
+from clawkit.guard.authoring.fixtures import NAMELESS
 from clawkit.guard.policy.call import Call, call_of
-from clawkit.guard.policy.explain import Explanation, explain
-from clawkit.guard.policy.fixtures import NAMELESS
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy.rules import read_policy
+from clawkit.guard.policy_file.parser import read_policy
 
 RULES = """
 [[rule]]

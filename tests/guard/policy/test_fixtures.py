@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from clawkit.errors import PolicyError
-from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.fixtures import (
+from clawkit.guard.authoring.fixtures import (
     Fixture,
     decide,
     fixture_json,
@@ -19,7 +18,8 @@ from clawkit.guard.policy.fixtures import (
     read_fixture,
     run,
 )
-from clawkit.guard.policy.rules import read_policy
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy_file.parser import read_policy
 
 DOCUMENTED = """
 [[rule]]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.policy.globs import Glob, is_any
-from clawkit.guard.policy.index import GlobIndex
+from clawkit.guard.policy.globs import Glob, GlobIndex, is_any
 from tests.counting import calls
 
 PATTERNS = st.text(alphabet="ab/?*", max_size=10)

@@ -11,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawkit.errors import PolicyError
+from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
+from clawkit.guard.authoring.fixtures import decide, fixture_json, read_fixture
+from clawkit.guard.authoring.learn import Learnt, fixture_name, generalise, learn
+from clawkit.guard.authoring.replay import Recorded, recorded_calls
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.defaults import DEFAULT_POLICY
-from clawkit.guard.policy.fixtures import decide, fixture_json, read_fixture
-from clawkit.guard.policy.generalising import generalise
-from clawkit.guard.policy.learn import Learnt, fixture_name, learn
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy.recorded import Recorded, recorded_calls
-from clawkit.guard.policy.rules import read_policy
+from clawkit.guard.policy_file.parser import read_policy
 from clawkit.guard.scan import redact_arguments
 from tests.guard.policy.recordings import Recording
 

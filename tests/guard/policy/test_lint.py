@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.policy.defaults import DEFAULT_POLICY
-from clawkit.guard.policy.lint import Issue, lint, lint_file
+from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
+from clawkit.guard.authoring.lint import Issue, lint, lint_file
 from tests.counting import calls
 
 END = '[[rule]]\naction = "deny"\ntool = "*"\ndescription = "Default deny"\n'

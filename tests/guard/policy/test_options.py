@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.guard.policy.options import AuditOptions, EnvOptions, Limits
-from clawkit.guard.policy.rules import read_policy
+from clawkit.guard.policy.rules import AuditOptions, EnvOptions, PolicyLimits
+from clawkit.guard.policy_file.parser import read_policy
 from clawkit.guard.scan import ScanOptions
 
 GIVEN = {"PATH": "/bin", "HOME": "/h", "API_KEY": "k", "FILES_ROOT": "/r"}
@@ -12,7 +12,7 @@ GIVEN = {"PATH": "/bin", "HOME": "/h", "API_KEY": "k", "FILES_ROOT": "/r"}
 def test_an_empty_file_has_the_defaults() -> None:
     rules = read_policy("", "p")
     assert rules.scan == ScanOptions()
-    assert rules.limits == Limits()
+    assert rules.limits == PolicyLimits()
     assert rules.limits.message == 400 * 1024 * 1024
     assert (rules.limits.depth, rules.limits.prompts) == (200, 5)
     assert (rules.limits.prompts_per_minute, rules.limits.prompt_timeout) == (20, 60)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from clawkit.cli.policy import app
-from clawkit.guard.policy.defaults import DEFAULT_POLICY
+from clawkit.cli.policy.command import app
+from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
 from tests.guard.policy.recordings import Recording
 from tests.processes import on_a_full_disk
 
@@ -44,7 +44,7 @@ def claw(*arguments: str | Path, given: str | None = None) -> Result:
 
 def claw_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A process of its own: where the policy is, is read once for each."""
-    program = "from clawkit.cli.policy import app; app()"
+    program = "from clawkit.cli.policy.command import app; app()"
     return subprocess.run(
         [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.policy import Paths, Policy, PolicyFile
+from clawkit.guard.policy.policy import Paths, Policy
+from clawkit.guard.policy_file.reloader import PolicyFile
 
 ALLOW = '[[rule]]\naction = "allow"\ntool = "*"\n'
 DENY = ALLOW.replace("allow", "deny").ljust(len(ALLOW), "#")

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from clawkit.errors import AuditError
-from clawkit.guard.policy.recorded import recorded_calls
-from clawkit.guard.policy.replay import Change, changes, replay
-from clawkit.guard.policy.rules import read_policy
+from clawkit.guard.authoring.replay import DecisionChange, changes, recorded_calls, replay
+from clawkit.guard.policy_file.parser import read_policy
 from clawkit.guard.scan import redact_arguments
 from tests.guard.policy.recordings import Recording
 
@@ -33,7 +32,7 @@ def audit(tmp_path: Path) -> Recording:
     return Recording(tmp_path / "audit")
 
 
-def changed(audit: Recording, policy: str) -> list[Change]:
+def changed(audit: Recording, policy: str) -> list[DecisionChange]:
     calls = recorded_calls(audit.close())
     return changes(replay(read_policy(policy, "new.toml"), calls))
 

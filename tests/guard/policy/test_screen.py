@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawkit.guard.policy.canonical import Reader
 from clawkit.guard.policy.patterns import denied_globs
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy.screen import Screen, gists
+from clawkit.guard.policy.prefilter import Prefilter, gists
+from clawkit.guard.policy.readings import Reader
 from tests.guard.policy.deciding import action, deny
 
 LINKS = 4096
@@ -114,7 +114,7 @@ def test_what_matches_in_any_reading_is_read(
     for pattern, spellings in globs.items():
         matches = [r for r in readings if any(glob.matches(r) for glob in spellings)]
         if matches and found is not None:
-            assert Screen(spellings, reader.cwd or "").may_match(found), (pattern, text)
+            assert Prefilter(spellings, reader.cwd or "").may_match(found), (pattern, text)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_ordinary_text_is_not_read_in_every_way(text: str) -> None:
     globs = [glob for pattern in PATTERNS[:7] for glob in denied_globs(pattern, reader)]
     found = gists(text, LINKS)
     assert found is not None
-    assert not Screen(globs, "/home/user/project").may_match(found)
+    assert not Prefilter(globs, "/home/user/project").may_match(found)
 
 
 @pytest.mark.parametrize(

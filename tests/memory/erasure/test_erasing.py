@@ -9,14 +9,14 @@ import msgspec
 import pytest
 
 from clawkit.errors import AccessError, BeingError
-from clawkit.memory.bundling import export, load
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.bundle_transfer import export, load
 from clawkit.memory.caller import Caller
-from clawkit.memory.erasure.erasing import erase, find
-from clawkit.memory.erasure.finding import Who
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.erasure.deletion import erase, find
+from clawkit.memory.erasure.person_search import ErasureRequest
 from clawkit.memory.memory import Memory
-from clawkit.memory.patrol import clusters
-from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.patrol import centroids
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters as stored_clusters
 from clawkit.memory.store import ledger, marks, nodes, postings
@@ -27,18 +27,18 @@ from tests.memory.erasure.dumping import where
 from tests.memory.http.being_store import Clock
 
 ME = Caller()
-BEN = Who("Ben Whitaker", ("Ben", "Whitaker"))
+BEN = ErasureRequest("Ben Whitaker", ("Ben", "Whitaker"))
 WORDS = ("whitaker", "cello", "peanut", "nausea", "lisbon")
 """Of the name, and of what is only known of Ben."""
 
 
 @pytest.fixture
-def keeper(database: Database, clock: Clock) -> Keeper:
-    return Keeper(database, clock=clock)
+def keeper(database: Database, clock: Clock) -> BeingStore:
+    return BeingStore(database, clock=clock)
 
 
 @pytest.fixture
-def memory(keeper: Keeper) -> Memory:
+def memory(keeper: BeingStore) -> Memory:
     return keeper.open(keeper.create("Hana"))
 
 
@@ -46,7 +46,7 @@ def actions(memory: Memory, query: str) -> list[str]:
     return [hit.node.scene.action for hit in memory.search(query, limit=50).hits]
 
 
-def fill(keeper: Keeper, memory: Memory) -> None:
+def fill(keeper: BeingStore, memory: Memory) -> None:
     """A life with Ben in every part of it."""
     being = memory.being
     ben = ["Ben Whitaker"]
@@ -64,9 +64,9 @@ def fill(keeper: Keeper, memory: Memory) -> None:
         notes=["Ask Whitaker about Lisbon. Buy milk."],
     )
     said = [
-        Message("user", "Ben is allergic to peanuts. My rent is 850.", 1_790_000_000.0),
-        Message("user", "Ben and Anna want to come on Friday.", 1_790_000_001.0),
-        Message("user", "I hate the cello", 1_790_000_002.0, "Ben Whitaker"),
+        ConversationMessage("user", "Ben is allergic to peanuts. My rent is 850.", 1_790_000_000.0),
+        ConversationMessage("user", "Ben and Anna want to come on Friday.", 1_790_000_001.0),
+        ConversationMessage("user", "I hate the cello", 1_790_000_002.0, "Ben Whitaker"),
     ]
     memory.patrol(Caller(conversation="chat-with-ben"), said)
     memory.relate(ME, "Ben Whitaker", "friend", "Plays the cello", "upsert")
@@ -79,15 +79,15 @@ def fill(keeper: Keeper, memory: Memory) -> None:
     memory.structured(ME, "souls", "append", content="You help Ben Whitaker and all others.")
     issue(keeper, being, label="Ben Whitaker's laptop", person="Ben Whitaker")
     with keeper.database.write(being.n) as unit:
-        root = clusters.root(unit, "Private")
-        topic, change = clusters.add(unit, "Tea, Ben, cello", root, "Ben: plays the cello")
+        root = centroids.root(unit, "Private")
+        topic, change = centroids.add(unit, "Tea, Ben, cello", root, "Ben: plays the cello")
         ledger.add(unit, keeper.clock(), "split", "a topic of Ben Whitaker's", "local", [change])
         unit.run("UPDATE nodes SET cluster = ? WHERE being = $being AND seq = 1", topic.n)
     memory.recall("Is Ben Whitaker allergic to peanuts?", Caller(conversation="about-ben"))
     memory.recall("Is Ben allergic?", Caller("reader", "read-only", "ben-again"))
 
 
-def test_after_it_no_table_has_the_name_or_the_text(keeper: Keeper, memory: Memory) -> None:
+def test_after_it_no_table_has_the_name_or_the_text(keeper: BeingStore, memory: Memory) -> None:
     fill(keeper, memory)
     assert {row.partition(":")[0] for row in where(keeper.database, *WORDS)} >= {
         *("nodes", "postings", "clusters", "notes", "entries", "messages", "ledger", "marks"),
@@ -98,7 +98,7 @@ def test_after_it_no_table_has_the_name_or_the_text(keeper: Keeper, memory: Memo
     assert find(keeper, memory.being, BEN).is_empty
 
 
-def test_what_is_about_others_stays(keeper: Keeper, memory: Memory) -> None:
+def test_what_is_about_others_stays(keeper: BeingStore, memory: Memory) -> None:
     fill(keeper, memory)
     memory.remember(
         "Ben Whitaker was here. Anna baked a cake.", ME, actors=["Ben Whitaker", "Anna"]
@@ -121,7 +121,7 @@ def test_what_is_about_others_stays(keeper: Keeper, memory: Memory) -> None:
     assert memory.structured(ME, "preferences", "get")["entries"][0]["content"] == "Green tea."
 
 
-def kept(keeper: Keeper, memory: Memory, *told: str, who: Who) -> list[str]:
+def kept(keeper: BeingStore, memory: Memory, *told: str, who: ErasureRequest) -> list[str]:
     """What is left of memories when a person is erased from them."""
     for text in told:
         memory.remember(text, ME)
@@ -147,10 +147,10 @@ def kept(keeper: Keeper, memory: Memory, *told: str, who: Who) -> list[str]:
     ],
 )
 def test_whoever_has_only_a_part_of_the_name_keeps_everything(
-    keeper: Keeper, memory: Memory, name: str, told: str
+    keeper: BeingStore, memory: Memory, name: str, told: str
 ) -> None:
-    assert kept(keeper, memory, told, who=Who(name)) == [told]
-    assert find(keeper, memory.being, Who(name)).is_empty
+    assert kept(keeper, memory, told, who=ErasureRequest(name)) == [told]
+    assert find(keeper, memory.being, ErasureRequest(name)).is_empty
 
 
 @pytest.mark.parametrize(
@@ -166,22 +166,22 @@ def test_whoever_has_only_a_part_of_the_name_keeps_everything(
     ],
 )
 def test_a_name_is_found_however_it_is_written(
-    keeper: Keeper, memory: Memory, name: str, told: str
+    keeper: BeingStore, memory: Memory, name: str, told: str
 ) -> None:
-    assert kept(keeper, memory, told, who=Who(name)) == []
+    assert kept(keeper, memory, told, who=ErasureRequest(name)) == []
 
 
-def test_a_participant_is_found_behind_a_title(keeper: Keeper, memory: Memory) -> None:
+def test_a_participant_is_found_behind_a_title(keeper: BeingStore, memory: Memory) -> None:
     memory.remember("The practice is closed in May", ME, actors=["Dr. Nguyen"])
-    assert kept(keeper, memory, who=Who("Nguyen")) == []
+    assert kept(keeper, memory, who=ErasureRequest("Nguyen")) == []
 
 
 def test_a_memory_of_only_that_person_goes_though_another_has_the_first_name(
-    keeper: Keeper, memory: Memory
+    keeper: BeingStore, memory: Memory
 ) -> None:
     memory.remember("Sarah Klein is pregnant", ME, actors=["Sarah Klein"])
     memory.remember("Sarah O'Brien is here", ME, actors=["Sarah O'Brien"])
-    assert kept(keeper, memory, who=Who("Sarah Klein")) == ["Sarah O'Brien is here"]
+    assert kept(keeper, memory, who=ErasureRequest("Sarah Klein")) == ["Sarah O'Brien is here"]
     assert where(keeper.database, "pregnant", "klein") == []
 
 
@@ -198,53 +198,55 @@ def test_a_memory_of_only_that_person_goes_though_another_has_the_first_name(
     ],
 )
 def test_what_is_left_of_a_memory_is_whole_sentences(
-    keeper: Keeper, memory: Memory, told: str, left: list[str]
+    keeper: BeingStore, memory: Memory, told: str, left: list[str]
 ) -> None:
-    assert kept(keeper, memory, told, who=Who("Oma Inge")) == left
+    assert kept(keeper, memory, told, who=ErasureRequest("Oma Inge")) == left
 
 
 def test_what_may_be_about_a_person_is_told_with_the_name_that_counts_it(
-    keeper: Keeper, memory: Memory
+    keeper: BeingStore, memory: Memory
 ) -> None:
     for text in ("Sarah Klein is ill", "Sarah O'Brien is here", "Sarah likes tea"):
         memory.remember(text, ME)
-    found = find(keeper, memory.being, Who("Sarah Klein")).maybe
+    found = find(keeper, memory.being, ErasureRequest("Sarah Klein")).maybe
     assert [one.names for one in found] == [("Sarah O'Brien",), ("Sarah",)]
-    assert kept(keeper, memory, who=Who("Sarah Klein", ("Sarah",))) == ["Sarah O'Brien is here"]
+    assert kept(keeper, memory, who=ErasureRequest("Sarah Klein", ("Sarah",))) == [
+        "Sarah O'Brien is here"
+    ]
 
 
 def test_a_name_in_what_was_said_before_a_memory_is_erased_from_there(
-    keeper: Keeper, memory: Memory
+    keeper: BeingStore, memory: Memory
 ) -> None:
     said = Scene("The rent is due", ("Anna",), ("2026-01-02",), context="Lea moved to Lisbon")
     memory.take_notes(ME, scenes=[said])
     memory.patrol(ME)
-    ((old, new),) = find(keeper, memory.being, Who("Lea")).edited
+    ((old, new),) = find(keeper, memory.being, ErasureRequest("Lea")).edited
     assert (old.text, new.scene.context) == (new.text, "")
-    erase(keeper, memory.being, Who("Lea"))
+    erase(keeper, memory.being, ErasureRequest("Lea"))
     assert where(keeper.database, "lisbon") == []
 
 
 def test_a_memory_of_several_sentences_keeps_those_about_something_else(
-    keeper: Keeper, memory: Memory
+    keeper: BeingStore, memory: Memory
 ) -> None:
     memory.remember("Ben moved to Lisbon. He likes it. My rent is 850 euros.", ME, actors=["Ben"])
-    erase(keeper, memory.being, Who("Ben"))
+    erase(keeper, memory.being, ErasureRequest("Ben"))
     assert actions(memory, "rent euros") == ["My rent is 850 euros."]
     assert where(keeper.database, "lisbon", "likes it") == []
 
 
 def test_the_person_whom_the_memory_belongs_to_is_nobody_else(
-    keeper: Keeper, memory: Memory
+    keeper: BeingStore, memory: Memory
 ) -> None:
-    memory.patrol(ME, [Message("user", "My name is Hana Mori.", 1_790_000_000.0)])
+    memory.patrol(ME, [ConversationMessage("user", "My name is Hana Mori.", 1_790_000_000.0)])
     memory.remember("Hana Mori met Ben in Lisbon", ME, actors=["Hana Mori", "Ben"])
-    erase(keeper, memory.being, Who("Ben"))
+    erase(keeper, memory.being, ErasureRequest("Ben"))
     assert where(keeper.database, "lisbon") == []
     assert where(keeper.database, "My name is Hana Mori.")
 
 
-def test_the_numbers_of_memories_never_change(keeper: Keeper, memory: Memory) -> None:
+def test_the_numbers_of_memories_never_change(keeper: BeingStore, memory: Memory) -> None:
     fill(keeper, memory)
     with keeper.database.read(memory.being.n) as unit:
         before, top = nodes.page(unit, ended=True, order="seq"), nodes.top(unit)
@@ -266,7 +268,7 @@ def test_the_numbers_of_memories_never_change(keeper: Keeper, memory: Memory) ->
     assert not gone & set(left)
 
 
-def test_erased_memories_have_no_vectors_and_get_none(keeper: Keeper, memory: Memory) -> None:
+def test_erased_memories_have_no_vectors_and_get_none(keeper: BeingStore, memory: Memory) -> None:
     fill(keeper, memory)
     memory.embed_missing()
     plan = find(keeper, memory.being, BEN)
@@ -282,7 +284,7 @@ def test_erased_memories_have_no_vectors_and_get_none(keeper: Keeper, memory: Me
     assert not set(near) & set(gone)
 
 
-def test_undo_brings_nothing_back_and_says_why(keeper: Keeper, memory: Memory) -> None:
+def test_undo_brings_nothing_back_and_says_why(keeper: BeingStore, memory: Memory) -> None:
     fill(keeper, memory)
     plan = find(keeper, memory.being, BEN)
     erase(keeper, memory.being, BEN)
@@ -300,32 +302,32 @@ def test_undo_brings_nothing_back_and_says_why(keeper: Keeper, memory: Memory) -
     assert where(keeper.database, *WORDS) == []
 
 
-def test_what_others_did_beside_it_can_still_be_undone(keeper: Keeper, memory: Memory) -> None:
+def test_what_others_did_beside_it_can_still_be_undone(keeper: BeingStore, memory: Memory) -> None:
     scenes = [Scene(f"{who} likes tea", (who,), ("2026-01-02",)) for who in ("Ben", "Anna", "Cem")]
     memory.take_notes(ME, scenes=scenes)
     memory.patrol(ME)
     made = next(entry for entry in memory.ledger() if entry.kind == "remembered")
-    erase(keeper, memory.being, Who("Ben"))
+    erase(keeper, memory.being, ErasureRequest("Ben"))
     assert sorted(actions(memory, "tea")) == ["Anna likes tea", "Cem likes tea"]
     memory.undo(made.n, ME)
     assert memory.figures()["nodes"] == 0
 
 
 def test_a_message_that_was_erased_does_not_come_back_with_the_history(
-    keeper: Keeper, memory: Memory
+    keeper: BeingStore, memory: Memory
 ) -> None:
     said = [
-        Message("user", "Ben moved to Lisbon.", 1_790_000_000.0),
-        Message("user", "My rent is 850 euros.", 1_790_000_001.0),
+        ConversationMessage("user", "Ben moved to Lisbon.", 1_790_000_000.0),
+        ConversationMessage("user", "My rent is 850 euros.", 1_790_000_001.0),
     ]
     memory.patrol(ME, said)
     memory.remember("Ben likes tea", ME, actors=["Ben"])
-    erase(keeper, memory.being, Who("Ben"))
+    erase(keeper, memory.being, ErasureRequest("Ben"))
     memory.patrol(ME, said)
     assert where(keeper.database, "lisbon") == []
 
 
-def test_the_token_of_an_erased_person_opens_nothing(keeper: Keeper, memory: Memory) -> None:
+def test_the_token_of_an_erased_person_opens_nothing(keeper: BeingStore, memory: Memory) -> None:
     secret, _ = issue(keeper, memory.being, person="Ben Whitaker")
     other, _ = issue(keeper, memory.being, person="Anna")
     memory.remember("I like the sea", check(keeper, secret, memory.being.id).caller)
@@ -336,7 +338,7 @@ def test_the_token_of_an_erased_person_opens_nothing(keeper: Keeper, memory: Mem
     assert where(keeper.database, "the sea") == []
 
 
-def test_the_receipt_counts_and_has_no_content(keeper: Keeper, memory: Memory) -> None:
+def test_the_receipt_counts_and_has_no_content(keeper: BeingStore, memory: Memory) -> None:
     fill(keeper, memory)
     plan = find(keeper, memory.being, BEN)
     receipt = erase(keeper, memory.being, BEN)
@@ -348,23 +350,27 @@ def test_the_receipt_counts_and_has_no_content(keeper: Keeper, memory: Memory) -
     assert not any(word in written for word in (*WORDS, "anna", "euros"))
 
 
-def test_nothing_of_it_happens_while_memory_is_tidied_up(keeper: Keeper, memory: Memory) -> None:
+def test_nothing_of_it_happens_while_memory_is_tidied_up(
+    keeper: BeingStore, memory: Memory
+) -> None:
     memory.remember("Ben likes tea", ME, actors=["Ben"])
     with keeper.database.patrolling(memory.being.n), pytest.raises(BeingError, match="tidied up"):
-        erase(keeper, memory.being, Who("Ben"))
+        erase(keeper, memory.being, ErasureRequest("Ben"))
     assert actions(memory, "tea") == ["Ben likes tea"]
 
 
-def test_other_beings_keep_what_they_know(keeper: Keeper, memory: Memory) -> None:
+def test_other_beings_keep_what_they_know(keeper: BeingStore, memory: Memory) -> None:
     other = keeper.open(keeper.create("another"))
     for one in (memory, other):
         one.remember("Ben plays the cello", ME, actors=["Ben"])
-    erase(keeper, memory.being, Who("Ben"))
+    erase(keeper, memory.being, ErasureRequest("Ben"))
     assert actions(memory, "cello") == []
     assert actions(other, "cello") == ["Ben plays the cello"]
 
 
-def test_a_bundle_of_what_is_left_is_whole(keeper: Keeper, memory: Memory, tmp_path: Path) -> None:
+def test_a_bundle_of_what_is_left_is_whole(
+    keeper: BeingStore, memory: Memory, tmp_path: Path
+) -> None:
     fill(keeper, memory)
     erase(keeper, memory.being, BEN)
     file = tmp_path / "bundle.jsonl"
@@ -379,7 +385,7 @@ def test_a_bundle_of_what_is_left_is_whole(keeper: Keeper, memory: Memory, tmp_p
 
 def test_the_file_of_sqlite_has_none_of_its_bytes(tmp_path: Path, clock: Clock) -> None:
     database = SqliteDatabase(tmp_path / "beings.db")
-    keeper = Keeper(database, "none", clock=clock)
+    keeper = BeingStore(database, "none", clock=clock)
     memory = keeper.open(keeper.create("Hana"))
     fill(keeper, memory)
     assert _bytes_of(tmp_path, *WORDS)
@@ -392,7 +398,7 @@ def test_a_reader_who_holds_the_log_is_named_and_the_next_time_clears_it(
     tmp_path: Path, clock: Clock
 ) -> None:
     database = SqliteDatabase(tmp_path / "beings.db", patience=0.2)
-    keeper = Keeper(database, "none", clock=clock)
+    keeper = BeingStore(database, "none", clock=clock)
     memory = keeper.open(keeper.create("Hana"))
     fill(keeper, memory)
     with database.read(memory.being.n) as unit:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory.erasure.naming import Matcher, person
-from clawkit.memory.erasure.texts import Editor
+from clawkit.memory.erasure.redaction import Editor, PersonMatcher, person
 
 
-def matcher(name: str, *also: str) -> Matcher:
-    return Matcher(person(name, also).forms)
+def matcher(name: str, *also: str) -> PersonMatcher:
+    return PersonMatcher(person(name, also).forms)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clawkit.memory.keeper import Keeper
-from clawkit.memory.store.opening import open_store
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.store import open_store
 
 
 class Clock:
@@ -18,9 +18,9 @@ class Clock:
         return self.now
 
 
-def keeper_at(folder: Path, clock: Clock | None = None) -> Keeper:
+def keeper_at(folder: Path, clock: Clock | None = None) -> BeingStore:
     """The Beings of a store in a folder; keywords only, so that nothing has to be loaded."""
     address = f"sqlite:{folder / 'beings.db'}"
     if clock is None:
-        return Keeper(open_store(address), "none")
-    return Keeper(open_store(address), "none", clock=clock)
+        return BeingStore(open_store(address), "none")
+    return BeingStore(open_store(address), "none", clock=clock)

@@ -12,13 +12,13 @@ from typing import Any
 import httpx2
 
 from clawkit.memory import tokens
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.app import BeingApp
-from clawkit.memory.http.limits import Limits
-from clawkit.memory.http.logs import Log
-from clawkit.memory.http.serving import uvicorn_for
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.http.client_limits import RequestLimits
+from clawkit.memory.http.request_log import Log
+from clawkit.memory.http.server_process import uvicorn_for
 from clawkit.memory.records import Being, Scope
-from clawkit.wire.http.serving import listen
+from clawkit.wire.http.uvicorn_server import listen
 from tests.processes import PATIENCE
 
 MANY = httpx2.Limits(max_connections=200)
@@ -44,7 +44,7 @@ WRITES: dict[str, dict[str, Any]] = {
 class Served:
     """A running server, its Being, and ways to talk to it."""
 
-    def __init__(self, keeper: Keeper, app: BeingApp, port: int, lines: list[bytes]) -> None:
+    def __init__(self, keeper: BeingStore, app: BeingApp, port: int, lines: list[bytes]) -> None:
         self.keeper = keeper
         self.app = app
         self.port = port
@@ -86,7 +86,9 @@ class Served:
 
 
 @contextmanager
-def served(keeper: Keeper, limits: Limits | None = None, **options: Any) -> Iterator[Served]:
+def served(
+    keeper: BeingStore, limits: RequestLimits | None = None, **options: Any
+) -> Iterator[Served]:
     """Serve the Beings of a store until the test is over."""
     lines: list[bytes] = []
     log = Log(lambda data: lines.append(data) or len(data))

@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from clawkit.memory import tokens
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Token
-from clawkit.memory.store import tokens as stored
+from clawkit.memory.store import token_hashes as stored
 from clawkit.memory.tokens import digest
 from tests.memory.http.being_store import keeper_at
 from tests.memory.http.serving import CAPABILITIES_KEY, MODERN, VERSION_KEY, Served, served
@@ -194,7 +194,7 @@ def test_reading_goes_on_for_all_where_nothing_can_be_written(
     free = threading.Event()
     writes: list[set[str]] = []
 
-    def waits(keeper: Keeper, token_ids: set[str]) -> None:  # noqa: ARG001 - as it is called
+    def waits(keeper: BeingStore, token_ids: set[str]) -> None:  # noqa: ARG001 - as it is called
         writes.append(token_ids)
         assert free.wait(PATIENCE)
 

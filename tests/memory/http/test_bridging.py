@@ -17,8 +17,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from clawkit.memory import tokens
-from clawkit.memory.bridges.frames import LONGEST_FRAME
-from clawkit.memory.http import bridging
+from clawkit.memory.bridges.bridge_messages import LONGEST_FRAME
+from clawkit.memory.http import bridge_socket
 from tests.memory.http.being_store import keeper_at
 from tests.memory.http.serving import Served, served, text_of
 from tests.memory.http.test_authentication import revoke
@@ -74,8 +74,8 @@ def until_gone(server: Served) -> None:
 def test_a_bridge_that_floods_is_read_no_faster_than_others_bear(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bridging, "FRAMES_AT_ONCE", 2)
-    monkeypatch.setattr(bridging, "FRAMES_A_SECOND", 1e-6)
+    monkeypatch.setattr(bridge_socket, "FRAMES_AT_ONCE", 2)
+    monkeypatch.setattr(bridge_socket, "FRAMES_A_SECOND", 1e-6)
     with opened(server, server.token()) as socket:
         for _ in range(5):
             say(socket, {"type": "ping"})

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from clawkit.errors import StoreError
-from clawkit.memory.http.health import Health
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.http.app import Health
 from clawkit.memory.store import open_store, sqlite
 from clawkit.memory.store.database import Database
 from tests.memory.http.being_store import keeper_at
@@ -33,7 +33,7 @@ def test_a_store_that_can_be_written_to_is_well_and_the_probe_changes_nothing(
 ) -> None:
     with database.registry() as connection:
         before = connection.rows("SELECT * FROM beings")
-    assert Health(Keeper(database, "none")).look() == OK
+    assert Health(BeingStore(database, "none")).look() == OK
     with database.registry() as connection:
         assert connection.rows("SELECT * FROM beings") == before
 
@@ -63,7 +63,7 @@ def look_with_no_space_left(file: str) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
     database = sqlite.SqliteDatabase(Path(file))
-    keeper = Keeper(database, "none")
+    keeper = BeingStore(database, "none")
     ada = keeper.create("Ada")
     try:
         while True:
@@ -82,7 +82,7 @@ def look_at_what_may_only_be_read(file: str) -> None:
         os.setgroups([])
         os.setgid(65534)
         os.setuid(65534)
-    found = Health(Keeper(sqlite.SqliteDatabase(Path(file)), "none")).look()
+    found = Health(BeingStore(sqlite.SqliteDatabase(Path(file)), "none")).look()
     sys.stdout.write(json.dumps(found))
 
 
@@ -117,7 +117,7 @@ def _apart(work: str, file: Path) -> dict[str, Any]:
 
 
 def test_writing_is_tried_now_and_then_only(
-    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[int] = []
     monkeypatch.setattr(keeper.database, "probe", lambda: tried.append(1))
@@ -130,13 +130,13 @@ def test_writing_is_tried_now_and_then_only(
 def test_a_postgresql_that_is_read_only_is_told_without_secrets(postgres_server: Server) -> None:
     with postgres_server.database() as place:
         database = open_store(place)
-        keeper = Keeper(database, "none")
+        keeper = BeingStore(database, "none")
         keeper.create("Ada")
         name = place.rpartition("/")[2]
         postgres_server.run(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         database.close()
         again = open_store(place)
-        found = Health(Keeper(again, "none")).look()
+        found = Health(BeingStore(again, "none")).look()
         again.close()
         assert (found["status"], found["store"]) == ("unavailable", "not writable")
         assert found["reason"] == "the server is read-only or in recovery"

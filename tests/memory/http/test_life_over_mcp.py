@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import moment
 from clawkit.memory.store.database import Database
 from tests.memory.http.being_store import Clock
@@ -67,7 +67,7 @@ FACTS = (
 def server(database: Database, clock: Clock) -> Iterator[Served]:
     """With the built-in embedder, on Monday, 16 November 2026."""
     clock.now = moment("2026-11-16T12:00:00")
-    with served(Keeper(database, clock=clock)) as found:
+    with served(BeingStore(database, clock=clock)) as found:
         yield found
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from clawkit.errors import SettingsError
 from clawkit.memory import tokens
-from clawkit.memory.http import good_tokens
-from clawkit.memory.http.limits import Limits
+from clawkit.memory.http import authentication
+from clawkit.memory.http.client_limits import RequestLimits
 from clawkit.memory.store import notes
-from clawkit.memory.store import tokens as stored
-from clawkit.wire.http.connections import HttpLimits
+from clawkit.memory.store import token_hashes as stored
+from clawkit.wire.http.uvicorn_server import HttpLimits
 from tests.memory.http.being_store import keeper_at
 from tests.memory.http.serving import Served, served
 from tests.processes import PATIENCE
@@ -28,7 +28,7 @@ WRONG = "brt_" + "x" * 43
 
 
 def test_a_token_that_asks_too_much_waits_and_others_do_not(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), Limits(rate=0.01, burst=3)) as server:
+    with served(keeper_at(tmp_path), RequestLimits(rate=0.01, burst=3)) as server:
         greedy, other = server.token(), server.token()
         assert [server.ask(greedy, "tools/list").status_code for _ in range(3)] == [200] * 3
         refused = server.ask(greedy, "tools/list")
@@ -42,7 +42,7 @@ def test_a_token_that_asks_too_much_waits_and_others_do_not(tmp_path: Path) -> N
 def test_an_address_that_guesses_is_locked_out_and_good_tokens_behind_it_are_not(
     tmp_path: Path,
 ) -> None:
-    limits = Limits(failures=3, failures_a_minute=NEVER)
+    limits = RequestLimits(failures=3, failures_a_minute=NEVER)
     with served(keeper_at(tmp_path), limits) as server:
         known, unused = server.token(), server.token()
         revoked, reader = server.token(), server.token(scope="read-only")
@@ -67,8 +67,8 @@ def test_guesses_of_a_locked_address_are_looked_for_together_and_few_wait(
     reads: list[float] = []
     whole = stored.good
     monkeypatch.setattr(stored, "good", lambda *given: reads.append(1) or whole(*given))
-    monkeypatch.setattr(good_tokens, "MOST_WAITING", 5)
-    limits = Limits(failures=1, failures_a_minute=NEVER)
+    monkeypatch.setattr(authentication, "MOST_WAITING", 5)
+    limits = RequestLimits(failures=1, failures_a_minute=NEVER)
     with served(keeper_at(tmp_path), limits) as server:
         good = server.token()
         assert server.ask(WRONG, "tools/list").status_code == 401
@@ -81,7 +81,7 @@ def test_guesses_of_a_locked_address_are_looked_for_together_and_few_wait(
 
 
 def test_asking_without_a_token_is_no_guess(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), Limits(failures=1, failures_a_minute=NEVER)) as server:
+    with served(keeper_at(tmp_path), RequestLimits(failures=1, failures_a_minute=NEVER)) as server:
         for _ in range(5):
             assert server.http.post(server.path).status_code == 401
         assert server.ask(server.token(), "tools/list").status_code == 200
@@ -89,7 +89,7 @@ def test_asking_without_a_token_is_no_guess(tmp_path: Path) -> None:
 
 def test_a_message_of_four_megabytes_is_taken_and_a_larger_one_is_not(server: Served) -> None:
     token = server.token()
-    room = Limits().body - 200
+    room = RequestLimits().body - 200
     assert server.call(token, "recall", {"user_message": "x" * room}).status_code == 200
     refused = server.call(token, "recall", {"user_message": "x" * (room + 500)})
     assert refused.status_code == 413
@@ -113,7 +113,7 @@ def test_without_a_token_no_body_is_read(server: Served) -> None:
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), Limits(http=HttpLimits(body_seconds=0.2))) as server:
+    with served(keeper_at(tmp_path), RequestLimits(http=HttpLimits(body_seconds=0.2))) as server:
         with connected(server) as raw:
             raw.sendall(head(server, server.token(), "content-length: 100") + b'{"json')
             answer = received(raw)
@@ -181,7 +181,7 @@ def test_a_client_that_does_not_read_keeps_nobody_waiting(server: Served) -> Non
 def test_limits_that_make_no_sense_are_refused() -> None:
     for wrong in ({"rate": -1}, {"burst": 0}, {"body": 0}, {"failures": 0}):
         with pytest.raises(SettingsError):
-            Limits(**wrong)  # pyright: ignore[reportArgumentType]
+            RequestLimits(**wrong)  # pyright: ignore[reportArgumentType]
 
 
 def connected(server: Served) -> socket.socket:
@@ -218,7 +218,7 @@ def send_what_goes(raw: socket.socket, data: bytes) -> None:
 
 
 def test_a_token_cannot_take_all_connections_with_streams(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), Limits(at_once=2)) as server, ExitStack() as streams:
+    with served(keeper_at(tmp_path), RequestLimits(at_once=2)) as server, ExitStack() as streams:
         greedy, other = server.token(scope="read-only"), server.token()
         heads = {"authorization": f"Bearer {greedy}", "accept": "text/event-stream"}
         for _ in range(2):

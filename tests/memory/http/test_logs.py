@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from clawkit.errors import StoreError
-from clawkit.memory.http import logs, serving
-from clawkit.memory.http.logs import Log, LogHandler
+from clawkit.memory.http import request_log, server_process
+from clawkit.memory.http.request_log import Log, LogHandler
 from tests.memory.http.serving import Served
 from tests.processes import PATIENCE
 
@@ -55,7 +55,7 @@ def test_lines_are_whole_though_little_is_written_at_once() -> None:
 
 
 def test_a_log_that_nobody_reads_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "_QUEUED", 5)
+    monkeypatch.setattr(request_log, "_QUEUED", 5)
     busy, reads = threading.Event(), threading.Event()
     written: queue.Queue[bytes] = queue.Queue()
 
@@ -136,8 +136,8 @@ def test_a_thread_that_fails_is_a_line_like_any_other(
         raise ValueError("what Ada said")
 
     lines: list[bytes] = []
-    monkeypatch.setattr(logs.os, "write", lambda _, data: lines.append(data) or len(data))
-    with serving._logging():
+    monkeypatch.setattr(request_log.os, "write", lambda _, data: lines.append(data) or len(data))
+    with server_process._logging():
         thread = threading.Thread(target=fail, name="some")
         thread.start()
         thread.join(PATIENCE)

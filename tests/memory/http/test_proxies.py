@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.memory.http.limits import Limits
-from clawkit.memory.http.proxies import TrustedProxies
+from clawkit.memory.http.client_limits import RequestLimits, TrustedProxies
 from tests.memory.http.being_store import keeper_at
 from tests.memory.http.serving import served
 from tests.memory.http.test_limits import NEVER, WRONG
@@ -53,7 +52,7 @@ def test_a_proxy_is_an_address_or_a_network() -> None:
 
 
 def test_behind_a_trusted_proxy_each_caller_is_locked_out_alone(tmp_path: Path) -> None:
-    limits = Limits(failures=1, failures_a_minute=NEVER)
+    limits = RequestLimits(failures=1, failures_a_minute=NEVER)
     with served(keeper_at(tmp_path), limits, trusted_proxies=("127.0.0.1",)) as server:
 
         def guess(forwarded: str) -> int:
@@ -67,7 +66,7 @@ def test_behind_a_trusted_proxy_each_caller_is_locked_out_alone(tmp_path: Path) 
 
 
 def test_without_trusted_proxies_the_header_says_nothing(tmp_path: Path) -> None:
-    limits = Limits(failures=1, failures_a_minute=NEVER)
+    limits = RequestLimits(failures=1, failures_a_minute=NEVER)
     with served(keeper_at(tmp_path), limits) as server:
         answers = [
             server.ask(WRONG, "tools/list", headers={"x-forwarded-for": f"198.51.100.{n}"})

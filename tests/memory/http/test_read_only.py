@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
+from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
 from tests.memory.http.serving import WRITES, Served, modern, text_of
 
 READS: dict[str, dict[str, Any]] = {

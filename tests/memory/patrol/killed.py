@@ -12,11 +12,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store.database import Unit
 from tests.memory.patrol.minds import open_mind
 
-SAID = [Message("user", f"I own {n} boats.") for n in range(5)]
+SAID = [ConversationMessage("user", f"I own {n} boats.") for n in range(5)]
 
 
 def main(address: str, fatal: int, where: str) -> None:

@@ -11,13 +11,13 @@ import numpy as np
 
 from clawkit.memory.arrays import Floats
 from clawkit.memory.caller import Caller
-from clawkit.memory.patrol import clusters as patrolled
-from clawkit.memory.patrol.conversation import Message
-from clawkit.memory.patrol.round import Outcome, patrol
-from clawkit.memory.records import Cluster, LedgerEntry, Node, Note, Scene, Source
+from clawkit.memory.patrol import centroids as patrolled
+from clawkit.memory.patrol.run import PatrolOutcome, patrol
+from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.records import Cluster, LedgerEntry, MemorySource, Node, Note, Scene
 from clawkit.memory.store import beings, clusters, ledger, nodes, notes, open_store
 from clawkit.memory.store.database import Database
-from clawkit.text.words import terms
+from clawkit.text.tokenizer import terms
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0
@@ -66,7 +66,7 @@ class Mind:
                 f"note-{next(self._notes):06}",
                 at + n * 1e-6,
                 Scene(scene, when=(TODAY,)) if isinstance(scene, str) else scene,
-                source=Source("Anna", "token-1", conversation),
+                source=MemorySource("Anna", "token-1", conversation),
             )
             for n, scene in enumerate(scenes)
         ]
@@ -74,7 +74,9 @@ class Mind:
             notes.add(unit, made)
         return [note.id for note in made]
 
-    def patrol(self, *messages: Message, now: float = NOW, **options: Any) -> Outcome:
+    def patrol(
+        self, *messages: ConversationMessage, now: float = NOW, **options: Any
+    ) -> PatrolOutcome:
         options.setdefault("embedder", self.embedder)
         options.setdefault("llm", None)
         conversation = options.pop("conversation", "")

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from clawkit.memory import ledger
-from clawkit.memory.patrol.conversation import Message
-from clawkit.memory.patrol.embedding import catch_up
-from clawkit.memory.patrol.merging import merge, retract, supersede
-from clawkit.memory.patrol.round import RUNNING
+from clawkit.memory import node_history
+from clawkit.memory.patrol.replacement import merge, retract, supersede
+from clawkit.memory.patrol.run import RUNNING
+from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.patrol.vectors import catch_up
 from clawkit.memory.records import Scene
-from clawkit.memory.store import touches
+from clawkit.memory.store import reads
 from tests.memory.patrol.minds import NOW, Mind, WordEmbedder, open_mind
 
 
@@ -48,7 +48,7 @@ def test_a_patrol_does_the_same_on_both_and_can_be_undone(either: Mind) -> None:
     assert dry.steps == outcome.steps
     for n in range(either.history()[-1].n, done, -1):
         with either.database.write(either.being) as unit:
-            ledger.undo(unit, n, NOW + 100, "t")
+            node_history.undo(unit, n, NOW + 100, "t")
     assert either.rows() == before
 
 
@@ -70,14 +70,14 @@ def test_memories_are_merged_replaced_and_taken_back_on_both(either: Mind) -> No
     assert [node.seq for node in either.nodes()] == [merged.seq, newer.seq]
     for entry in reversed(either.history()[-3:]):
         with either.database.write(either.being) as unit:
-            ledger.undo(unit, entry.n, NOW + 1, "t")
+            node_history.undo(unit, entry.n, NOW + 1, "t")
     assert [node.seq for node in either.nodes()] == [one.seq, two.seq, three.seq, four.seq]
 
 
 def test_reads_count_and_vectors_are_made_up_for_on_both(either: Mind) -> None:
     (one, *_) = either.remember("red apples", "green apples", embedder=None)
     with either.database.write(either.being) as unit:
-        touches.queue(unit, "reader", {one.seq: 7}, NOW + 5)
+        reads.queue(unit, "reader", {one.seq: 7}, NOW + 5)
     assert either.patrol(now=NOW + 9).steps["read"] == 1
     assert either.node(one.seq).reactivation_count == 1
     assert catch_up(either.database, either.being, WordEmbedder("other", 64)) == 2
@@ -87,7 +87,7 @@ def test_reads_count_and_vectors_are_made_up_for_on_both(either: Mind) -> None:
 
 def test_hostile_text_is_remembered_on_both(either: Mind) -> None:
     hostile = "I love \x00 it'; DROP TABLE nodes; -- %s $being $1 {?} \ud800 much"
-    outcome = either.patrol(Message("user", hostile), conversation="c\x00\udfff")
+    outcome = either.patrol(ConversationMessage("user", hostile), conversation="c\x00\udfff")
     assert outcome.nodes_created == 1
 
 

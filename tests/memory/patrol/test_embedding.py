@@ -10,8 +10,8 @@ import pytest
 
 from clawkit.errors import ProviderDownError
 from clawkit.memory.arrays import Floats
-from clawkit.memory.embed.choosing import embedder
-from clawkit.memory.patrol.embedding import ahead, catch_up
+from clawkit.memory.embed.factory import embedder
+from clawkit.memory.patrol.vectors import ahead, catch_up
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters
 from tests.memory.patrol.minds import Mind, WordEmbedder

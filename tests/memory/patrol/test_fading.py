@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.memory.patrol.strength import LIFE, Age, strength
-from clawkit.memory.store import nodes, touches
+from clawkit.memory.patrol.lifecycle import LIFE, Age, strength
+from clawkit.memory.store import nodes, reads
 from tests.memory.patrol.minds import DAY, NOW, Mind
 
 
@@ -143,8 +143,8 @@ def test_what_read_only_readers_read_counts_once_a_node(mind: Mind) -> None:
     mind.change(one.seq, session_count=40)
     mind.forget(two.seq, status="dead", session_count=70)
     with mind.database.write(mind.being) as unit:
-        touches.queue(unit, "reader-1", {one.seq: 500, two.seq: 3}, NOW + 5)
-        touches.queue(unit, "reader-2", {one.seq: 500}, NOW + 9)
+        reads.queue(unit, "reader-1", {one.seq: 500, two.seq: 3}, NOW + 5)
+        reads.queue(unit, "reader-2", {one.seq: 500}, NOW + 9)
     assert mind.node(one.seq).reactivation_count == 0
     outcome = mind.patrol(now=NOW + 10)
     assert outcome.steps["read"] == 2

@@ -3,19 +3,19 @@ from __future__ import annotations
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory import ledger
-from clawkit.memory.patrol.changes import key_of, stretches_of
-from clawkit.memory.patrol.merging import merge, retract
-from clawkit.memory.patrol.splitting import Topic, split_off
+from clawkit.memory import node_history
+from clawkit.memory.patrol.replacement import merge, retract
+from clawkit.memory.patrol.topics import Topic, split_off
 from clawkit.memory.records import Change, Entry
 from clawkit.memory.store import entries, nodes
 from clawkit.memory.store import ledger as stored
+from clawkit.memory.store.ledger import key_of, stretches_of
 from tests.memory.patrol.minds import NOW, Mind
 
 
 def _undo(mind: Mind, n: int, **options: bool) -> list[Change]:
     with mind.database.write(mind.being) as unit:
-        return ledger.undo(unit, n, NOW + 100, "token-3", **options)
+        return node_history.undo(unit, n, NOW + 100, "token-3", **options)
 
 
 def _last(mind: Mind, kind: str) -> int:
@@ -159,7 +159,7 @@ def test_edits_of_structured_memory_are_undone_too(mind: Mind) -> None:
     entry = Entry("e1", "preferences", "tea", "likes green tea", NOW)
     with mind.database.write(mind.being) as unit:
         entries.add(unit, entry, "t")
-        made = ledger.row(unit, "entries", "e1")
+        made = node_history.row(unit, "entries", "e1")
         first = stored.add(unit, NOW, "edited", "", "t", [Change("entries", "e1", None, made)])
         entries.remove(unit, "e1")
         second = stored.add(unit, NOW, "edited", "", "t", [Change("entries", "e1", made, None)])
@@ -174,8 +174,8 @@ def test_edits_of_structured_memory_are_undone_too(mind: Mind) -> None:
 def test_the_history_is_shown_newest_first(mind: Mind) -> None:
     mind.remember("apples")
     with mind.database.read(mind.being) as unit:
-        assert [entry.n for entry in ledger.show(unit, 2)] == [3, 2]
-        assert [entry.n for entry in ledger.show(unit, 2, before=2)] == [1]
+        assert [entry.n for entry in node_history.show(unit, 2)] == [3, 2]
+        assert [entry.n for entry in node_history.show(unit, 2, before=2)] == [1]
 
 
 def test_an_undo_that_is_back_in_force_has_undone_its_entry_again(mind: Mind) -> None:
@@ -211,7 +211,7 @@ def test_no_memory_ends_before_it_began_when_the_clock_goes_back(mind: Mind) -> 
     (one,) = mind.remember("apples", now=NOW)
     with mind.database.write(mind.being) as unit:
         for n in (3, 2, 1):
-            ledger.undo(unit, n, NOW - 86_400, "t")
+            node_history.undo(unit, n, NOW - 86_400, "t")
     assert mind.node(one.seq).ended == one.created
 
 

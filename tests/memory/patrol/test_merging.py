@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory.patrol.merging import merge, retract, supersede
+from clawkit.memory.patrol.replacement import merge, retract, supersede
 from clawkit.memory.records import Node, Scene
 from clawkit.memory.store import clusters, nodes, postings
-from clawkit.text.words import terms
+from clawkit.text.tokenizer import terms
 from tests.memory.patrol.minds import NOW, TODAY, Mind
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from clawkit.errors import ProviderDownError
 from clawkit.memory.arrays import Floats
-from clawkit.memory.patrol.embedding import catch_up
-from clawkit.memory.patrol.merging import retract
-from clawkit.memory.patrol.remembering import remember
-from clawkit.memory.records import Note, Scene, Source
-from clawkit.memory.store import clusters, nodes, notes, postings, touches
+from clawkit.memory.patrol.new_memories import remember
+from clawkit.memory.patrol.replacement import retract
+from clawkit.memory.patrol.vectors import catch_up
+from clawkit.memory.records import MemorySource, Note, Scene
+from clawkit.memory.store import clusters, nodes, notes, postings, reads
 from tests.memory.patrol.minds import NOW, TODAY, Mind, WordEmbedder
 
 
@@ -20,7 +20,7 @@ def test_a_note_becomes_a_fresh_node_with_its_provenance(mind: Mind) -> None:
     mind.patrol()
     (node,) = mind.nodes()
     assert (node.seq, node.scene, node.status, node.fresh) == (1, scene, "active", True)
-    assert node.source == Source("Anna", "token-1", "talk-1")
+    assert node.source == MemorySource("Anna", "token-1", "talk-1")
     assert node.created == node.last_activated == NOW
 
 
@@ -118,7 +118,7 @@ def test_what_recall_told_a_conversation_is_not_stored_again_as_new(mind: Mind) 
         Scene("Ben moved to Lisbon", ("Ben",), ("2026-01-05",), "by train", "excited")
     )
     with mind.database.write(mind.being) as unit:
-        touches.tell(unit, "talk", [node.seq], NOW)
+        reads.tell(unit, "talk", [node.seq], NOW)
     again = [
         Scene("Ben moved to Lisbon", ("user",), (TODAY,)),
         Scene("2026-01-05 — by train — Ben moved to Lisbon — (excited)", (), (TODAY,)),
@@ -137,7 +137,7 @@ def test_what_was_retracted_does_not_come_back_through_the_conversation_that_hea
 ) -> None:
     (node,) = mind.remember("Ben moved to Lisbon")
     with mind.database.write(mind.being) as unit:
-        touches.tell(unit, "talk", [node.seq], NOW)
+        reads.tell(unit, "talk", [node.seq], NOW)
         retract(unit, [node], now=NOW + 1, token="t")
     mind.note(Scene("Ben moved to Lisbon", when=("2026-09-22",)), conversation="talk")
     assert mind.patrol(now=NOW + 2).nodes_created == 0

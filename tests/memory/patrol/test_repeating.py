@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from clawkit.memory import ledger
-from clawkit.memory.patrol.remembering import remember
-from clawkit.memory.records import Note, Scene, Source
+from clawkit.memory import node_history
+from clawkit.memory.patrol.new_memories import remember
+from clawkit.memory.records import MemorySource, Note, Scene
 from clawkit.memory.store import notes
 from tests.memory.patrol.minds import DAY, NOW, TODAY, Mind, open_mind
 
@@ -29,7 +29,7 @@ def _told(mind: Mind, scene: Scene, days: int = 0, **source: str) -> int:
     source = {"speaker": "Anna", "token": "token-1", **source}
     with mind.database.write(mind.being) as unit:
         known = len(mind.nodes(ended=True))
-        note = Note(f"told-{known:04}-{days:02}", at, scene, source=Source(**source))
+        note = Note(f"told-{known:04}-{days:02}", at, scene, source=MemorySource(**source))
         notes.add(unit, [note])
     merged = mind.patrol(now=at).steps["repeated"]
     assert isinstance(merged, int)
@@ -71,7 +71,7 @@ def test_a_merge_of_what_says_the_same_can_be_undone(mind: Mind) -> None:
     (entry,) = [one for one in mind.history() if one.kind == "merged"]
     assert entry.why == "2 memories that said the same became one"
     with mind.database.write(mind.being) as unit:
-        ledger.undo(unit, entry.n, NOW + 4 * DAY, "t")
+        node_history.undo(unit, entry.n, NOW + 4 * DAY, "t")
     assert [node.scene.when for node in mind.nodes()] == [(TODAY,), (LATER,)]
     assert mind.patrol(now=NOW + 5 * DAY).steps["repeated"] == 0
 

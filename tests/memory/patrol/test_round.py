@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Scene
 from clawkit.memory.store import beings, messages, notes
 from tests.memory.patrol.minds import NOW, Mind, open_mind
 
 
 def test_without_a_model_only_what_needs_one_is_skipped(mind: Mind) -> None:
-    outcome = mind.patrol(Message("user", "I love fjords."))
+    outcome = mind.patrol(ConversationMessage("user", "I love fjords."))
     assert (outcome.status, outcome.stopped) == ("ok", "")
     assert (outcome.scenes_created, outcome.nodes_created) == (1, 1)
     skipped = {name for name, said in outcome.steps.items() if said == "skipped: no model"}
@@ -42,11 +42,11 @@ def test_a_dry_run_says_what_would_happen_and_leaves_nothing_behind(mind: Mind) 
     mind.forget(made[0].seq)
     mind.note("cherries")
     before, history = mind.rows(), mind.history()
-    would = mind.patrol(Message("user", "I love fjords."), dry_run=True)
+    would = mind.patrol(ConversationMessage("user", "I love fjords."), dry_run=True)
     assert (mind.rows(), mind.history()) == (before, history)
     with mind.database.read(mind.being) as unit:
         assert messages.search(unit) == []
-    did = mind.patrol(Message("user", "I love fjords."))
+    did = mind.patrol(ConversationMessage("user", "I love fjords."))
     assert would == did
     assert (did.nodes_created, did.steps["dying"]) == (2, 1)
 
@@ -64,7 +64,7 @@ def test_a_thousand_notes_become_a_thousand_nodes_in_their_order(mind: Mind) -> 
 
 def test_patrols_in_many_threads_make_no_note_two_nodes(mind: Mind) -> None:
     mind.note(*(f"boat number {n} was painted" for n in range(60)))
-    said = [Message("user", f"I own {n} boats.") for n in range(20)]
+    said = [ConversationMessage("user", f"I own {n} boats.") for n in range(20)]
     start = threading.Barrier(4)
 
     def run(_: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from clawkit.memory.caller import Caller
-from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import messages
 from tests.memory.patrol.minds import DAY, NOW, TODAY, Mind
 
@@ -18,7 +18,7 @@ def _without_days(action: str) -> str:
 
 
 def _learned(mind: Mind, text: str) -> list[str]:
-    mind.patrol(Message("user", text))
+    mind.patrol(ConversationMessage("user", text))
     return [node.scene.action for node in mind.nodes()]
 
 
@@ -72,9 +72,9 @@ def test_code_quotes_and_what_recall_told_are_no_words_of_theirs(
 
 def test_only_what_the_user_says_is_a_fact_of_the_user(mind: Mind) -> None:
     mind.patrol(
-        Message("assistant", "I live in a data center."),
-        Message("system", "My name is Claw."),
-        Message("tool", "I have 3 results."),
+        ConversationMessage("assistant", "I live in a data center."),
+        ConversationMessage("system", "My name is Claw."),
+        ConversationMessage("tool", "I have 3 results."),
     )
     assert mind.nodes() == []
 
@@ -88,9 +88,9 @@ def test_a_sentence_that_goes_on_stays_with_the_one_before(mind: Mind) -> None:
 
 
 def test_a_piece_knows_what_was_said_before_it(mind: Mind) -> None:
-    mind.patrol(Message("user", "Dr Shah rang about the thyroid."), conversation="c")
-    mind.patrol(Message("user", "It goes up to 100."), conversation="c", now=NOW + 60)
-    mind.patrol(Message("user", "Never mind."), conversation="c", now=NOW + DAY)
+    mind.patrol(ConversationMessage("user", "Dr Shah rang about the thyroid."), conversation="c")
+    mind.patrol(ConversationMessage("user", "It goes up to 100."), conversation="c", now=NOW + 60)
+    mind.patrol(ConversationMessage("user", "Never mind."), conversation="c", now=NOW + DAY)
     contexts = [node.scene.context for node in mind.nodes()]
     assert contexts == ["", "Dr Shah rang about the thyroid.", ""]
 
@@ -102,8 +102,8 @@ def test_a_date_ends_no_sentence(mind: Mind) -> None:
 
 def test_the_day_is_the_one_that_is_named_or_the_one_of_the_message(mind: Mind) -> None:
     mind.patrol(
-        Message("user", "I flew to Oslo yesterday. I love fjords.", at=NOW - 10 * DAY),
-        Message("user", "明日は母の誕生日です。"),
+        ConversationMessage("user", "I flew to Oslo yesterday. I love fjords.", at=NOW - 10 * DAY),
+        ConversationMessage("user", "明日は母の誕生日です。"),
     )
     assert [node.scene.when for node in mind.nodes()] == [
         ("2026-09-11", "2026-09-10"),
@@ -113,7 +113,7 @@ def test_the_day_is_the_one_that_is_named_or_the_one_of_the_message(mind: Mind) 
 
 def test_provenance_says_who_said_it_and_where(mind: Mind) -> None:
     mind.patrol(
-        Message("user", "I love fjords.", speaker="Ben"),
+        ConversationMessage("user", "I love fjords.", speaker="Ben"),
         caller=Caller(token="t-9", conversation="talk-7"),
     )
     (node,) = mind.nodes()
@@ -127,14 +127,18 @@ def test_provenance_says_who_said_it_and_where(mind: Mind) -> None:
 
 def test_what_changes_a_life_weighs_more_than_the_weather_of_a_mood(mind: Mind) -> None:
     texts = ["I'm allergic to nuts.", "We decided to move.", "I love tea.", "I had soup at noon."]
-    mind.patrol(*(Message("user", text) for text in texts))
+    mind.patrol(*(ConversationMessage("user", text) for text in texts))
     assert [node.scene.importance for node in mind.nodes()] == [0.8, 0.7, 0.6, 0.5]
 
 
 def test_the_same_history_twice_is_stored_and_looked_at_once(mind: Mind) -> None:
-    said = [Message("user", "I love fjords."), Message("assistant", "Nice."), Message("user", "ok")]
+    said = [
+        ConversationMessage("user", "I love fjords."),
+        ConversationMessage("assistant", "Nice."),
+        ConversationMessage("user", "ok"),
+    ]
     first = mind.patrol(*said)
-    again = mind.patrol(*said, Message("user", "I hate rain."), now=NOW + DAY)
+    again = mind.patrol(*said, ConversationMessage("user", "I hate rain."), now=NOW + DAY)
     assert (first.scenes_created, again.scenes_created) == (2, 1)
     assert [node.scene.action for node in mind.nodes()] == ["I love fjords.", "ok", "I hate rain."]
     with mind.database.read(mind.being) as unit:
@@ -143,13 +147,16 @@ def test_the_same_history_twice_is_stored_and_looked_at_once(mind: Mind) -> None
 
 
 def test_the_last_part_of_a_history_continues_it(mind: Mind) -> None:
-    said = [Message("user", f"I own {n} boats.") for n in range(5)]
+    said = [ConversationMessage("user", f"I own {n} boats.") for n in range(5)]
     mind.patrol(*said[:4])
     assert mind.patrol(*said[2:]).scenes_created == 1
 
 
 def test_messages_before_the_marker_are_kept_but_not_looked_at(mind: Mind) -> None:
-    said = [Message("user", "I love fjords."), Message("user", "I hate rain.")]
+    said = [
+        ConversationMessage("user", "I love fjords."),
+        ConversationMessage("user", "I hate rain."),
+    ]
     marker = mind.patrol(said[0], dry_run=True).marker_id
     assert mind.nodes() == []
     outcome = mind.patrol(*said, marker=marker)
@@ -163,20 +170,20 @@ def test_a_marker_is_always_given(mind: Mind) -> None:
     first = mind.patrol().marker_id
     assert first
     assert mind.patrol().marker_id == first
-    marker = mind.patrol(Message("user", "hello")).marker_id
+    marker = mind.patrol(ConversationMessage("user", "hello")).marker_id
     assert mind.patrol().marker_id == marker
 
 
 def test_a_phrase_said_again_is_no_news(mind: Mind) -> None:
-    mind.patrol(Message("user", "ok, thanks!"), conversation="a")
-    mind.patrol(Message("user", "Ok thanks"), conversation="b", now=NOW + 5 * DAY)
+    mind.patrol(ConversationMessage("user", "ok, thanks!"), conversation="a")
+    mind.patrol(ConversationMessage("user", "Ok thanks"), conversation="b", now=NOW + 5 * DAY)
     (node,) = mind.nodes()
     assert node.reactivation_count == 1
 
 
 def test_what_is_so_again_is_news(mind: Mind) -> None:
     for day, dose in enumerate((100, 75, 100)):
-        said = Message("user", f"I take {dose} micrograms in the morning.")
+        said = ConversationMessage("user", f"I take {dose} micrograms in the morning.")
         mind.patrol(said, conversation=f"{day}", now=NOW + day * DAY)
     days = [(node.scene.action.split()[2], node.scene.when) for node in mind.nodes()]
     assert days == [("100", (TODAY,)), ("75", ("2026-09-22",)), ("100", ("2026-09-23",))]
@@ -184,7 +191,7 @@ def test_what_is_so_again_is_news(mind: Mind) -> None:
 
 def test_an_event_on_another_day_is_another_event(mind: Mind) -> None:
     for day in range(2):
-        said = Message("user", "I ran ten miles today.")
+        said = ConversationMessage("user", "I ran ten miles today.")
         mind.patrol(said, conversation=f"{day}", now=NOW + day * DAY)
     assert [node.scene.when for node in mind.nodes()] == [(TODAY,), ("2026-09-22",)]
 
@@ -194,12 +201,19 @@ def test_an_event_on_another_day_is_another_event(mind: Mind) -> None:
 )
 def test_a_megabyte_of_anything_is_read_to_its_end(mind: Mind, part: str) -> None:
     text = part * (1_000_000 // len(part))
-    assert mind.patrol(Message("user", text), Message("user", "I love fjords.")).scenes_created >= 1
+    assert (
+        mind.patrol(
+            ConversationMessage("user", text), ConversationMessage("user", "I love fjords.")
+        ).scenes_created
+        >= 1
+    )
 
 
 def test_a_long_message_is_kept_whole(mind: Mind) -> None:
     many = "".join(f"I own boat number {n}.\n" for n in range(500))
-    mind.patrol(Message("user", many), Message("user", "I " + "x" * 1_000_000))
+    mind.patrol(
+        ConversationMessage("user", many), ConversationMessage("user", "I " + "x" * 1_000_000)
+    )
     kept = " ".join(node.scene.action for node in mind.nodes())
     assert all(f"boat number {n}." in kept for n in range(500))
     assert max(len(node.scene.action) for node in mind.nodes()) <= 1_000

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from clawkit.memory import ledger
+from clawkit.memory import node_history
 from clawkit.memory.embed.builtin import shared
-from clawkit.memory.patrol import splitting
-from clawkit.memory.patrol.embedding import catch_up
+from clawkit.memory.patrol import topics
+from clawkit.memory.patrol.vectors import catch_up
 from clawkit.memory.records import Cluster, Scene
 from clawkit.memory.store import nodes
 from tests.memory.patrol.minds import DAY, NOW, TODAY, Mind, open_mind
@@ -179,7 +179,7 @@ def test_topics_can_be_undone_and_are_not_made_again_at_once(either: Mind) -> No
     assert "new topics: " in split.why
     for entry in reversed([one for one in either.history() if one.n >= split.n]):
         with either.database.write(either.being) as unit:
-            ledger.undo(unit, entry.n, NOW + 1, "t")
+            node_history.undo(unit, entry.n, NOW + 1, "t")
     assert set(either.clusters()) == {"Private"}
     assert either.patrol(now=NOW + DAY).steps["split"] == 0
     assert set(either.clusters()) == {"Private"}
@@ -209,7 +209,7 @@ def test_a_dry_run_says_how_many_topics_there_would_be(real: Mind) -> None:
     real.remember(*LIFE[9:], embedder=shared, cap=0)
     for entry in reversed([one for one in real.history() if one.kind in ("split", "described")]):
         with real.database.write(real.being) as unit:
-            ledger.undo(unit, entry.n, NOW + 1, "t")
+            node_history.undo(unit, entry.n, NOW + 1, "t")
     with real.database.write(real.being) as unit:
         unit.run("DELETE FROM marks WHERE being = $being AND name = 'topics'")
     dry = real.patrol(dry_run=True)
@@ -270,7 +270,7 @@ def test_a_topic_of_both_roots_is_under_the_one_that_has_more_of_it(real: Mind) 
 def test_a_large_memory_is_looked_at_by_a_sample_and_the_rest_is_assigned(
     real: Mind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(splitting, "_SAMPLE", 24)
+    monkeypatch.setattr(topics, "_SAMPLE", 24)
     older = [f"{said} again" for said in (*CHOIR, *PLOT, *PILLS)]
     real.remember(*older, *LIFE)
     homes = {node.scene.action: node.cluster for node in real.nodes()}

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from clawkit.memory.ledger import undo
 from clawkit.memory.model import llm
-from clawkit.memory.patrol.answers import decoded
-from clawkit.memory.patrol.consolidating import Merge
-from clawkit.memory.patrol.conversation import Message
-from clawkit.memory.patrol.merging import retract
-from clawkit.memory.patrol.round import Outcome
+from clawkit.memory.node_history import undo
+from clawkit.memory.patrol.consolidation import Merge
+from clawkit.memory.patrol.model_answers import decoded
+from clawkit.memory.patrol.replacement import retract
+from clawkit.memory.patrol.run import PatrolOutcome
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.recall.engine import search
 from clawkit.memory.records import Scene
 from clawkit.memory.store import entries
@@ -40,10 +40,10 @@ def _kind(request: Request) -> str:
 def _patrol(
     mind: Mind,
     answers: Answers,
-    *messages: Message,
+    *messages: ConversationMessage,
     asked: list[Request] | None = None,
     **options: Any,
-) -> Outcome:
+) -> PatrolOutcome:
     """A patrol whose model gives these answers, by what it is asked for; else an empty one."""
 
     def answer(request: Request) -> Say | Status:
@@ -259,7 +259,10 @@ def test_the_model_says_what_a_piece_means_and_the_words_stay(mind: Mind) -> Non
             {"action": "Ben has a boat"},
         ]
     }
-    said = [Message("user", "hello"), Message("user", "I moved to Oslo.", speaker="Ben")]
+    said = [
+        ConversationMessage("user", "hello"),
+        ConversationMessage("user", "I moved to Oslo.", speaker="Ben"),
+    ]
     outcome = _patrol(mind, {"scenes": found}, *said, conversation="talk")
     assert (outcome.steps["heard"], outcome.scenes_created) == ("by model", 2)
     hello, moved = mind.nodes()
@@ -280,14 +283,14 @@ def test_the_model_says_what_a_piece_means_and_the_words_stay(mind: Mind) -> Non
 def test_the_model_is_not_shown_what_recall_put_into_a_message(mind: Mind) -> None:
     asked: list[Request] = []
     block = "<memory-recall>\nthe secret garden\n</memory-recall>"
-    _patrol(mind, {}, Message("user", f"{block} I love fjords."), asked=asked)
+    _patrol(mind, {}, ConversationMessage("user", f"{block} I love fjords."), asked=asked)
     assert "secret garden" not in asked[0].last_text
     assert "fjords" in asked[0].last_text
 
 
 @pytest.mark.parametrize("answer", ["sorry, no", Status(401), Status(500), '{"scenes": 1}'])
 def test_where_the_model_fails_rules_find_the_scenes(mind: Mind, answer: object) -> None:
-    outcome = _patrol(mind, {"scenes": answer}, Message("user", "I love fjords."))
+    outcome = _patrol(mind, {"scenes": answer}, ConversationMessage("user", "I love fjords."))
     assert (outcome.status, outcome.steps["heard"]) == ("ok", "by rules")
     assert [node.scene.action for node in mind.nodes()] == ["I love fjords."]
 
@@ -295,7 +298,9 @@ def test_where_the_model_fails_rules_find_the_scenes(mind: Mind, answer: object)
 def test_a_model_that_always_fails_costs_only_what_needs_it(mind: Mind) -> None:
     mind.note(*(f"heron number {n}" for n in range(12)))
     kinds = ("scenes", "merges", "digest", "diary")
-    outcome = _patrol(mind, dict.fromkeys(kinds, Status(401)), Message("user", "I love fjords."))
+    outcome = _patrol(
+        mind, dict.fromkeys(kinds, Status(401)), ConversationMessage("user", "I love fjords.")
+    )
     assert (outcome.status, outcome.nodes_created) == ("ok", 13)
     for step in ("merged", "diary"):
         assert str(outcome.steps[step]).startswith("failed: ")
@@ -306,7 +311,9 @@ def test_a_model_that_always_fails_costs_only_what_needs_it(mind: Mind) -> None:
 def test_a_dry_run_asks_no_model(mind: Mind) -> None:
     mind.note("saw a heron", "saw the same heron")
     asked: list[Request] = []
-    outcome = _patrol(mind, {}, Message("user", "I love fjords."), asked=asked, dry_run=True)
+    outcome = _patrol(
+        mind, {}, ConversationMessage("user", "I love fjords."), asked=asked, dry_run=True
+    )
     assert (asked, outcome.steps["merged"]) == ([], "skipped: no model")
 
 

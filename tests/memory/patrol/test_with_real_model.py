@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clawkit.memory.model import llm
-from clawkit.memory.patrol import describing, topics
+from clawkit.memory.patrol import digests, topics
 from tests.assistant.llama import llama_server
 from tests.memory.patrol.minds import NOW, Mind, WordEmbedder
 
@@ -18,10 +18,10 @@ def test_a_real_model_names_and_describes_topics(mind: Mind, tmp_path: Path) -> 
     assert mind.patrol().steps["split"] == 2
     before = {cluster.id: cluster for cluster in mind.clusters().values()}
     with mind.database.read(mind.being) as unit:
-        sizes = describing.sizes(unit)
+        sizes = digests.sizes(unit)
     with llama_server(tmp_path) as server:
         model = llm("a-key", url=server.url, model="smollm2")
-        described = describing.describe(
+        described = digests.describe(
             mind.database, mind.being, sizes, llm=model, now=NOW + 1, token="t"
         )
     after = {cluster.id: cluster for cluster in mind.clusters().values()}

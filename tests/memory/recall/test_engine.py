@@ -9,10 +9,10 @@ import pytest
 
 from clawkit.memory.embed.builtin import shared
 from clawkit.memory.embed.protocol import Embedder
-from clawkit.memory.recall.engine import Found, search, worth_telling
+from clawkit.memory.recall.engine import SearchResult, search, worth_telling
+from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.recall.signals import SIGNALS
-from clawkit.memory.recall.texts import texts_to_embed, words_of
-from clawkit.memory.records import Node, Scene, Source
+from clawkit.memory.records import MemorySource, Node, Scene
 from clawkit.memory.store import beings, nodes, open_store, postings
 from clawkit.memory.store.database import Database
 
@@ -28,7 +28,10 @@ class Mind:
             self.n = beings.create(connection, name, name, NOW).n
 
     def remember(
-        self, *scenes: Scene, sources: Sequence[Source] = (), embedder: Embedder | None = shared
+        self,
+        *scenes: Scene,
+        sources: Sequence[MemorySource] = (),
+        embedder: Embedder | None = shared,
     ) -> list[int]:
         with self._database.write(self.n) as unit:
             first = nodes.reserve(unit, len(scenes))
@@ -38,7 +41,7 @@ class Mind:
                     id=f"{self.n}-{first + at}",
                     scene=scene,
                     created=NOW + first + at,
-                    source=sources[at] if sources else Source(),
+                    source=sources[at] if sources else MemorySource(),
                 )
                 for at, scene in enumerate(scenes)
             ]
@@ -54,7 +57,9 @@ class Mind:
         with self._database.write(self.n) as unit:
             nodes.change(unit, seq, {"ended": at, "ending": "retracted"})
 
-    def ask(self, query: str, embedder: Embedder | None = shared, **options: object) -> Found:
+    def ask(
+        self, query: str, embedder: Embedder | None = shared, **options: object
+    ) -> SearchResult:
         with self._database.read(self.n) as unit:
             given: dict = {"limit": 5, "now": NOW, **options}
             return search(unit, query, embedder=embedder, **given)
@@ -76,7 +81,7 @@ LIFE = (
 )
 
 
-def actions(found: Found) -> list[str]:
+def actions(found: SearchResult) -> list[str]:
     return [hit.node.scene.action for hit in found.hits]
 
 
@@ -153,12 +158,12 @@ def test_other_numbers_are_another_fact(mind: Mind):
 
 def test_the_same_words_of_two_people_are_two_facts(mind: Mind):
     tea = Scene("I like tea")
-    mind.remember(tea, tea, sources=[Source("Ann"), Source("Bob")])
+    mind.remember(tea, tea, sources=[MemorySource("Ann"), MemorySource("Bob")])
     assert len(mind.ask("Who likes tea?").hits) == 2
 
 
 def test_who_is_named_comes_first(mind: Mind):
-    talk = [Source("Ann", conversation="c"), Source("Bob", conversation="c")]
+    talk = [MemorySource("Ann", conversation="c"), MemorySource("Bob", conversation="c")]
     scenes = [Scene("I play the cello", ("Ann", "Bob")), Scene("I play the drums", ("Bob", "Ann"))]
     mind.remember(*scenes, sources=talk)
     for name, text in (("Ann", "cello"), ("Bob", "drums")):

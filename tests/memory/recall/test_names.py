@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.memory.recall.names import Names, is_same
+from clawkit.memory.recall.index_text import ParticipantNames, is_same
 
 
 @pytest.mark.parametrize(
@@ -18,26 +18,27 @@ from clawkit.memory.recall.names import Names, is_same
     ],
 )
 def test_names_are_masked_where_they_are_names(text: str, masked: str):
-    assert Names(["Caroline", "健太", "Anna Lee", "Will"]).masked(text) == masked
+    assert ParticipantNames(["Caroline", "健太", "Anna Lee", "Will"]).masked(text) == masked
 
 
 def test_a_first_name_stands_for_the_whole_name():
-    assert Names(["Anna Lee"]).named("When did Anna arrive?") == {"anna lee"}
+    assert ParticipantNames(["Anna Lee"]).named("When did Anna arrive?") == {"anna lee"}
 
 
 def test_nobody_known_means_nothing_masked():
-    assert Names([]).masked("Caroline") == "Caroline"
-    assert Names([]).named("Caroline") == frozenset()
+    assert ParticipantNames([]).masked("Caroline") == "Caroline"
+    assert ParticipantNames([]).named("Caroline") == frozenset()
 
 
 def test_what_everybody_is_called_is_no_name():
     assert (
-        Names(["user", "assistant", "I"]).named("What did the user say? I forgot.") == frozenset()
+        ParticipantNames(["user", "assistant", "I"]).named("What did the user say? I forgot.")
+        == frozenset()
     )
 
 
 def test_a_name_with_signs_is_taken_literally():
-    assert Names(["A.*+(B"]).masked("xx A.*+(B yy") == "xx I yy"
+    assert ParticipantNames(["A.*+(B"]).masked("xx A.*+(B yy") == "xx I yy"
 
 
 def test_two_people_with_the_same_first_name_are_both_meant_by_it():

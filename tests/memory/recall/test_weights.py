@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.recall import japanese, synthetic
+from clawkit.memory.recall.gate import DIALOGUE, NOTES, WORDS_ONLY
 from clawkit.memory.recall.signals import SIGNALS
-from clawkit.memory.recall.ways import DIALOGUE, NOTES, WORDS_ONLY
 from clawkit.memory.recall.weights import GATE, THRESHOLD
 
 

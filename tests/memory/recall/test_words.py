@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.text.words import asked, content, terms
+from clawkit.text.tokenizer import asked, content, terms
 
 
 def common(text: str, query: str) -> set[str]:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from clawkit.memory.arrays import Floats
-from clawkit.memory.records import Being, Node, Scene, Source
+from clawkit.memory.records import Being, MemorySource, Node, Scene
 from clawkit.memory.store import beings, nodes, postings
 from clawkit.memory.store.database import Database, Unit
 
 NOW = 1_750_000_000.0
 MODEL = "a-model"
 SIZE = 32
-NOBODY = Source()
+NOBODY = MemorySource()
 
 
 def being(database: Database, name: str = "Ada") -> Being:
@@ -30,7 +30,7 @@ def node(seq: int, action: str, **rest: Any) -> Node:
     return Node(seq, str(uuid.uuid4()), scene, rest.pop("created", NOW), **rest)
 
 
-def remember(unit: Unit, actions: Sequence[str], source: Source = NOBODY) -> list[Node]:
+def remember(unit: Unit, actions: Sequence[str], source: MemorySource = NOBODY) -> list[Node]:
     """Nodes with these actions, found by their words."""
     first = nodes.reserve(unit, len(actions))
     made = [node(first + at, action, source=source) for at, action in enumerate(actions)]

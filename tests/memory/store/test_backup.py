@@ -12,7 +12,7 @@ import pytest
 
 from clawkit.errors import StoreError
 from clawkit.memory.store import backup
-from clawkit.memory.store.backup import Held, back_up, restore
+from clawkit.memory.store.backup import StoreContents, back_up, restore
 from clawkit.memory.store.schema import SQLITE_STEPS
 from clawkit.memory.store.sqlite import SqliteDatabase
 from tests.memory.store.making import being, place, remember, vectors
@@ -43,7 +43,7 @@ def counted(file: Path, n: int) -> int:
 def test_a_copy_is_one_private_file_with_all_that_was_there(tmp_path: Path) -> None:
     store, copy = tmp_path / "beings.db", tmp_path / "copy.db"
     n = filled(store, 30)
-    assert back_up(store, copy) == Held(1, 30, NEWEST)
+    assert back_up(store, copy) == StoreContents(1, 30, NEWEST)
     assert copy.stat().st_mode & 0o777 == 0o600
     assert sorted(file.name for file in tmp_path.glob("*.db*")) == ["beings.db", "copy.db"]
     assert list(tmp_path.glob(".*")) == []
@@ -75,7 +75,7 @@ def test_a_copy_comes_back_and_what_was_there_is_kept(tmp_path: Path) -> None:
         place(unit, remember(unit, ["common and later"]), vectors(1, 2))
     database.close()
     done = restore(copy, store)
-    assert done.held == Held(1, 10, NEWEST)
+    assert done.held == StoreContents(1, 10, NEWEST)
     assert done.before is not None
     assert counted(store, n) == 10
     assert counted(done.before, n) == 11

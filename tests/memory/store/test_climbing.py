@@ -10,9 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from clawkit.memory import salvaging, tokens
+from clawkit.memory import store_recovery, tokens
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
 from clawkit.memory.store import notes, open_store
 from clawkit.memory.store.schema import SQLITE_STEPS
 from tests.memory.http.serving import served
@@ -60,7 +60,7 @@ def version(address: str) -> int:
 def test_what_an_old_store_has_stays_and_new_things_are_written(old: tuple[str, Old]) -> None:
     address, had = old
     assert version(address) == 1
-    keeper = Keeper(open_store(address), "none")
+    keeper = BeingStore(open_store(address), "none")
     assert version(address) == len(SQLITE_STEPS)
     full = tokens.check(keeper, had.full, had.being).caller
     reader = tokens.check(keeper, had.reader, had.being).caller
@@ -87,7 +87,7 @@ async def test_an_old_token_serves_the_official_client_after_the_climb(
     old: tuple[str, Old], mode: str
 ) -> None:
     address, had = old
-    with served(Keeper(open_store(address), "none")) as server:
+    with served(BeingStore(open_store(address), "none")) as server:
         url = f"{server.url}/mcp/{had.being}"
         async with connected(url, had.full, mode) as client:
             recalled = await client.call_tool("recall", {"user_message": ASKED})
@@ -104,7 +104,7 @@ async def test_an_old_token_serves_the_official_client_after_the_climb(
 
 def climb_and_write(address: str, being_id: str, text: str) -> str:
     """Open a store that others open at the same time, and remember something."""
-    keeper = Keeper(open_store(address), "none")
+    keeper = BeingStore(open_store(address), "none")
     being = keeper.by_id(being_id)
     assert being is not None
     keeper.open(being).remember(text, Caller())
@@ -122,7 +122,7 @@ def test_several_processes_that_open_an_old_store_at_once_climb_it_once(
     found = run_together(work, [(address, had.being, text) for text in texts])
     assert all("peanuts" in text for text in found)
     assert version(address) == len(SQLITE_STEPS)
-    keeper = Keeper(open_store(address), "none")
+    keeper = BeingStore(open_store(address), "none")
     being = keeper.by_id(had.being)
     assert being is not None
     hits = keeper.open(being).search("cello stamps rabbits peanuts").hits
@@ -137,11 +137,11 @@ def test_a_damaged_store_of_version_one_is_salvaged_into_one_of_today(tmp_path: 
     with closing(sqlite3.connect(damaged)) as raw:
         raw.executescript("DROP TABLE postings; DROP TABLE clusters")
     fresh = tmp_path / "fresh.db"
-    salvaging.make(fresh)
-    saved = salvaging.fill(damaged, fresh)
+    store_recovery.make(fresh)
+    saved = store_recovery.fill(damaged, fresh)
     assert (saved.rows["beings"], saved.rows["nodes"]) == (1, 1)
     assert saved.lost == {"clusters"}
-    keeper = Keeper(open_store(f"sqlite:{fresh}"), "none")
+    keeper = BeingStore(open_store(f"sqlite:{fresh}"), "none")
     caller = tokens.check(keeper, had.full, had.being).caller
     assert (caller.owner, caller.person) == (True, "")
     being = keeper.by_id(had.being)

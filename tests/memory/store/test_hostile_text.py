@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.memory.records import Change, Entry, Note, Said, Scene, Source
-from clawkit.memory.store import entries, ledger, marks, messages, nodes, notes, postings, texts
+from clawkit.memory.records import Change, Entry, HistoryMessage, MemorySource, Note, Scene
+from clawkit.memory.store import (
+    entries,
+    ledger,
+    marks,
+    messages,
+    nodes,
+    notes,
+    postings,
+    storable_text,
+)
 from clawkit.memory.store.database import Database
 from tests.memory.store.making import MODEL, NOW, being, node, remember, vectors
 
@@ -37,12 +46,12 @@ def test_a_text_comes_back_everywhere(database: Database, name: str) -> None:
     assert ada.name == kept
     scene = Scene(given, (given,), (given,), given, given, (given,))
     with database.write(ada.n) as unit:
-        nodes.add(unit, [node(nodes.reserve(unit, 1), "", scene=scene, source=Source(given))])
+        nodes.add(unit, [node(nodes.reserve(unit, 1), "", scene=scene, source=MemorySource(given))])
         postings.add(unit, {1: {given: 2}})
         unit.vectors.put(given, [1], vectors(1, 1))
         notes.add(unit, [Note("n", NOW, Scene(given)), Note("m", NOW, text=given)])
         entries.add(unit, Entry("e", "rule", given, given, NOW, {given: [given]}), given)
-        messages.add(unit, [Said(given, NOW, "user", given, given)], given)
+        messages.add(unit, [HistoryMessage(given, NOW, "user", given, given)], given)
         ledger.add(unit, NOW, "k", given, "", [Change("nodes", given, {"a": given}, None)])
         marks.put(unit, given, given)
     with database.read(ada.n) as unit:
@@ -73,7 +82,7 @@ def test_a_text_of_a_megabyte_is_kept_and_searched(database: Database) -> None:
     large = "Riesig ß東 " * 100_000
     with database.write(ada.n) as unit:
         remember(unit, [large])
-        messages.add(unit, [Said("i" * 1_000_000, NOW, "user", large, large)], "")
+        messages.add(unit, [HistoryMessage("i" * 1_000_000, NOW, "user", large, large)], "")
     with database.read(ada.n) as unit:
         assert nodes.fetch(unit, [1])[1].scene.action == large
         assert nodes.page(unit, contains=large[:-1].upper().replace("SS", "ß"))
@@ -91,8 +100,8 @@ def test_texts_sort_alike_in_both(database: Database) -> None:
 
 
 def test_a_long_key_is_told_from_another_that_begins_alike() -> None:
-    assert texts.key("short") == "short"
-    assert texts.key("k" * 300) != texts.key("k" * 301)
-    assert texts.key("k" * 300) == texts.key("k" * 300)
-    assert len(texts.key("\0" * 10_000).encode()) < 400
-    assert texts.key(MODEL) == MODEL
+    assert storable_text.key("short") == "short"
+    assert storable_text.key("k" * 300) != storable_text.key("k" * 301)
+    assert storable_text.key("k" * 300) == storable_text.key("k" * 300)
+    assert len(storable_text.key("\0" * 10_000).encode()) < 400
+    assert storable_text.key(MODEL) == MODEL

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clawkit.memory.records import Scene, Source
+from clawkit.memory.records import MemorySource, Scene
 from clawkit.memory.store import nodes
 from clawkit.memory.store.database import Database
 from tests.memory.store.making import NOW, being, node, remember
@@ -14,7 +14,7 @@ def test_a_node_comes_back_as_it_was_added(database: Database) -> None:
     scene = Scene(
         "swam", ("Ada", "Bob"), ("2026-01-02", "2026-01-03"), "lake", "joy", ("sport",), 0.7
     )
-    source = Source("Ada", "t1", "c1")
+    source = MemorySource("Ada", "t1", "c1")
     one = node(
         1,
         "",
@@ -155,7 +155,7 @@ def test_a_touch_counts_and_begins_the_sessions_anew(database: Database) -> None
 def test_places_tell_conversation_and_speaker(database: Database) -> None:
     ada = being(database)
     with database.write(ada.n) as unit:
-        remember(unit, ["a", "b"], Source("Bob", "", "c9"))
+        remember(unit, ["a", "b"], MemorySource("Bob", "", "c9"))
         assert nodes.places(unit, [2, 5]) == {2: ("c9", "Bob")}
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from clawkit.errors import BeingError, StoreError
 from clawkit.memory.store import marks, nodes, open_store
-from clawkit.memory.store.opening import shown
 from clawkit.memory.store.postgres import PostgresDatabase
 from clawkit.memory.store.postgres_failures import explained
 from clawkit.memory.store.schema import POSTGRES_STEPS
+from clawkit.memory.store.store_address import shown
 from tests.memory import postgres
 from tests.memory.postgres import PASSWORD, Server
 from tests.memory.store.making import being, remember

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clawkit.memory.records import Change, Cluster, Entry, Note, Said, Scene, Source
-from clawkit.memory.store import clusters, entries, ledger, marks, messages, notes, touches
+from clawkit.memory.records import Change, Cluster, Entry, HistoryMessage, MemorySource, Note, Scene
+from clawkit.memory.store import clusters, entries, ledger, marks, messages, notes, reads
 from clawkit.memory.store.database import Database
 from tests.memory.store.making import NOW, being, vectors
 
 
 def test_notes_wait_until_they_are_taken_or_removed(database: Database) -> None:
     ada = being(database)
-    scene = Note("n1", NOW + 1, Scene("swam", ("Ada",)), source=Source("Ada", "t", "c"))
+    scene = Note("n1", NOW + 1, Scene("swam", ("Ada",)), source=MemorySource("Ada", "t", "c"))
     memo = Note("n2", NOW, text="buy milk")
     third = Note("n3", NOW, Scene("slept"))
     with database.write(ada.n) as unit:
@@ -63,9 +63,9 @@ def test_entries_are_found_by_target_and_key(database: Database) -> None:
 def test_messages_are_kept_once_and_found(database: Database) -> None:
     ada = being(database)
     said = [
-        Said("m1", NOW, "user", "Where is the Boat?", "c1"),
-        Said("m2", NOW + 1, "assistant", "In the harbour: 100%_sure!", "c1"),
-        Said("m3", NOW + 2, "user", "Übermorgen boating", "c2"),
+        HistoryMessage("m1", NOW, "user", "Where is the Boat?", "c1"),
+        HistoryMessage("m2", NOW + 1, "assistant", "In the harbour: 100%_sure!", "c1"),
+        HistoryMessage("m3", NOW + 2, "user", "Übermorgen boating", "c2"),
     ]
     with database.write(ada.n) as unit:
         assert messages.add(unit, said[:2], "t") == 2
@@ -125,23 +125,23 @@ def test_the_ledger_counts_and_remembers_what_was_undone(database: Database) -> 
 def test_touches_add_up_until_they_are_taken(database: Database) -> None:
     ada = being(database)
     with database.write(ada.n) as unit:
-        touches.queue(unit, "t1", {1: 2, 2: 1}, NOW)
-        touches.queue(unit, "t2", {1: 1}, NOW + 5)
-        touches.queue(unit, "t1", {2: 1}, NOW + 1)
-        assert touches.take(unit) == {1: NOW + 5, 2: NOW + 1}
-        assert touches.take(unit) == {}
+        reads.queue(unit, "t1", {1: 2, 2: 1}, NOW)
+        reads.queue(unit, "t2", {1: 1}, NOW + 5)
+        reads.queue(unit, "t1", {2: 1}, NOW + 1)
+        assert reads.take(unit) == {1: NOW + 5, 2: NOW + 1}
+        assert reads.take(unit) == {}
 
 
 @pytest.mark.parametrize("conversation", ["c1", "c" * 5000, "\0", "会話" * 3000])
 def test_a_conversation_remembers_what_it_was_told(database: Database, conversation: str) -> None:
     ada = being(database)
     with database.write(ada.n) as unit:
-        touches.tell(unit, conversation, [3, 1, 3], NOW)
-        touches.tell(unit, conversation, [1, 4], NOW + 9)
-        assert touches.told(unit, conversation) == {1, 3, 4}
-        assert touches.told(unit, f"{conversation}2") == frozenset()
-        touches.forget_told(unit, NOW + 5)
-        assert touches.told(unit, conversation) == {4}
+        reads.tell(unit, conversation, [3, 1, 3], NOW)
+        reads.tell(unit, conversation, [1, 4], NOW + 9)
+        assert reads.told(unit, conversation) == {1, 3, 4}
+        assert reads.told(unit, f"{conversation}2") == frozenset()
+        reads.forget_told(unit, NOW + 5)
+        assert reads.told(unit, conversation) == {4}
 
 
 def test_marks_and_names(database: Database) -> None:

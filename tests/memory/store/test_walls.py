@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from clawkit.memory.records import Being, Cluster, Entry, Note, Said, Scene, Source
+from clawkit.memory.records import Being, Cluster, Entry, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import (
     clusters,
     entries,
@@ -19,7 +19,7 @@ from clawkit.memory.store import (
     nodes,
     notes,
     postings,
-    touches,
+    reads,
 )
 from clawkit.memory.store.database import Database, Unit
 from tests.memory.store.making import MODEL, NOW, being, place, remember, vectors
@@ -33,17 +33,17 @@ def _fill(unit: Unit, one: Being) -> None:
     """Memories that differ from those of the others, in the same words and the same directions."""
     rng = np.random.default_rng(one.n)
     actions = [f"{' '.join(rng.choice(WORDS, 4))} by-{one.name}" for _ in range(20)]
-    made = remember(unit, actions, Source(one.name, "", "c"))
+    made = remember(unit, actions, MemorySource(one.name, "", "c"))
     place(unit, made, vectors(20, one.n % 3))
     nodes.change(unit, made[one.n % 20].seq, {"ended": NOW, "ending": "retracted"})
     notes.add(unit, [Note("n", NOW, Scene(one.name)), Note("m", NOW, text=one.name)])
     entries.add(unit, Entry("e", "rule", "k", one.name, NOW), "")
-    messages.add(unit, [Said("m", NOW, "user", f"boat {one.name}", "c")], "")
+    messages.add(unit, [HistoryMessage("m", NOW, "user", f"boat {one.name}", "c")], "")
     clusters.add(unit, Cluster(1, "c", one.name))
     clusters.place(unit, 1, MODEL, vectors(1, one.n)[0])
     ledger.add(unit, NOW, "made", one.name, "", [])
-    touches.queue(unit, "t", {one.n: 1}, NOW)
-    touches.tell(unit, "c", [one.n], NOW)
+    reads.queue(unit, "t", {one.n: 1}, NOW)
+    reads.tell(unit, "c", [one.n], NOW)
     marks.put(unit, "m", one.name)
 
 
@@ -74,7 +74,7 @@ def _answers(unit: Unit) -> dict[str, Any]:
         "clusters": clusters.every(unit),
         "middles": {n: row.tolist() for n, row in clusters.middles(unit, MODEL).items()},
         "ledger": ledger.latest(unit),
-        "told": touches.told(unit, "c"),
+        "told": reads.told(unit, "c"),
         "names": marks.names(unit),
         "mark": marks.get(unit, "m"),
     }
@@ -98,7 +98,7 @@ def test_fifty_beings_with_the_same_words_and_vectors_never_meet(database: Datab
         assert [said.text for said in found["messages"]] == [f"boat {one.name}"]
         assert found["told"] == {one.n}
     with database.write(everyone[7].n) as unit:
-        assert touches.take(unit) == {everyone[7].n: NOW}
+        assert reads.take(unit) == {everyone[7].n: NOW}
         unit.vectors.drop(MODEL)
         notes.remove(unit, ["n", "m"])
         entries.remove(unit, "e")

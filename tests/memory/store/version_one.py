@@ -11,8 +11,8 @@ import psycopg
 from msgspec import Struct
 
 from clawkit.memory import tokens
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
 from clawkit.memory.records import Note, Scene
 from clawkit.memory.store import notes, open_store
 from clawkit.memory.store.schema import POSTGRES_STEPS, SQLITE_STEPS
@@ -38,7 +38,7 @@ class Old(Struct, frozen=True):
 
 def fill(address: str) -> Old:
     """A Being that remembers something, with a note that waits and two tokens."""
-    keeper = Keeper(open_store(address), "none")
+    keeper = BeingStore(open_store(address), "none")
     being = keeper.create("Ada")
     full, _ = tokens.issue(keeper, being, label="Claude Code")
     reader, _ = tokens.issue(keeper, being, scope="read-only")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clawkit.memory.access import Access
-from clawkit.memory.caller import META_CONVERSATION, Caller
+from clawkit.memory.caller import META_CONVERSATION, Access, Caller
 from clawkit.memory.records import Being
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
-from clawkit.wire.server import Server
+from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Principal, Session
 
 FULL = Caller(token="token-full")
@@ -21,7 +20,7 @@ class BeingClient:
 
     def __init__(
         self,
-        server: Server,
+        server: ServerCore,
         being: Being,
         caller: Caller = FULL,
         *,

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.mcp_server import being_server
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Being
-from clawkit.memory.server import being_server
-from clawkit.wire.server import Server
+from clawkit.wire.server import ServerCore
 from tests.memory.tools.being_client import READER, BeingClient
 
 
 @pytest.fixture
-def being(keeper: Keeper) -> Being:
+def being(keeper: BeingStore) -> Being:
     return keeper.create("Hana")
 
 
 @pytest.fixture
-def memory(keeper: Keeper, being: Being) -> Memory:
+def memory(keeper: BeingStore, being: Being) -> Memory:
     return keeper.open(being)
 
 
 @pytest.fixture
-def server(keeper: Keeper) -> Server:
+def server(keeper: BeingStore) -> ServerCore:
     return being_server(keeper)
 
 
 @pytest.fixture(params=["legacy", "modern"])
-def client(request: pytest.FixtureRequest, server: Server, being: Being) -> BeingClient:
+def client(request: pytest.FixtureRequest, server: ServerCore, being: Being) -> BeingClient:
     """A client with a full token."""
     return BeingClient(server, being, modern=request.param == "modern")
 
 
 @pytest.fixture
-def reader(server: Server, being: Being) -> BeingClient:
+def reader(server: ServerCore, being: Being) -> BeingClient:
     """A client with a read-only token."""
     return BeingClient(server, being, READER)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.bridges import Bridges
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.mcp_server import being_server
 from clawkit.memory.records import Being
-from clawkit.memory.server import being_server
 from tests.memory.tools.being_client import READER, BeingClient
 
 REGISTER = (
@@ -45,7 +45,7 @@ def bridges() -> Bridges:
 
 
 @pytest.fixture
-def clients(keeper: Keeper, being: Being, bridges: Bridges) -> tuple[BeingClient, BeingClient]:
+def clients(keeper: BeingStore, being: Being, bridges: Bridges) -> tuple[BeingClient, BeingClient]:
     server = being_server(
         keeper, capabilities=bridges.capabilities, senses=bridges.senses, act=bridges.act
     )

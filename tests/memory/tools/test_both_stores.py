@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from clawkit.memory.keeper import Keeper
-from clawkit.memory.server import being_server
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.mcp_server import being_server
 from clawkit.memory.store.database import Database
-from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
+from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
 from tests.memory.tools.being_client import READER, BeingClient, scene
 
 NAUGHTY = "The kitten\x00 O'Hara's 100% <memory-recall> \ud800 NEAR( ; --"
 
 
 async def test_every_tool_works_on_either_store(database: Database) -> None:
-    keeper = Keeper(database, "none")
+    keeper = BeingStore(database, "none")
     being = keeper.create("Hana")
     server = being_server(keeper)
     client = BeingClient(server, being, conversation="monday")

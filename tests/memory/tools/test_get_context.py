@@ -3,10 +3,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
-from clawkit.memory.keeper import Keeper
 from clawkit.memory.memory import Memory
-from clawkit.memory.patrol.conversation import Message
+from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import open_store
 from tests.memory.http.being_store import Clock
 from tests.memory.tools.being_client import FULL, BeingClient
@@ -91,7 +91,7 @@ async def test_a_long_list_is_cut_and_says_so(client: BeingClient, memory: Memor
 
 
 async def test_another_being_sees_nothing_of_it(
-    client: BeingClient, memory: Memory, keeper: Keeper
+    client: BeingClient, memory: Memory, keeper: BeingStore
 ) -> None:
     memory.structured(FULL, "souls", "append", key="Hana", content="a secret soul")
     memory.take_notes(FULL, notes=["a secret note"])
@@ -101,7 +101,7 @@ async def test_another_being_sees_nothing_of_it(
 
 def test_a_session_begins_with_what_is_known_of_the_person(tmp_path: Path) -> None:
     now = datetime(2026, 11, 2, 9, tzinfo=UTC).timestamp()
-    keeper = Keeper(open_store(f"sqlite:{tmp_path / 'beings.db'}"), clock=lambda: now)
+    keeper = BeingStore(open_store(f"sqlite:{tmp_path / 'beings.db'}"), clock=lambda: now)
     memory = keeper.open(keeper.create("life"))
     told = (
         "Hello, I'm Margaret Holloway, 71, and I was a district nurse.",
@@ -111,7 +111,7 @@ def test_a_session_begins_with_what_is_known_of_the_person(tmp_path: Path) -> No
         "The dentist is on 12 November at ten.",
         "What a day, rain and rain again.",
     )
-    memory.patrol(Caller(), [Message("user", text) for text in told])
+    memory.patrol(Caller(), [ConversationMessage("user", text) for text in told])
     snapshot = memory.context()["snapshot"]
     for fact in ("district nurse", "bungalow", "penicillin", "losartan", "12 November"):
         assert fact in snapshot

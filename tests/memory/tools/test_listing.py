@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.mcp_server import being_server
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Being
-from clawkit.memory.server import being_server
-from clawkit.memory.tools.names import READ_TOOLS, WRITE_TOOLS
+from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
 from clawkit.wire.session import Session
 from tests.memory.tools.being_client import BeingClient
 
@@ -93,7 +93,7 @@ async def test_an_unknown_argument_value_names_the_parameter(client: BeingClient
     assert "user_message" in await client.error("recall")
 
 
-async def test_a_fixed_being_needs_no_principal(keeper: Keeper, memory: Memory) -> None:
+async def test_a_fixed_being_needs_no_principal(keeper: BeingStore, memory: Memory) -> None:
     server = being_server(keeper, being=memory.being)
     params = {"name": "get_context", "arguments": {}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -102,7 +102,7 @@ async def test_a_fixed_being_needs_no_principal(keeper: Keeper, memory: Memory) 
     assert memory.being.id in reply["result"]["content"][0]["text"]
 
 
-async def test_a_caller_without_access_reaches_no_being(keeper: Keeper, being: Being) -> None:
+async def test_a_caller_without_access_reaches_no_being(keeper: BeingStore, being: Being) -> None:
     server = being_server(keeper)
     params = {"name": "get_context", "arguments": {}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}

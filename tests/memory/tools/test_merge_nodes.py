@@ -6,7 +6,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Node
 from clawkit.memory.store import clusters, nodes
@@ -28,7 +28,7 @@ def joined(found: list[Node]) -> str:
 
 
 async def test_nodes_become_one_with_their_days_and_people(
-    client: BeingClient, memory: Memory, keeper: Keeper, kittens: list[Node]
+    client: BeingClient, memory: Memory, keeper: BeingStore, kittens: list[Node]
 ) -> None:
     text = await client.call(
         "merge_nodes", node_ids=joined(kittens), summary="Rika has a kitten", feeling="tender"
@@ -59,10 +59,10 @@ async def test_a_merge_can_be_undone(
 async def test_the_vector_of_the_cluster_is_computed_again(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    from clawkit.memory.server import being_server
-    from clawkit.memory.store.opening import open_store
+    from clawkit.memory.mcp_server import being_server
+    from clawkit.memory.store import open_store
 
-    keeper = Keeper(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
+    keeper = BeingStore(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
     memory = keeper.open(keeper.create("Hana"))
     kittens = [
         memory.remember(text, FULL) for text in ("Rika adopted a kitten", "Rika took a cat home")

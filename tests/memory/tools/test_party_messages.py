@@ -5,27 +5,27 @@ from typing import Any
 import pytest
 
 from clawkit.errors import StoreError
-from clawkit.memory import relations
-from clawkit.memory.keeper import Keeper
+from clawkit.memory import relationships
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Being
-from clawkit.wire.server import Server
+from clawkit.wire.server import ServerCore
 from tests.memory.tools.being_client import BeingClient
 
 HELLO = {"target": "party_message", "action": "append", "content": "Hello from Hana", "to": "Sora"}
 
 
 @pytest.fixture
-def hana(server: Server, being: Being) -> BeingClient:
+def hana(server: ServerCore, being: Being) -> BeingClient:
     return BeingClient(server, being)
 
 
 @pytest.fixture
-def friend(keeper: Keeper) -> Being:
+def friend(keeper: BeingStore) -> Being:
     return keeper.create("Sora")
 
 
 @pytest.fixture
-def sora(server: Server, friend: Being) -> BeingClient:
+def sora(server: ServerCore, friend: Being) -> BeingClient:
     return BeingClient(server, friend)
 
 
@@ -83,7 +83,7 @@ async def test_nobody_writes_into_the_memory_of_a_stranger(
 
 
 async def test_a_being_of_the_same_name_is_a_stranger(
-    keeper: Keeper, server: Server, sora: BeingClient, being: Being, friend: Being
+    keeper: BeingStore, server: ServerCore, sora: BeingClient, being: Being, friend: Being
 ) -> None:
     await know(sora, "Hana", f"{being.id} messages: yes")
     impostor = BeingClient(server, keeper.create("Hana"))
@@ -143,7 +143,7 @@ async def test_a_message_that_cannot_be_delivered_now_is_still_kept(
     def away(*_: object) -> bool:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(relations, "deliver", away)
+    monkeypatch.setattr(relationships, "deliver", away)
     sent = await hana.json("update_memory", **HELLO)
     assert (sent["status"], sent["delivered"]) == ("ok", False)
     kept = await hana.json("update_memory", target="party_message", action="get")

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.store import nodes
-from clawkit.memory.tools.names import WRITE_TOOLS
+from clawkit.memory.tools.being_tool import WRITE_TOOLS
 from tests.memory.tools.being_client import FULL, BeingClient
 
 ARGUMENTS = {
@@ -28,7 +28,7 @@ async def test_a_read_only_token_may_not_write(
 
 
 async def test_a_read_only_token_changes_nothing_that_another_reader_can_see(
-    client: BeingClient, reader: BeingClient, memory: Memory, keeper: Keeper
+    client: BeingClient, reader: BeingClient, memory: Memory, keeper: BeingStore
 ) -> None:
     kitten = memory.remember("Rika adopted a grey kitten", FULL)
     dead = memory.remember("Rika sold her old piano", FULL)

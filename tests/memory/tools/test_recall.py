@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.mcp_server import being_server
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Being, Scene
-from clawkit.memory.server import being_server
 from clawkit.memory.store import nodes
 from tests.memory.http.being_store import Clock
 from tests.memory.tools.being_client import FULL, READER, BeingClient, scene
@@ -23,12 +23,12 @@ def fragments(text: str) -> set[str]:
     return set(block[1].split(" / "))
 
 
-def set_status(keeper: Keeper, being: Being, node_id: str, status: str) -> None:
+def set_status(keeper: BeingStore, being: Being, node_id: str, status: str) -> None:
     with keeper.database.write(being.n) as unit:
         nodes.change(unit, nodes.by_ids(unit, [node_id])[node_id].seq, {"status": status})
 
 
-def reactivations(keeper: Keeper, being: Being, node_id: str) -> int:
+def reactivations(keeper: BeingStore, being: Being, node_id: str) -> int:
     with keeper.database.read(being.n) as unit:
         return nodes.by_ids(unit, [node_id])[node_id].reactivation_count
 
@@ -87,7 +87,7 @@ async def test_the_order_is_shuffled_and_the_same_for_the_same_message(
 
 @pytest.mark.parametrize(("status", "times"), [("active", 1), ("dying", 1), ("dead", 2)])
 async def test_what_is_told_is_reactivated(
-    client: BeingClient, memory: Memory, keeper: Keeper, status: str, times: int
+    client: BeingClient, memory: Memory, keeper: BeingStore, status: str, times: int
 ) -> None:
     node = memory.remember("Rika adopted a grey kitten", FULL)
     set_status(keeper, memory.being, node.id, status)
@@ -96,7 +96,7 @@ async def test_what_is_told_is_reactivated(
 
 
 async def test_reads_of_a_read_only_token_are_counted_apart(
-    reader: BeingClient, memory: Memory, keeper: Keeper
+    reader: BeingClient, memory: Memory, keeper: BeingStore
 ) -> None:
     node = memory.remember("Rika adopted a grey kitten", FULL)
     await reader.call("recall", user_message="Rika's grey kitten")
@@ -139,7 +139,7 @@ async def test_explain_shows_the_signals(client: BeingClient, memory: Memory) ->
 
 
 async def test_three_are_told_and_what_comes_next_stands_beside_them_the_oldest_first(
-    client: BeingClient, keeper: Keeper, being: Being, memory: Memory
+    client: BeingClient, keeper: BeingStore, being: Being, memory: Memory
 ) -> None:
     said = [f"Rika fed the grey kitten {food}" for food in ("tuna", "milk", "rice", "ham", "egg")]
     ids = [memory.remember(one, FULL, when=[f"2026-10-1{at}"]).id for at, one in enumerate(said)]
@@ -200,7 +200,7 @@ async def test_a_message_in_japanese_finds_memories(client: BeingClient, memory:
 
 
 async def test_another_being_is_told_nothing_of_it(
-    keeper: Keeper, memory: Memory, client: BeingClient
+    keeper: BeingStore, memory: Memory, client: BeingClient
 ) -> None:
     memory.remember("Rika adopted a grey kitten", FULL)
     stranger = BeingClient(client.server, keeper.create("Stranger"))
@@ -225,9 +225,9 @@ async def test_two_recalls_at_once_tell_one_conversation_once(
 async def test_recall_searches_by_meaning_with_the_embedder(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    from clawkit.memory.store.opening import open_store
+    from clawkit.memory.store import open_store
 
-    keeper = Keeper(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
+    keeper = BeingStore(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
     memory = keeper.open(keeper.create("Hana"))
     memory.remember("Rika adopted a grey kitten from the animal shelter", FULL)
     memory.remember("The quarterly budget was approved by the board", FULL)

@@ -4,19 +4,19 @@ from uuid import uuid4
 
 import pytest
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Being, Node, Scene
 from clawkit.memory.store import clusters, nodes
 from tests.memory.tools.being_client import FULL, BeingClient, scene
 
 
-def kill(keeper: Keeper, being: Being, node: Node) -> None:
+def kill(keeper: BeingStore, being: Being, node: Node) -> None:
     with keeper.database.write(being.n) as unit:
         nodes.change(unit, node.seq, {"status": "dead"})
 
 
-def reactivations(keeper: Keeper, being: Being, node: Node) -> int:
+def reactivations(keeper: BeingStore, being: Being, node: Node) -> int:
     with keeper.database.read(being.n) as unit:
         return nodes.fetch(unit, [node.seq])[node.seq].reactivation_count
 
@@ -29,7 +29,7 @@ def kitten(memory: Memory) -> Node:
 
 
 @pytest.fixture
-def cluster(keeper: Keeper, memory: Memory, kitten: Node) -> str:
+def cluster(keeper: BeingStore, memory: Memory, kitten: Node) -> str:
     with keeper.database.read(memory.being.n) as unit:
         return next(c.id for c in clusters.every(unit) if c.n == kitten.cluster)
 
@@ -99,7 +99,7 @@ async def test_a_node_is_shown_with_its_details_and_provenance(
 
 
 async def test_looking_at_a_dead_node_makes_it_eligible_for_revival(
-    client: BeingClient, memory: Memory, keeper: Keeper, kitten: Node, cluster: str
+    client: BeingClient, memory: Memory, keeper: BeingStore, kitten: Node, cluster: str
 ) -> None:
     await client.call("recall_memory", node_id=kitten.id)
     assert reactivations(keeper, memory.being, kitten) == 0
@@ -115,7 +115,7 @@ async def test_looking_at_a_dead_node_makes_it_eligible_for_revival(
 
 
 async def test_a_read_only_look_at_a_dead_node_shows_nobody_anything(
-    reader: BeingClient, memory: Memory, keeper: Keeper, kitten: Node
+    reader: BeingClient, memory: Memory, keeper: BeingStore, kitten: Node
 ) -> None:
     kill(keeper, memory.being, kitten)
     before = await reader.call("recall_memory", node_id=kitten.id)
@@ -149,7 +149,7 @@ async def test_ids_are_checked(client: BeingClient, name: str) -> None:
 
 
 async def test_a_node_of_another_being_is_not_there(
-    client: BeingClient, keeper: Keeper, kitten: Node, cluster: str
+    client: BeingClient, keeper: BeingStore, kitten: Node, cluster: str
 ) -> None:
     stranger = BeingClient(client.server, keeper.create("Stranger"))
     assert "there is no node" in await stranger.error("recall_memory", node_id=kitten.id)

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Scene
-from clawkit.memory.store import jobs, nodes
-from clawkit.memory.store.opening import open_store
+from clawkit.memory.store import jobs, nodes, open_store
 from tests.memory.http.being_store import Clock
 from tests.memory.tools.being_client import FULL, BeingClient, scene
 
@@ -82,7 +81,7 @@ async def test_as_of_finds_what_was_known_then(
 
 
 async def test_searching_leaves_no_trace(
-    client: BeingClient, memory: Memory, keeper: Keeper
+    client: BeingClient, memory: Memory, keeper: BeingStore
 ) -> None:
     node = memory.remember("Rika adopted a grey kitten", FULL)
     await client.call("search_memory", query="kitten")
@@ -109,12 +108,12 @@ async def test_hostile_queries_are_only_words(
 
 def test_a_search_without_vectors_asks_for_them_once(tmp_path: Path) -> None:
     address = f"sqlite:{tmp_path / 'beings.db'}"
-    plain = Keeper(open_store(address), "none")
+    plain = BeingStore(open_store(address), "none")
     being = plain.create("Hana")
     plain.open(being).remember("Rika adopted a grey kitten", FULL)
     plain.open(being).search("kitten")
     plain.close()
-    keeper = Keeper(open_store(address))
+    keeper = BeingStore(open_store(address))
     memory = keeper.open(being)
     assert memory.search("kitten").kind == "keyword"
     assert memory.search("kitten").kind == "keyword"

@@ -6,17 +6,17 @@ import threading
 import pytest
 
 from clawkit.errors import ToolExecutionError
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.mcp_server import being_server
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Being
-from clawkit.memory.server import being_server
-from clawkit.memory.tools.turns import Turns
+from clawkit.memory.tools.being_tool import CallQueue
 from clawkit.wire.calls import Limits
 from tests.memory.tools.being_client import BeingClient
 
 
 async def test_one_being_cannot_take_all_threads(
-    keeper: Keeper, being: Being, monkeypatch: pytest.MonkeyPatch
+    keeper: BeingStore, being: Being, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = being_server(keeper, limits=Limits(threads=20))
     over, whole = threading.Event(), Memory.search
@@ -38,7 +38,7 @@ async def test_one_being_cannot_take_all_threads(
 
 
 async def test_turns_are_given_in_order_and_given_back() -> None:
-    turns, came = Turns(at_once=1), list[int]()
+    turns, came = CallQueue(at_once=1), list[int]()
 
     async def work(number: int) -> None:
         await turns.enter(1)
@@ -52,7 +52,7 @@ async def test_turns_are_given_in_order_and_given_back() -> None:
 
 
 async def test_who_leaves_while_waiting_takes_no_turn() -> None:
-    turns = Turns(at_once=1)
+    turns = CallQueue(at_once=1)
     await turns.enter(1)
     waiting = [asyncio.ensure_future(turns.enter(1)) for _ in range(3)]
     await asyncio.sleep(0)
@@ -65,7 +65,7 @@ async def test_who_leaves_while_waiting_takes_no_turn() -> None:
 
 
 async def test_too_many_are_refused() -> None:
-    turns = Turns(at_once=1, waiting=1)
+    turns = CallQueue(at_once=1, waiting=1)
     await turns.enter(1)
     waiting = asyncio.ensure_future(turns.enter(1))
     await asyncio.sleep(0)
@@ -77,7 +77,7 @@ async def test_too_many_are_refused() -> None:
 
 
 async def test_a_fault_is_in_the_log_and_not_in_the_answer(
-    keeper: Keeper,
+    keeper: BeingStore,
     being: Being,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from clawkit.memory.memory import Memory
-from clawkit.memory.targets import Target
+from clawkit.memory.records import Target
 from tests.memory.http.being_store import Clock
 from tests.memory.tools.being_client import FULL, BeingClient
 

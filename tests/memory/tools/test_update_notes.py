@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from clawkit.memory.keeper import Keeper
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.store import jobs, notes
 from tests.memory.tools.being_client import FULL, BeingClient, scene
@@ -21,13 +21,13 @@ FULL_SCENE = {
 }
 
 
-def jobs_of(keeper: Keeper, memory: Memory) -> list[str]:
+def jobs_of(keeper: BeingStore, memory: Memory) -> list[str]:
     with keeper.database.registry() as connection:
         return [kind for kind, _, _ in jobs.waiting(connection, memory.being.n)]
 
 
 async def test_a_scene_keeps_all_its_parts_and_where_it_came_from(
-    client: BeingClient, memory: Memory, keeper: Keeper
+    client: BeingClient, memory: Memory, keeper: BeingStore
 ) -> None:
     client.conversation = "monday"
     answer = await client.json("update_notes", scenes=[FULL_SCENE])
@@ -43,7 +43,7 @@ async def test_a_scene_keeps_all_its_parts_and_where_it_came_from(
 
 
 async def test_importance_is_a_half_by_default(
-    client: BeingClient, memory: Memory, keeper: Keeper
+    client: BeingClient, memory: Memory, keeper: BeingStore
 ) -> None:
     await client.call("update_notes", scenes=[scene("Rika called")])
     with keeper.database.read(memory.being.n) as unit:
@@ -67,7 +67,7 @@ async def test_scenes_or_notes_are_needed(client: BeingClient) -> None:
 
 
 async def test_ten_waiting_scenes_start_a_patrol_in_the_background(
-    client: BeingClient, memory: Memory, keeper: Keeper
+    client: BeingClient, memory: Memory, keeper: BeingStore
 ) -> None:
     nine = [scene(f"Rika read chapter {n}") for n in range(9)]
     answer = await client.json("update_notes", scenes=nine, notes=["not a scene"])

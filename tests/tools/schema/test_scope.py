@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pytest
 
 from clawkit.errors import SchemaError
-from clawkit.tools.schema.scope import Scope
+from clawkit.tools.schema.scope import AnnotationScope
 from clawkit.tools.schema.signature import Signature, read_signature
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_a_local_class_wins_over_one_of_the_module() -> None:
 
 
 def test_a_class_of_the_module_does_not_see_the_names_of_a_function() -> None:
-    scope = Scope(globals(), {"Item": int})
+    scope = AnnotationScope(globals(), {"Item": int})
     assert scope.resolve("Item") is int
     assert scope.hints(Item)["parent"] == Item | None
 

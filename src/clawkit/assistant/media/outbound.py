@@ -1,4 +1,7 @@
-"""Files that go out with an answer: which may, which are too large, and their blocks.
+"""Files sent with an answer: opened safely, held to the limits, turned into content blocks.
+
+What a name leads to can change between a look and a read. So each part of the path is opened from
+the directory before it, without following links, and what is judged is what was opened.
 
 Limits count bytes before they are encoded. Pictures of the four types that models take, and audio
 of any, have blocks of their own; everything else is a resource with the name that it has.
@@ -9,25 +12,127 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import stat
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from msgspec import Struct
 
-from clawkit.assistant.media.filetypes import type_of
-from clawkit.assistant.media.folder import CallFolder
-from clawkit.assistant.media.kinds import (
+from clawkit.assistant.media.accepted_types import (
     IMAGE_TYPES,
     MAX_SENT,
     MAX_SENT_ITEM,
     MEGABYTE,
     megabytes,
 )
-from clawkit.assistant.media.names import Names, safe_name
-from clawkit.assistant.media.opening import RefusedError, is_below, is_there, read_below
-from clawkit.text.hidden import visible
+from clawkit.assistant.media.call_folder import CallFolder
+from clawkit.assistant.media.detection import type_of
+from clawkit.assistant.media.file_names import UniqueNames, safe_name
+from clawkit.text.normalization import visible
+
+
+class RefusedError(Exception):
+    """The file is not to be sent; the message says why."""
+
+
+class OpenedFile(Struct, frozen=True):
+    """What a file held, at most one byte more than was asked for, and how much there was."""
+
+    data: bytes
+    size: int
+
+
+def read_below(root: Path, path: str, most: int) -> OpenedFile:
+    """Read a file below `root`; a relative path is taken from there."""
+    try:
+        fd = _open_below(root, path)
+    except FileNotFoundError:
+        raise RefusedError("there is no such file") from None
+    except PermissionError:
+        raise RefusedError("it may not be read") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise RefusedError(f"it cannot be opened ({reason})") from None
+    with os.fdopen(fd, "rb") as file:
+        try:
+            data = file.read(most + 1)
+        except OSError as error:
+            raise RefusedError(f"it cannot be read ({error.strerror or error})") from None
+        return OpenedFile(data, max(len(data), os.fstat(fd).st_size))
+
+
+def is_there(root: Path, path: str) -> bool:
+    """Whether a directory has something under a name, a link that leads nowhere too."""
+    try:
+        (root / path).lstat()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def is_below(root: Path, path: str) -> bool:
+    """Whether a path is written as one below a directory, by either of the directory's names."""
+    return any(Path(path).is_relative_to(each) for each in (root, Path(os.path.realpath(root))))
+
+
+def _open_below(root: Path, path: str) -> int:
+    if ".." in Path(path).parts:
+        raise RefusedError("`..` may not be part of its path")
+    real_root = Path(os.path.realpath(root))
+    real = Path(os.path.realpath(root / path, strict=True))
+    if not real.is_relative_to(real_root):
+        raise RefusedError("it leads out of the workspace and the outbox")
+    if sys.platform == "win32":
+        return _open_and_compare(real)
+    return _walk(real_root, real.relative_to(real_root).parts)
+
+
+def _walk(root: Path, parts: tuple[str, ...]) -> int:
+    with ExitStack() as stack:
+        directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, directory)
+        for part in parts[:-1]:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+            directory = os.open(part, flags, dir_fd=directory)
+            stack.callback(os.close, directory)
+        last = parts[-1] if parts else "."
+        # Before it is opened too, since opening a device can do something.
+        _check(os.stat(last, dir_fd=directory, follow_symlinks=False))
+        # A pipe is not waited for.
+        fd = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    return _checked(fd)
+
+
+def _open_and_compare(real: Path) -> int:
+    """Where directories cannot be opened: the name must still lead to what was opened."""
+    fd = os.open(real, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    if os.path.realpath(real) != str(real) or not os.path.samestat(os.fstat(fd), real.stat()):
+        os.close(fd)
+        raise RefusedError("it was replaced while it was opened")
+    return _checked(fd)
+
+
+def _checked(fd: int) -> int:
+    try:
+        _check(os.fstat(fd))
+    except RefusedError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _check(found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise RefusedError("it is a directory")
+    if stat.S_ISLNK(found.st_mode):
+        raise RefusedError("it was replaced by a link while it was opened")
+    if not stat.S_ISREG(found.st_mode):
+        raise RefusedError("it is not a regular file")
+
 
 _LONGEST_PATH = 200
 
@@ -101,7 +206,7 @@ class _Picking:
 
     def __init__(self, folder: CallFolder, workspace: Path) -> None:
         self._roots = (workspace, folder.outbox) if folder.is_made else (workspace,)
-        self._names = Names()
+        self._names = UniqueNames()
         self._seen: set[tuple[str, str]] = set()
         self._refused: set[str] = set()
         self._total = 0

@@ -9,17 +9,17 @@ from pathlib import Path
 import msgspec
 
 from clawkit.assistant.media import pdf_events
+from clawkit.assistant.media.helper_process import HelperProcess
 from clawkit.assistant.media.pdf_events import (
-    Done,
     Event,
-    Failed,
-    Limits,
-    Opened,
-    Page,
-    Picture,
+    PdfDone,
+    PdfFailed,
+    PdfLimits,
+    PdfOpened,
+    PdfPage,
+    PdfPicture,
     Trouble,
 )
-from clawkit.assistant.media.processes import Helper
 from clawkit.models.protocol import Image, Text
 
 _MODULE = "clawkit.assistant.media.pdf_child"
@@ -30,9 +30,9 @@ _TROUBLES: dict[Trouble, str] = {
 }
 
 
-async def read_pdf(file: Path, name: str, limits: Limits | None = None) -> list[Text | Image]:
+async def read_pdf(file: Path, name: str, limits: PdfLimits | None = None) -> list[Text | Image]:
     """What a PDF says, in order. It always ends, and what is missing is said in it."""
-    limits = limits or Limits()
+    limits = limits or PdfLimits()
     events: list[Event] = []
     problem = ""
     try:
@@ -42,14 +42,14 @@ async def read_pdf(file: Path, name: str, limits: Limits | None = None) -> list[
         problem = f"reading it was stopped after {limits.seconds:g} s"
     except OSError as error:
         problem = f"it was not read, since no process can be started: {error.strerror or error}"
-    if not problem and not (events and isinstance(events[-1], Done | Failed)):
+    if not problem and not (events and isinstance(events[-1], PdfDone | PdfFailed)):
         problem = "the process that reads it ended without a word; it may need too much memory"
     return _parts(events, name, problem)
 
 
-async def _read(file: Path, limits: Limits, take: Callable[[Event], None]) -> None:
+async def _read(file: Path, limits: PdfLimits, take: Callable[[Event], None]) -> None:
     options = msgspec.json.encode(limits).decode()
-    async with await Helper.start(_MODULE, str(file), options, cwd=file.parent) as helper:
+    async with await HelperProcess.start(_MODULE, str(file), options, cwd=file.parent) as helper:
         assert helper.process.stdout is not None
         async for line in helper.process.stdout:
             take(pdf_events.decode(line))
@@ -58,26 +58,26 @@ async def _read(file: Path, limits: Limits, take: Callable[[Event], None]) -> No
 def _parts(events: list[Event], name: str, problem: str) -> list[Text | Image]:
     parts: list[Text | Image] = []
     lines: list[str] = []
-    pages = next((event.pages for event in events if isinstance(event, Opened)), 0)
+    pages = next((event.pages for event in events if isinstance(event, PdfOpened)), 0)
     last = 0
     for event in events:
         match event:
-            case Opened():
+            case PdfOpened():
                 lines.append(f"[{pages} page{'s' if pages > 1 else ''}]")
-            case Page(number, text, trouble):
+            case PdfPage(number, text, trouble):
                 last = number
                 lines += [f"[page {number}]", *([text] if text else [])]
                 lines += [f"[page {number}: {trouble}]"] if trouble else []
-            case Picture(number, data):
+            case PdfPicture(number, data):
                 last = number
                 lines.append(f"[page {number} has no text; this is what it looks like:]")
                 parts += [Text("\n".join(lines)), Image(data, "image/png", f"{name} page {number}")]
                 lines = []
-            case Done(first):
+            case PdfDone(first):
                 lines += [f"[{_range(first, pages)} left out: there is too much text]"] * (
                     first > 0
                 )
-            case Failed(trouble, detail):
+            case PdfFailed(trouble, detail):
                 lines.append(f"[{_TROUBLES[trouble]}{f' ({detail})' if detail else ''}]")
     if problem:
         rest = f"; {_range(last + 1, pages)} left out" if 0 < last < pages else ""

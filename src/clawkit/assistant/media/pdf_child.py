@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawkit.assistant.media.minder import end_with_parent
 from clawkit.assistant.media.pdf_events import (
-    Done,
     Event,
-    Failed,
-    Limits,
-    Opened,
-    Page,
-    Picture,
+    PdfDone,
+    PdfFailed,
+    PdfLimits,
+    PdfOpened,
+    PdfPage,
+    PdfPicture,
     encode,
 )
 from clawkit.assistant.media.png import write_png
+from clawkit.assistant.media.supervisor import end_with_parent
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -40,7 +40,7 @@ _LARGEST_PICTURE = 2 * 1024 * 1024
 _SMALLER = 0.7
 
 
-def main(file: str, limits: Limits) -> None:
+def main(file: str, limits: PdfLimits) -> None:
     end_with_parent(lambda: os._exit(1))
     logging.disable(logging.CRITICAL)
     _limit_memory(limits.memory)
@@ -57,16 +57,16 @@ def _limit_memory(most: int) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _whole(file: str, limits: Limits) -> Iterator[Event]:
+def _whole(file: str, limits: PdfLimits) -> Iterator[Event]:
     try:
         yield from _read(file, limits)
     except (MemoryError, RecursionError):
-        yield Failed("too much", "it needs too much memory")
+        yield PdfFailed("too much", "it needs too much memory")
     except Exception as error:  # noqa: BLE001 - a PDF can go wrong in any way
-        yield Failed("broken", _short(error))
+        yield PdfFailed("broken", _short(error))
 
 
-def _read(file: str, limits: Limits) -> Iterator[Event]:
+def _read(file: str, limits: PdfLimits) -> Iterator[Event]:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError
 
@@ -74,19 +74,19 @@ def _read(file: str, limits: Limits) -> Iterator[Event]:
         reader = PdfReader(file)
         pages = len(reader.pages)
     except FileNotDecryptedError:
-        yield Failed("encrypted")
+        yield PdfFailed("encrypted")
         return
     except DependencyError as error:
-        yield Failed("encrypted", _short(error))
+        yield PdfFailed("encrypted", _short(error))
         return
     if not pages:
-        yield Failed("broken", "it has no pages")
+        yield PdfFailed("broken", "it has no pages")
         return
-    yield Opened(pages)
+    yield PdfOpened(pages)
     yield from _pages(reader, _Renderer(file, limits.pictures), limits)
 
 
-def _pages(reader: PdfReader, renderer: _Renderer, limits: Limits) -> Iterator[Event]:
+def _pages(reader: PdfReader, renderer: _Renderer, limits: PdfLimits) -> Iterator[Event]:
     room = limits.characters
     for index, page in enumerate(reader.pages):
         try:
@@ -96,15 +96,17 @@ def _pages(reader: PdfReader, renderer: _Renderer, limits: Limits) -> Iterator[E
         except Exception as error:  # noqa: BLE001 - the next page may be a good one
             text, problem = "", f"its text cannot be read: {_short(error)}"
         if len(text) > room:
-            yield Page(index + 1, text[:room], f"its text is cut here, after {room:,} characters")
-            yield Done(left_out=index + 2 if index + 1 < len(reader.pages) else 0)
+            yield PdfPage(
+                index + 1, text[:room], f"its text is cut here, after {room:,} characters"
+            )
+            yield PdfDone(left_out=index + 2 if index + 1 < len(reader.pages) else 0)
             return
         room -= len(text)
         if any(map(str.isalnum, text)):
-            yield Page(index + 1, text)
+            yield PdfPage(index + 1, text)
         else:
             yield renderer.show(index, problem)
-    yield Done()
+    yield PdfDone()
 
 
 class _Renderer:
@@ -118,19 +120,19 @@ class _Renderer:
     def show(self, index: int, problem: str) -> Event:
         number = index + 1
         if not self._left:
-            return Page(number, problem=problem or NO_MORE_PICTURES)
+            return PdfPage(number, problem=problem or NO_MORE_PICTURES)
         try:
             png = self._render(index)
         except ImportError:
-            return Page(number, problem=problem or NO_RENDERER)
+            return PdfPage(number, problem=problem or NO_RENDERER)
         except MemoryError:
-            return Page(number, problem="showing it needs too much memory")
+            return PdfPage(number, problem="showing it needs too much memory")
         except Exception as error:  # noqa: BLE001 - the next page may be a good one
-            return Page(number, problem=f"it cannot be shown: {_short(error)}")
+            return PdfPage(number, problem=f"it cannot be shown: {_short(error)}")
         if png is None:
-            return Page(number, problem=problem or BLANK)
+            return PdfPage(number, problem=problem or BLANK)
         self._left -= 1
-        return Picture(number, png)
+        return PdfPicture(number, png)
 
     def _render(self, index: int) -> bytes | None:
         if self._document is None:
@@ -175,4 +177,4 @@ def _short(error: Exception) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], msgspec.json.decode(sys.argv[2], type=Limits))
+    main(sys.argv[1], msgspec.json.decode(sys.argv[2], type=PdfLimits))

@@ -10,7 +10,7 @@ from msgspec import Struct
 Trouble = Literal["encrypted", "broken", "too much"]
 
 
-class Limits(Struct, frozen=True):
+class PdfLimits(Struct, frozen=True):
     """How much is taken from one PDF. What is left out is said."""
 
     seconds: float = 30.0
@@ -19,13 +19,13 @@ class Limits(Struct, frozen=True):
     memory: int = 2 * 1024**3
 
 
-class Opened(Struct, frozen=True, tag="opened"):
+class PdfOpened(Struct, frozen=True, tag="opened"):
     """It can be read, and has this many pages."""
 
     pages: int
 
 
-class Page(Struct, frozen=True, tag="page"):
+class PdfPage(Struct, frozen=True, tag="page"):
     """The text of a page; `problem` says why there is none."""
 
     number: int
@@ -33,27 +33,27 @@ class Page(Struct, frozen=True, tag="page"):
     problem: str = ""
 
 
-class Picture(Struct, frozen=True, tag="picture"):
+class PdfPicture(Struct, frozen=True, tag="picture"):
     """A page without text, as a PNG."""
 
     number: int
     data: bytes
 
 
-class Failed(Struct, frozen=True, tag="failed"):
+class PdfFailed(Struct, frozen=True, tag="failed"):
     """Nothing more can be read."""
 
     trouble: Trouble
     detail: str = ""
 
 
-class Done(Struct, frozen=True, tag="done"):
+class PdfDone(Struct, frozen=True, tag="done"):
     """Everything has been said; `left_out` is the first page for which there was no room."""
 
     left_out: int = 0
 
 
-Event = Opened | Page | Picture | Failed | Done
+Event = PdfOpened | PdfPage | PdfPicture | PdfFailed | PdfDone
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Event).decode

@@ -8,8 +8,7 @@ from itertools import pairwise
 from clawkit.assistant.media.dimensions import dimensions
 from clawkit.assistant.media.framed import Attached
 from clawkit.models.protocol import Image
-from clawkit.text.sentences import sentences
-from clawkit.text.words import content, terms
+from clawkit.text.tokenizer import content, sentences, terms
 
 _SEARCHED = 2_000_000
 """Characters of a file in which answers are looked for."""

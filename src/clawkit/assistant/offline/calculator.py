@@ -9,7 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal, Inexact, localcontext
 from fractions import Fraction
 
-from clawkit.text.words import content, stem
+from clawkit.text.tokenizer import content, stem
 
 _ASKED = re.compile(
     r"^(?:what(?:['’]s| is)|how much is|calculate|compute|was (?:ist|ergibt)|wie ?viel (?:ist|sind)"

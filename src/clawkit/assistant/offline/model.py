@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 from msgspec import Struct
 
-from clawkit.assistant import tokens
+from clawkit.assistant import token_estimate
 from clawkit.assistant.media.framed import Attached, Received, receive
 from clawkit.assistant.offline.attachments import describe_image, extract, quoted
 from clawkit.assistant.offline.calculator import compute, tell_date
@@ -29,7 +29,7 @@ from clawkit.assistant.offline.statements import (
 )
 from clawkit.assistant.prompt import EARLIER, REMEMBERED
 from clawkit.models.protocol import Event, Finished, Prompt, TextDelta, Usage
-from clawkit.text.sentences import sentences
+from clawkit.text.tokenizer import sentences
 
 INTRODUCTION = (
     "(I am Clawkit's offline assistant, not a language model: I remember what you tell me "
@@ -107,7 +107,7 @@ class Offline:
         answer = answer_to(prompt)
         for piece in _FEW_WORDS.findall(answer):
             yield TextDelta(piece)
-        usage = Usage(input=tokens.of_prompt(prompt), output=tokens.count(answer))
+        usage = Usage(input=token_estimate.of_prompt(prompt), output=token_estimate.count(answer))
         yield Finished("end", usage, self.name)
 
     async def close(self) -> None:

@@ -13,8 +13,15 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawkit.text.sentences import sentences
-from clawkit.text.words import WORDS_THAT_SAY_LITTLE, asked, content, folded, stem, terms
+from clawkit.text.tokenizer import (
+    WORDS_THAT_SAY_LITTLE,
+    asked,
+    content,
+    folded,
+    sentences,
+    stem,
+    terms,
+)
 
 Kind = Literal["state", "ask", "forget", "request"]
 

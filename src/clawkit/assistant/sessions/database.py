@@ -1,4 +1,8 @@
-"""One connection to the store: opened when first needed, opened anew when anything went wrong.
+"""The SQLite database of sessions: tables, migrations, one connection, its errors in words.
+
+Times are seconds since 1970. A turn with an `owner` waits or runs in that process; the lowest such
+id of a session is the one that runs. `floor` is the last message that history leaves out. What was
+said is found through `said`, where each word begins with the session and its epoch.
 
 `synchronous` is NORMAL: a killed process loses nothing that it had committed, and the order of
 turns is worthless after a power cut. What was said is written with FULL, so that an answer which
@@ -14,13 +18,159 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from clawkit.assistant.sessions import schema
-from clawkit.assistant.sessions.failures import explained, explained_os, is_busy
-from clawkit.assistant.sessions.known import Known
-from clawkit.system.private_files import keep_alike, keep_private, make_private
+from clawkit.assistant.sessions.records import MessageCache
+from clawkit.memory.store import sqlite_failures
+from clawkit.memory.store.sqlite_failures import is_busy as is_busy
+from clawkit.memory.store.sqlite_failures import is_damage as is_damage
+from clawkit.system.files import keep_alike, keep_private, make_private
+
+_STORE_NAME = "the store of sessions"
+
+explained = partial(sqlite_failures.explained, thing=_STORE_NAME)
+explained_os = partial(sqlite_failures.explained_os, thing=_STORE_NAME)
+foreign = partial(sqlite_failures.foreign, thing="a store of sessions")
+too_new = partial(sqlite_failures.too_new, thing=_STORE_NAME)
+
+
+_APPLICATION = int.from_bytes(b"Claw", "big")
+
+_FIRST_TABLES = """
+PRAGMA application_id = 1131176311;
+
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL UNIQUE,
+    origin TEXT NOT NULL,
+    named INTEGER NOT NULL,
+    created REAL NOT NULL,
+    updated REAL NOT NULL,
+    title TEXT NOT NULL DEFAULT '',
+    chosen_model TEXT NOT NULL DEFAULT '',
+    last_model TEXT NOT NULL DEFAULT '',
+    epoch INTEGER NOT NULL DEFAULT 0,
+    floor INTEGER NOT NULL DEFAULT 0,
+    summary TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX sessions_idle ON sessions (updated) WHERE NOT named;
+
+CREATE TABLE turns (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    owner TEXT,
+    began REAL NOT NULL,
+    ended REAL,
+    reason TEXT NOT NULL DEFAULT '',
+    model TEXT NOT NULL DEFAULT '',
+    input INTEGER NOT NULL DEFAULT 0,
+    output INTEGER NOT NULL DEFAULT 0,
+    cached INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX turns_of_session ON turns (session, id);
+CREATE INDEX turns_open ON turns (session, id) WHERE owner IS NOT NULL;
+
+CREATE TABLE messages (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    turn INTEGER NOT NULL REFERENCES turns ON DELETE CASCADE,
+    epoch INTEGER NOT NULL,
+    created REAL NOT NULL,
+    tokens INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    parts BLOB NOT NULL
+);
+CREATE INDEX messages_of_session ON messages (session, id, turn, epoch);
+CREATE INDEX messages_of_turn ON messages (turn);
+
+CREATE TABLE images (
+    id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    data BLOB NOT NULL
+);
+CREATE TABLE image_uses (
+    message INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,
+    image INTEGER NOT NULL REFERENCES images,
+    PRIMARY KEY (message, image)
+) WITHOUT ROWID;
+CREATE INDEX image_uses_of_image ON image_uses (image);
+CREATE TRIGGER image_unused AFTER DELETE ON image_uses
+    WHEN NOT EXISTS (SELECT 1 FROM image_uses WHERE image = old.image)
+    BEGIN DELETE FROM images WHERE id = old.image; END;
+
+CREATE VIRTUAL TABLE said USING fts5 (words, tokenize = 'porter ascii');
+
+CREATE TABLE tasks (
+    id TEXT PRIMARY KEY,
+    process TEXT NOT NULL,
+    status TEXT NOT NULL,
+    expires REAL,
+    record BLOB NOT NULL
+);
+CREATE INDEX tasks_expiring ON tasks (expires);
+
+CREATE TABLE notes (name TEXT PRIMARY KEY, value REAL NOT NULL);
+"""
+
+# A key, not a number: a task is there before its session is.
+_TASKS_OF_SESSIONS = """
+ALTER TABLE tasks ADD COLUMN session TEXT;
+CREATE INDEX tasks_of_session ON tasks (session);
+"""
+
+_MIGRATIONS = (_FIRST_TABLES, _TASKS_OF_SESSIONS)
+"""The step at index n leads from version n to n + 1."""
+
+SCHEMA_VERSION = len(_MIGRATIONS)
+
+
+def schema_version(connection: sqlite3.Connection, file: Path) -> int:
+    """The version of the tables, 0 in an empty file. Changes nothing."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    application: int = connection.execute("PRAGMA application_id").fetchone()[0]
+    if application != _APPLICATION:
+        if version or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            raise foreign(file)
+        return 0
+    if version > SCHEMA_VERSION:
+        raise too_new(file, version, SCHEMA_VERSION)
+    return version
+
+
+def migrate(connection: sqlite3.Connection, file: Path) -> None:
+    """Bring the tables up to date, in one transaction; whoever comes second finds it done."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = schema_version(connection, file)
+        for number in range(version, SCHEMA_VERSION):
+            for statement in _statements(_MIGRATIONS[number]):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def empty_store() -> sqlite3.Connection:
+    """An empty store in memory, with every table that there should be."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(connection, Path())
+    return connection
+
+
+def _statements(script: str) -> list[str]:
+    """One by one: `executescript` would end the transaction first."""
+    statements, statement = list[str](), ""
+    for part in script.split(";"):
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):
+            statements.append(statement)
+            statement = ""
+    return statements
+
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -37,13 +187,13 @@ _SMALLEST = 512
 _making = threading.Lock()
 
 
-class Database:
+class SessionDatabase:
     """The store in one file, and what is known of it. Used by one thread at a time."""
 
     def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
         self.file = file
         self._patience = patience
-        self.known = Known()
+        self.known = MessageCache()
         self._connection: sqlite3.Connection | None = None
         self._identity = (0, 0)
 
@@ -136,7 +286,7 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
 
 def _set_up(connection: sqlite3.Connection, file: Path) -> None:
     with _transaction(connection, "BEGIN"):  # another process may be making it right now
-        version = schema.look(connection, file)
+        version = schema_version(connection, file)
     keep_private(file, *companions(file))  # now that it is known to be ours
     if version == 0:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -145,8 +295,8 @@ def _set_up(connection: sqlite3.Connection, file: Path) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_JOURNAL}")
-    if version < schema.VERSION:
-        schema.climb(connection, file)
+    if version < SCHEMA_VERSION:
+        migrate(connection, file)
 
 
 def _make(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the store gives back: messages as they were saved, and what is known of a session."""
+"""What the database returns: messages, histories, session info; and a cache of messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Saved(Struct, frozen=True):
     epoch: int = 0
 
 
-class History(Struct, frozen=True):
+class SessionHistory(Struct, frozen=True):
     """What a prompt is made of. `whole`: there is nothing older that is not among the messages;
     `gap`: the summary does not reach up to them; `first`: nothing was ever said under this key.
     """
@@ -83,3 +83,40 @@ def check_key(key: str) -> None:
         )
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in key):
         raise SessionError("the session key contains a control character: choose one without")
+
+
+MOST_CACHED_TOKENS = 500_000
+"""Tokens of messages that are kept in memory."""
+
+_MESSAGE_OVERHEAD = 50
+"""What a message takes beside its words, in tokens: many short ones are not for nothing."""
+
+Place = tuple[int, float]
+"""The number of a message and when it was saved: the same in two files only if a copy is."""
+
+
+class MessageCache:
+    """Messages by their place; the first to come is the first to go."""
+
+    def __init__(self) -> None:
+        self._messages: dict[Place, Saved] = {}
+        self.tokens = 0
+
+    def get(self, place: Place) -> Saved | None:
+        return self._messages.get(place)
+
+    def add(self, one: Saved) -> None:
+        if (one.id, one.created) in self._messages or _size(one) > MOST_CACHED_TOKENS // 4:
+            return
+        self._messages[one.id, one.created] = one
+        self.tokens += _size(one)
+        while self.tokens > MOST_CACHED_TOKENS:
+            self.tokens -= _size(self._messages.pop(next(iter(self._messages))))
+
+    def clear(self) -> None:
+        self._messages.clear()
+        self.tokens = 0
+
+
+def _size(one: Saved) -> int:
+    return one.tokens + _MESSAGE_OVERHEAD

@@ -1,4 +1,4 @@
-"""The store for commands: sessions listed, shown, exported, deleted; the file checked, set aside.
+"""The sessions for commands (sync): list, show, export, delete, check.
 
 Every method opens the file and closes it again. Where there is no file there are no sessions, and
 none is made.
@@ -16,16 +16,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from clawkit.assistant.sessions import overview, owners
-from clawkit.assistant.sessions.coding import StoredImage
-from clawkit.assistant.sessions.conversation import COLUMNS, Row, forget, image_data, saved
-from clawkit.assistant.sessions.database import PATIENCE, Database
-from clawkit.assistant.sessions.failures import explained_os, is_damage
-from clawkit.assistant.sessions.pruning import DAYS, give_back_space, prune
+from clawkit.assistant.sessions import live_processes, queries
+from clawkit.assistant.sessions.database import (
+    PATIENCE,
+    SessionDatabase,
+    empty_store,
+    explained_os,
+    is_damage,
+)
+from clawkit.assistant.sessions.message_rows import StoredImage
+from clawkit.assistant.sessions.queries import COLUMNS, Row, forget, image_data, saved
 from clawkit.assistant.sessions.records import Saved, SessionInfo, Transcript
-from clawkit.assistant.sessions.schema import sound_store
-from clawkit.assistant.sessions.setting_aside import left_problem
-from clawkit.assistant.sessions.tickets import clear_all_dead
+from clawkit.assistant.sessions.repair import left_problem
+from clawkit.assistant.sessions.retention import DAYS, give_back_space, prune
+from clawkit.assistant.sessions.turn_queue import clear_all_dead
 from clawkit.errors import SessionError, StoreError
 from clawkit.memory.store.salvage import is_emptied, missing_parts
 from clawkit.models.protocol import Image, Text
@@ -36,18 +40,18 @@ _AT_ONCE = 10  # each may have pictures
 _TURN = "id, began, ended, reason, model, input, output, cached"
 
 
-class Store:
+class SessionStore:
     """The store in one file, for one command at a time."""
 
     def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
         self.file = file
         self._patience = patience
-        self._is_alive = partial(owners.is_alive, owners.directory_for(file))
+        self._is_alive = partial(live_processes.is_alive, live_processes.directory_for(file))
 
     def list_sessions(self, active_minutes: float | None = None) -> tuple[SessionInfo, ...]:
         """All sessions, the last used first; with a number, those used within so many minutes."""
         since = 0 if active_minutes is None else time.time() - 60 * active_minutes
-        return self._read(lambda found: overview.every(found, self._is_alive, since), ())
+        return self._read(lambda found: queries.every(found, self._is_alive, since), ())
 
     def show(self, key: str) -> Transcript:
         """One session with all that was said in it; raises SessionError if there is none."""
@@ -57,7 +61,7 @@ class Store:
         """The same with the newest `count` messages only."""
 
         def work(connection: sqlite3.Connection) -> Transcript | None:
-            info = overview.find(connection, key, self._is_alive)
+            info = queries.find(connection, key, self._is_alive)
             if info is None:
                 return None
             id_, summary, model = connection.execute(
@@ -86,7 +90,7 @@ class Store:
             if keys:
                 raise _no_such_session()
             return
-        database = Database(self.file, patience=self._patience)
+        database = SessionDatabase(self.file, patience=self._patience)
         try:
             _end_what_died(database)
             for id_ in database.read(lambda connection: _chosen(connection, keys)):
@@ -103,7 +107,7 @@ class Store:
                 forget(connection, row[0])
             return row is not None
 
-        def job(database: Database) -> bool:
+        def job(database: SessionDatabase) -> bool:
             gone = database.write(work)
             if gone:
                 _erase(database)
@@ -133,41 +137,41 @@ class Store:
             return [str(error)]
 
     def _read(self, work: Callable[[sqlite3.Connection], T], missing: T) -> T:
-        def job(database: Database) -> T:
+        def job(database: SessionDatabase) -> T:
             _end_what_died(database)
             return database.read(work)
 
         return self._with(job, missing)
 
-    def _with(self, job: Callable[[Database], T], missing: T) -> T:
+    def _with(self, job: Callable[[SessionDatabase], T], missing: T) -> T:
         try:
             if not is_there(self.file):
                 return missing
         except OSError as error:
             raise explained_os(self.file, error) from error
-        database = Database(self.file, patience=self._patience)
+        database = SessionDatabase(self.file, patience=self._patience)
         try:
             return job(database)
         finally:
             database.close()
 
 
-def _end_what_died(database: Database) -> None:
+def _end_what_died(database: SessionDatabase) -> None:
     """Turns of dead processes are shown with their end, if it can be written."""
     with suppress(StoreError):  # a full disk hides nothing of what is there
         clear_all_dead(database)
 
 
-def _erase(database: Database) -> None:
+def _erase(database: SessionDatabase) -> None:
     """Let nothing of what was deleted stay in the index, in free pages, or in the journal."""
     database.write(lambda found: found.execute("INSERT INTO said (said) VALUES ('optimize')"))
     give_back_space(database)
     database.plainly(lambda found: found.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 
 
-def _problems(database: Database) -> list[str]:
+def _problems(database: SessionDatabase) -> list[str]:
     def look(connection: sqlite3.Connection) -> list[str]:
-        with closing(sound_store()) as sound:
+        with closing(empty_store()) as sound:
             found = missing_parts(connection, sound)
         found += [text for (text,) in connection.execute("PRAGMA quick_check") if text != "ok"]
         for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
@@ -195,7 +199,7 @@ def _chosen(connection: sqlite3.Connection, keys: Iterable[str] | None) -> list[
     return list(chosen)
 
 
-def _exported(database: Database, session: int) -> Iterator[dict[str, Any]]:
+def _exported(database: SessionDatabase, session: int) -> Iterator[dict[str, Any]]:
     """A few messages at a time: whoever takes them slowly must not hold the store."""
     key, about, turns = database.read(lambda connection: _head(connection, session))
     if about is None:

@@ -3,24 +3,80 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.assistant.toolbox.names import assign_names, near_names
-from clawkit.assistant.toolbox.source import Offer, Source, Tell
+from clawkit.assistant.toolbox.tool_source import OfferedTool, Tell, ToolSource
 from clawkit.errors import ClawError, ToolExecutionError
 from clawkit.models.protocol import ToolCall, ToolOutcome, ToolSpec
 
 if TYPE_CHECKING:
+    from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.config import Config
     from clawkit.assistant.media.outbound import Outgoing
-    from clawkit.assistant.secrets import Keys
-    from clawkit.assistant.toolbox.results import Sorted
+    from clawkit.assistant.toolbox.tool_results import SortedResult
     from clawkit.tools.tool import SdkMcpTool
+
+LONGEST = 64
+_SERVER_PART = 24
+_REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
+_SHOWN = 5
+
+
+def assign_names(tools: Sequence[tuple[str, str]]) -> list[str]:
+    """A name for each (server, tool), in their order; tools without a server keep their own name.
+
+    Names that need no change come first, so that a tool which had to be renamed never takes the
+    name of one that is called so.
+    """
+    found: dict[int, str] = {}
+    taken: set[str] = set()
+    plain = {i for i, pair in enumerate(tools) if _safe(*pair) == _full(*pair)}
+    for i in (*sorted(plain), *(i for i in range(len(tools)) if i not in plain)):
+        name = _safe(*tools[i])
+        if name in taken:
+            name = _marked(*tools[i])
+        taken.add(name)
+        found[i] = name
+    return [found[i] for i in range(len(tools))]
+
+
+def near_names(wanted: str, known: Iterable[str]) -> list[str]:
+    """The names that may have been meant; a model often leaves out `mcp__{server}__`."""
+    by_end: dict[str, list[str]] = {}
+    for name in known:
+        for key in {name.lower(), name.rpartition("__")[2].lower()}:
+            by_end.setdefault(key, []).append(name)
+    wanted = wanted.lower()
+    found: dict[str, None] = {}
+    for sought in (wanted, wanted.rpartition("__")[2]):
+        for key in get_close_matches(sought, by_end, n=_SHOWN, cutoff=0.6):
+            found.update(dict.fromkeys(by_end[key]))
+    return list(found)[:_SHOWN]
+
+
+def _full(server: str, tool: str) -> str:
+    return f"mcp__{server}__{tool}" if server else tool
+
+
+def _safe(server: str, tool: str) -> str:
+    name = _REFUSED.sub("_", _full(server, tool))
+    return name if name and len(name) <= LONGEST else _marked(server, tool)
+
+
+def _marked(server: str, tool: str) -> str:
+    """A name that is cut where it must be, and ends in a mark of the whole."""
+    mark = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    name = _REFUSED.sub("_", _full(server[:_SERVER_PART], tool))
+    return f"{name[: LONGEST - len(mark) - 1]}_{mark}"
+
 
 log = logging.getLogger("clawkit.assistant.toolbox")
 
@@ -39,7 +95,7 @@ class CallResult(Struct, frozen=True):
 class _Entry(Struct, frozen=True):
     """A tool that the model can call: whose it is, and under which name."""
 
-    source: Source
+    source: ToolSource
     tool: str
     spec: ToolSpec
 
@@ -51,8 +107,8 @@ class Toolbox:
     """
 
     def __init__(self, config: Config, keys: Keys, built_in: Sequence[SdkMcpTool] = ()) -> None:
-        from clawkit.assistant.toolbox.files import ToolFiles
-        from clawkit.assistant.toolbox.servers import ExternalServer
+        from clawkit.assistant.toolbox.external_server import ExternalServer
+        from clawkit.assistant.toolbox.python_tools import ToolFiles
 
         self._keys = keys
         self._built_in = _server_of(built_in)
@@ -87,7 +143,7 @@ class Toolbox:
 
         `beside` are the names of tools that the model has from elsewhere.
         """
-        from clawkit.assistant.toolbox.results import sort_result
+        from clawkit.assistant.toolbox.tool_results import sort_result
 
         started = time.monotonic()
         try:
@@ -109,7 +165,7 @@ class Toolbox:
 
     async def close(self) -> None:
         """Stop every server. The toolbox is of no use afterwards."""
-        from clawkit.assistant.toolbox.servers import stop_all
+        from clawkit.assistant.toolbox.external_server import stop_all
 
         self._is_closed = True
         await stop_all(self._servers)
@@ -134,7 +190,7 @@ class Toolbox:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._files.refresh())
             listing = [(server, group.create_task(server.offers())) for server in self._servers]
-        found: list[tuple[str, Source, Offer]] = []
+        found: list[tuple[str, ToolSource, OfferedTool]] = []
         if self._built_in is not None:
             found += [("", self._built_in, offer) for offer in self._built_in.offers()]
         for name, source in self._files.sources():
@@ -158,7 +214,7 @@ def _server_of(tools: Sequence[SdkMcpTool]) -> Any:
     """The built-in tools behind the same door as all others."""
     if not tools:
         return None
-    from clawkit.assistant.toolbox.in_process import InProcess
+    from clawkit.assistant.toolbox.python_tools import InProcess
     from clawkit.tools.server import SdkMcpServerImpl
 
     server = SdkMcpServerImpl("assistant", "1")
@@ -167,7 +223,7 @@ def _server_of(tools: Sequence[SdkMcpTool]) -> Any:
     return InProcess(server)
 
 
-def _spec(name: str, offer: Offer) -> ToolSpec:
+def _spec(name: str, offer: OfferedTool) -> ToolSpec:
     """Providers want an object with properties, which some servers leave out."""
     schema: dict[str, Any] = {"type": "object", "properties": {}, **offer.input_schema}
     return ToolSpec(name, offer.description or f"Tool: {offer.name}", schema)
@@ -183,8 +239,8 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"There is no tool called {name!r}. There are {', '.join(known[:_LISTED])}{more}"
 
 
-def _failure(text: str) -> Sorted:
-    from clawkit.assistant.toolbox.results import sort_result
+def _failure(text: str) -> SortedResult:
+    from clawkit.assistant.toolbox.tool_results import sort_result
 
     return sort_result({"content": [{"type": "text", "text": text}], "isError": True}, "")
 

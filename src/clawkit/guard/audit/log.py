@@ -15,11 +15,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from clawkit.errors import AuditError
-from clawkit.guard.audit.chain import seal
-from clawkit.guard.audit.encoding import body_of
-from clawkit.guard.audit.files import HEAD, LIVE, rotated_files, rotated_name
-from clawkit.guard.audit.head import End, format_end, parse_end, read_head, write_head
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.file_format import (
+    HEAD,
+    LIVE,
+    End,
+    format_end,
+    parse_end,
+    read_head,
+    rotated_files,
+    rotated_name,
+    seal,
+    write_head,
+)
+from clawkit.guard.audit.record import AuditRecord, body_of
 from clawkit.system.locks import lock, unlock
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
@@ -45,7 +53,7 @@ class AuditLog:
         self._second = 0
         self._second_text = b""
 
-    def write(self, *records: Record) -> None:
+    def write(self, *records: AuditRecord) -> None:
         """Add records. Raises AuditError, and leaves no trace of them, if that cannot be done."""
         if not records:
             return
@@ -140,7 +148,7 @@ class AuditLog:
 
         end, loss = recover(self._directory, self._live, known, self._end)
         if loss:  # noted only together with its record, so that no crash can lose that
-            return self._add([(body_of(Record(kind="recovery", reason=loss)), False)], end)
+            return self._add([(body_of(AuditRecord(kind="recovery", reason=loss)), False)], end)
         self._note(end)
         return end
 

@@ -10,9 +10,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from clawkit.guard.audit.chain import GENESIS, LONGEST_LINE, Link, link_of, true_hash
-from clawkit.guard.audit.files import rotated_files
-from clawkit.guard.audit.head import End
+from clawkit.guard.audit.file_format import (
+    GENESIS,
+    LONGEST_LINE,
+    End,
+    Link,
+    link_of,
+    rotated_files,
+    true_hash,
+)
 
 
 def recover(directory: Path, live: int, known: End | None, seen: End) -> tuple[End, str]:

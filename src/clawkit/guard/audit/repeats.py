@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.record import AuditRecord
 from clawkit.guard.policy.call import is_invented
 
 FIRST = 8
@@ -34,12 +34,12 @@ _Kind = tuple[str, str, str, str, str, tuple[str, ...]]
 class _Tally(msgspec.Struct):
     """One kind of event: how often it came this hour, and what is not in the log yet."""
 
-    record: Record
+    record: AuditRecord
     seen: int = 0
     waiting: int = 0
     size: int = 0
 
-    def add(self, record: Record) -> Iterator[Record]:
+    def add(self, record: AuditRecord) -> Iterator[AuditRecord]:
         self.seen += 1
         if self.seen <= _first(record):
             yield record
@@ -50,7 +50,7 @@ class _Tally(msgspec.Struct):
         if not self.seen & (self.seen - 1):
             yield from self.rest()
 
-    def rest(self) -> Iterator[Record]:
+    def rest(self) -> Iterator[AuditRecord]:
         if self.waiting == 1:
             yield self.record
         elif self.waiting:
@@ -67,7 +67,7 @@ class Repeats:
         self._began = clock()
         self._tallies: dict[_Kind, _Tally] = {}
 
-    def take(self, record: Record) -> list[Record]:
+    def take(self, record: AuditRecord) -> list[AuditRecord]:
         """The records to write when this one comes: itself, none, or one for many."""
         if not _may_repeat(record):
             return [record]
@@ -80,19 +80,19 @@ class Repeats:
             tally = self._tallies.setdefault(kind, _Tally(record))
             return [*ended, *tally.add(record)]
 
-    def drain(self) -> list[Record]:
+    def drain(self) -> list[AuditRecord]:
         """All that was counted and not written yet."""
         with self._turn:
             return self._end()
 
-    def _end(self) -> list[Record]:
+    def _end(self) -> list[AuditRecord]:
         rest = [record for tally in self._tallies.values() for record in tally.rest()]
         self._tallies.clear()
         self._began = self._clock()
         return rest
 
 
-def _may_repeat(record: Record) -> bool:
+def _may_repeat(record: AuditRecord) -> bool:
     if record.kind in ("notice", "drop"):
         return True
     if record.side == "server" and record.kind == "call":
@@ -100,20 +100,20 @@ def _may_repeat(record: Record) -> bool:
     return record.side == "client" and record.kind in ("answer", "list")
 
 
-def _first(record: Record) -> int:
+def _first(record: AuditRecord) -> int:
     if record.method in _QUESTIONS and record.decision in ("pass", "allow"):
         return FIRST_QUESTIONS
     return FIRST_REQUESTS if record.kind == "call" else FIRST
 
 
-def _without_details(record: Record) -> Record:
+def _without_details(record: AuditRecord) -> AuditRecord:
     """What is left of a record when there are too many kinds: whatever MCP has a name for."""
     if is_invented(record.method) and record.method:
         record = replace(record, method=OTHERS, tool="")
     return replace(record, reason="", flags=())
 
 
-def _kind(record: Record) -> _Kind:
+def _kind(record: AuditRecord) -> _Kind:
     return (
         record.kind,
         record.side,

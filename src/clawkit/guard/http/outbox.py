@@ -17,7 +17,7 @@ Drop = Callable[[str, bytes], None]
 Report = Callable[[Exception], None]
 
 
-class Outbox:
+class UpstreamOutbox:
     """Two lanes, so that a slow notice does not keep the answer to a server's question back."""
 
     def __init__(self, post: Post, drop: Drop, report: Report) -> None:

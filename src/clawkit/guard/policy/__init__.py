@@ -1,1 +1,1 @@
-"""The policy: which calls pass, which are refused, and about which a person is asked."""
+"""Decides by a policy: which calls pass, which are refused, about which a person is asked."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from clawkit.errors import InvalidParamsError
-from clawkit.guard.policy.folding import folded
+from clawkit.guard.policy.spellings import folded
 from clawkit.wire.jsonrpc import as_object
 
 # The documented table: what no rule allows is denied here, and passes elsewhere.
@@ -66,7 +66,7 @@ _LONGEST_MARK = 512
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
-class Known(msgspec.Struct, frozen=True, omit_defaults=True):
+class CallSession(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the guard knows of the session that a call belongs to."""
 
     next_round: bool = False
@@ -88,7 +88,7 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     tool: str
     arguments: dict[str, Any]
     outside: tuple[dict[str, Any], ...] = ()
-    known: Known = Known()
+    known: CallSession = CallSession()
 
     @property
     def has_extras(self) -> bool:
@@ -206,7 +206,7 @@ def _arguments(params: dict[str, Any], method: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _unusual(params: dict[str, Any], known: Known) -> dict[str, Any]:
+def _unusual(params: dict[str, Any], known: CallSession) -> dict[str, Any]:
     kept = {
         k: v for k, v in params.items() if k != "_meta" and not (known.next_round and k in ROUND)
     }
@@ -219,7 +219,7 @@ def _unusual(params: dict[str, Any], known: Known) -> dict[str, Any]:
     return {**kept, "_meta": own} if own else kept
 
 
-def _is_mark(key: str, value: object, known: Known) -> bool:
+def _is_mark(key: str, value: object, known: CallSession) -> bool:
     """Whether it is what clients put there anew each time, and too plain to say anything else."""
     if key in (CLIENT_INFO, CLIENT_CAPABILITIES):
         return key in known.client and known.client[key] == value

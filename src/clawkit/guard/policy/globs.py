@@ -1,15 +1,21 @@
-"""Glob patterns, matched in time linear in the text whatever the pattern.
+"""Glob patterns: one, many at once in an index, and the wildcards in a call's own values.
 
 `*` is any run without "/", `**` any run, `?` any one character, all else stands for itself, and
-the whole text must match. A backtracking regular expression would let a text of `a`s stop the
-guard; here the positions that a match can have reached are kept as spans, and each piece of the
-pattern moves them on.
+the whole text must match, in time linear in the text whatever the pattern. A backtracking regular
+expression would let a text of `a`s stop the guard; here the positions that a match can have reached
+are kept as spans, and each piece of the pattern moves them on.
+
+A call's value such as `/e?c/shadow` is read as each name that the rules speak of: a tool may hand
+it to a shell, or look for files by it. A star that begins a name says nothing about which one is
+meant, else every search for `*.json` would be a search for each secret one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice, product
 
 _STARS = re.compile(r"(\*+)")
 _BETWEEN_NAMES = re.compile(r"([/\\?])")
@@ -201,3 +207,160 @@ def _step(text: str, spans: _Spans, piece: _Piece, *, crossing: bool) -> _Spans:
             slash = text.find("/", after)
             resume = max(place + 1, (len(text) if slash < 0 else slash) - piece.length + 1)
             place = piece.find(text, resume, end)
+
+
+_Entry = tuple[Glob, int]
+_Table = dict[str, list[_Entry]]
+
+
+class GlobIndex:
+    """Globs, each with the number of the condition it stands for."""
+
+    __slots__ = ("_exact", "_longest", "_prefixes", "_rest", "_segments", "_suffixes", "globs")
+
+    def __init__(self, entries: Iterable[_Entry]) -> None:
+        entries = list(entries)
+        self.globs = tuple(glob for glob, _ in entries)
+        common = Counter(key for glob, _ in entries for key in set(glob.keys()))
+        tables: dict[str, _Table] = {"exact": {}, "prefix": {}, "suffix": {}, "segment": {}}
+        self._rest: list[_Entry] = []
+        for entry in entries:
+            key = _rarest_key(entry[0], common)
+            place = self._rest if key is None else tables[key[0]].setdefault(key[1], [])
+            place.append(entry)
+        self._exact = tables["exact"]
+        self._longest = max(map(len, self._exact), default=-1)
+        self._prefixes = _by_length(tables["prefix"])
+        self._suffixes = _by_length(tables["suffix"])
+        self._segments = tables["segment"]
+
+    def find(self, text: str, segments: Collection[str] | None = None) -> set[int]:
+        """The numbers of all globs that match; `segments` are the text's, if they are known."""
+        found: set[int] = set()
+        # To look a text up is to hash all of it, so long ones are not.
+        if len(text) <= self._longest:
+            found.update(number for _, number in self._exact.get(text, ()))
+        for length, table in self._prefixes:
+            if entries := table.get(text[:length]):
+                _match(entries, text, found)
+        for length, table in self._suffixes:
+            if entries := table.get(text[-length:]):
+                _match(entries, text, found)
+        if self._segments and "/" in text:
+            for segment in self._segments.keys() & (segments or text.split("/")):
+                _match(self._segments[segment], text, found)
+        if self._rest:
+            _match(self._rest, text, found)
+        return found
+
+
+def _match(entries: list[_Entry], text: str, found: set[int]) -> None:
+    for glob, number in entries:
+        if number not in found and glob.matches(text):
+            found.add(number)
+
+
+def _rarest_key(glob: Glob, common: Counter[tuple[str, str]]) -> tuple[str, str] | None:
+    if glob.literal is not None:
+        return "exact", glob.literal
+    return min(glob.keys(), key=lambda key: (common[key], -len(key[1])), default=None)
+
+
+def _by_length(table: _Table) -> list[tuple[int, _Table]]:
+    lengths: dict[int, _Table] = {}
+    for text, entries in table.items():
+        lengths.setdefault(len(text), {})[text] = entries
+    return list(lengths.items())
+
+
+_LONG, _LONGEST = 4096, 32768
+_MOST = 64
+_MOST_SIGNS = 16
+_SIGN = re.compile(r"[*?\[{]")
+_SPACE = re.compile(r"\s")
+_ADDRESS = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_CLASS = re.compile(r"\[[^\]/]+\]")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_FEWEST_LETTERS = 2
+_LONGEST_NAME = 256
+
+
+def is_remote(text: str) -> bool:
+    """Whether a value is an address, in which a question mark is none of ours."""
+    return _ADDRESS.match(text) is not None
+
+
+def may_have_wildcards(text: str) -> bool:
+    """Whether a reading of a value can be a pattern."""
+    if text.isascii() and "%" not in text and _SIGN.search(text) is None:
+        return False
+    return not is_remote(text)
+
+
+def has_wildcards(text: str) -> bool:
+    """Whether a value is read as a pattern too: a long one if it is a single word."""
+    if len(text) > _LONGEST or _SIGN.search(text) is None:
+        return False
+    if len(text) <= _LONG:
+        return True
+    return _SPACE.search(text.strip()) is None and len(_SIGN.findall(text)) <= _MOST_SIGNS
+
+
+class Expansions:
+    """The names in many globs, and what a value with wildcards can stand for by them."""
+
+    def __init__(self, globs: Iterable[Glob]) -> None:
+        self._names: set[str] = set()
+        self._roots: set[str] = set()
+        for glob in globs:
+            for place, (name, begins, _) in enumerate(glob.names()):
+                if name and begins and not is_wild(name):
+                    self._names.add(name)
+                    if place == 1 and glob.is_rooted:
+                        self._roots.add(name)
+
+    def of(self, reading: str) -> Iterator[str]:
+        """Other texts, of which the value may be one when its wildcards are filled in."""
+        for text in _braces(reading):
+            if text != reading:
+                yield text
+            names = text.split("/")
+            parts = [self._meant(part) for part in names]
+            if len(names) > 2 and not names[0]:
+                at_root = self._meant_at_the_root(names[1], named=not is_wild(names[-1]))
+                parts[1] = list(dict.fromkeys((*parts[1], *at_root)))
+            if any(len(each) > 1 for each in parts):
+                yield from islice(map("/".join, product(*parts)), 1, _MOST)
+
+    def _meant(self, part: str) -> list[str]:
+        plain = _CLASS.sub("?", part)
+        letters = len(plain) - plain.count("*") - plain.count("?")
+        says_little = letters < _FEWEST_LETTERS or plain.startswith("*")
+        return [part] if says_little else _filled(part, plain, self._names)
+
+    def _meant_at_the_root(self, part: str, *, named: bool) -> list[str]:
+        """Few folders are there: `/e*/x` says enough, and `/*/x` if what is in it is `named`."""
+        plain = _CLASS.sub("?", part)
+        says_nothing = plain == "**" or not (named or plain.strip("*?"))
+        return [part] if says_nothing else _filled(part, plain, self._roots)
+
+
+def _filled(part: str, plain: str, names: set[str]) -> list[str]:
+    if not is_wild(plain) or len(plain) > _LONGEST_NAME:
+        return [part]
+    glob = Glob(plain)
+    return [part, *sorted(name for name in names if glob.matches(name))]
+
+
+def _braces(text: str) -> list[str]:
+    """A text with each of the alternatives that its braces give."""
+    found = [text]
+    for each in found:
+        braces = _BRACES.search(each)
+        if braces is None:
+            continue
+        for choice in braces[1].split(","):
+            filled = each[: braces.start()] + choice + each[braces.end() :]
+            if filled not in found and len(found) < _MOST:
+                found.append(filled)
+    return found

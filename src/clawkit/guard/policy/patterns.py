@@ -6,10 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from clawkit.guard.policy.canonical import Reader
-from clawkit.guard.policy.folding import bare, fold, look_alike
 from clawkit.guard.policy.globs import Glob, is_any, is_wild
-from clawkit.guard.policy.pathtext import (
+from clawkit.guard.policy.paths import (
     file_paths,
     has_drive,
     is_absolute,
@@ -19,6 +17,8 @@ from clawkit.guard.policy.pathtext import (
     normal_pattern,
     slashed,
 )
+from clawkit.guard.policy.readings import Reader
+from clawkit.guard.policy.spellings import bare, fold, look_alike
 from clawkit.guard.policy.urls import allowed_pattern, scheme, url_pattern
 
 Kind = Literal["any", "text", "path", "url"]

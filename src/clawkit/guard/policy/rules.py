@@ -1,14 +1,56 @@
-"""One rule of a policy, and the way from a policy file's text to a policy."""
+"""What a policy consists of: rules, and options for environment, limits and audit."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
-if TYPE_CHECKING:
-    from clawkit.guard.policy.policy import Policy
+from clawkit.guard.policy.globs import Glob
+
+MEGABYTE = 1024 * 1024
+
+
+class EnvOptions(msgspec.Struct, frozen=True):
+    """`[env]`: which variables a server gets. `allow` None: all that the client gave."""
+
+    allow: tuple[str, ...] | None = None
+    servers: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def narrow(self, environment: Mapping[str, str], servers: tuple[str, ...]) -> dict[str, str]:
+        """What is left for a server that may have any of these names: what every name allows."""
+        lists = [allowed for allowed in self._lists(servers) if allowed is not None]
+        tests = [[Glob(pattern) for pattern in allowed] for allowed in lists]
+        return {
+            name: value
+            for name, value in environment.items()
+            if all(any(glob.matches(name) for glob in globs) for globs in tests)
+        }
+
+    def _lists(self, servers: tuple[str, ...]) -> set[tuple[str, ...] | None]:
+        own = dict(self.servers)
+        return {own.get(server, self.allow) for server in servers} or {self.allow}
+
+
+class PolicyLimits(msgspec.Struct, frozen=True):
+    """`[limits]`: sizes in bytes, times in seconds."""
+
+    message: int = 400 * MEGABYTE
+    depth: int = 200
+    prompts: int = 5
+    prompts_per_minute: int = 20
+    prompt_timeout: float = 60.0
+    path_timeout: float = 30.0
+
+
+class AuditOptions(msgspec.Struct, frozen=True):
+    """`[audit]`: the size at which a log file is closed, and how many are kept."""
+
+    max: int = 64 * MEGABYTE
+    keep: int = 16
+
 
 Action = Literal["allow", "deny", "prompt"]
 Injection = Literal["block", "remove", "flag"]
@@ -57,10 +99,3 @@ class Rule(msgspec.Struct, frozen=True):
 
     def expired(self, now: float) -> bool:
         return self.expires is not None and now >= self.expires
-
-
-def read_policy(text: str, file: str) -> Policy:
-    """The policy that a file's text says. Raises PolicyError with the line and the reason."""
-    from clawkit.guard.policy.reading import read
-
-    return read(text, file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clawkit.guard.policy.pathtext import normal
+from clawkit.guard.policy.paths import normal
 
 _SCHEME = re.compile(r"\s*([A-Za-z*][A-Za-z0-9+.\-*\t\r\n]{0,40}):")
 _CONTROLS = re.compile(r"[\t\r\n]")

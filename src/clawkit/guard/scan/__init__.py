@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from clawkit.guard.scan.arguments import kept_arguments, redact_arguments
-from clawkit.guard.scan.cleaning import clean, suspicious
 from clawkit.guard.scan.elicitation import asks_for_secret, host_of, link_of
-from clawkit.guard.scan.options import Findings, ScanOptions
-from clawkit.text.hidden import visible
+from clawkit.guard.scan.logged_arguments import kept_arguments, redact_arguments
+from clawkit.guard.scan.sanitizer import Findings, ScanOptions, clean, suspicious
 from clawkit.text.injections import find_injections, remove_injections
+from clawkit.text.normalization import visible
 from clawkit.text.secrets import redact_secrets
 
 __all__ = [

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, cast
 
 from clawkit.guard.scan.poisoning import names_secret_file
-from clawkit.text.folding import plain
+from clawkit.text.normalization import plain
 
 _A_SECRET = "a secret"
 _DEPTH = 100

@@ -1,4 +1,4 @@
-"""Definitions that steer the model instead of saying what they are for: tool poisoning.
+"""Tool poisoning: definitions that steer the model instead of saying what they are for.
 
 A definition is what a model reads before anybody has called anything. It may say what a tool does;
 it has no reason to name files of secrets, to put itself before or in place of other tools, to
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any, cast
 
-from clawkit.text.folding import plain
 from clawkit.text.injections import find_injections
+from clawkit.text.normalization import plain
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")

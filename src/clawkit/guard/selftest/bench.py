@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from clawkit.guard.selftest import replies
-from clawkit.guard.selftest.guarded import Guarded, parsed
-from clawkit.guard.selftest.policies import SECRETS_OF_OTHER_RULES
-from clawkit.guard.selftest.scratch import CANARY, Place, Scratch
-from clawkit.guard.selftest.verdict import Leaked, NotHeld, Unclear
+from clawkit.guard.selftest import verdicts
+from clawkit.guard.selftest.guard_process import GuardProcess, parsed
+from clawkit.guard.selftest.scratch import CANARY, SECRETS_OF_OTHER_RULES, GuardFolder, Scratch
+from clawkit.guard.selftest.verdicts import Leaked, NotHeld, Unclear
 from clawkit.guard.selftest.victim import LINE_ENDS
 
 _HOUSEKEEPING = frozenset(
@@ -42,7 +41,7 @@ class Mark(msgspec.Struct, frozen=True):
     received: int
 
 
-class Options(msgspec.Struct, frozen=True):
+class SelftestOptions(msgspec.Struct, frozen=True):
     """How a run is done: the guard's command line, how long to wait, how big the big things are."""
 
     command: tuple[str, ...]
@@ -58,9 +57,9 @@ class Bench:
 
     def __init__(
         self,
-        options: Options,
+        options: SelftestOptions,
         scratch: Scratch,
-        place: Place,
+        place: GuardFolder,
         *,
         modern: bool = False,
         can_ask: bool = True,
@@ -81,7 +80,7 @@ class Bench:
             command = ["/bin/sh", "-c", f'{shell}; exec "$@"', "sh", *command]
         if not is_root:
             command = [sys.executable, "-I", "-S", "-c", _NO_DEBUGGER, *command]
-        self.guard = Guarded(command, scratch.root, place.environment(), self.journal_file)
+        self.guard = GuardProcess(command, scratch.root, place.environment(), self.journal_file)
 
     def open(self) -> None:
         """Begin the conversation, as a client of this era does."""
@@ -166,7 +165,7 @@ class Bench:
     def reply(self, id: Any, since: int = 0) -> dict[str, Any]:
         """The answer to a request."""
         return self.guard.wait_for(
-            lambda message: replies.is_answer_to(message, id), since, self.patience, "answer"
+            lambda message: verdicts.is_answer_to(message, id), since, self.patience, "answer"
         )
 
     def asked(self, method: str, since: Mark) -> dict[str, Any]:
@@ -183,7 +182,7 @@ class Bench:
         text = f"{_SERVES.decode()}-{self.token()}"
         answer = self.call("echo", text=text)
         if text not in json.dumps(answer.get("result")):
-            raise Unclear(f"the next, allowed call was answered with {replies.short(answer)}")
+            raise Unclear(f"the next, allowed call was answered with {verdicts.short(answer)}")
 
     def passed(self, since: Mark) -> tuple[list[bytes], list[bytes]]:
         """What reached the victim and what the client, without the conversation's own messages."""
@@ -198,18 +197,18 @@ class Bench:
         """Nothing reached the server, and nothing that must stay secret the client."""
         reached, seen = self.passed(since)
         if reached:
-            raise Leaked(f"reached the server: {replies.shortened(reached[0])}")
+            raise Leaked(f"reached the server: {verdicts.shortened(reached[0])}")
         for line in seen:
             for word in (CANARY, SECRETS_OF_OTHER_RULES):
                 if word.encode() in line:
-                    raise Leaked(f"reached the client: {replies.shortened(line)}")
+                    raise Leaked(f"reached the client: {verdicts.shortened(line)}")
 
     def unseen(self, since: Mark, *words: str) -> None:
         """None of these words reached the client."""
         for line in self.passed(since)[1]:
             for word in words:
                 if word.encode() in line:
-                    raise Leaked(f"the client got: {replies.shortened(line)}")
+                    raise Leaked(f"the client got: {verdicts.shortened(line)}")
 
     def refuses(
         self, method: str, params: dict[str, Any] | None = None, code: int | None = None
@@ -229,23 +228,23 @@ class Bench:
         self.write(line.replace(b'"id": 0,', b'"id": %d,' % id) + b"\n")
         self.nothing_passed(since)
         answer = self.guard.wait_for(
-            lambda message: replies.is_answer_to(message, id) or "error" in message,
+            lambda message: verdicts.is_answer_to(message, id) or "error" in message,
             since.received,
             self.patience,
             "answer",
         )
         self.nothing_passed(since)
-        replies.require_clear_error(answer, code)
+        verdicts.require_clear_error(answer, code)
 
     def one_line_each(self, since: Mark) -> None:
         """What either side got is one message a line, wherever a reader ends its lines."""
         reached, seen = self.passed(since)
         for line in reached:
             if parsed(line) is None:
-                raise Leaked(f"the server got part of a message: {replies.shortened(line)}")
+                raise Leaked(f"the server got part of a message: {verdicts.shortened(line)}")
         for line in seen:
             if len([*filter(None, LINE_ENDS.split(line))]) > 1:
-                raise Leaked(f"the client got several lines in one: {replies.shortened(line)}")
+                raise Leaked(f"the client got several lines in one: {verdicts.shortened(line)}")
 
     def drops(self, line: bytes) -> None:
         """A line must go nowhere, and the guard go on."""

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
-from clawkit.guard.selftest.policies import PolicyKind
+from clawkit.guard.selftest.scratch import PolicyKind
 
 _ROOMS = (
     "paths",
@@ -96,4 +96,4 @@ def all_attacks() -> tuple[Attack, ...]:
     """Every attack, in the order of the rows."""
     for room in _ROOMS:
         import_module(f"clawkit.guard.selftest.attacks.{room}")
-    return tuple(sorted(_attacks.values(), key=lambda attack: rows.ORDER.index(attack.row)))
+    return tuple(sorted(_attacks.values(), key=lambda attack: categories.ORDER.index(attack.row)))

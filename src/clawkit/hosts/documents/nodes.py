@@ -16,7 +16,7 @@ HASH_GAP = re.compile(r"(?:\s+(?!\s)|#[^\r\n]*(?![^\r\n]))*")
 """Blanks and comments in TOML and YAML."""
 
 
-class Node(msgspec.Struct, frozen=True):
+class ValueNode(msgspec.Struct, frozen=True):
     """A value at `text[start:end]`.
 
     `flow` tells values in brackets, with commas, from those that lines hold together.
@@ -26,7 +26,7 @@ class Node(msgspec.Struct, frozen=True):
     end: int
     value: Any = None
     fields: tuple[Field, ...] | None = None
-    items: tuple[Node, ...] | None = None
+    items: tuple[ValueNode, ...] | None = None
     flow: bool = True
 
     def field(self, key: str) -> Field | None:
@@ -41,7 +41,7 @@ class Field(msgspec.Struct, frozen=True):
     key: str
     start: int
     key_end: int
-    node: Node
+    node: ValueNode
     section: bool = False
     """A TOML table of its own, with a header."""
 
@@ -79,7 +79,7 @@ class Dialect(Protocol):
 
     def open(self, text: str, file: str) -> Document: ...
 
-    def block(self, text: str, file: str) -> Node:
+    def block(self, text: str, file: str) -> ValueNode:
         """The entry whose text this is."""
         ...
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, Node, unreadable
+from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, ValueNode, unreadable
 
 _STRING = re.compile(
     r'"""(?:[^\\]|\\[\s\S])*?"""(?:""(?!")|"(?!"))?'
@@ -27,16 +27,16 @@ _BLANK = re.compile(r"[ \t]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _WHERE = re.compile(r" \(at line (\d+), column \d+\)| \(at end of document\)")
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 
 class Section(msgspec.Struct, frozen=True):
     """A header and the lines below it, up to the next header."""
 
-    path: Path
+    path: KeyPath
     start: int
     header_end: int
-    lines: tuple[tuple[Path, Field], ...]
+    lines: tuple[tuple[KeyPath, Field], ...]
 
     @property
     def end(self) -> int:
@@ -50,7 +50,7 @@ class TomlDocument(msgspec.Struct, frozen=True):
     data: Any
     file: str
 
-    def span(self, keys: Path) -> tuple[int, int]:
+    def span(self, keys: KeyPath) -> tuple[int, int]:
         inline = self._inline(keys)
         if inline is not None:
             return inline.start, inline.end
@@ -67,7 +67,7 @@ class TomlDocument(msgspec.Struct, frozen=True):
             )
         return self.sections[first].start, self.sections[last].end
 
-    def _inline(self, keys: Path) -> Node | None:
+    def _inline(self, keys: KeyPath) -> ValueNode | None:
         for section in self.sections:
             for path, field in section.lines:
                 full = section.path + path
@@ -85,7 +85,7 @@ class Toml:
     def open(self, text: str, file: str) -> TomlDocument:
         return _open(text, file)
 
-    def block(self, text: str, file: str) -> Node:
+    def block(self, text: str, file: str) -> ValueNode:
         if text.startswith("{"):
             return _Scanner(text, file).value(0)
         sections = [part for part in _sections(text, file) if part.path]
@@ -93,9 +93,9 @@ class Toml:
         depth = len(main.path)
         fields = [field for _, field in main.lines]
         fields += [_as_field(part, depth) for part in sections if part is not main]
-        return Node(sections[0].start, sections[-1].end, fields=tuple(fields), flow=False)
+        return ValueNode(sections[0].start, sections[-1].end, fields=tuple(fields), flow=False)
 
-    def renamed(self, text: str, old: Path, new: Path) -> str:
+    def renamed(self, text: str, old: KeyPath, new: KeyPath) -> str:
         if text.startswith("{") or old == new:
             return text
         for part in reversed(_sections(text, "")):
@@ -151,7 +151,7 @@ class _Scanner:
         match = HASH_GAP.match(self.text, position)
         return match.end() if match else position
 
-    def key(self, position: int) -> tuple[Path, int]:
+    def key(self, position: int) -> tuple[KeyPath, int]:
         parts: list[str] = []
         while True:
             match = _KEY.match(self.text, position)
@@ -163,13 +163,13 @@ class _Scanner:
                 return tuple(parts), match.end()
             position = dot.end()
 
-    def line(self, start: int) -> tuple[Path, Field]:
+    def line(self, start: int) -> tuple[KeyPath, Field]:
         path, key_end = self.key(start)
         equals = self._blank(key_end)
         node = self.value(self._blank(equals + 1))
         return path, Field(path[0], start, key_end, node, section=len(path) > 1)
 
-    def value(self, start: int) -> Node:
+    def value(self, start: int) -> ValueNode:
         opener = self.text[start : start + 1]
         if opener == "[":
             return self._list(start)
@@ -178,23 +178,23 @@ class _Scanner:
         match = (_STRING if opener in "\"'" else _SCALAR).match(self.text, start)
         if match is None:
             unreadable(self.file, self.text, start, "expected a value")
-        return Node(start, match.end())
+        return ValueNode(start, match.end())
 
-    def _list(self, start: int) -> Node:
-        items: list[Node] = []
+    def _list(self, start: int) -> ValueNode:
+        items: list[ValueNode] = []
         position = self.skip(start + 1)
         while self.text[position : position + 1] != "]":
             items.append(self.value(position))
             position = self._past_comma(items[-1].end)
-        return Node(start, position + 1, items=tuple(items))
+        return ValueNode(start, position + 1, items=tuple(items))
 
-    def _table(self, start: int) -> Node:
+    def _table(self, start: int) -> ValueNode:
         fields: list[Field] = []
         position = self.skip(start + 1)
         while self.text[position : position + 1] != "}":
             fields.append(self.line(position)[1])
             position = self._past_comma(fields[-1].end)
-        return Node(start, position + 1, fields=tuple(fields))
+        return ValueNode(start, position + 1, fields=tuple(fields))
 
     def _past_comma(self, end: int) -> int:
         position = self.skip(end)
@@ -204,7 +204,7 @@ class _Scanner:
         match = _BLANK.match(self.text, position)
         return match.end() if match else position
 
-    def header(self, start: int) -> tuple[Path, int]:
+    def header(self, start: int) -> tuple[KeyPath, int]:
         brackets = 2 if self.text.startswith("[[", start) else 1
         path, end = self.key(self._blank(start + brackets))
         return path, self._blank(end) + brackets
@@ -213,9 +213,9 @@ class _Scanner:
 def _sections(text: str, file: str) -> tuple[Section, ...]:
     scanner = _Scanner(text, file)
     sections: list[Section] = []
-    path: Path = ()
+    path: KeyPath = ()
     start = header_end = 0
-    lines: list[tuple[Path, Field]] = []
+    lines: list[tuple[KeyPath, Field]] = []
     position = scanner.skip(1 if text.startswith("\ufeff") else 0)
     while position < len(text):
         if text[position] == "[":
@@ -232,11 +232,11 @@ def _sections(text: str, file: str) -> tuple[Section, ...]:
 
 def _as_field(section: Section, depth: int) -> Field:
     fields = tuple(field for _, field in section.lines)
-    node = Node(section.start, section.end, fields=fields, flow=False)
+    node = ValueNode(section.start, section.end, fields=fields, flow=False)
     return Field(section.path[depth], section.start, section.header_end, node, section=True)
 
 
-def _inside(node: Node, keys: Path) -> Node | None:
+def _inside(node: ValueNode, keys: KeyPath) -> ValueNode | None:
     for key in keys:
         field = node.field(key)
         if field is None:

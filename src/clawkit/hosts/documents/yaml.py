@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, Node
+from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, ValueNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[A-Za-z/~][A-Za-z0-9_./@+=-]*(?: [A-Za-z0-9_./@+=-]+)*")
 class YamlDocument(msgspec.Struct, frozen=True):
     """A YAML file, read."""
 
-    root: Node
+    root: ValueNode
     text: str
     data: Any
     file: str
@@ -51,7 +51,7 @@ class Yaml:
     def open(self, text: str, file: str) -> YamlDocument:
         return _open(text, file)
 
-    def block(self, text: str, file: str) -> Node:
+    def block(self, text: str, file: str) -> ValueNode:
         return _read(text, file)
 
     def renamed(self, text: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
@@ -84,19 +84,19 @@ def _open(text: str, file: str) -> YamlDocument:
     return YamlDocument(root, text, {} if data is None else data, file)
 
 
-def _read(text: str, file: str) -> Node:
+def _read(text: str, file: str) -> ValueNode:
     import yaml
 
     # The stubs leave the type of the stream out.
     compose = cast("Callable[..., yaml.Node | None]", yaml.compose)
     try:
         tree = compose(text, Loader=yaml.SafeLoader)
-        return Node(0, 0, fields=()) if tree is None else _node(tree)
+        return ValueNode(0, 0, fields=()) if tree is None else _node(tree)
     except (yaml.YAMLError, RecursionError) as error:
         raise _as_host_error(error, file) from None
 
 
-def _node(tree: yaml.Node) -> Node:
+def _node(tree: yaml.Node) -> ValueNode:
     import yaml
 
     start, end = tree.start_mark.index, tree.end_mark.index
@@ -104,13 +104,13 @@ def _node(tree: yaml.Node) -> Node:
         fields = tuple(_field(key, value) for key, value in tree.value)
         if not tree.flow_style and fields:
             start, end = fields[0].start, fields[-1].end
-        return Node(start, end, fields=fields, flow=bool(tree.flow_style))
+        return ValueNode(start, end, fields=fields, flow=bool(tree.flow_style))
     if isinstance(tree, yaml.SequenceNode):
         items = tuple(_here(item, start) for item in tree.value)
         if not tree.flow_style and items:
             end = items[-1].end
-        return Node(start, end, items=items, flow=bool(tree.flow_style))
-    return Node(start, end, tree.value)
+        return ValueNode(start, end, items=items, flow=bool(tree.flow_style))
+    return ValueNode(start, end, tree.value)
 
 
 def _field(key: yaml.Node, value: yaml.Node) -> Field:
@@ -118,9 +118,9 @@ def _field(key: yaml.Node, value: yaml.Node) -> Field:
     return Field(str(key.value), start, end, _here(value, end))
 
 
-def _here(tree: yaml.Node, after: int) -> Node:
+def _here(tree: yaml.Node, after: int) -> ValueNode:
     """An alias stands for a node that was written further up; it has no text of its own to edit."""
-    return Node(after, after) if tree.start_mark.index < after else _node(tree)
+    return ValueNode(after, after) if tree.start_mark.index < after else _node(tree)
 
 
 def _is_plain(value: str) -> bool:

@@ -5,5 +5,5 @@ process alone. Where several processes serve one store, route the bridges and th
 Being to the same one (by the Being's id in the path).
 """
 
-from clawkit.memory.bridges.bridge import Bridge as Bridge
+from clawkit.memory.bridges.registry import Bridge as Bridge
 from clawkit.memory.bridges.registry import Bridges as Bridges

@@ -1,23 +1,130 @@
-"""All bridges of this process: which Being has which, and what was sensed last.
+"""The connected bridges of this process: what each offers, its open acts, what was sensed last.
 
-Two bridges of a Being may have a capability of the same name: the one that registered last is
-asked, and the other again when that one leaves. A Being's bridges are never seen by another.
+A bridge knows no socket, only how to send a text; whoever holds the socket hands it what arrives.
+All of it happens in one event loop. Two bridges of a Being may have a capability of the same name:
+the one that registered last is asked, and the other again when that one leaves. A Being's bridges
+are never seen by another.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 
-from clawkit.errors import BeingError, ToolExecutionError
-from clawkit.memory.bridges import frames
-from clawkit.memory.bridges.bridge import ACT_SECONDS, Bridge, Send
-from clawkit.memory.bridges.frames import FrameError, Pong, Register, Sense
-from clawkit.memory.bridges.schemas import check_arguments
-from clawkit.memory.pace import Pace
+from clawkit.errors import BeingError, ToolExecutionError, ToolTimeoutError
+from clawkit.memory.bridges import bridge_messages
+from clawkit.memory.bridges.bridge_messages import (
+    ActFailed,
+    ActResult,
+    Capability,
+    FrameError,
+    Ping,
+    Pong,
+    Register,
+    Sense,
+)
+from clawkit.memory.bridges.json_schema import check_arguments
+from clawkit.memory.rate_limiter import TokenBucket
+
+ACT_SECONDS = 5.0
+MOST_FAULTS = 10
+"""After so many frames that cannot be used the connection is closed."""
+MOST_ACTS = 100
+
+Send = Callable[[str], Awaitable[None]]
+"""Sends a text to the bridge; ConnectionError if it is not there any more."""
+
+
+class Bridge:
+    """One connection of a device or program to one Being."""
+
+    def __init__(self, being: int, send: Send) -> None:
+        self.being = being
+        self.name = ""
+        self.capabilities: dict[str, Capability] = {}
+        self._send = send
+        self._numbers = itertools.count(1)
+        self._open: dict[str, asyncio.Future[Any]] = {}
+        self._faults = 0
+        self.gone = False
+
+    @property
+    def unbearable(self) -> bool:
+        """Whether it has sent too much that cannot be used."""
+        return self._faults >= MOST_FAULTS
+
+    def offers(self, name: str, kind: str) -> bool:
+        found = self.capabilities.get(name)
+        return found is not None and found.kind == kind
+
+    async def act(self, name: str, arguments: dict[str, Any], seconds: float = ACT_SECONDS) -> Any:
+        """Have it do something, and wait for what it answers."""
+        if len(self._open) >= MOST_ACTS:
+            raise ToolExecutionError(f"{name}: the bridge {self.name} has too much to do already")
+        act_id = str(next(self._numbers))
+        answer = asyncio.get_running_loop().create_future()
+        self._open[act_id] = answer
+        frame = {"type": "act", "id": act_id, "name": name, "arguments": arguments}
+        try:
+            async with asyncio.timeout(seconds):
+                await self._send(bridge_messages.encode(frame))
+                return await answer
+        except TimeoutError:
+            raise ToolTimeoutError(
+                f"{name}: the bridge {self.name} did not answer within {seconds:g} s"
+            ) from None
+        except ConnectionError:
+            raise self._went(act_id) from None
+        finally:
+            del self._open[act_id]
+            answer.cancel()
+
+    async def take(self, frame: Register | ActResult | ActFailed | Ping) -> None:
+        """What concerns this bridge alone."""
+        if isinstance(frame, Register):
+            self.name = frame.name
+            self.capabilities = {each.name: each for each in frame.capabilities}
+            await self.say({"type": "registered"})
+        elif isinstance(frame, Ping):
+            await self.say({"type": "pong"})
+        else:
+            self._settle(frame)
+
+    async def refuse(self, problem: FrameError) -> None:
+        """Say what was wrong with a frame, and remember that something was."""
+        self._faults += 1
+        await self.say({"type": "error", "error": str(problem)})
+
+    async def say(self, frame: dict[str, Any]) -> None:
+        await self._send(bridge_messages.encode(frame))
+
+    def leave(self) -> None:
+        """The connection is over: nothing that is still open will be answered."""
+        self.gone = True
+        for act_id, answer in list(self._open.items()):
+            if not answer.done():
+                answer.set_exception(self._went(act_id))
+
+    def _went(self, act_id: str) -> ToolExecutionError:
+        return ToolExecutionError(
+            f"the bridge {self.name} went away before it answered act {act_id}"
+        )
+
+    def _settle(self, frame: ActResult | ActFailed) -> None:
+        answer = self._open.get(frame.id)
+        # One that nobody waits for came too late, or twice.
+        if answer is None or answer.done():
+            return
+        if isinstance(frame, ActFailed):
+            answer.set_exception(ToolExecutionError(f"{self.name}: {frame.error[:1000]}"))
+        else:
+            answer.set_result(frame.result)
+
 
 MOST_BRIDGES = 20
 MOST_SENSES = 200
@@ -47,7 +154,7 @@ class Bridges:
         self._act_seconds = act_seconds
         self._of: dict[int, list[Bridge]] = {}
         self._sensed: dict[int, dict[str, Sensed]] = {}
-        self._paces: dict[Bridge, Pace] = {}
+        self._paces: dict[Bridge, TokenBucket] = {}
 
     @property
     def connected(self) -> int:
@@ -59,7 +166,7 @@ class Bridges:
             raise BeingError(f"a Being may have at most {MOST_BRIDGES} bridges at once")
         bridge = Bridge(being, send)
         self._of[being] = [*self._of.get(being, ()), bridge]
-        self._paces[bridge] = Pace(SENSES_A_SECOND, SENSES_AT_ONCE)
+        self._paces[bridge] = TokenBucket(SENSES_A_SECOND, SENSES_AT_ONCE)
         return bridge
 
     def leave(self, bridge: Bridge) -> None:
@@ -75,7 +182,7 @@ class Bridges:
     async def hear(self, bridge: Bridge, text: str | bytes) -> None:
         """Take one message of a bridge; one that cannot be used is answered with an error."""
         try:
-            frame = frames.decode(text)
+            frame = bridge_messages.decode(text)
             if isinstance(frame, Sense):
                 await self._sense(bridge, frame)
             elif not isinstance(frame, Pong):
@@ -133,7 +240,7 @@ class Bridges:
         known = self._sensed.get(bridge.being, {})
         if frame.name not in known and len(known) >= MOST_SENSES:
             raise FrameError(f"a Being may have at most {MOST_SENSES} senses")
-        at = frames.moment_of(frame, self._clock())
+        at = bridge_messages.moment_of(frame, self._clock())
         sensed = Sensed(frame.name, frame.value, at, bridge.name)
         self._sensed[bridge.being] = {**known, frame.name: sensed}
 

@@ -125,7 +125,7 @@ def _vocabulary(file: Path) -> dict[str, int]:
 
 def _tokens(text: str, words: dict[str, int]) -> list[int]:
     """The model's pieces of a text, between its marks for beginning and end."""
-    from clawkit.text.words import folded
+    from clawkit.text.tokenizer import folded
 
     found = [piece for word in _TOKEN.findall(folded(text)) for piece in _pieces(word, words)]
     return [words["[CLS]"], *found[: _MOST_TOKENS - 2], words["[SEP]"]]

@@ -1,8 +1,9 @@
-"""The ASGI app that serves the Beings of a store.
+"""The ASGI app of a store's Beings: MCP, the bridges' WebSocket, `/healthz` and `/metrics`.
 
 `/mcp`, `/mcp/{being_id}`: MCP over Streamable HTTP, stateless in both eras; `/bridge/{being_id}`:
-the WebSocket of bridges; `/healthz` and `/metrics` for whoever runs the server. Health and figures
-are open: they name no Being and no token, and are logged only when they fail.
+the WebSocket of bridges; `/healthz` and `/metrics` for whoever runs the server. Health and metrics
+are open: they name no Being and no token, and are logged only when they fail. For `/healthz`,
+writing to the store is tried every few seconds at most, however often somebody asks.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -22,28 +24,72 @@ from starlette.routing import Route, WebSocketRoute
 
 from clawkit.errors import ClawError, StoreError
 from clawkit.memory.bridges import Bridges
-from clawkit.memory.http.authentication import RECHECK_EVERY, Gate
-from clawkit.memory.http.bridging import BridgeDoor
-from clawkit.memory.http.door import Door
-from clawkit.memory.http.exchange import Record
-from clawkit.memory.http.figures import counted
-from clawkit.memory.http.health import PROBE_EVERY, Health, unavailable
-from clawkit.memory.http.limits import Callers, Limits
-from clawkit.memory.http.logs import Log
-from clawkit.memory.http.metrics import CONTENT_TYPE, Metrics
-from clawkit.memory.http.proxies import TrustedProxies
-from clawkit.memory.server import being_server
+from clawkit.memory.http.authentication import RECHECK_EVERY, Authenticator
+from clawkit.memory.http.bridge_socket import BridgeEndpoint
+from clawkit.memory.http.client_limits import CallerCounters, RequestLimits, TrustedProxies
+from clawkit.memory.http.mcp_endpoint import McpEndpoint
+from clawkit.memory.http.metrics import CONTENT_TYPE, Metrics, store_gauges
+from clawkit.memory.http.request_log import Log, TraceOutputs
+from clawkit.memory.mcp_server import being_server
 from clawkit.wire.http.endpoint import allow_origins
-from clawkit.wire.http.rules import LOOPBACK, Origins
+from clawkit.wire.http.request_checks import LOOPBACK, Origins
 
 if TYPE_CHECKING:
-    from clawkit.memory.keeper import Keeper
-    from clawkit.wire.server import Server
+    from clawkit.memory.being_store import BeingStore
+    from clawkit.wire.server import ServerCore
+
+PROBE_EVERY = 5.0
+
+_log = logging.getLogger("clawkit.memory")
+
+
+class Health:
+    """Looks after one store."""
+
+    def __init__(self, keeper: BeingStore, probe_every: float = PROBE_EVERY) -> None:
+        self._keeper = keeper
+        self._probe_every = probe_every
+        self._probing = threading.Lock()
+        self._next = 0.0
+        self._problem = ""
+
+    def look(self) -> dict[str, Any]:
+        """What `/healthz` says. It is open to all: nothing says where the store is."""
+        try:
+            with self._keeper.database.registry() as connection:
+                connection.rows("SELECT n FROM beings LIMIT 1")
+        except StoreError as error:
+            _log.error("the store cannot be reached: %s", error)
+            return unavailable("not reachable", error.reason)
+        problem = self._probed()
+        if problem:
+            return unavailable("not writable", problem)
+        return {"status": "ok", "store": "reachable", "writable": True}
+
+    def _probed(self) -> str:
+        """Why nothing can be written, as of a moment ago; empty if it can."""
+        with self._probing:
+            if time.monotonic() >= self._next:
+                self._problem = self._probe()
+                self._next = time.monotonic() + self._probe_every
+            return self._problem
+
+    def _probe(self) -> str:
+        try:
+            self._keeper.database.probe()
+        except StoreError as error:
+            _log.error("the store cannot be written to: %s", error)
+            return error.reason or "it cannot be written to"
+        return ""
+
+
+def unavailable(store: str, reason: str) -> dict[str, Any]:
+    told = {"status": "unavailable", "store": store, "writable": False, "reason": reason}
+    return {name: value for name, value in told.items() if value != ""}
+
 
 MCP_PATHS = ("/mcp", "/mcp/", "/mcp/{being_id}", "/mcp/{being_id}/")
 HEALTH_SECONDS = 5.0
-
-_log = logging.getLogger("clawkit.memory")
 
 
 class BeingApp:
@@ -51,11 +97,11 @@ class BeingApp:
 
     def __init__(
         self,
-        keeper: Keeper,
+        keeper: BeingStore,
         *,
         hosts: Collection[str] | None = LOOPBACK,
         origins: Collection[str] = (),
-        limits: Limits | None = None,
+        limits: RequestLimits | None = None,
         log: Log | None = None,
         per_being: bool = False,
         recheck_every: float = RECHECK_EVERY,
@@ -66,28 +112,30 @@ class BeingApp:
 
         Of `trusted_proxies` it is believed for whom they ask.
         """
-        self.limits = limits = limits or Limits()
+        self.limits = limits = limits or RequestLimits()
         allowed = Origins(hosts, origins)
         self._keeper = keeper
         self._per_being = per_being
         self._metrics = Metrics(per_being=per_being)
         self._look_after = Health(keeper, probe_every)
-        self._gate = Gate(
+        self._gate = Authenticator(
             keeper,
-            Callers(limits),
+            CallerCounters(limits),
             recheck_every=recheck_every,
             proxies=TrustedProxies(trusted_proxies),
         )
         self.bridges = Bridges(keeper.clock)
-        self.server: Server = being_server(
+        self.server: ServerCore = being_server(
             keeper,
             capabilities=self.bridges.capabilities,
             senses=self.bridges.senses,
             act=self.bridges.act,
         )
-        record = Record(self._metrics, log)
-        self._door = Door(self.server, self._gate, origins=allowed, limits=limits, record=record)
-        bridge = BridgeDoor(self._gate, self.bridges, origins=allowed, record=record)
+        record = TraceOutputs(self._metrics, log)
+        self._door = McpEndpoint(
+            self.server, self._gate, origins=allowed, limits=limits, record=record
+        )
+        bridge = BridgeEndpoint(self._gate, self.bridges, origins=allowed, record=record)
         self.asgi = Starlette(
             routes=[
                 *(Route(path, self._door) for path in MCP_PATHS),
@@ -143,7 +191,7 @@ class BeingApp:
         try:
             async with asyncio.timeout(HEALTH_SECONDS):
                 gauges |= await self._gate.away(
-                    counted, keeper=self._keeper, per_being=self._per_being
+                    store_gauges, keeper=self._keeper, per_being=self._per_being
                 )
         except (StoreError, TimeoutError) as error:
             _log.error("the store cannot be counted: %s", str(error) or "it takes too long")

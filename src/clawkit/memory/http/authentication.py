@@ -1,28 +1,78 @@
-"""Who may come in: the bearer token of a request, checked in the store every time."""
+"""Authenticates requests by bearer token; a good token passes a lock-out of its address.
+
+A lock-out is for what fails: a good token passes, whoever guesses behind the same address. To look
+each guess up in the store would let guesses cost the store something, so the digests are read
+together, every few seconds at most, and only while somebody is locked out.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from clawkit.errors import AccessError, ClawError, StoreError
-from clawkit.memory import keys, tokens
-from clawkit.memory.access import Access
-from clawkit.memory.http.good_tokens import GoodTokens
-from clawkit.memory.http.limits import Callers, too_many
-from clawkit.memory.http.proxies import TrustedProxies
-from clawkit.wire.http.endpoint import Refusal
-from clawkit.wire.http.rules import Headers
+from clawkit.memory import model_keys, tokens
+from clawkit.memory.caller import Access
+from clawkit.memory.http.client_limits import CallerCounters, TrustedProxies, too_many
+from clawkit.memory.store import token_hashes
+from clawkit.wire.http.endpoint import HttpRefusal
+from clawkit.wire.http.request_checks import Headers
 from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
-    from clawkit.memory.keeper import Keeper
+    from clawkit.memory.being_store import BeingStore
+
+READ_EVERY = 5.0
+MOST_WAITING = 100
+
+
+class GoodTokens:
+    """What was good when it was last read."""
+
+    def __init__(self, keeper: BeingStore, read_every: float = READ_EVERY) -> None:
+        self._keeper = keeper
+        self._read_every = read_every
+        self._digests: frozenset[str] = frozenset()
+        self._next = 0.0
+        self._reading: asyncio.Task[None] | None = None
+        self._waiting = 0
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._digests
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether one more may wait for what is read next."""
+        return self._waiting < MOST_WAITING
+
+    async def renewed(self, away: Callable[..., Awaitable[Any]]) -> None:
+        """Wait until the digests have been read once more."""
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read(away))
+        self._waiting += 1
+        try:
+            await asyncio.shield(self._reading)
+        finally:
+            self._waiting -= 1
+
+    async def _read(self, away: Callable[..., Awaitable[Any]]) -> None:
+        try:
+            await asyncio.sleep(max(0.0, self._next - time.monotonic()))
+            self._next = time.monotonic() + self._read_every
+            self._digests = await away(self._from_store)
+        finally:
+            self._reading = None
+
+    def _from_store(self) -> frozenset[str]:
+        with self._keeper.database.registry() as connection:
+            return frozenset(token_hashes.good(connection, self._keeper.clock()))
+
 
 LLM_KEY = "x-llm-api-key"
 RECHECK_EVERY = 30.0
@@ -36,13 +86,13 @@ _IN_QUERY = frozenset({"access_token", "token", "api_key", "authorization"})
 _log = logging.getLogger("clawkit.memory")
 
 
-class Gate:
+class Authenticator:
     """Lets the holders of good tokens in, each to its own Being."""
 
     def __init__(
         self,
-        keeper: Keeper,
-        callers: Callers,
+        keeper: BeingStore,
+        callers: CallerCounters,
         *,
         recheck_every: float = RECHECK_EVERY,
         proxies: TrustedProxies | None = None,
@@ -104,7 +154,7 @@ class Gate:
             )
         except StoreError as error:
             _log.error("tokens cannot be checked: %s", error)
-            raise Refusal(
+            raise HttpRefusal(
                 503, "The store of memories is not available now", (b"retry-after", b"5")
             ) from None
 
@@ -116,7 +166,7 @@ class Gate:
                 await self.recheck(secret, being_id)
             except AccessError as problem:
                 return problem
-            except Refusal:
+            except HttpRefusal:
                 continue  # the store is away: it will be asked again
             except Exception:  # noqa: BLE001 - whatever it is, the next look counts
                 _log.exception("a token cannot be checked")
@@ -172,20 +222,20 @@ def _being_id(scope: Any) -> str:
     try:
         query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), max_num_fields=100)
     except ValueError:
-        raise Refusal(400, "The address has too many parameters") from None
+        raise HttpRefusal(400, "The address has too many parameters") from None
     if any(name.lower() in _IN_QUERY or tokens.looks_right(value) for name, value in query):
-        raise Refusal(400, "A token may not stand in the address: use the Authorization header")
+        raise HttpRefusal(400, "A token may not stand in the address: use the Authorization header")
     named = {value.lower() for name, value in query if name == "being_id" and value}
     in_path = scope.get("path_params", {}).get("being_id")
     if in_path:
         named.add(in_path.lower())
     if len(named) > 1:
-        raise Refusal(400, "The address names two Beings")
+        raise HttpRefusal(400, "The address names two Beings")
     return named.pop() if named else ""
 
 
 def _llm_key(headers: Headers) -> str:
     key = headers.get(LLM_KEY, "")
-    if key and not keys.looks_right(key):
-        raise Refusal(400, "X-LLM-API-Key is not a key")
+    if key and not model_keys.looks_right(key):
+        raise HttpRefusal(400, "X-LLM-API-Key is not a key")
     return key

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: what was asked, how long it took, what was refused, what there is.
+"""Prometheus metrics: requests and their durations, refusals, the state of the store.
 
 Names of tools and methods are the known ones, so no caller can make new series. Beings are named
 only where that is asked for.
@@ -7,8 +7,15 @@ only where that is asked for.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from clawkit.memory.job_worker import EMBED, PATROL
+from clawkit.memory.store import beings, jobs
+
+if TYPE_CHECKING:
+    from clawkit.memory.being_store import BeingStore
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -93,3 +100,65 @@ def _line(name: str, labels: Labels, value: float) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+Gauges = dict[str, tuple[str, Mapping[Labels, float]]]
+
+
+def store_gauges(keeper: BeingStore, per_being: bool = False) -> Gauges:
+    """Beings, the jobs that wait, run or have failed, and how those before them ended."""
+    now = keeper.clock()
+    with keeper.database.registry() as connection:
+        ((number,),) = connection.rows("SELECT count(*) FROM beings")
+        names = {one.n: one.id for one in beings.every(connection)} if per_being else {}
+        waiting = jobs.by_kind(connection, now)
+        ended = jobs.runs(connection)
+    every = {kind: jobs.WaitingJobs(kind) for kind in (PATROL, EMBED)}
+    every |= {one.kind: one for one in waiting}
+    return {
+        "beings": ("Beings in the store.", {(): number}),
+        "jobs": (
+            "Background jobs that wait or run.",
+            {_kind(kind): one.jobs for kind, one in every.items()},
+        ),
+        "jobs_failed": (
+            "Background jobs whose last try failed.",
+            {_kind(kind): one.failed for kind, one in every.items()},
+        ),
+        "jobs_longest_wait_seconds": (
+            "How long the job has waited that waits the longest.",
+            {_kind(kind): one.longest_wait for kind, one in every.items()},
+        ),
+        **_ended(ended, names),
+    }
+
+
+def _kind(kind: str) -> Labels:
+    return (("kind", kind),)
+
+
+def _ended(found: list[jobs.Run], names: Mapping[int, str]) -> Gauges:
+    """How often jobs ended in each way, and when and after how long the last of them did.
+
+    By Being, where `names` has them.
+    """
+    times: dict[Labels, float] = defaultdict(float)
+    last: dict[Labels, jobs.Run] = {}
+    for run in found:
+        labels: Labels = (("kind", run.kind), ("outcome", run.outcome))
+        if run.being in names:
+            labels = (*labels, ("being", names[run.being]))
+        times[labels] += run.times
+        if labels not in last or last[labels].at < run.at:
+            last[labels] = run
+    return {
+        "job_runs_total": ("Jobs that have ended, by outcome.", times),
+        "job_last_run_timestamp_seconds": (
+            "When the last job of this outcome ended.",
+            {labels: run.at for labels, run in last.items()},
+        ),
+        "job_last_run_seconds": (
+            "How long the last job of this outcome took.",
+            {labels: round(run.seconds, 3) for labels, run in last.items()},
+        ),
+    }

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import msgspec
 
-from clawkit.memory.cleaning import keepable
-from clawkit.memory.patrol.answers import DATA_ONLY, decoded, listed
+from clawkit.memory.display_text import keepable
+from clawkit.memory.patrol.model_answers import DATA_ONLY, decoded, listed
 from clawkit.memory.records import Change, Entry
 from clawkit.memory.store import entries, ledger, nodes
 from clawkit.memory.store.database import Database, Unit

@@ -1,4 +1,4 @@
-"""Keeps a conversation: its messages as history, and every piece of what people say as a memory.
+"""Keeps a conversation: messages as history, each piece of what people say as a scene.
 
 Rules annotate each piece, and a model, where there is one, says what it means; neither decides
 whether it is kept. Messages and memories are written in one transaction: whoever is killed in
@@ -8,6 +8,7 @@ between finds the messages new the next time, and nothing is kept twice.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
@@ -17,35 +18,92 @@ import msgspec
 
 from clawkit.errors import ModelError
 from clawkit.memory.caller import Caller
-from clawkit.memory.cleaning import keepable
-from clawkit.memory.patrol.answers import DATA_ONLY, decoded
-from clawkit.memory.patrol.conversation import (
-    Message,
+from clawkit.memory.display_text import keepable
+from clawkit.memory.patrol.importance import importance
+from clawkit.memory.patrol.model_answers import DATA_ONLY, decoded
+from clawkit.memory.patrol.new_memories import cleaned, remember
+from clawkit.memory.patrol.transcript import (
+    ConversationMessage,
     after_marker,
     numbered,
     own_words,
     said_anew,
     unheard,
 )
-from clawkit.memory.patrol.embedding import ahead
-from clawkit.memory.patrol.remembering import cleaned, remember
-from clawkit.memory.patrol.rules import Fact, facts
+from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.people import USER
-from clawkit.memory.records import Note, Said, Scene, Source
+from clawkit.memory.records import HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import marks, notes
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store.database import Database, Unit
-from clawkit.text.calendar import day_of
-from clawkit.text.words import terms
+from clawkit.text.calendar import day_of, resolved
+from clawkit.text.tokenizer import pieces, sentences, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.model import Llm
 
+_LONGEST_MESSAGE = 100_000
+_LONGEST_CONTEXT = 200
+_RELATION = re.compile(
+    r"\b(?:[Mm]y|[Oo]ur|[Mm]eine?|[Uu]nsere?|[Mm]on|[Mm]a|[Mm]i|[Mm]io|[Mm]ia|[Mm]eu|[Mm]inha) "
+    r"(?:\w+ )?\w+(?:'s name is| is called| is named| named| called| heißt|,)? ([A-ZÀ-ÖØ-Þ][\w-]+)"
+)
+
+
+class ScenePiece(msgspec.Struct, frozen=True):
+    """One piece of a message as a scene; `message` is the message's id."""
+
+    scene: Scene
+    message: str
+
+
+def facts(
+    said: HistoryMessage, speaker: str, people: Collection[str], before: str = ""
+) -> list[ScenePiece]:
+    """The pieces of one message, in their order; `before` is what was said before it."""
+    if said.role != "user":
+        return []
+    found: list[ScenePiece] = []
+    day = day_of(said.at)
+    for piece in pieces(own_words(said.text[:_LONGEST_MESSAGE])):
+        action, days = resolved(piece, day)
+        scene = Scene(
+            action=action,
+            actors=_actors(piece, speaker, people),
+            when=tuple(dict.fromkeys((day.isoformat(), *days))),
+            importance=importance(piece),
+            context=ending_of(resolved(before, day)[0]),
+        )
+        found.append(ScenePiece(scene, said.id))
+        before = piece
+    return found
+
+
+def ending_of(text: str) -> str:
+    """The last sentence of what was said before, if it is no essay."""
+    last = sentences(own_words(text[-4 * _LONGEST_CONTEXT :]))[-1:]
+    return last[0][-_LONGEST_CONTEXT:] if last else ""
+
+
+def _actors(text: str, speaker: str, people: Collection[str]) -> tuple[str, ...]:
+    """Who takes part: the speaker, people who are known, and those who are introduced."""
+    named = [name for name in sorted(people) if _names(name, text)]
+    named += [match[1] for match in _RELATION.finditer(text)]
+    return tuple(dict.fromkeys((speaker, *named)))
+
+
+def _names(name: str, text: str) -> bool:
+    if len(name) < 2 or name not in text:
+        return False
+    edge = r"\b" if name.isascii() else ""
+    return re.search(f"{edge}{re.escape(name)}{edge}", text) is not None
+
+
 MARKER = "patrol.marker"
 
 _LONGEST_PART = 30_000
-_LONGEST_MESSAGE = 6_000
+_LONGEST_MESSAGE_ASKED = 6_000
 _LONGEST_FIELD = 2_000
 _MOST_FOUND = 100
 _ANSWER_TOKENS = 6_000
@@ -89,7 +147,7 @@ class _Answer(msgspec.Struct, frozen=True):
 def hear(
     database: Database,
     being: int,
-    messages: Sequence[Message],
+    messages: Sequence[ConversationMessage],
     *,
     llm: Llm | None,
     embedder: Embedder | None,
@@ -127,19 +185,19 @@ def hear(
     return Heard(len(made), last if said else marker or last, by)
 
 
-def _before(unit: Unit, said: Sequence[Said], conversation: str, caller: Caller) -> str:
+def _before(unit: Unit, said: Sequence[HistoryMessage], conversation: str, caller: Caller) -> str:
     return stored.last_before(unit, said[0], conversation, caller.token) if said else ""
 
 
 def extract(
-    said: Sequence[Said],
+    said: Sequence[HistoryMessage],
     speakers: dict[str, str],
     people: Collection[str],
     llm: Llm | None,
     before: str = "",
-) -> tuple[list[Fact], str]:
+) -> tuple[list[ScenePiece], str]:
     """The pieces of messages as scenes, and who annotated them: a model or rules."""
-    found: list[Fact] = []
+    found: list[ScenePiece] = []
     for one in said:
         found += facts(one, speakers[one.id], people, before)
         before = one.text
@@ -156,7 +214,7 @@ def extract(
     return found, "by rules"
 
 
-def _annotated(found: Sequence[Fact], meant: Sequence[Fact]) -> list[Fact]:
+def _annotated(found: Sequence[ScenePiece], meant: Sequence[ScenePiece]) -> list[ScenePiece]:
     """The pieces with what a model says of them: each of its scenes at the piece it fits best."""
     by_piece: dict[int, list[Scene]] = {}
     for one in meant:
@@ -190,7 +248,7 @@ def _all(*groups: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for group in groups for one in group))
 
 
-def _marked(unit: Unit, said: Sequence[Said]) -> str:
+def _marked(unit: Unit, said: Sequence[HistoryMessage]) -> str:
     """Remember where this patrol ends; without messages, that is where the last one did."""
     known = marks.get(unit, MARKER)
     last = said[-1].id if said else known or str(uuid4())
@@ -199,14 +257,18 @@ def _marked(unit: Unit, said: Sequence[Said]) -> str:
     return last
 
 
-def _note(fact: Fact, speakers: dict[str, str], conversation: str, now: float, token: str) -> Note:
-    source = Source(speakers[fact.message], token, conversation, fact.message)
+def _note(
+    fact: ScenePiece, speakers: dict[str, str], conversation: str, now: float, token: str
+) -> Note:
+    source = MemorySource(speakers[fact.message], token, conversation, fact.message)
     return Note(str(uuid4()), now, cleaned(fact.scene), "", source)
 
 
-def _by_model(said: Sequence[Said], speakers: dict[str, str], llm: Llm) -> list[Fact] | None:
+def _by_model(
+    said: Sequence[HistoryMessage], speakers: dict[str, str], llm: Llm
+) -> list[ScenePiece] | None:
     """What a model finds; None if it answers with something else than what was asked for."""
-    found: list[Fact] = []
+    found: list[ScenePiece] = []
     for part in _parts(said):
         lines = [_line(n, one, speakers[one.id]) for n, one in enumerate(part, 1)]
         answer = decoded(llm.complete(_ASKED, "\n".join(lines), _ANSWER_TOKENS), _Answer)
@@ -226,12 +288,12 @@ def _usable(raw: msgspec.Raw) -> _Found | None:
         return None
 
 
-def _parts(said: Sequence[Said]) -> list[list[Said]]:
+def _parts(said: Sequence[HistoryMessage]) -> list[list[HistoryMessage]]:
     """The messages in parts that a model can take."""
-    parts: list[list[Said]] = []
+    parts: list[list[HistoryMessage]] = []
     size = _LONGEST_PART
     for one in said:
-        length = min(len(one.text), _LONGEST_MESSAGE)
+        length = min(len(one.text), _LONGEST_MESSAGE_ASKED)
         if size + length > _LONGEST_PART:
             parts.append([])
             size = 0
@@ -240,14 +302,14 @@ def _parts(said: Sequence[Said]) -> list[list[Said]]:
     return parts
 
 
-def _line(number: int, said: Said, speaker: str) -> str:
+def _line(number: int, said: HistoryMessage, speaker: str) -> str:
     who = speaker if said.role == "user" else said.role
-    text = own_words(said.text)[:_LONGEST_MESSAGE].strip()
+    text = own_words(said.text)[:_LONGEST_MESSAGE_ASKED].strip()
     line = {"n": number, "day": _day(said), "who": who, "text": text}
     return msgspec.json.encode(line).decode()
 
 
-def _fact(found: _Found, part: list[Said], speakers: dict[str, str]) -> Fact:
+def _fact(found: _Found, part: list[HistoryMessage], speakers: dict[str, str]) -> ScenePiece:
     origin = part[found.message - 1] if 1 <= found.message <= len(part) else part[-1]
     days = tuple(day for day in found.when if _is_day(day))
     scene = Scene(
@@ -259,10 +321,10 @@ def _fact(found: _Found, part: list[Said], speakers: dict[str, str]) -> Fact:
         themes=tuple(theme[:200] for theme in found.themes[:20]),
         importance=found.importance,
     )
-    return Fact(scene, origin.id)
+    return ScenePiece(scene, origin.id)
 
 
-def _day(said: Said) -> str:
+def _day(said: HistoryMessage) -> str:
     return day_of(said.at).isoformat()
 
 

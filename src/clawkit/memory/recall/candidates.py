@@ -12,12 +12,11 @@ import msgspec
 import numpy as np
 
 from clawkit.memory import people
-from clawkit.memory.recall.names import names_of
-from clawkit.memory.recall.signals import Pool, Question
-from clawkit.memory.recall.texts import day_terms
+from clawkit.memory.recall.index_text import day_terms, names_of
+from clawkit.memory.recall.signals import Pool, RecallQuestion
 from clawkit.memory.store import marks, nodes, postings
 from clawkit.text import calendar
-from clawkit.text.words import asked, content
+from clawkit.text.tokenizer import asked, content
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats, Seqs
@@ -59,7 +58,7 @@ class Gathered(msgspec.Struct, frozen=True):
     """A question and its candidates."""
 
     kind: Kind
-    question: Question
+    question: RecallQuestion
     pool: Pool
     rarities: dict[str, float]
     """How much each word that was asked for says, whether or not it is known."""
@@ -81,7 +80,7 @@ def gather(
 ) -> Gathered:
     """Ask both indexes, and look up everybody who may be the answer; `asker` says "I"."""
     asked_for = tuple(calendar.ranges(query, now))
-    question = Question(query, _meant(unit, query, asker), asked_for, now, asker.casefold())
+    question = RecallQuestion(query, _meant(unit, query, asker), asked_for, now, asker.casefold())
     voices = names_of(people.voices(unit))
     past = _PAST.search(query) is not None
     hidden = {*map(int, nodes.hidden(unit, as_of, past=past)), *exclude}
@@ -193,7 +192,7 @@ def _pool(unit: Unit, seqs: set[int], words: Floats, near: dict[int, float]) -> 
     )
 
 
-def _rarities(wanted: dict[str, float], known: postings.Found) -> dict[str, float]:
+def _rarities(wanted: dict[str, float], known: postings.WordMatches) -> dict[str, float]:
     having = known.having
     return {
         word: weight * _rarity(known.top, len(having.get(word, ())))

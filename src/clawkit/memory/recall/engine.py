@@ -1,7 +1,8 @@
-"""Search: candidates, their signals, one score, and nothing twice."""
+"""Search: candidates, their signals, one score each, no duplicates."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,40 @@ import numpy as np
 
 from clawkit.memory.recall import gate, signals
 from clawkit.memory.recall.candidates import Gathered, Kind, Mode, gather
-from clawkit.memory.recall.same import without_repetition
-from clawkit.memory.recall.ways import ABOUT_PERSON, DIALOGUE, NOTES, WORDS_ONLY, Way
+from clawkit.memory.recall.gate import ABOUT_PERSON, DIALOGUE, NOTES, WORDS_ONLY, SignalWeights
 from clawkit.memory.records import Node
-from clawkit.text.words import content, terms
+from clawkit.text.tokenizer import content, folded, terms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clawkit.memory.arrays import Floats
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.store.database import Unit
+
+_WORD = re.compile(r"\w+")
+
+
+def without_repetition(nodes: Sequence[Node]) -> list[int]:
+    """The places of those that say something new, in the order they came; of two, the newest."""
+    kept: dict[tuple[object, ...], int] = {}
+    for at, node in enumerate(nodes):
+        said = _people(node), _words(node)
+        earlier = kept.setdefault(said, at)
+        if node.created > nodes[earlier].created:
+            kept[said] = at
+    return list(kept.values())
+
+
+def _words(node: Node) -> str:
+    return " ".join(_WORD.findall(folded(node.scene.action))) or node.scene.action
+
+
+def _people(node: Node) -> frozenset[str]:
+    if node.source.speaker:
+        return frozenset((node.source.speaker.casefold(),))
+    return frozenset(actor.casefold() for actor in node.scene.actors)
+
 
 _WORDS_ABOUT = (
     "tell know say everything anything remember heard erzähl erzähle weißt weisst weiß über alles "
@@ -40,7 +66,7 @@ class Hit(msgspec.Struct, frozen=True):
     signals: dict[str, float]
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchResult(msgspec.Struct, frozen=True):
     """What a search found; `confidence`, from 0 to 1, that an answer is among it."""
 
     kind: Kind
@@ -64,7 +90,7 @@ def search(
     exclude: Collection[int] = (),
     asker: str = "",
     now: float,
-) -> Found:
+) -> SearchResult:
     """The memories that fit a query best, the best first; what is not known is not among them."""
     gathered = gather(
         unit,
@@ -77,7 +103,7 @@ def search(
         now=now,
     )
     if not gathered.pool.nodes:
-        return Found(gathered.kind, (), 0.0)
+        return SearchResult(gathered.kind, (), 0.0)
     matrix = signals.matrix(gathered.question, gathered.pool)
     way = way_for(gathered)
     scores = fused(matrix, way)
@@ -88,10 +114,10 @@ def search(
     kept = [order[place] for place in without_repetition([gathered.pool.nodes[at] for at in order])]
     hits = [_hit(gathered, matrix, scores, at) for at in kept[:limit]]
     sure = gate.confidence(gathered, matrix, scores, way)
-    return Found(gathered.kind, tuple(hits), sure, sure >= way.threshold, way.far_behind)
+    return SearchResult(gathered.kind, tuple(hits), sure, sure >= way.threshold, way.far_behind)
 
 
-def worth_telling(found: Found) -> tuple[Hit, ...]:
+def worth_telling(found: SearchResult) -> tuple[Hit, ...]:
     """The hits that may be the answer: nothing where the gate is closed, nobody far behind."""
     if not found.relevant or not found.hits:
         return ()
@@ -99,7 +125,7 @@ def worth_telling(found: Found) -> tuple[Hit, ...]:
     return tuple(hit for hit in found.hits if best - hit.score <= found.far_behind)
 
 
-def way_for(gathered: Gathered) -> Way:
+def way_for(gathered: Gathered) -> SignalWeights:
     """How these are weighed: as a conversation between people, or as what people told."""
     pool = gathered.pool
     speakers: dict[str, set[str]] = {}
@@ -114,13 +140,13 @@ def way_for(gathered: Gathered) -> Way:
     return WORDS_ONLY if gathered.kind == "keyword" else NOTES
 
 
-def _names_only(question: signals.Question) -> bool:
+def _names_only(question: signals.RecallQuestion) -> bool:
     """Whether a question says nothing but whom it is about."""
     words = {term for word in content(question.text) for term in word} - _ABOUT
     return bool(question.named and words) and words <= set(terms(" ".join(question.named)))
 
 
-def fused(matrix: Floats, way: Way) -> Floats:
+def fused(matrix: Floats, way: SignalWeights) -> Floats:
     """One score for each candidate."""
     return matrix @ np.array([way.weights.get(name, 0.0) for name in signals.SIGNALS], np.float32)
 

@@ -1,4 +1,8 @@
-"""Whether anything that was found is worth telling: a gate before noise.
+"""Two sets of weights for signals, and the gate that rejects results that are noise.
+
+The weights for talk between people are fitted on made conversations (`weights`), those for what
+people told an assistant on made lives (benchmarks/lives). Each has a gate of its own: one cannot
+serve both.
 
 Ranking always has a first; the gate looks at what speaks for it in absolute terms: how much of
 what was asked for is there, and whether it is about the one who was named. It is a logistic over
@@ -12,15 +16,69 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from clawkit.memory.recall import weights
 from clawkit.memory.recall.signals import SIGNALS
 
+
+class SignalWeights(msgspec.Struct, frozen=True):
+    """Weights of signals, and of the features by which the gate opens."""
+
+    weights: dict[str, float]
+    gate: dict[str, float]
+    threshold: float
+    far_behind: float
+    """Scores are logarithms of chances: who is so far behind has a small one."""
+
+
+DIALOGUE = SignalWeights(weights.WEIGHTS, weights.GATE, weights.THRESHOLD, 3.0)
+
+NOTES = SignalWeights(
+    weights={
+        "meaning": 1.0,
+        "words": 0.07,
+        "time": 0.6,
+        "mentioned": 0.1,
+        "question": -1.0,
+        "recent": 0.23,
+        "length": 0.17,
+        "session_meaning": 0.27,
+        "tells_when": 0.13,
+        "another_self": -0.2,
+    },
+    gate={"bias": -3.07, "nearest": 7.2, "most_covered": 1.6, "named": -1.2, "dated": 3.2},
+    threshold=0.3,
+    far_behind=0.35,
+)
+WORDS_ONLY = SignalWeights(
+    weights={**NOTES.weights, "words": 1.0},
+    gate={"bias": -2.0, "most_covered": 5.0, "dated": 3.0},
+    threshold=0.5,
+    far_behind=0.6,
+)
+"""Where there are no vectors, most of what was asked for has to be there."""
+
+ABOUT_PERSON = SignalWeights(
+    weights={
+        "mentioned": 1.0,
+        "importance": 0.5,
+        "meaning": 0.2,
+        "recent": 0.2,
+        "length": 0.1,
+        "question": -1.0,
+    },
+    gate={"bias": -4.0, "mentioned": 8.0},
+    threshold=0.5,
+    far_behind=1.0,
+)
+"""For "Who is Jonas?", which asks for nothing but what is about him."""
+
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
     from clawkit.memory.recall.candidates import Gathered
-    from clawkit.memory.recall.ways import Way
+
 
 _LOOKED_AT = 3
 _WEIGHED = 60
@@ -33,7 +91,7 @@ _TIME, _MENTIONED = SIGNALS.index("time"), SIGNALS.index("mentioned")
 _PERSON = re.compile(r"\b(?:(i|my|me|mine|myself|we|our|us)|you|your|yours|yourself)\b")
 
 
-def confidence(gathered: Gathered, matrix: Floats, scores: Floats, way: Way) -> float:
+def confidence(gathered: Gathered, matrix: Floats, scores: Floats, way: SignalWeights) -> float:
     """How sure it is, from 0 to 1, that an answer is among the best."""
     found = features(gathered, matrix, scores, speaker_weights())
     total = way.gate.get("bias", 0.0)

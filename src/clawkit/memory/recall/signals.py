@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from clawkit.memory.recall.names import is_same
+from clawkit.memory.recall.index_text import is_same
 from clawkit.memory.records import Node
 from clawkit.text import calendar
-from clawkit.text.sentences import sentences
+from clawkit.text.tokenizer import sentences
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Bools, Floats, Seqs
@@ -55,7 +55,7 @@ _TYPICAL_LENGTH = 4.0
 _MONTH = 30 * 86_400.0
 
 
-class Question(msgspec.Struct, frozen=True):
+class RecallQuestion(msgspec.Struct, frozen=True):
     """What is asked, as far as signals need it."""
 
     text: str
@@ -74,7 +74,7 @@ class Pool(msgspec.Struct, frozen=True):
     best_words: float
 
 
-def matrix(question: Question, pool: Pool) -> Floats:
+def matrix(question: RecallQuestion, pool: Pool) -> Floats:
     """All signals: a row for each candidate, a column for each of `SIGNALS`."""
     words: Floats = pool.words / np.float32(max(pool.best_words, 1e-6))
     meaning: Floats = np.maximum(pool.meaning, np.float32(0.0))
@@ -203,7 +203,7 @@ def _is_about(node: Node, name: str) -> bool:
     return name in words or name.split(" ")[0] in words
 
 
-def _of_another(nodes: Sequence[Node], question: Question) -> Floats:
+def _of_another(nodes: Sequence[Node], question: RecallQuestion) -> Floats:
     """Whether somebody else said it, where the asker asks about themselves."""
     if not question.asker or question.named != frozenset((question.asker,)):
         return np.zeros(len(nodes), np.float32)

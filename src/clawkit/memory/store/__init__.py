@@ -1,3 +1,39 @@
 """Where Beings are kept: one SQL, two drivers, SQLite and PostgreSQL."""
 
-from clawkit.memory.store.opening import open_store as open_store
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clawkit.errors import SettingsError
+from clawkit.memory.store.store_address import default_address, shown
+
+if TYPE_CHECKING:
+    from clawkit.memory.store.database import Database
+
+
+def open_store(address: str | None = None) -> Database:
+    """The store at an address; its tables are made or brought up to date."""
+    address = address or default_address()
+    scheme, _, rest = address.partition(":")
+    if scheme == "sqlite" and rest:
+        from clawkit.memory.store.sqlite import SqliteDatabase
+
+        return SqliteDatabase(Path(rest.removeprefix("//")).expanduser())
+    if scheme in ("postgresql", "postgres"):
+        return _open_postgres(address)
+    raise SettingsError(
+        f"{shown(address)}: a store is sqlite:PATH or postgresql://USER@HOST/DATABASE"
+    )
+
+
+def _open_postgres(address: str) -> Database:
+    try:
+        from clawkit.memory.store.postgres import PostgresDatabase
+    except ImportError as error:
+        reason = str(error).partition("\n")[0]
+        raise SettingsError(
+            f"{shown(address)}: PostgreSQL needs packages that are not installed ({reason}): "
+            "pip install 'clawkit[being]'"
+        ) from None
+    return PostgresDatabase(address)

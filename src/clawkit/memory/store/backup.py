@@ -16,15 +16,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from clawkit.errors import StoreError
-from clawkit.memory.store.failures import explained, explained_os, foreign, is_busy, too_new
 from clawkit.memory.store.schema import SQLITE_STEPS
 from clawkit.memory.store.sqlite import APPLICATION, PATIENCE, THING
-from clawkit.system.private_files import make_private
+from clawkit.memory.store.sqlite_failures import explained, explained_os, foreign, is_busy, too_new
+from clawkit.system.files import make_private
 
 _COPY = "the copy of a store"
 
 
-class Held(Struct, frozen=True):
+class StoreContents(Struct, frozen=True):
     """What a store or a copy of one holds; `version` is that of its tables."""
 
     beings: int
@@ -32,14 +32,14 @@ class Held(Struct, frozen=True):
     version: int
 
 
-class Restored(Struct, frozen=True):
+class RestoredStore(Struct, frozen=True):
     """What was brought back, and where that is now which was there before."""
 
-    held: Held
+    held: StoreContents
     before: Path | None
 
 
-def back_up(store: Path, target: Path) -> Held:
+def back_up(store: Path, target: Path) -> StoreContents:
     """Copy a store, as it is at this moment; whoever writes to it meanwhile goes on."""
     if not store.exists():
         raise StoreError(f"{store}: there is no {THING.removeprefix('the ')} yet to copy")
@@ -50,7 +50,7 @@ def back_up(store: Path, target: Path) -> Held:
     return held
 
 
-def restore(copy: Path, store: Path) -> Restored:
+def restore(copy: Path, store: Path) -> RestoredStore:
     """Put a copy in the place of a store; what was there is kept beside it.
 
     StoreError if another process has the store open, or if the copy is not whole.
@@ -65,14 +65,14 @@ def restore(copy: Path, store: Path) -> Restored:
         if not store.exists():
             with _told(store, THING):
                 os.link(new, store)  # not over one that somebody has begun meanwhile
-            return Restored(held, None)
+            return RestoredStore(held, None)
         with _alone(store), _told(store, THING):
             before = _aside(store)
             new.replace(store)
-        return Restored(held, before)
+        return RestoredStore(held, before)
 
 
-def look(file: Path, called: Path | None = None) -> Held:
+def look(file: Path, called: Path | None = None) -> StoreContents:
     """What a copy holds; StoreError if it is damaged, of something else, or of a newer version."""
     called = called or file
     with _told(called, _COPY), closing(_opened(file)) as raw:
@@ -87,7 +87,7 @@ def look(file: Path, called: Path | None = None) -> Held:
             raise StoreError(f"{called}: {_COPY} is damaged ({'; '.join(problems)}): use another")
         (beings,) = raw.execute("SELECT count(*) FROM beings").fetchone()
         (memories,) = raw.execute("SELECT count(*) FROM nodes WHERE ended IS NULL").fetchone()
-        return Held(beings, memories, version)
+        return StoreContents(beings, memories, version)
 
 
 def _copy(source: Path, target: Path, thing: str) -> None:

@@ -1,4 +1,4 @@
-"""The list of Beings in a store."""
+"""The list of Beings in a store, and how often each was called today."""
 
 from __future__ import annotations
 
@@ -62,3 +62,18 @@ def set_key(connection: Connection, n: int, sealed: bytes | None) -> None:
 def key(connection: Connection, n: int) -> bytes | None:
     rows = connection.rows("SELECT llm_key FROM beings WHERE n = ?", (n,))
     return bytes(rows[0][0]) if rows and rows[0][0] is not None else None
+
+
+def calls_made(unit: Unit, day: int) -> int:
+    """The calls of a day, which counts from 1970."""
+    row = unit.row("SELECT times FROM calls WHERE being = $being AND day = ?", day)
+    return row[0] if row else 0
+
+
+def count_call(unit: Unit, day: int) -> None:
+    unit.run(
+        "INSERT INTO calls (being, day, times) VALUES ($being, ?, 1) "
+        "ON CONFLICT (being) DO UPDATE SET day = excluded.day, "
+        "times = CASE WHEN calls.day = excluded.day THEN calls.times + 1 ELSE 1 END",
+        day,
+    )

@@ -1,4 +1,4 @@
-"""Work that waits for any server process: one job of a kind for a Being, claimed by one at a time.
+"""The job queue of all server processes, each job claimed by one; and how past runs ended.
 
 A claim lasts until a moment that its owner moves on while it works. Whoever dies lets it run out,
 and another takes the job again.
@@ -7,6 +7,7 @@ and another takes the job again.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Literal
 
 from msgspec import Struct
 
@@ -100,7 +101,7 @@ def give_back(connection: Connection, owner: str) -> None:
     )
 
 
-class Waiting(Struct, frozen=True):
+class WaitingJobs(Struct, frozen=True):
     """The jobs of one kind: how many, how many have failed, how long one has waited at most."""
 
     kind: str
@@ -109,7 +110,7 @@ class Waiting(Struct, frozen=True):
     longest_wait: float = 0.0
 
 
-def by_kind(connection: Connection, now: float) -> list[Waiting]:
+def by_kind(connection: Connection, now: float) -> list[WaitingJobs]:
     """All that wait or run; only what nobody works on waits."""
     rows = connection.rows(
         "SELECT kind, count(*), sum(CASE WHEN problem <> '' THEN 1 ELSE 0 END), "
@@ -117,7 +118,7 @@ def by_kind(connection: Connection, now: float) -> list[Waiting]:
         (now,),
     )
     return [
-        Waiting(kind, number, failed, max(0.0, now - since) if since else 0.0)
+        WaitingJobs(kind, number, failed, max(0.0, now - since) if since else 0.0)
         for kind, number, failed, since in rows
     ]
 
@@ -131,3 +132,37 @@ def waiting(connection: Connection, being: int) -> list[tuple[str, int, str]]:
 def _kept_for(claimant: str) -> str:
     """What stands in the place of an owner while a job waits for a certain one."""
     return f"for {claimant}" if claimant else ""
+
+
+RunOutcome = Literal["ok", "partial", "skipped", "failed"]
+"""`partial`: a model failed where it was asked; `skipped`: another was at it."""
+
+
+class Run(Struct, frozen=True):
+    """All runs of one kind with one outcome; `at` and `seconds` are those of the last."""
+
+    being: int
+    kind: str
+    outcome: str
+    times: int
+    at: float
+    seconds: float
+
+
+def note_run(
+    connection: Connection, being: int, kind: str, outcome: RunOutcome, at: float, seconds: float
+) -> None:
+    """Count a run that is over."""
+    connection.run(
+        "INSERT INTO runs (being, kind, outcome, times, at, seconds) VALUES (?, ?, ?, 1, ?, ?) "
+        "ON CONFLICT (being, kind, outcome) DO UPDATE "
+        "SET times = runs.times + 1, at = excluded.at, seconds = excluded.seconds",
+        (being, kind, outcome, at, seconds),
+    )
+
+
+def runs(connection: Connection) -> list[Run]:
+    rows = connection.rows(
+        "SELECT being, kind, outcome, times, at, seconds FROM runs ORDER BY being, kind, outcome"
+    )
+    return [Run(*row) for row in rows]

@@ -1,14 +1,66 @@
-"""What was done to a Being's memory, with all it takes to show it and to undo it."""
+"""The ledger of all changes, and which tables and columns an entry may name.
+
+Entries of the ledger also come from bundles, which anybody can write. Nothing else than what is
+named here gets from an entry into a statement. The key of a change of nodes is a list of numbers
+and stretches of them, such as `3,7-4000`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store.database import Row, Unit
-from clawkit.memory.store.texts import written
+from clawkit.memory.store.storable_text import written
+
+NODES = "nodes"
+AGES = "ages"
+"""No table: a change of `AGES` says what was added to `session_count`, whatever that was."""
+
+KEYS = {NODES: "seq", "clusters": "n", "notes": "id", "entries": "id", "ledger": "n"}
+COLUMNS = {
+    NODES: (
+        *("cluster", "status", "fresh", "pinned", "importance", "session_count"),
+        *("reactivation_count", "last_activated", "ended", "ending", "successor"),
+    ),
+    AGES: ("by",),
+    "clusters": ("id", "name", "parent", "digest", "gone"),
+    "notes": ("created", "kind", "body", "speaker", "token", "conversation", "taken", "node"),
+    "entries": ("target", "name", "content", "at", "token", "data"),
+    "ledger": ("undone_by",),
+}
+_LARGEST = 1 << 53
+_NUMBER = r"[1-9]\d{0,8}"
+_STRETCH = rf"{_NUMBER}(?:-{_NUMBER})?"
+_STRETCHES = re.compile(rf"{_STRETCH}(?:,{_STRETCH})*")
+_FORMS = {
+    NODES: _STRETCHES,
+    AGES: _STRETCHES,
+    "clusters": re.compile(_NUMBER),
+    "ledger": re.compile(_NUMBER),
+}
+
+
+def is_known(change: Change) -> bool:
+    """Whether a change is one that could have been made here."""
+    columns = COLUMNS.get(change.table)
+    form = _FORMS.get(change.table)
+    if columns is None or (form and not form.fullmatch(change.key)):
+        return False
+    rows = (change.before or {}, change.after or {})
+    plain = all(_is_plain(value) for row in rows for value in row.values())
+    return plain and {*rows[0], *rows[1]} <= set(columns)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, int | float):
+        return abs(value) < _LARGEST
+    return value is None or isinstance(value, str)
+
 
 _SELECT = "SELECT n, at, kind, why, token, changes, undone_by FROM ledger WHERE being = $being"
 
@@ -62,3 +114,55 @@ def latest(unit: Unit, limit: int = 20, before: int | None = None) -> list[Ledge
 def _entry(row: Row) -> LedgerEntry:
     changes = msgspec.json.decode(row[5], type=tuple[Change, ...])
     return LedgerEntry(row[0], row[1], row[2], row[3], row[4], changes, row[6])
+
+
+def stretches(seqs: Iterable[int]) -> list[tuple[int, int]]:
+    """Numbers as first and last of what follows one another."""
+    found: list[tuple[int, int]] = []
+    for seq in sorted(set(seqs)):
+        if found and found[-1][1] == seq - 1:
+            found[-1] = (found[-1][0], seq)
+        else:
+            found.append((seq, seq))
+    return found
+
+
+def key_of(seqs: Iterable[int]) -> str:
+    parts = (f"{a}" if a == b else f"{a}-{b}" for a, b in stretches(seqs))
+    return ",".join(parts)
+
+
+def stretches_of(key: str) -> list[tuple[int, int]]:
+    """The stretches that a key names."""
+    found: list[tuple[int, int]] = []
+    for part in key.split(","):
+        first, _, last = part.partition("-")
+        found.append((int(first), int(last or first)))
+    return found
+
+
+def set_nodes(
+    unit: Unit, seqs: Collection[int], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Change:
+    """Give the same values to many nodes; `before` is what they all had."""
+    write_nodes(unit, stretches(seqs), after)
+    return Change(NODES, key_of(seqs), dict(before), dict(after))
+
+
+def write_nodes(unit: Unit, where: Iterable[tuple[int, int]], values: Mapping[str, Any]) -> None:
+    assert values.keys() <= set(COLUMNS[NODES]), values
+    settings = ", ".join(f"{column} = ?" for column in values)
+    unit.many(
+        f"UPDATE nodes SET {settings} WHERE being = $being AND seq BETWEEN ? AND ?",
+        [(*values.values(), first, last) for first, last in where],
+    )
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its noun, as the ledger says why."""
+    return f"{number} {one if number == 1 else many}"
+
+
+def made(seqs: Iterable[int]) -> Change:
+    """Nodes that were not there before."""
+    return Change(NODES, key_of(seqs), None, {})

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import msgspec
 
 from clawkit.memory.store.database import Unit
-from clawkit.memory.store.texts import written
+from clawkit.memory.store.storable_text import written
 
 NAMES = "names"
 SPEAKERS = "speakers"

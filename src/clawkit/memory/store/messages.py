@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clawkit.memory.records import Said
+from clawkit.memory.records import HistoryMessage
 from clawkit.memory.store.database import Unit
-from clawkit.memory.store.texts import contains, key
+from clawkit.memory.store.storable_text import contains, key
 
 ERASED = "erased"
 """In the place of a role, where nothing is left of a message but that it was heard."""
@@ -20,7 +20,7 @@ _SELECT = (
 )
 
 
-def add(unit: Unit, messages: Sequence[Said], token: str) -> int:
+def add(unit: Unit, messages: Sequence[HistoryMessage], token: str) -> int:
     """Keep messages; one that is there already stays as it is. Gives how many were new."""
     new = 0
     for said in messages:
@@ -37,7 +37,7 @@ def add(unit: Unit, messages: Sequence[Said], token: str) -> int:
     return new
 
 
-def last_before(unit: Unit, said: Said, conversation: str, token: str) -> str:
+def last_before(unit: Unit, said: HistoryMessage, conversation: str, token: str) -> str:
     """What was said last in a conversation before this, if that was not long ago.
 
     Where nobody names the conversation, it is whatever came through the same token.
@@ -61,7 +61,7 @@ def search(
     until: float | None = None,
     conversation: str | None = None,
     limit: int = 10,
-) -> list[Said]:
+) -> list[HistoryMessage]:
     """Messages that contain a text, in a stretch of time, the newest first."""
     sql, values = _SELECT, list[object]()
     if text:
@@ -77,4 +77,4 @@ def search(
         sql += " AND conversation = ?"
         values.append(conversation)
     rows = unit.rows(f"{sql} ORDER BY at DESC, id DESC LIMIT ?", *values, limit)
-    return [Said(*row) for row in rows]
+    return [HistoryMessage(*row) for row in rows]

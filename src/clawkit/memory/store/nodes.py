@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from clawkit.memory.changeable import COLUMNS, NODES
-from clawkit.memory.records import Node, Scene, Source, Status
-from clawkit.memory.store import marks, texts
+from clawkit.memory.records import MemorySource, Node, Scene, Status
+from clawkit.memory.store import marks, storable_text
 from clawkit.memory.store.database import Row, Unit
-from clawkit.memory.store.texts import folded, written
+from clawkit.memory.store.ledger import COLUMNS, NODES
+from clawkit.memory.store.storable_text import folded, written
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Seqs
@@ -92,7 +92,7 @@ def page(
         sql += " AND fresh = ?"
         values.append(int(fresh))
     if contains:
-        sql += f" AND {texts.contains('action', contains)}"
+        sql += f" AND {storable_text.contains('action', contains)}"
         values.append(contains.lower())  # pyright: ignore[reportArgumentType]
     if statuses:
         sql += f" AND status IN ({', '.join('?' * len(statuses))})"
@@ -216,7 +216,7 @@ def _node(row: Row) -> Node:
         id=row[1],
         scene=scene,
         created=row[3],
-        source=Source(row[4], row[5], row[6], row[18]),
+        source=MemorySource(row[4], row[5], row[6], row[18]),
         cluster=row[7],
         status=row[8],
         fresh=bool(row[9]),

@@ -8,9 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from clawkit.memory.records import Note, Scene, Source
+from clawkit.memory.records import MemorySource, Note, Scene
 from clawkit.memory.store.database import Row, Unit
-from clawkit.memory.store.texts import written
+from clawkit.memory.store.storable_text import written
 
 Kind = Literal["scene", "note"]
 _SELECT = (
@@ -123,4 +123,6 @@ def remove(unit: Unit, ids: Sequence[str]) -> None:
 
 def _note(row: Row) -> Note:
     scene = msgspec.json.decode(row[3], type=Scene) if row[2] == "scene" else None
-    return Note(row[0], row[1], scene, "" if scene else row[3], Source(row[4], row[5], row[6]))
+    return Note(
+        row[0], row[1], scene, "" if scene else row[3], MemorySource(row[4], row[5], row[6])
+    )

@@ -21,7 +21,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from clawkit.memory.store.database import Row, Unit, no_being
-from clawkit.memory.store.opening import shown
 from clawkit.memory.store.postgres_failures import (
     bad_address,
     broken,
@@ -34,7 +33,8 @@ from clawkit.memory.store.postgres_failures import (
 )
 from clawkit.memory.store.postgres_vectors import PostgresVectors, grow, know_vectors
 from clawkit.memory.store.schema import POSTGRES_STEPS
-from clawkit.memory.store.texts import storable
+from clawkit.memory.store.storable_text import storable
+from clawkit.memory.store.store_address import shown
 
 PATIENCE = 20.0
 """For how many seconds the server may be away, or a Being locked, before that is an error."""

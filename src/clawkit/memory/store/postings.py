@@ -79,7 +79,7 @@ def remove(unit: Unit, seqs: Iterable[int]) -> None:
     unit.run(sql, lost, lost)
 
 
-class Found(msgspec.Struct, frozen=True):
+class WordMatches(msgspec.Struct, frozen=True):
     """What words find: the score of every node, by its number, and who has which word."""
 
     scores: Floats
@@ -91,7 +91,7 @@ class Found(msgspec.Struct, frozen=True):
         return len(self.scores) - 1
 
 
-def find(unit: Unit, words: Mapping[str, float]) -> Found:
+def find(unit: Unit, words: Mapping[str, float]) -> WordMatches:
     """BM25 of every node; a word's weight multiplies what it says."""
     top, usual = _size(unit)
     scores = np.zeros(top + 1, dtype=np.float32)
@@ -103,7 +103,7 @@ def find(unit: Unit, words: Mapping[str, float]) -> Found:
         damping += np.float32(_SATURATION * (1 - _LENGTH)) + times
         rarity = math.log(1 + (top - len(seqs) + 0.5) / (len(seqs) + 0.5))
         scores[seqs] += times * np.float32(words[word] * rarity * (_SATURATION + 1)) / damping
-    return Found(scores, having)
+    return WordMatches(scores, having)
 
 
 def having_all(unit: Unit, words: list[str]) -> Seqs:

@@ -20,12 +20,38 @@ from typing import Any
 
 from clawkit.errors import StoreError
 from clawkit.memory.store.database import Row, Unit, no_being
-from clawkit.memory.store.failures import explained, explained_os, foreign, gone, is_busy, too_new
-from clawkit.memory.store.locks import give_lock_back, take_lock
 from clawkit.memory.store.schema import SQLITE_STEPS
+from clawkit.memory.store.sqlite_failures import explained, explained_os, foreign, gone, too_new
+from clawkit.memory.store.sqlite_failures import is_busy as is_busy
 from clawkit.memory.store.sqlite_vectors import SqliteVectors
-from clawkit.memory.store.texts import storable
-from clawkit.system.private_files import keep_private, make_private
+from clawkit.memory.store.storable_text import storable
+from clawkit.system.files import keep_private, make_private
+from clawkit.system.locks import try_lock
+
+
+def take_lock(file: Path) -> int | None:
+    """The lock of this name, as an open file; None if somebody else has it."""
+    while True:
+        fd = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        if not try_lock(fd):
+            os.close(fd)
+            return None
+        if _is(fd, file):
+            return fd
+        os.close(fd)  # its last holder took the file away just before
+
+
+def give_lock_back(file: Path, fd: int) -> None:
+    with suppress(OSError):  # some systems keep files that are open
+        file.unlink()
+    os.close(fd)
+
+
+def _is(fd: int, file: Path) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(fd), file.stat())
+    return False
+
 
 THING = "the store of memories"
 PATIENCE = 20.0

@@ -15,10 +15,10 @@ from typing import Any, cast
 import msgspec
 
 from clawkit.text.calendar import spans
+from clawkit.text.calendar.languages import LANGUAGES, Language
 from clawkit.text.calendar.lexicon import OTHER, Lexicon, Word, anchors_of, known_words, lexicons
 from clawkit.text.calendar.spans import Part, Span, Unit, Which
 from clawkit.text.calendar.tense import Sentences
-from clawkit.text.calendar.words import LANGUAGES, Language
 
 _TOKEN = re.compile(
     r"(?<![\w./-])(?P<iso>\d{4}([-/.])\d{1,2}\2\d{1,2})(?![\w/-]|\.\d)"
@@ -40,7 +40,7 @@ _MONDAY, _FRIDAY = 0, 4
 _NEARLY_A_YEAR = 275
 
 
-class Reading(msgspec.Struct, frozen=True):
+class DayMatch(msgspec.Struct, frozen=True):
     """A place in the text and the days that it names."""
 
     start: int
@@ -118,7 +118,7 @@ class _Found(msgspec.Struct, frozen=True):
         return self.sentences.time(self.start, self.end, self.language.name) == "past"
 
 
-def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[Reading]:
+def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[DayMatch]:
     """The days that are named, in whatever language; the longest reading wins."""
     anchors = anchors_of()
     for run in _runs(text):
@@ -140,7 +140,7 @@ def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Ite
         yield from _chosen(found)
 
 
-def _chosen(found: list[_Found]) -> Iterator[Reading]:
+def _chosen(found: list[_Found]) -> Iterator[DayMatch]:
     """The first of those that overlap; what names no day keeps others from reading one there."""
     taken: list[tuple[int, int]] = []
     for one in found:
@@ -154,7 +154,7 @@ def _chosen(found: list[_Found]) -> Iterator[Reading]:
             continue
         taken.append((one.start, one.end))
         if span is not _NOTHING and span[0] <= span[1]:
-            yield Reading(one.start, one.end, span)
+            yield DayMatch(one.start, one.end, span)
 
 
 def _any(token: _Token) -> Iterable[int]:

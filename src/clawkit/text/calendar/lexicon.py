@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from clawkit.text.calendar.words import LANGUAGES, Language
+from clawkit.text.calendar.languages import LANGUAGES, Language
 
 _SEASONS = (3, 6, 9, 12)
 

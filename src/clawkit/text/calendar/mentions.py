@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime
 
 import msgspec
 
-from clawkit.text.calendar import grammar, unspaced
+from clawkit.text.calendar import cjk, grammar
 from clawkit.text.calendar.tense import Sentences
 
 Range = tuple[date, date]
@@ -43,7 +43,7 @@ def mentions(text: str, day: date, *, asking: bool = False) -> list[Mention]:
     sentences = Sentences(text)
     found = [
         reading
-        for read in (grammar.readings, unspaced.readings)
+        for read in (grammar.readings, cjk.readings)
         for reading in read(text, day, asking=asking, sentences=sentences)
     ]
     found.sort(key=lambda one: one.start - one.end)

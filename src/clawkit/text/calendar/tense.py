@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from clawkit.text.calendar.words import LANGUAGES, Language
+from clawkit.text.calendar.languages import LANGUAGES, Language
 
 Time = Literal["past", "present", "future"]
 

@@ -58,14 +58,14 @@ def Field(  # noqa: N802 - reads as the class it is in other libraries
         raise SchemaError(f"Field: {error}") from None
 
 
-class Notes(msgspec.Struct, frozen=True):
+class Constraints(msgspec.Struct, frozen=True):
     """What was found: each part is None when there is nothing to say."""
 
     limits: msgspec.Meta | None
     words: msgspec.Meta | None
 
 
-def read_notes(metadata: Iterable[Any]) -> Notes:
+def read_notes(metadata: Iterable[Any]) -> Constraints:
     """Gather the metadata of an `Annotated`; where two disagree, the later one holds.
 
     Raises ValueError for a limit that JSON Schema cannot express.
@@ -74,7 +74,7 @@ def read_notes(metadata: Iterable[Any]) -> Notes:
     words: dict[str, Any] = {}
     for item in metadata:
         _read(item, limits, words)
-    return Notes(
+    return Constraints(
         msgspec.Meta(**limits) if limits else None,
         msgspec.Meta(**words) if words else None,
     )

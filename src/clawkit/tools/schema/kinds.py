@@ -12,7 +12,7 @@ from typing import Annotated, Any, NewType, Union, get_args, get_origin
 
 import msgspec
 
-from clawkit.tools.schema.casting import hook
+from clawkit.tools.schema.casts import hook
 
 
 def _formatted(kind: type, format: str) -> Any:

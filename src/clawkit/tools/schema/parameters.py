@@ -12,7 +12,7 @@ from msgspec import NODEFAULT
 
 from clawkit.errors import SchemaError
 from clawkit.tools.schema.kinds import UNIONS
-from clawkit.tools.schema.scope import Scope, scope_of
+from clawkit.tools.schema.scope import AnnotationScope, scope_of
 
 _EMPTY = inspect.Parameter.empty
 
@@ -34,7 +34,7 @@ class Callee(msgspec.Struct, frozen=True):
 
     name: str
     doc: str | None
-    scope: Scope
+    scope: AnnotationScope
     parameters: list[Parameter]
     injected: str | None
     extra: Any
@@ -90,7 +90,7 @@ def read_callee(fn: Callable[..., Any], inject: type | None) -> Callee:
     return Callee(name, doc, scope, parameters, injected, extra, frozenset(reserved), returns)
 
 
-def resolve(annotation: Any, scope: Scope, where: str) -> Any:
+def resolve(annotation: Any, scope: AnnotationScope, where: str) -> Any:
     """The type that an annotation means; raises SchemaError naming `where`."""
     try:
         return scope.resolve(annotation)
@@ -101,7 +101,7 @@ def resolve(annotation: Any, scope: Scope, where: str) -> Any:
         raise SchemaError(f"{where}: {annotation!r} is not a type: {error}") from None
 
 
-def _read(item: inspect.Parameter, scope: Scope, function: str) -> Parameter:
+def _read(item: inspect.Parameter, scope: AnnotationScope, function: str) -> Parameter:
     where = _where(function, item.name)
     if item.kind is item.POSITIONAL_ONLY:
         raise SchemaError(f"{where} is positional-only; remove the `/` from the signature")

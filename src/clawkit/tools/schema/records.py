@@ -1,6 +1,6 @@
 """Owns records: classes that are JSON objects (or arrays) of named fields, whoever made them.
 
-Dataclasses, TypedDicts, NamedTuples and msgspec Structs all become one `Record`,
+Dataclasses, TypedDicts, NamedTuples and msgspec Structs all become one `RecordClass`,
 and from it a struct of our own, whose fields may hold what msgspec refuses in theirs.
 """
 
@@ -23,7 +23,7 @@ from typing import (
 import msgspec
 from msgspec import NODEFAULT, UNSET
 
-from clawkit.tools.schema.scope import Scope
+from clawkit.tools.schema.scope import AnnotationScope
 
 _TAG = "<tag>"
 
@@ -38,7 +38,7 @@ class RecordField(msgspec.Struct, frozen=True):
     factory: Callable[[], Any] | None = None
 
 
-class Record(msgspec.Struct, frozen=True):
+class RecordClass(msgspec.Struct, frozen=True):
     """A class of named fields, and how to make one of them.
 
     `native` says that msgspec makes one too, the same way; `options` are those of a struct.
@@ -74,7 +74,7 @@ class Record(msgspec.Struct, frozen=True):
         return self.make(values)
 
 
-def read_record(kind: Any, scope: Scope) -> Record | None:
+def read_record(kind: Any, scope: AnnotationScope) -> RecordClass | None:
     """The record that a class is, or None. Raises NameError for an unknown name in it."""
     origin: Any = get_origin(kind) or kind
     if not isinstance(origin, type):
@@ -86,7 +86,7 @@ def read_record(kind: Any, scope: Scope) -> Record | None:
     return None
 
 
-def _read_dataclass(cls: Any, hints: dict[str, Any]) -> Record:
+def _read_dataclass(cls: Any, hints: dict[str, Any]) -> RecordClass:
     from dataclasses import MISSING, InitVar, fields
 
     def field(declared: Any) -> RecordField:
@@ -101,7 +101,7 @@ def _read_dataclass(cls: Any, hints: dict[str, Any]) -> Record:
     # msgspec sets the fields without calling `__init__`, which matters if it was written by hand.
     code = getattr(cls.__init__, "__code__", None)
     generated = code is None or code.co_filename == "<string>"
-    return Record(
+    return RecordClass(
         "",
         [field(declared) for declared in (*passed, *kept) if declared.init],
         lambda values: cls(**values),
@@ -109,7 +109,7 @@ def _read_dataclass(cls: Any, hints: dict[str, Any]) -> Record:
     )
 
 
-def _read_struct(cls: Any, hints: dict[str, Any]) -> Record:
+def _read_struct(cls: Any, hints: dict[str, Any]) -> RecordClass:
     config = cls.__struct_config__
     options: dict[str, Any] = {"forbid_unknown_fields": config.forbid_unknown_fields}
     if config.array_like:
@@ -133,20 +133,20 @@ def _read_struct(cls: Any, hints: dict[str, Any]) -> Record:
     if config.tag_field is not None:
         fields.insert(0, RecordField(_TAG, config.tag_field, Literal[config.tag], NODEFAULT))
     # msgspec lets the tag be left out, even where it has to tell two structs apart.
-    return Record("", fields, make, options, native=config.tag_field is None)
+    return RecordClass("", fields, make, options, native=config.tag_field is None)
 
 
-def _read_named_tuple(cls: Any, hints: dict[str, Any]) -> Record:
+def _read_named_tuple(cls: Any, hints: dict[str, Any]) -> RecordClass:
     defaults = cls._field_defaults
     fields = [
         RecordField(name, name, hints.get(name, Any), defaults.get(name, NODEFAULT))
         for name in cls._fields
     ]
     options = {"array_like": True, "forbid_unknown_fields": True}
-    return Record("", fields, lambda values: cls(**values), options)
+    return RecordClass("", fields, lambda values: cls(**values), options)
 
 
-def _read_typed_dict(cls: Any, hints: dict[str, Any]) -> Record:
+def _read_typed_dict(cls: Any, hints: dict[str, Any]) -> RecordClass:
     def field(name: str, hint: Any) -> RecordField:
         required = name in cls.__required_keys__
         # Under `from __future__ import annotations` the class itself has not seen these two.
@@ -154,10 +154,10 @@ def _read_typed_dict(cls: Any, hints: dict[str, Any]) -> Record:
         required = (required or Required in origins) and NotRequired not in origins
         return RecordField(name, name, _bare(hint), NODEFAULT if required else UNSET)
 
-    return Record("", [field(*item) for item in hints.items()], lambda values: values)
+    return RecordClass("", [field(*item) for item in hints.items()], lambda values: values)
 
 
-_READERS: list[tuple[str, Callable[[Any, dict[str, Any]], Record]]] = [
+_READERS: list[tuple[str, Callable[[Any, dict[str, Any]], RecordClass]]] = [
     ("__struct_fields__", _read_struct),
     ("__dataclass_fields__", _read_dataclass),
     ("_field_defaults", _read_named_tuple),

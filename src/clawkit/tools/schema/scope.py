@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 
-class Scope(msgspec.Struct, frozen=True, eq=False):
+class AnnotationScope(msgspec.Struct, frozen=True, eq=False):
     """The names that the annotations of one function may use."""
 
     module: dict[str, Any]
@@ -31,7 +31,7 @@ class Scope(msgspec.Struct, frozen=True, eq=False):
         return {name: fill(hint, filled) for name, hint in hints.items()}
 
 
-def scope_of(function: Any, **fallback: Any) -> Scope:
+def scope_of(function: Any, **fallback: Any) -> AnnotationScope:
     """The names around a function: its module's, its closure's, and, while the function that
     defines it is still running, as it is when a decorator is applied, that function's."""
     module = getattr(function, "__globals__", {})
@@ -40,7 +40,7 @@ def scope_of(function: Any, **fallback: Any) -> Scope:
     if code is not None:
         local.update(_enclosing(code))
         local.update(_closure(function, code))
-    return Scope(module, local)
+    return AnnotationScope(module, local)
 
 
 def fill(hint: Any, arguments: dict[Any, Any]) -> Any:

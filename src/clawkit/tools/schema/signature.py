@@ -11,9 +11,8 @@ from msgspec.structs import asdict
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
 from clawkit.tools.results import to_json
-from clawkit.tools.schema.annotations import AnnotationReader, Form
-from clawkit.tools.schema.casting import Cast, make_cast
-from clawkit.tools.schema.converter import Converter, converter_for
+from clawkit.tools.schema.casts import Cast, make_cast
+from clawkit.tools.schema.converter import AnnotationReader, Converter, TypeForms, converter_for
 from clawkit.tools.schema.definitions import Definitions, Schema, without_null
 from clawkit.tools.schema.docstrings import Docstring, read_docstring
 from clawkit.tools.schema.kinds import is_optional
@@ -119,7 +118,9 @@ def read_signature(
     )
 
 
-def _input_schema(parameters: list[Parameter], forms: list[Form], docstring: Docstring) -> Schema:
+def _input_schema(
+    parameters: list[Parameter], forms: list[TypeForms], docstring: Docstring
+) -> Schema:
     definitions = Definitions()
     described = definitions.describe([form.careful for form in forms])
     properties = {
@@ -161,7 +162,7 @@ def _json_of(default: Any) -> Any:
         return None
 
 
-def _make_cast(callee: Callee, forms: list[Form]) -> Cast:
+def _make_cast(callee: Callee, forms: list[TypeForms]) -> Cast:
     names = {_field_name(item.name): item.name for item in callee.parameters}
     defaults = [_default(item) for item in callee.parameters]
 

@@ -1,8 +1,11 @@
-"""The HTTP door: Streamable HTTP of both eras as an ASGI app."""
+"""The Streamable HTTP endpoint of both eras as an ASGI app, with optional sessions."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
+import time
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from inspect import isawaitable
@@ -14,15 +17,7 @@ from starlette.routing import Route
 
 from clawkit.errors import AccessError, InvalidRequestError, ProtocolError
 from clawkit.wire import jsonrpc
-from clawkit.wire.http.answer import (
-    Answer,
-    HeaderList,
-    Notices,
-    Receive,
-    SendAsgi,
-    respond,
-)
-from clawkit.wire.http.rules import (
+from clawkit.wire.http.request_checks import (
     LOOPBACK,
     Headers,
     Origins,
@@ -31,12 +26,90 @@ from clawkit.wire.http.rules import (
     legacy_version,
     read_headers,
 )
-from clawkit.wire.http.sessions import HttpSession, Sessions
+from clawkit.wire.http.response import (
+    HeaderList,
+    NoticeStream,
+    PostResponse,
+    Receive,
+    SendAsgi,
+    respond,
+)
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.session import Principal, Session
+from clawkit.wire.subscriptions import Hub
 
 if TYPE_CHECKING:
-    from clawkit.wire.server import Server
+    from clawkit.wire.server import ServerCore
+
+IDLE_SECONDS = 3600.0
+MOST = 10_000
+_KEPT = 100
+
+
+class HttpSession(Session):
+    """A session whose notices wait for the client's GET stream."""
+
+    def __init__(self, principal: Principal | None) -> None:
+        super().__init__(self.post, id=secrets.token_urlsafe(24), principal=principal)
+        self.used = time.monotonic()
+        self.stream: NoticeStream | None = None
+        self._kept: deque[Message] = deque(maxlen=_KEPT)
+
+    def post(self, message: Message) -> None:
+        if self.stream is not None and not self.stream.closed:
+            self.stream.put(message)
+        else:
+            self._kept.append(message)
+
+    def attach(self) -> NoticeStream | None:
+        """A new GET stream; None while another one is open."""
+        if self.stream is not None and not self.stream.closed:
+            return None
+        self.stream = NoticeStream()
+        while self._kept:
+            self.stream.put(self._kept.popleft())
+        return self.stream
+
+
+class HttpSessions:
+    """The sessions that are open; one that is not used for an hour is forgotten."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._open: dict[str, HttpSession] = {}
+
+    def create(self, principal: Principal | None) -> HttpSession:
+        self._forget()
+        session = HttpSession(principal)
+        self._open[str(session.id)] = session
+        return session
+
+    def find(self, session_id: str, principal: Principal | None) -> HttpSession | None:
+        session = self._open.get(session_id)
+        if session is None or _owner(session.principal) != _owner(principal):
+            return None
+        session.used = time.monotonic()
+        return session
+
+    def end(self, session: HttpSession) -> None:
+        self._open.pop(str(session.id), None)
+        self._hub.leave(session)
+        session.close()
+        if session.stream is not None:
+            session.stream.close()
+
+    def _forget(self) -> None:
+        limit = time.monotonic() - IDLE_SECONDS
+        idle = [s for s in self._open.values() if s.used < limit and not s.running]
+        if len(self._open) - len(idle) >= MOST:
+            idle.append(min(self._open.values(), key=lambda s: s.used))
+        for session in idle:
+            self.end(session)
+
+
+def _owner(principal: Principal | None) -> str | None:
+    return None if principal is None else principal.id
+
 
 Authenticate = Callable[
     [HttpRequest, Message | None], Awaitable[Principal | None] | Principal | None
@@ -47,7 +120,7 @@ MAX_BODY = 16 * 1024 * 1024
 _BAD_REQUEST = (-32700, -32600, -32020, -32021, -32022)
 
 
-class Refusal(Exception):
+class HttpRefusal(Exception):
     """Ends a request with a status and an error body."""
 
     def __init__(self, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
@@ -58,7 +131,7 @@ class Refusal(Exception):
 
 
 def http_app(
-    server: Server,
+    server: ServerCore,
     *,
     path: str = "/mcp",
     sessions: bool = False,
@@ -106,7 +179,7 @@ class Endpoint:
 
     def __init__(
         self,
-        server: Server,
+        server: ServerCore,
         origins: Origins,
         sessions: bool,
         max_body: int,
@@ -114,7 +187,7 @@ class Endpoint:
     ) -> None:
         self._server = server
         self._origins = origins
-        self._sessions = Sessions(server.hub) if sessions else None
+        self._sessions = HttpSessions(server.hub) if sessions else None
         self._max_body = max_body
         self._authenticate = authenticate
 
@@ -124,7 +197,7 @@ class Endpoint:
             headers = read_headers(scope["headers"])
             reason = self._origins.refuse(headers)
             if reason is not None:
-                raise Refusal(403, reason)
+                raise HttpRefusal(403, reason)
             if scope["method"] == "POST":
                 message, problem = jsonrpc.decode_or_error(await self._read(headers, receive))
                 if message is None:
@@ -136,30 +209,30 @@ class Endpoint:
             elif scope["method"] == "DELETE":
                 await self._delete(scope, headers, send)
             else:
-                raise Refusal(405, "Method not allowed", (b"allow", b"GET, POST, DELETE"))
-        except Refusal as refusal:
+                raise HttpRefusal(405, "Method not allowed", (b"allow", b"GET, POST, DELETE"))
+        except HttpRefusal as refusal:
             await self._refuse(send, message, refusal)
         except AccessError as error:
             challenge = (b"www-authenticate", error.challenge.encode("latin-1", "replace"))
-            await self._refuse(send, message, Refusal(error.status, str(error), challenge))
+            await self._refuse(send, message, HttpRefusal(error.status, str(error), challenge))
         except asyncio.CancelledError:
-            await self._refuse(send, message, Refusal(503, "The server is shutting down"))
+            await self._refuse(send, message, HttpRefusal(503, "The server is shutting down"))
         except ProtocolError as error:
             body = jsonrpc.encode(jsonrpc.failure(jsonrpc.reply_id(message), error))
             await respond(send, 404 if error.code == -32601 else 400, body)
 
-    async def _refuse(self, send: SendAsgi, message: Message | None, refusal: Refusal) -> None:
+    async def _refuse(self, send: SendAsgi, message: Message | None, refusal: HttpRefusal) -> None:
         error = jsonrpc.failure(jsonrpc.reply_id(message), InvalidRequestError(refusal.message))
         await respond(send, refusal.status, jsonrpc.encode(error), refusal.headers)
 
     async def _read(self, headers: Headers, receive: Receive) -> bytes:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise Refusal(415, "Content-Type must be application/json")
+            raise HttpRefusal(415, "Content-Type must be application/json")
         return await self._body(headers, receive)
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
-        too_large = Refusal(413, f"A message may have at most {self._max_body} bytes")
+        too_large = HttpRefusal(413, f"A message may have at most {self._max_body} bytes")
         if headers.get("content-length", "0").isdigit() and (
             int(headers.get("content-length", "0")) > self._max_body
         ):
@@ -169,7 +242,7 @@ class Endpoint:
         while True:
             event = await receive()
             if event["type"] == "http.disconnect":
-                raise Refusal(400, "The request ended early")
+                raise HttpRefusal(400, "The request ended early")
             part = event.get("body", b"")
             size += len(part)
             if size > self._max_body:
@@ -186,7 +259,7 @@ class Endpoint:
         streams = _accepts(headers, "text/event-stream")
         plain = _accepts(headers, "application/json")
         if not streams and not plain:
-            raise Refusal(406, "Accept must allow application/json or text/event-stream")
+            raise HttpRefusal(406, "Accept must allow application/json or text/event-stream")
         session = self._session(headers, message, principal, modern)
         if "id" not in message or "method" not in message:
             self._server.begin(message, session)
@@ -206,7 +279,7 @@ class Endpoint:
         def status(reply: Message) -> int:
             return _status(reply) if modern else 200
 
-        answer = Answer(receive, send, extra, streams=streams, plain=plain, on_leave=on_leave)
+        answer = PostResponse(receive, send, extra, streams=streams, plain=plain, on_leave=on_leave)
         said = answer.put if streams else None
         reply = self._server.begin(message, session, said, principal)
         if isinstance(reply, Coroutine):
@@ -227,24 +300,24 @@ class Endpoint:
     def _lasting(self, headers: Headers, principal: Principal | None) -> HttpSession:
         session_id = headers.get("mcp-session-id")
         if session_id is None or self._sessions is None:
-            raise Refusal(400, "Mcp-Session-Id is missing; send initialize first")
+            raise HttpRefusal(400, "Mcp-Session-Id is missing; send initialize first")
         session = self._sessions.find(session_id, principal)
         if session is None:
-            raise Refusal(404, "No such session; send initialize again")
+            raise HttpRefusal(404, "No such session; send initialize again")
         return session
 
     async def _get(self, scope: Any, headers: Headers, receive: Receive, send: SendAsgi) -> None:
         """The handshake era's stream of notices."""
         principal = await self._who(scope, receive, None)
         if is_modern(headers, {}) or not _accepts(headers, "text/event-stream"):
-            raise Refusal(405, "Use POST", (b"allow", b"POST"))
+            raise HttpRefusal(405, "Use POST", (b"allow", b"POST"))
         if self._sessions is not None:
             stream = self._lasting(headers, principal).attach()
             if stream is None:
-                raise Refusal(409, "This session has a stream already")
+                raise HttpRefusal(409, "This session has a stream already")
             await stream.write(receive, send)
             return
-        stream, listener = Notices(), Session()
+        stream, listener = NoticeStream(), Session()
         self._server.hub.join(listener, stream.put, self._server.features())
         try:
             await stream.write(receive, send)
@@ -254,7 +327,7 @@ class Endpoint:
     async def _delete(self, scope: Any, headers: Headers, send: SendAsgi) -> None:
         principal = await self._who(scope, _nothing, None)
         if is_modern(headers, {}):
-            raise Refusal(405, "Use POST", (b"allow", b"POST"))
+            raise HttpRefusal(405, "Use POST", (b"allow", b"POST"))
         if self._sessions is not None:
             self._sessions.end(self._lasting(headers, principal))
         await respond(send, 204)

@@ -6,11 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
 from clawkit.guard.selftest.registry import attack, attacks_each
-from clawkit.guard.selftest.replies import short, text_of
-from clawkit.guard.selftest.verdict import Leaked, Unclear
+from clawkit.guard.selftest.verdicts import Leaked, Unclear, short, text_of
 
 _DROPPED = "the stray answer is dropped"
 _REFUSED = "a line of the server that two parsers could read differently is not passed on"
@@ -39,18 +38,18 @@ _NOBODY: dict[str, Any] = {
 }
 
 
-@attacks_each("answer-unasked", rows.ANSWERS, _DROPPED, _NOBODY)
+@attacks_each("answer-unasked", categories.ANSWERS, _DROPPED, _NOBODY)
 def answer_nobody_asked_for(bench: Bench, id: Any) -> None:
     bench.drops(json.dumps(_answer(id, bench.token())).encode())
 
 
-@attacks_each("error-unasked", rows.ANSWERS, _DROPPED, _NOBODY)
+@attacks_each("error-unasked", categories.ANSWERS, _DROPPED, _NOBODY)
 def error_nobody_asked_for(bench: Bench, id: Any) -> None:
     error = {"code": -1, "message": bench.token()}
     bench.drops(json.dumps({"jsonrpc": "2.0", "id": id, "error": error}).encode())
 
 
-@attack("answer-twice", rows.ANSWERS, "only the first answer to a question arrives")
+@attack("answer-twice", categories.ANSWERS, "only the first answer to a question arrives")
 def second_answer(bench: Bench) -> None:
     id = _asked(bench)
     first, second = bench.token(), bench.token()
@@ -68,14 +67,16 @@ _OTHER_TYPES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@attacks_each("answer-other-type", rows.ANSWERS, "1, 1.0 and “1” are different ids", _OTHER_TYPES)
+@attacks_each(
+    "answer-other-type", categories.ANSWERS, "1, 1.0 and “1” are different ids", _OTHER_TYPES
+)
 def answer_with_another_type(bench: Bench, change: Callable[[Any], Any]) -> None:
     id = _asked(bench)
     bench.drops(json.dumps(_answer(change(id), bench.token())).encode())
     bench.send(_answer(id, bench.token()))
 
 
-@attack("answer-id-in-use", rows.ANSWERS, "an id that is in flight cannot be used again")
+@attack("answer-id-in-use", categories.ANSWERS, "an id that is in flight cannot be used again")
 def id_in_use(bench: Bench) -> None:
     held = bench.start_act("hold")
     token = bench.token()
@@ -106,7 +107,7 @@ _STRAYS = {
 }
 
 
-@attacks_each("server-answer", rows.ANSWERS, _DROPPED, _STRAYS)
+@attacks_each("server-answer", categories.ANSWERS, _DROPPED, _STRAYS)
 def answer_of_the_server(bench: Bench, id: str) -> None:
     """The server's true answer comes after the stray one: it, or an error, is what counts."""
     token, since = bench.token(), bench.mark()
@@ -116,7 +117,7 @@ def answer_of_the_server(bench: Bench, id: str) -> None:
     bench.unseen(since, token)
 
 
-@attacks_each("server-error", rows.ANSWERS, _DROPPED, _STRAYS)
+@attacks_each("server-error", categories.ANSWERS, _DROPPED, _STRAYS)
 def error_of_the_server(bench: Bench, id: str) -> None:
     token, since = bench.token(), bench.mark()
     error = b'{"code":-1,"message":"%s"}' % token.encode()
@@ -126,7 +127,7 @@ def error_of_the_server(bench: Bench, id: str) -> None:
     bench.unseen(since, token)
 
 
-@attack("server-answer-twice", rows.ANSWERS, "only the first answer to a call arrives")
+@attack("server-answer-twice", categories.ANSWERS, "only the first answer to a call arrives")
 def second_answer_of_the_server(bench: Bench) -> None:
     token, since = bench.token(), bench.mark()
     first = _line("@ID@", "first")
@@ -134,7 +135,7 @@ def second_answer_of_the_server(bench: Bench) -> None:
     bench.unseen(since, token)
 
 
-@attack("server-answer-early", rows.ANSWERS, "an answer cannot come before its call")
+@attack("server-answer-early", categories.ANSWERS, "an answer cannot come before its call")
 def early_answer_of_the_server(bench: Bench) -> None:
     token, since = bench.token(), bench.mark()
     later = bench.new_id()
@@ -162,7 +163,7 @@ _TWO_READINGS = {
 }
 
 
-@attacks_each("server-line", rows.MALFORMED, _REFUSED, _TWO_READINGS)
+@attacks_each("server-line", categories.MALFORMED, _REFUSED, _TWO_READINGS)
 def line_of_the_server(bench: Bench, line: bytes) -> None:
     token, since = bench.token(), bench.mark()
     id = bench.start_act("write", line.replace(b"TOKEN", token.encode()))

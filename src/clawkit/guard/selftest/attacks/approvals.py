@@ -6,11 +6,18 @@ import json
 import time
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench, Mark
 from clawkit.guard.selftest.registry import Setup, attack, attacks_each
-from clawkit.guard.selftest.replies import is_answer_to, require_clear_error, short, text_of
-from clawkit.guard.selftest.verdict import Hung, Leaked, Unclear
+from clawkit.guard.selftest.verdicts import (
+    Hung,
+    Leaked,
+    Unclear,
+    is_answer_to,
+    require_clear_error,
+    short,
+    text_of,
+)
 
 _DENIED = "denied: only a person's own yes lets the call through"
 _BOUND = "a yes holds for the call that was shown, and for no other"
@@ -64,7 +71,10 @@ def require_passed(answer: dict[str, Any]) -> None:
 
 
 @attack(
-    "ask-nobody", rows.APPROVALS, "with nobody to ask, denied at once", setup=Setup(can_ask=False)
+    "ask-nobody",
+    categories.APPROVALS,
+    "with nobody to ask, denied at once",
+    setup=Setup(can_ask=False),
 )
 def nobody_to_ask(bench: Bench) -> None:
     begun = time.monotonic()
@@ -94,7 +104,7 @@ _NOT_YES: dict[str, Any] = {
 }
 
 
-@attacks_each("answer-is-not-yes", rows.APPROVALS, _DENIED, _NOT_YES)
+@attacks_each("answer-is-not-yes", categories.APPROVALS, _DENIED, _NOT_YES)
 def not_a_yes(bench: Bench, result: Any) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
@@ -104,7 +114,7 @@ def not_a_yes(bench: Bench, result: Any) -> None:
     require_clear_error(answer)
 
 
-@attack("answer-is-an-error", rows.APPROVALS, _DENIED)
+@attack("answer-is-an-error", categories.APPROVALS, _DENIED)
 def answer_is_an_error(bench: Bench) -> None:
     id, question = ask(bench, path=bench.token())
     error = {"code": -1, "message": "The person could not be asked."}
@@ -112,7 +122,7 @@ def answer_is_an_error(bench: Bench) -> None:
     require_clear_error(bench.reply(id))
 
 
-@attack("answer-forged-by-the-server", rows.APPROVALS, _DENIED)
+@attack("answer-forged-by-the-server", categories.APPROVALS, _DENIED)
 def forged_by_the_server(bench: Bench) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
@@ -123,7 +133,7 @@ def forged_by_the_server(bench: Bench) -> None:
     require_clear_error(bench.reply(id))
 
 
-@attack("answer-to-a-question-with-the-same-id", rows.APPROVALS, _DENIED)
+@attack("answer-to-a-question-with-the-same-id", categories.APPROVALS, _DENIED)
 def question_with_the_same_id(bench: Bench) -> None:
     """The server cannot put a question in the place of the guard's."""
     since, token = bench.mark(), bench.token()
@@ -135,7 +145,7 @@ def question_with_the_same_id(bench: Bench) -> None:
     require_clear_error(bench.reply(id))
 
 
-@attack("approval-reused", rows.APPROVALS, _BOUND)
+@attack("approval-reused", categories.APPROVALS, _BOUND)
 def approval_reused(bench: Bench) -> None:
     """The same call once more: once is once."""
     path = bench.token()
@@ -149,7 +159,7 @@ def approval_reused(bench: Bench) -> None:
 
 @attacks_each(
     "approval-for-another",
-    rows.APPROVALS,
+    categories.APPROVALS,
     _BOUND,
     {"once": "allow once", "session": "allow for this session"},
 )
@@ -169,7 +179,7 @@ _ROUNDS: dict[str, Any] = {
 }
 
 
-@attacks_each("approval-for-more", rows.APPROVALS, _BOUND, _ROUNDS)
+@attacks_each("approval-for-more", categories.APPROVALS, _BOUND, _ROUNDS)
 def approval_for_more(bench: Bench, more: dict[str, Any]) -> None:
     """Answers to questions that nobody asked are no part of what was shown."""
     path = bench.token()
@@ -183,7 +193,7 @@ def approval_for_more(bench: Bench, more: dict[str, Any]) -> None:
     require_clear_error(bench.reply(id))
 
 
-@attack("approvals-crossed", rows.APPROVALS, _BOUND)
+@attack("approvals-crossed", categories.APPROVALS, _BOUND)
 def approvals_crossed(bench: Bench) -> None:
     """Two questions at once: the yes goes to the one that it answers."""
     first, second = bench.token(), bench.token()
@@ -199,7 +209,7 @@ def approvals_crossed(bench: Bench) -> None:
         raise Leaked("the call that was denied reached the server")
 
 
-@attack("approval-policy-changed", rows.APPROVALS, "a changed policy counts", setup=FRESH)
+@attack("approval-policy-changed", categories.APPROVALS, "a changed policy counts", setup=FRESH)
 def policy_changed(bench: Bench) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
@@ -210,7 +220,9 @@ def policy_changed(bench: Bench) -> None:
     require_clear_error(answer)
 
 
-@attack("approval-policy-changed-later", rows.APPROVALS, "a changed policy counts", setup=FRESH)
+@attack(
+    "approval-policy-changed-later", categories.APPROVALS, "a changed policy counts", setup=FRESH
+)
 def policy_changed_after_session_approval(bench: Bench) -> None:
     path = bench.token()
     id, question = ask(bench, path=path)
@@ -226,7 +238,9 @@ def deny_what_was_prompted(bench: Bench) -> None:
     policy.write_text(changed, encoding="utf-8")
 
 
-@attack("approval-cancelled", rows.APPROVALS, "a yes to a call that was withdrawn counts nothing")
+@attack(
+    "approval-cancelled", categories.APPROVALS, "a yes to a call that was withdrawn counts nothing"
+)
 def call_withdrawn(bench: Bench) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
@@ -238,7 +252,7 @@ def call_withdrawn(bench: Bench) -> None:
     require_not_called(bench, since)
 
 
-@attack("approval-after-deny", rows.APPROVALS, "the first answer counts")
+@attack("approval-after-deny", categories.APPROVALS, "the first answer counts")
 def yes_after_no(bench: Bench) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
@@ -249,7 +263,9 @@ def yes_after_no(bench: Bench) -> None:
     require_not_called(bench, since)
 
 
-@attack("approval-tool-changed", rows.APPROVALS, "a yes holds for the tool as it was", setup=FRESH)
+@attack(
+    "approval-tool-changed", categories.APPROVALS, "a yes holds for the tool as it was", setup=FRESH
+)
 def tool_changed(bench: Bench) -> None:
     bench.reply(bench.request("tools/list"))
     since = bench.mark()
@@ -272,7 +288,7 @@ _POLICIES = {
 
 @attacks_each(
     "policy",
-    rows.APPROVALS,
+    categories.APPROVALS,
     "a policy that cannot be read denies everything",
     _POLICIES,
     setup=FRESH,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.attacks.approvals import (
     deny_what_was_prompted,
     require_passed,
@@ -13,8 +13,7 @@ from clawkit.guard.selftest.attacks.approvals import (
 )
 from clawkit.guard.selftest.bench import Bench
 from clawkit.guard.selftest.registry import Setup, attack, attacks_each
-from clawkit.guard.selftest.replies import short
-from clawkit.guard.selftest.verdict import Leaked, Unclear
+from clawkit.guard.selftest.verdicts import Leaked, Unclear, short
 
 _BOUND = "a yes holds for the call that was shown, and for no other"
 _ONLY_YES = "denied: only a yes is a yes"
@@ -54,7 +53,7 @@ class _Question:
         return str(arguments["path"]).encode() in self.bench.journal()
 
 
-@attack("state-reused", rows.APPROVALS, _BOUND, setup=_MODERN)
+@attack("state-reused", categories.APPROVALS, _BOUND, setup=_MODERN)
 def state_reused(bench: Bench) -> None:
     question = _Question(bench)
     require_passed(question.retry())
@@ -66,25 +65,25 @@ def state_reused(bench: Bench) -> None:
         raise Leaked("the same yes let the call through twice")
 
 
-@attack("state-for-other-arguments", rows.APPROVALS, _BOUND, setup=_MODERN)
+@attack("state-for-other-arguments", categories.APPROVALS, _BOUND, setup=_MODERN)
 def other_arguments(bench: Bench) -> None:
     question = _Question(bench)
     _require_kept_out(question, arguments={"path": bench.token()})
 
 
-@attack("state-for-more-arguments", rows.APPROVALS, _BOUND, setup=_MODERN)
+@attack("state-for-more-arguments", categories.APPROVALS, _BOUND, setup=_MODERN)
 def more_arguments(bench: Bench) -> None:
     question = _Question(bench)
     _require_kept_out(question, arguments={**question.arguments, "recursive": True})
 
 
-@attack("state-swapped", rows.APPROVALS, _BOUND, setup=_MODERN)
+@attack("state-swapped", categories.APPROVALS, _BOUND, setup=_MODERN)
 def state_of_another_question(bench: Bench) -> None:
     first, second = _Question(bench), _Question(bench)
     _require_kept_out(first, requestState=second.state)
 
 
-@attack("state-of-another-guard", rows.APPROVALS, _BOUND, setup=_MODERN)
+@attack("state-of-another-guard", categories.APPROVALS, _BOUND, setup=_MODERN)
 def state_of_another_guard(bench: Bench) -> None:
     question = _Question(bench)
     other = bench.beside()
@@ -95,14 +94,14 @@ def state_of_another_guard(bench: Bench) -> None:
         other.stop()
 
 
-@attack("state-policy-changed", rows.APPROVALS, "a changed policy counts", setup=_FRESH)
+@attack("state-policy-changed", categories.APPROVALS, "a changed policy counts", setup=_FRESH)
 def policy_changed(bench: Bench) -> None:
     question = _Question(bench)
     deny_what_was_prompted(bench)
     _require_kept_out(question)
 
 
-@attack("state-policy-touched", rows.APPROVALS, "a changed policy counts", setup=_FRESH)
+@attack("state-policy-touched", categories.APPROVALS, "a changed policy counts", setup=_FRESH)
 def policy_touched(bench: Bench) -> None:
     """Bound to the policy's hash: whatever changed, the person is asked again."""
     question = _Question(bench)
@@ -128,7 +127,7 @@ def _changed(state: str, at: int) -> str:
     return state[:at] + ("B" if state[at] == "A" else "A") + state[at + 1 :]
 
 
-@attacks_each("state", rows.APPROVALS, _BOUND, _STATES, setup=_MODERN)
+@attacks_each("state", categories.APPROVALS, _BOUND, _STATES, setup=_MODERN)
 def forged_state(bench: Bench, change: Callable[[str], Any]) -> None:
     question = _Question(bench)
     _require_kept_out(question, requestState=change(question.state))
@@ -145,13 +144,13 @@ _RESPONSES: dict[str, Any] = {
 }
 
 
-@attacks_each("response", rows.APPROVALS, _ONLY_YES, _RESPONSES, setup=_MODERN)
+@attacks_each("response", categories.APPROVALS, _ONLY_YES, _RESPONSES, setup=_MODERN)
 def not_a_yes(bench: Bench, response: Any) -> None:
     question = _Question(bench)
     _require_kept_out(question, inputResponses=dict.fromkeys(question.keys, response))
 
 
-@attack("response-under-another-key", rows.APPROVALS, _ONLY_YES, setup=_MODERN)
+@attack("response-under-another-key", categories.APPROVALS, _ONLY_YES, setup=_MODERN)
 def another_key(bench: Bench) -> None:
     _require_kept_out(_Question(bench), inputResponses={"other": yes()})
 
@@ -159,7 +158,7 @@ def another_key(bench: Bench) -> None:
 _ALL_RESPONSES: dict[str, Any] = {"list": [yes()], "string": "allow once", "number": 1, "empty": {}}
 
 
-@attacks_each("responses", rows.APPROVALS, _ONLY_YES, _ALL_RESPONSES, setup=_MODERN)
+@attacks_each("responses", categories.APPROVALS, _ONLY_YES, _ALL_RESPONSES, setup=_MODERN)
 def responses_of_another_shape(bench: Bench, responses: Any) -> None:
     _require_kept_out(_Question(bench), inputResponses=responses)
 

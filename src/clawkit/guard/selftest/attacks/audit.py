@@ -7,12 +7,11 @@ import json
 import threading
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
-from clawkit.guard.selftest.guarded import parsed
+from clawkit.guard.selftest.guard_process import parsed
 from clawkit.guard.selftest.registry import Setup, attack
-from clawkit.guard.selftest.replies import require_clear_error, text_of
-from clawkit.guard.selftest.verdict import Leaked, NotHeld, Unclear
+from clawkit.guard.selftest.verdicts import Leaked, NotHeld, Unclear, require_clear_error, text_of
 
 _CALLS = 400
 _SHELL_LIMIT = "ulimit -S -f 64"
@@ -23,7 +22,7 @@ _NAMES = 70
 _FRESH = Setup(fresh=True)
 
 
-@attack("log-of-a-denial", rows.AUDIT, "what was denied is on record, with what decided")
+@attack("log-of-a-denial", categories.AUDIT, "what was denied is on record, with what decided")
 def denial_is_recorded(bench: Bench) -> None:
     token = bench.token()
     bench.call("tool_shell", text=token)
@@ -32,7 +31,7 @@ def denial_is_recorded(bench: Bench) -> None:
         raise Leaked("nothing on record about a denied call")
 
 
-@attack("log-of-a-drop", rows.AUDIT, "what was dropped is on record", setup=_FRESH)
+@attack("log-of-a-drop", categories.AUDIT, "what was dropped is on record", setup=_FRESH)
 def drop_is_recorded(bench: Bench) -> None:
     before = _drops(bench)
     call = {"name": "tool_shell", "arguments": {"text": bench.token()}}
@@ -46,7 +45,7 @@ def _drops(bench: Bench) -> int:
     return sum(b"drop" in line for line in bench.place.recorded())
 
 
-@attack("log-holds-no-secret", rows.AUDIT, "secrets in arguments are redacted on record")
+@attack("log-holds-no-secret", categories.AUDIT, "secrets in arguments are redacted on record")
 def secret_in_the_log(bench: Bench) -> None:
     token, secret = bench.token(), "gh" + "p_" + "Zq7" * 12
     command = f"DB_PASSWORD=hunter2-{token} run --api-key hunter2"
@@ -65,7 +64,7 @@ def _records(bench: Bench, token: str) -> list[bytes]:
     return [line for line in bench.place.recorded() if token.encode() in line]
 
 
-@attack("log-of-a-late-argument", rows.AUDIT, "no argument pushes another off the record")
+@attack("log-of-a-late-argument", categories.AUDIT, "no argument pushes another off the record")
 def argument_after_many(bench: Bench) -> None:
     token = bench.token()
     junk = {f"a{number}": "x" * 100 for number in range(_NAMES)}
@@ -75,7 +74,9 @@ def argument_after_many(bench: Bench) -> None:
         raise Leaked("the path that was decided on is not on record")
 
 
-@attack("log-of-what-is-outside", rows.AUDIT, "what stands outside the arguments is on record")
+@attack(
+    "log-of-what-is-outside", categories.AUDIT, "what stands outside the arguments is on record"
+)
 def outside_is_recorded(bench: Bench) -> None:
     token = bench.token()
     params = {"name": "echo", "arguments": {"text": "a"}, "input": token}
@@ -86,7 +87,10 @@ def outside_is_recorded(bench: Bench) -> None:
 
 
 @attack(
-    "log-of-a-question", rows.AUDIT, "invented names do not hide what a server asks", setup=_FRESH
+    "log-of-a-question",
+    categories.AUDIT,
+    "invented names do not hide what a server asks",
+    setup=_FRESH,
 )
 def question_after_many_names(bench: Bench) -> None:
     token = bench.token()
@@ -103,7 +107,7 @@ def question_after_many_names(bench: Bench) -> None:
         raise Leaked("a question of the server is not on record")
 
 
-@attack("log-full", rows.AUDIT, "fails closed with a clear error", setup=_FRESH)
+@attack("log-full", categories.AUDIT, "fails closed with a clear error", setup=_FRESH)
 def log_full(bench: Bench) -> None:
     """A guard of its own whose files cannot grow beyond a few KB, as on a disk that is full."""
     limited = Bench(bench.options, bench.scratch, bench.place, shell=_SHELL_LIMIT)
@@ -129,7 +133,7 @@ def _call_until_refused(bench: Bench) -> None:
     raise Leaked(f"{_CALLS} calls passed with a log that cannot grow")
 
 
-@attack("log-shared", rows.AUDIT, "one line is one record, and the chain holds", setup=_FRESH)
+@attack("log-shared", categories.AUDIT, "one line is one record, and the chain holds", setup=_FRESH)
 def log_shared(bench: Bench) -> None:
     others = [bench.beside() for _ in range(_GUARDS - 1)]
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
 from clawkit.guard.selftest.registry import Setup, attacks_each
 
@@ -63,7 +63,7 @@ _REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@attacks_each("door", rows.DOORS, _JUDGED, _REQUESTS)
+@attacks_each("door", categories.DOORS, _JUDGED, _REQUESTS)
 def other_door(bench: Bench, request: tuple[str, dict[str, Any]]) -> None:
     method, params = request
     bench.refuses(method, json.loads(bench.fill_in(json.dumps(params))))
@@ -83,7 +83,7 @@ _MODERN: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@attacks_each("door-modern", rows.DOORS, _JUDGED, _MODERN, setup=Setup(era="modern"))
+@attacks_each("door-modern", categories.DOORS, _JUDGED, _MODERN, setup=Setup(era="modern"))
 def other_door_of_the_modern_era(bench: Bench, request: tuple[str, dict[str, Any]]) -> None:
     other_door(bench, request)
 
@@ -97,7 +97,7 @@ _NOTIFIED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@attacks_each("notified", rows.NOTIFIED, "dropped, and the guard goes on", _NOTIFIED)
+@attacks_each("notified", categories.NOTIFIED, "dropped, and the guard goes on", _NOTIFIED)
 def call_as_notification(bench: Bench, request: tuple[str, dict[str, Any]]) -> None:
     method, params = request
     message = json.dumps({"jsonrpc": "2.0", "method": method, "params": params})

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
 from clawkit.guard.selftest.registry import Setup, attack
-from clawkit.guard.selftest.verdict import Leaked, Unclear
+from clawkit.guard.selftest.verdicts import Leaked, Unclear
 
 
 @attack(
     "environment-narrowed",
-    rows.ENVIRONMENT,
+    categories.ENVIRONMENT,
     "the server gets only what the policy names",
     setup=Setup(policy="tight"),
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
 from clawkit.guard.selftest.registry import attack, attacks_each
-from clawkit.guard.selftest.verdict import Leaked
+from clawkit.guard.selftest.verdicts import Leaked
 
 _REFUSED = "refused with a clear error, nothing is forwarded"
 
@@ -33,7 +33,7 @@ _BATCHES = {
 }
 
 
-@attacks_each("batch", rows.BATCH, "refused with -32600", _BATCHES)
+@attacks_each("batch", categories.BATCH, "refused with -32600", _BATCHES)
 def batch(bench: Bench, line: str) -> None:
     bench.refuses_line(line.encode(), code=-32600)
 
@@ -70,7 +70,7 @@ _DUPLICATES = {
 }
 
 
-@attacks_each("duplicate", rows.DUPLICATES, _REFUSED, _DUPLICATES)
+@attacks_each("duplicate", categories.DUPLICATES, _REFUSED, _DUPLICATES)
 def duplicate_key(bench: Bench, line: str) -> None:
     bench.refuses_line(bench.fill_in(line).encode())
 
@@ -112,7 +112,7 @@ _VALUES = {
 }
 
 
-@attacks_each("malformed", rows.MALFORMED, _REFUSED, _VALUES)
+@attacks_each("malformed", categories.MALFORMED, _REFUSED, _VALUES)
 def malformed(bench: Bench, line: bytes) -> None:
     bench.refuses_line(line)
 
@@ -136,12 +136,14 @@ _ENVELOPES = {
 }
 
 
-@attacks_each("envelope", rows.MALFORMED, _REFUSED, _ENVELOPES)
+@attacks_each("envelope", categories.MALFORMED, _REFUSED, _ENVELOPES)
 def envelope(bench: Bench, line: str) -> None:
     bench.refuses_line(line.encode())
 
 
-@attack("malformed-last-line", rows.MALFORMED, "a last line without a newline is judged as well")
+@attack(
+    "malformed-last-line", categories.MALFORMED, "a last line without a newline is judged as well"
+)
 def last_line_without_newline(bench: Bench) -> None:
     """Sent by a guard of its own, because its input ends with it."""
     other = bench.beside()
@@ -170,7 +172,9 @@ _AROUND = {
 }
 
 
-@attacks_each("carriage-return", rows.LINES, "nothing hidden in it reaches the server", _AROUND)
+@attacks_each(
+    "carriage-return", categories.LINES, "nothing hidden in it reaches the server", _AROUND
+)
 def carriage_return(bench: Bench, around: str) -> None:
     since = bench.mark()
     line = _hiding(_BAD, around).replace('"id": 0,', f'"id": {bench.new_id()},', 1)
@@ -179,7 +183,9 @@ def carriage_return(bench: Bench, around: str) -> None:
 
 
 @attack(
-    "carriage-return-in-an-answer", rows.LINES, "nothing hidden in it reaches the client as a line"
+    "carriage-return-in-an-answer",
+    categories.LINES,
+    "nothing hidden in it reaches the client as a line",
 )
 def carriage_return_in_an_answer(bench: Bench) -> None:
     asking = '{"jsonrpc": "2.0", "id": "hidden", "method": "sampling/createMessage", "params": {}}'
@@ -192,7 +198,7 @@ def carriage_return_in_an_answer(bench: Bench) -> None:
 _SEPARATORS = {"u2028": "\u2028", "u2029": "\u2029", "u0085": "\u0085"}
 
 
-@attacks_each("separator", rows.LINES, "one line for every reader, both ways", _SEPARATORS)
+@attacks_each("separator", categories.LINES, "one line for every reader, both ways", _SEPARATORS)
 def separator(bench: Bench, separator: str) -> None:
     """In a string it is allowed, and some readers end a line at it all the same."""
     since = bench.mark()

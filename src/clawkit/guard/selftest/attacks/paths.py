@@ -8,13 +8,11 @@ from base64 import b64encode
 from pathlib import Path
 from urllib.parse import quote
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
-from clawkit.guard.selftest.policies import ACCENTED
 from clawkit.guard.selftest.registry import attack, attacks_each
-from clawkit.guard.selftest.replies import require_clear_error, short, text_of
-from clawkit.guard.selftest.scratch import CANARY
-from clawkit.guard.selftest.verdict import Unclear
+from clawkit.guard.selftest.scratch import ACCENTED, CANARY
+from clawkit.guard.selftest.verdicts import Unclear, require_clear_error, short, text_of
 
 _DENIED = "the call is denied whatever way the path is written"
 
@@ -41,7 +39,7 @@ _SPELLINGS = {
 }
 
 
-@attacks_each("path", rows.PATHS, _DENIED, _SPELLINGS)
+@attacks_each("path", categories.PATHS, _DENIED, _SPELLINGS)
 def other_spelling(bench: Bench, path: str) -> None:
     """The tool takes any argument: only the deny rule stands in the way."""
     bench.refuses_call("echo", {"text": bench.fill_in(path)})
@@ -56,7 +54,7 @@ _FROM_THE_SERVERS_FOLDER = {
 
 @attacks_each(
     "base",
-    rows.PATHS,
+    categories.PATHS,
     "a path counts from every folder that the server has",
     _FROM_THE_SERVERS_FOLDER,
 )
@@ -82,7 +80,7 @@ _ESCAPES = {
 }
 
 
-@attacks_each("allow", rows.PATHS, "an allow of a folder covers nothing outside it", _ESCAPES)
+@attacks_each("allow", categories.PATHS, "an allow of a folder covers nothing outside it", _ESCAPES)
 def escape_from_allowed(bench: Bench, path: str) -> None:
     """The tool is allowed for one folder only; nothing but that allow rule lets it through."""
     _require_allowed(bench)
@@ -110,7 +108,7 @@ _LINKS = {
 }
 
 
-@attacks_each("link", rows.LINKS, "links are followed before the path is compared", _LINKS)
+@attacks_each("link", categories.LINKS, "links are followed before the path is compared", _LINKS)
 def link_to_denied(bench: Bench, path: str) -> None:
     """The call is refused both where only a deny stands in the way and where an allow is needed."""
     bench.refuses_call("echo", {"text": bench.fill_in(path)})
@@ -129,21 +127,24 @@ _UNRESOLVABLE = {
 
 
 @attacks_each(
-    "unresolvable", rows.LINKS, "what cannot be resolved is never allowed by a path", _UNRESOLVABLE
+    "unresolvable",
+    categories.LINKS,
+    "what cannot be resolved is never allowed by a path",
+    _UNRESOLVABLE,
 )
 def hard_to_resolve(bench: Bench, path: str) -> None:
     _require_allowed(bench)
     bench.refuses_call("read_file", {"path": bench.fill_in(path)})
 
 
-@attack("link-through-proc", rows.LINKS, "links are followed before the path is compared")
+@attack("link-through-proc", categories.LINKS, "links are followed before the path is compared")
 def through_proc(bench: Bench) -> None:
     """Where the system has such a door, it leads to the same files."""
     door = "/proc/self/root" if Path("/proc/self/root").exists() else ""
     bench.refuses_call("echo", {"text": f"{door}{bench.secret}"})
 
 
-@attack("link-made-meanwhile", rows.LINKS, "the path is judged as the server will find it")
+@attack("link-made-meanwhile", categories.LINKS, "the path is judged as the server will find it")
 def link_made_meanwhile(bench: Bench) -> None:
     """Two calls at once: one makes a link, the other reads through it."""
     since = bench.mark()
@@ -212,7 +213,7 @@ _FOLDED = {
 }
 
 
-@attacks_each("folded", rows.FOLDING, _DENIED, _FOLDED)
+@attacks_each("folded", categories.FOLDING, _DENIED, _FOLDED)
 def folded_spelling(bench: Bench, path: str) -> None:
     bench.refuses_call("echo", {"text": bench.fill_in(path)})
 
@@ -239,7 +240,7 @@ _WRAPPED = {
 }
 
 
-@attacks_each("wrapped", rows.WRAPPED, _DENIED, _WRAPPED)
+@attacks_each("wrapped", categories.WRAPPED, _DENIED, _WRAPPED)
 def wrapped_path(bench: Bench, path: str) -> None:
     bench.refuses_call("echo", {"text": bench.fill_in(path)})
 
@@ -257,7 +258,9 @@ _NAMES = {
 }
 
 
-@attacks_each("name", rows.FOLDING, "a tool denied by its name is denied by any look-alike", _NAMES)
+@attacks_each(
+    "name", categories.FOLDING, "a tool denied by its name is denied by any look-alike", _NAMES
+)
 def folded_tool_name(bench: Bench, name: str) -> None:
     """Its neighbours `tool_*` are allowed."""
     bench.refuses_call(name, {})

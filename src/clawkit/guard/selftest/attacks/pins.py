@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
 from clawkit.guard.selftest.registry import Setup, attack, attacks_each
-from clawkit.guard.selftest.verdict import Leaked, Unclear
+from clawkit.guard.selftest.verdicts import Leaked, Unclear
 
 _QUARANTINED = "a changed tool is taken out of the list and cannot be called"
 _SHADOWED = "a tool that poses as another is taken out of the list"
@@ -43,7 +43,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-@attacks_each("changed", rows.PINS, _QUARANTINED, _CHANGES)
+@attacks_each("changed", categories.PINS, _QUARANTINED, _CHANGES)
 def changed_definition(bench: Bench, change: dict[str, Any]) -> None:
     name = f"tool_{bench.token()}"
     first = _list(bench, _tool(name), _tool("echo"))
@@ -58,7 +58,7 @@ def changed_definition(bench: Bench, change: dict[str, Any]) -> None:
 _NAMED = {"space-before": " NAME", "space-behind": "NAME ", "tab": "NAME\t"}
 
 
-@attacks_each("quarantined-name", rows.PINS, _QUARANTINED, _NAMED)
+@attacks_each("quarantined-name", categories.PINS, _QUARANTINED, _NAMED)
 def quarantined_by_another_name(bench: Bench, shape: str) -> None:
     name = f"tool_{bench.token()}"
     _list(bench, _tool(name))
@@ -66,7 +66,7 @@ def quarantined_by_another_name(bench: Bench, shape: str) -> None:
     bench.refuses_call(shape.replace("NAME", name), {})
 
 
-@attack("changed-for-the-next-guard", rows.PINS, _QUARANTINED, setup=Setup(fresh=True))
+@attack("changed-for-the-next-guard", categories.PINS, _QUARANTINED, setup=Setup(fresh=True))
 def changed_after_restart(bench: Bench) -> None:
     """What was seen is remembered when the guard is started again."""
     name = f"tool_{bench.token()}"
@@ -101,7 +101,7 @@ def _offered_twice(tools: list[dict[str, Any]]) -> bool:
     return any(tool.get("description") == "Not the first." for tool in tools)
 
 
-@attacks_each("shadow", rows.PINS, _SHADOWED, _POSES)
+@attacks_each("shadow", categories.PINS, _SHADOWED, _POSES)
 def shadow_in_one_list(bench: Bench, shape: str) -> None:
     name = f"tool_{bench.token()}"
     second = _tool(_posing(shape, name), description="Not the first.")
@@ -120,7 +120,7 @@ _NOT_TOOLS: dict[str, Any] = {
 }
 
 
-@attacks_each("list", rows.PINS, "what is no tool definition is not offered", _NOT_TOOLS)
+@attacks_each("list", categories.PINS, "what is no tool definition is not offered", _NOT_TOOLS)
 def no_tool_definition(bench: Bench, tools: Any) -> None:
     token, since = bench.token(), bench.mark()
     listed = json.dumps({"tools": tools}).replace("TOKEN", token)
@@ -133,7 +133,7 @@ def no_tool_definition(bench: Bench, tools: Any) -> None:
 _LATER = {shape: value for shape, value in _POSES.items() if shape != "same-name"}
 
 
-@attacks_each("shadow-later", rows.PINS, _SHADOWED, _LATER)
+@attacks_each("shadow-later", categories.PINS, _SHADOWED, _LATER)
 def shadow_in_a_later_list(bench: Bench, shape: str) -> None:
     name = f"tool_{bench.token()}"
     _list(bench, _tool(name))
@@ -161,7 +161,7 @@ _OFFERS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
 }
 
 
-@attacks_each("changed", rows.OFFERS, _KEPT_AWAY, _OFFERS)
+@attacks_each("changed", categories.OFFERS, _KEPT_AWAY, _OFFERS)
 def changed_offer(bench: Bench, offer: tuple[str, str, str, dict[str, Any]]) -> None:
     method, member, use, shape = offer
     token, since = bench.token(), bench.mark()
@@ -185,7 +185,7 @@ _ADDRESSES = {
 }
 
 
-@attacks_each("quarantined-address", rows.OFFERS, _KEPT_AWAY, _ADDRESSES)
+@attacks_each("quarantined-address", categories.OFFERS, _KEPT_AWAY, _ADDRESSES)
 def quarantined_by_another_address(bench: Bench, shape: str) -> None:
     for kind in ("resource", "template"):
         method, member, use, definition = _OFFERS[kind]
@@ -218,7 +218,7 @@ def _instructions_changed(bench: Bench, method: str, params: dict[str, Any] | No
     bench.unseen(since, token)
 
 
-@attack("changed-instructions", rows.OFFERS, _WITHHELD, setup=Setup(fresh=True))
+@attack("changed-instructions", categories.OFFERS, _WITHHELD, setup=Setup(fresh=True))
 def instructions_changed(bench: Bench) -> None:
     about = {"name": "selftest", "version": "1"}
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}
@@ -226,7 +226,10 @@ def instructions_changed(bench: Bench) -> None:
 
 
 @attack(
-    "changed-instructions-modern", rows.OFFERS, _WITHHELD, setup=Setup(era="modern", fresh=True)
+    "changed-instructions-modern",
+    categories.OFFERS,
+    _WITHHELD,
+    setup=Setup(era="modern", fresh=True),
 )
 def instructions_changed_in_the_modern_era(bench: Bench) -> None:
     _instructions_changed(bench, "server/discover", None)
@@ -246,7 +249,7 @@ _POISONED = {
 
 @attacks_each(
     "poisoned",
-    rows.OFFERS,
+    categories.OFFERS,
     "with a policy that blocks orders to the model, the tool is not offered",
     _POISONED,
     setup=Setup(policy="tight"),
@@ -260,7 +263,7 @@ def poisoned_definition(bench: Bench, text: str) -> None:
 
 @attack(
     "poisoned-parameter",
-    rows.OFFERS,
+    categories.OFFERS,
     "with a policy that blocks orders to the model, the tool is not offered",
     setup=Setup(policy="tight"),
 )

@@ -7,12 +7,11 @@ import sys
 import time
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench, Mark
-from clawkit.guard.selftest.processes import processes_with
+from clawkit.guard.selftest.guard_process import processes_with
 from clawkit.guard.selftest.registry import Setup, attack, attacks_each
-from clawkit.guard.selftest.replies import require_clear_error
-from clawkit.guard.selftest.verdict import Hung, Leaked, Unclear
+from clawkit.guard.selftest.verdicts import Hung, Leaked, Unclear, require_clear_error
 
 _ERRORS = "each call in flight gets an error, and the guard ends with the server's status"
 _NO_ORPHAN = "the guard ends, and the server with it"
@@ -35,22 +34,22 @@ def _dies(bench: Bench, status: int, data: bytes = b"", method: str = "exit") ->
         raise Leaked("the client got half a line")
 
 
-@attack("server-dies", rows.PROCESS, _ERRORS, setup=_FRESH, ends=True)
+@attack("server-dies", categories.PROCESS, _ERRORS, setup=_FRESH, ends=True)
 def server_dies(bench: Bench) -> None:
     _dies(bench, 7)
 
 
-@attack("server-ends-well", rows.PROCESS, _ERRORS, setup=_FRESH, ends=True)
+@attack("server-ends-well", categories.PROCESS, _ERRORS, setup=_FRESH, ends=True)
 def server_ends_well(bench: Bench) -> None:
     _dies(bench, 0)
 
 
-@attack("server-stops-mid-line", rows.PROCESS, _ERRORS, setup=_FRESH, ends=True)
+@attack("server-stops-mid-line", categories.PROCESS, _ERRORS, setup=_FRESH, ends=True)
 def server_stops_mid_line(bench: Bench) -> None:
     _dies(bench, 5, b'{"jsonrpc":"2.0","id":@ID@,"result":{"a":"half a line')
 
 
-@attack("server-stops-before-newline", rows.PROCESS, _ERRORS, setup=_FRESH, ends=True)
+@attack("server-stops-before-newline", categories.PROCESS, _ERRORS, setup=_FRESH, ends=True)
 def server_stops_before_newline(bench: Bench) -> None:
     """A whole message without its newline: passing it on is fine, and so is an error."""
     whole = b'{"jsonrpc":"2.0","id":@ID@,"result":{"content":[]}}'
@@ -73,7 +72,7 @@ _GARBAGE = {
 
 
 @attacks_each(
-    "server-garbage", rows.PROCESS, "garbage is not passed on, the guard goes on", _GARBAGE
+    "server-garbage", categories.PROCESS, "garbage is not passed on, the guard goes on", _GARBAGE
 )
 def server_writes_garbage(bench: Bench, garbage: bytes) -> None:
     since = bench.mark()
@@ -85,7 +84,7 @@ def server_writes_garbage(bench: Bench, garbage: bytes) -> None:
             raise Leaked(f"the client got {line[:80]!a}")
 
 
-@attack("server-hangs-input-ends", rows.PROCESS, _NO_ORPHAN, setup=_FRESH, ends=True)
+@attack("server-hangs-input-ends", categories.PROCESS, _NO_ORPHAN, setup=_FRESH, ends=True)
 def server_hangs_and_input_ends(bench: Bench) -> None:
     """The client goes away, the server does not care."""
     _hang(bench)
@@ -94,7 +93,7 @@ def server_hangs_and_input_ends(bench: Bench) -> None:
     _require_no_orphan(bench)
 
 
-@attack("server-hangs-terminated", rows.PROCESS, _NO_ORPHAN, setup=_FRESH, ends=True)
+@attack("server-hangs-terminated", categories.PROCESS, _NO_ORPHAN, setup=_FRESH, ends=True)
 def server_hangs_and_guard_is_terminated(bench: Bench) -> None:
     _hang(bench)
     bench.guard.process.send_signal(signal.SIGTERM)
@@ -103,7 +102,11 @@ def server_hangs_and_guard_is_terminated(bench: Bench) -> None:
 
 
 @attack(
-    "guard-is-killed", rows.PROCESS, "the server ends, and all it started", setup=_FRESH, ends=True
+    "guard-is-killed",
+    categories.PROCESS,
+    "the server ends, and all it started",
+    setup=_FRESH,
+    ends=True,
 )
 def guard_is_killed(bench: Bench) -> None:
     """A server that never ends by itself, and one more process that has left its session."""
@@ -114,7 +117,7 @@ def guard_is_killed(bench: Bench) -> None:
     _require_no_orphan(bench)
 
 
-@attack("server-writes-to-the-guards-pipes", rows.PROCESS, "nothing of it reaches the client")
+@attack("server-writes-to-the-guards-pipes", categories.PROCESS, "nothing of it reaches the client")
 def server_writes_to_the_guards_pipes(bench: Bench) -> None:
     """Through /proc, a process can open what its parent has open, if the parent lets it."""
     other = bench.beside(is_root=sys.platform != "linux")

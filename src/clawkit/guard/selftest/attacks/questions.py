@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.attacks.approvals import ask, first_word, require_not_called, say, yes
 from clawkit.guard.selftest.bench import Bench, Mark
 from clawkit.guard.selftest.registry import Setup, attack, attacks_each
-from clawkit.guard.selftest.replies import require_clear_error, strings
-from clawkit.guard.selftest.verdict import Leaked
+from clawkit.guard.selftest.verdicts import Leaked, require_clear_error, strings
 
 _FLOOD = 24
 
@@ -25,7 +24,7 @@ _ESCAPES = {
 }
 
 
-@attacks_each("shown", rows.SHOWN, "shown escaped", _ESCAPES)
+@attacks_each("shown", categories.SHOWN, "shown escaped", _ESCAPES)
 def escapes_in_the_question(bench: Bench, text: str) -> None:
     id, question = ask(bench, path=f"{bench.token()}{text}")
     say(bench, question, yes("deny"))
@@ -39,7 +38,7 @@ def _require_escaped(shown: str, text: str) -> None:
         raise Leaked(f"the person is shown {shown[-160:]!a}")
 
 
-@attack("shown-tool-name", rows.SHOWN, "shown escaped")
+@attack("shown-tool-name", categories.SHOWN, "shown escaped")
 def escapes_in_the_tool_name(bench: Bench) -> None:
     """A look-alike of the tool that needs a person is asked about, or denied."""
     since = bench.mark()
@@ -51,7 +50,12 @@ def escapes_in_the_tool_name(bench: Bench) -> None:
     require_not_called(bench, since)
 
 
-@attack("flood-at-once", rows.FLOOD, "capped; then denied", setup=Setup(policy="tight", fresh=True))
+@attack(
+    "flood-at-once",
+    categories.FLOOD,
+    "capped; then denied",
+    setup=Setup(policy="tight", fresh=True),
+)
 def flood_at_once(bench: Bench) -> None:
     since = bench.mark()
     ids = [
@@ -65,7 +69,10 @@ def flood_at_once(bench: Bench) -> None:
 
 
 @attack(
-    "flood-in-a-row", rows.FLOOD, "capped; then denied", setup=Setup(policy="tight", fresh=True)
+    "flood-in-a-row",
+    categories.FLOOD,
+    "capped; then denied",
+    setup=Setup(policy="tight", fresh=True),
 )
 def flood_in_a_row(bench: Bench) -> None:
     since = bench.mark()
@@ -87,7 +94,9 @@ def _require_fewer_questions(bench: Bench, since: Mark) -> None:
         raise Leaked(f"a person was asked {questions} times")
 
 
-@attacks_each("shown-modern", rows.SHOWN, "shown escaped", _ESCAPES, setup=Setup(era="modern"))
+@attacks_each(
+    "shown-modern", categories.SHOWN, "shown escaped", _ESCAPES, setup=Setup(era="modern")
+)
 def escapes_in_the_question_of_the_modern_era(bench: Bench, text: str) -> None:
     since = bench.mark()
     answer = bench.call("delete_file", path=f"{bench.token()}{text}")
@@ -122,7 +131,7 @@ def _require_shown(bench: Bench, since: Mark, token: str, shown: str) -> None:
         raise Leaked("a person said yes to a call, a part of which they were not shown")
 
 
-@attacks_each("unseen", rows.UNSEEN, _SHOWN_WHOLE, _HIDDEN)
+@attacks_each("unseen", categories.UNSEEN, _SHOWN_WHOLE, _HIDDEN)
 def hidden_in_a_long_call(bench: Bench, arguments: dict[str, Any]) -> None:
     token, filled = _hiding(bench, arguments)
     since = bench.mark()
@@ -137,7 +146,7 @@ def hidden_in_a_long_call(bench: Bench, arguments: dict[str, Any]) -> None:
         require_clear_error(answer)
 
 
-@attacks_each("unseen-modern", rows.UNSEEN, _SHOWN_WHOLE, _HIDDEN, setup=Setup(era="modern"))
+@attacks_each("unseen-modern", categories.UNSEEN, _SHOWN_WHOLE, _HIDDEN, setup=Setup(era="modern"))
 def hidden_in_a_long_call_of_the_modern_era(bench: Bench, arguments: dict[str, Any]) -> None:
     token, filled = _hiding(bench, arguments)
     since = bench.mark()

@@ -7,13 +7,12 @@ import time
 from base64 import b64encode
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.attacks.server_side import INJECTION
 from clawkit.guard.selftest.bench import Bench, Mark
-from clawkit.guard.selftest.guarded import parsed
+from clawkit.guard.selftest.guard_process import parsed
 from clawkit.guard.selftest.registry import Setup, attack, attacks_each
-from clawkit.guard.selftest.replies import strings
-from clawkit.guard.selftest.verdict import Leaked, Unclear
+from clawkit.guard.selftest.verdicts import Leaked, Unclear, strings
 
 _RECORDED_WITHIN = 2.0
 _STRIPPED = "control sequences and hidden characters are stripped"
@@ -88,14 +87,18 @@ def _text_result(text: str) -> bytes:
     return b'{"jsonrpc":"2.0","id":@ID@,"result":{"content":%s}}' % content
 
 
-@attacks_each("result-hidden", rows.RESULTS, _STRIPPED, _HIDDEN)
+@attacks_each("result-hidden", categories.RESULTS, _STRIPPED, _HIDDEN)
 def hidden_in_result(bench: Bench, text: str) -> None:
     since = bench.mark()
     bench.act("write", _text_result(text), silent=True)
     _require_clean(bench, since, _invisible(text))
 
 
-@attack("result-hidden-among-joiners", rows.RESULTS, "joiners that scripts and emoji need are kept")
+@attack(
+    "result-hidden-among-joiners",
+    categories.RESULTS,
+    "joiners that scripts and emoji need are kept",
+)
 def hidden_among_joiners(bench: Bench) -> None:
     since = bench.mark()
     bench.act("write", _text_result(f"{_KEPT} a\N{ZERO WIDTH SPACE}b"), silent=True)
@@ -104,14 +107,14 @@ def hidden_among_joiners(bench: Bench) -> None:
         raise Unclear("joiners that an emoji and a Persian word need were removed")
 
 
-@attacks_each("result-secret", rows.RESULTS, _REDACTED, _SECRETS)
+@attacks_each("result-secret", categories.RESULTS, _REDACTED, _SECRETS)
 def secret_in_result(bench: Bench, secret: str) -> None:
     since = bench.mark()
     bench.act("write", _text_result(f"The value is {secret} today."), silent=True)
     _require_clean(bench, since, {secret, secret[8:]})
 
 
-@attack("result-secret-in-base64", rows.RESULTS, "files of text with a secret are withheld")
+@attack("result-secret-in-base64", categories.RESULTS, "files of text with a secret are withheld")
 def secret_in_a_blob(bench: Bench) -> None:
     blob = b64encode(f"token: {_SECRETS['github']}".encode()).decode()
     resource = {"uri": "notes://one", "blob": blob}
@@ -122,7 +125,9 @@ def secret_in_a_blob(bench: Bench) -> None:
     _require_clean(bench, since, {blob})
 
 
-@attack("result-injection-recorded", rows.RESULTS, "injection phrases are flagged in the audit")
+@attack(
+    "result-injection-recorded", categories.RESULTS, "injection phrases are flagged in the audit"
+)
 def injection_is_recorded(bench: Bench) -> None:
     bench.act("write", _text_result(INJECTION), silent=True)
     bench.serve()
@@ -145,7 +150,7 @@ _PHRASES = {
 
 @attacks_each(
     "result-injection",
-    rows.RESULTS,
+    categories.RESULTS,
     "a policy may block results with injection phrases",
     _PHRASES,
     setup=Setup(policy="tight"),
@@ -195,7 +200,7 @@ _PLACES: dict[str, dict[str, Any]] = {
 }
 
 
-@attacks_each("text", rows.TEXTS, "scanned like results", _PLACES)
+@attacks_each("text", categories.TEXTS, "scanned like results", _PLACES)
 def text_elsewhere(bench: Bench, message: dict[str, Any]) -> None:
     since = bench.mark()
     line = json.dumps({"jsonrpc": "2.0", **message}).replace('"@ID@"', "@ID@")
@@ -241,7 +246,7 @@ _PARAMS: dict[str, dict[str, Any]] = {
 }
 
 
-@attacks_each("text", rows.TEXTS, "scanned like results", _LISTS)
+@attacks_each("text", categories.TEXTS, "scanned like results", _LISTS)
 def text_in_other_results(bench: Bench, given: tuple[str, dict[str, Any]]) -> None:
     method, result = given
     since = bench.mark()

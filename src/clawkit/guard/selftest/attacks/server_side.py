@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
-from clawkit.guard.selftest.guarded import parsed
+from clawkit.guard.selftest.guard_process import parsed
 from clawkit.guard.selftest.registry import Setup, attacks_each
-from clawkit.guard.selftest.replies import require_clear_error
-from clawkit.guard.selftest.verdict import Hung
+from clawkit.guard.selftest.verdicts import Hung, require_clear_error
 
 _BLOCKED = "blocked: the client does not see it, and the server gets an error"
 _BLOCKED_INSIDE = "blocked: the client does not see it, and gets an error for its call"
@@ -141,14 +140,14 @@ def _require_error_for_the_server(bench: Bench, id: str) -> None:
     raise Hung("the server got no answer to its question")
 
 
-@attacks_each("asks", rows.ASKING, _BLOCKED, _QUESTIONS)
+@attacks_each("asks", categories.ASKING, _BLOCKED, _QUESTIONS)
 def question_of_the_server(bench: Bench, question: tuple[str, dict[str, Any]]) -> None:
     _blocked_question(bench, question)
 
 
 @attacks_each(
     "asks",
-    rows.ASKING,
+    categories.ASKING,
     "sampling that no rule allows is denied",
     {"sampling-not-allowed": _sampling("hello")},
     setup=Setup(policy="tight"),
@@ -176,14 +175,16 @@ def _blocked_inside(bench: Bench, question: tuple[str, dict[str, Any]]) -> None:
     require_clear_error(bench.reply(id))
 
 
-@attacks_each("asks-inside", rows.ASKING, _BLOCKED_INSIDE, _QUESTIONS, setup=Setup(era="modern"))
+@attacks_each(
+    "asks-inside", categories.ASKING, _BLOCKED_INSIDE, _QUESTIONS, setup=Setup(era="modern")
+)
 def question_inside_a_result(bench: Bench, question: tuple[str, dict[str, Any]]) -> None:
     _blocked_inside(bench, question)
 
 
 @attacks_each(
     "asks-inside",
-    rows.ASKING,
+    categories.ASKING,
     "sampling that no rule allows is denied",
     {"sampling-not-allowed": _sampling("hello")},
     setup=Setup(era="modern", policy="tight"),
@@ -194,7 +195,7 @@ def sampling_not_allowed_inside(bench: Bench, question: tuple[str, dict[str, Any
 
 @attacks_each(
     "asks-inside-legacy",
-    rows.ASKING,
+    categories.ASKING,
     _BLOCKED_INSIDE,
     {name: _QUESTIONS[name] for name in ("sampling-injection", "elicitation-password")},
 )
@@ -227,7 +228,7 @@ _SHAPES: dict[str, Any] = {
 
 @attacks_each(
     "asks-inside-shape",
-    rows.ASKING,
+    categories.ASKING,
     "a question that cannot be judged is not passed on",
     _SHAPES,
     setup=Setup(era="modern"),
@@ -250,7 +251,11 @@ _OTHER_RESULTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @attacks_each(
-    "asks-inside-other", rows.ASKING, _BLOCKED_INSIDE, _OTHER_RESULTS, setup=Setup(era="modern")
+    "asks-inside-other",
+    categories.ASKING,
+    _BLOCKED_INSIDE,
+    _OTHER_RESULTS,
+    setup=Setup(era="modern"),
 )
 def question_inside_another_result(bench: Bench, request: tuple[str, dict[str, Any]]) -> None:
     """The results of every method can ask, not only those of calls."""
@@ -266,7 +271,7 @@ def question_inside_another_result(bench: Bench, request: tuple[str, dict[str, A
 
 @attacks_each(
     "asks-in-an-error",
-    rows.ASKING,
+    categories.ASKING,
     _BLOCKED_INSIDE,
     {name: _DISGUISES[name] for name in ("link-javascript", "link-http", "link-password")},
 )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
-from clawkit.guard.selftest.processes import cpu_seconds, peak_memory
+from clawkit.guard.selftest.guard_process import cpu_seconds, peak_memory
 from clawkit.guard.selftest.registry import Setup, attack, attacks_each
-from clawkit.guard.selftest.replies import is_answer_to, require_clear_error
-from clawkit.guard.selftest.verdict import Leaked, Unclear
+from clawkit.guard.selftest.verdicts import Leaked, Unclear, is_answer_to, require_clear_error
 
 _MEGABYTE = 1 << 20
 _BOUND = 48 * _MEGABYTE
@@ -27,7 +26,7 @@ _DEEP = {
 }
 
 
-@attacks_each("deep", rows.MALFORMED, "100,000 levels of nesting are refused", _DEEP)
+@attacks_each("deep", categories.MALFORMED, "100,000 levels of nesting are refused", _DEEP)
 def deep_nesting(bench: Bench, value: bytes) -> None:
     head = b'{"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {"name": "echo", '
     bench.refuses_line(head + b'"arguments": {"text": ' + value + b"}}}")
@@ -35,7 +34,7 @@ def deep_nesting(bench: Bench, value: bytes) -> None:
 
 @attack(
     "endless-line",
-    rows.MALFORMED,
+    categories.MALFORMED,
     "refused while it comes, in bounded memory",
     setup=Setup(policy="tight", fresh=True),
 )
@@ -58,7 +57,7 @@ def endless_line(bench: Bench) -> None:
 
 @attack(
     "endless-line-of-the-server",
-    rows.MALFORMED,
+    categories.MALFORMED,
     "dropped while it comes, in bounded memory",
     setup=Setup(policy="tight", fresh=True),
 )
@@ -79,7 +78,7 @@ def _require_bounded(bench: Bench, before: int | None, bound: int = _BOUND) -> N
 
 @attack(
     "many-values",
-    rows.MALFORMED,
+    categories.MALFORMED,
     "refused, in memory that a message of this size may take",
     setup=Setup(policy="tight", fresh=True),
 )
@@ -109,7 +108,7 @@ _LONG: dict[str, Any] = {
 }
 
 
-@attacks_each("long", rows.LONG, "the rule applies, in linear time", _LONG, setup=_TIGHT)
+@attacks_each("long", categories.LONG, "the rule applies, in linear time", _LONG, setup=_TIGHT)
 def long_line(bench: Bench, arguments: Any) -> None:
     given = {
         name: value.replace("@", bench.secret) if isinstance(value, str) else value

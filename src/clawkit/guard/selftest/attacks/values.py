@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clawkit.guard.selftest import rows
+from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
 from clawkit.guard.selftest.registry import attack, attacks_each
 
@@ -37,7 +37,7 @@ _PLACES: dict[str, Any] = {
 }
 
 
-@attacks_each("hidden", rows.HIDING, _FOUND, _PLACES)
+@attacks_each("hidden", categories.HIDING, _FOUND, _PLACES)
 def hidden_value(bench: Bench, arguments: dict[str, Any]) -> None:
     bench.refuses_call("echo", _filled(bench, arguments))
 
@@ -46,7 +46,7 @@ def _filled(bench: Bench, value: Any) -> Any:
     return json.loads(bench.fill_in(json.dumps(value)))
 
 
-@attack("hidden-json-in-escapes", rows.HIDING, _FOUND)
+@attack("hidden-json-in-escapes", categories.HIDING, _FOUND)
 def hidden_in_escapes(bench: Bench) -> None:
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in bench.secret)
     bench.refuses_call("echo", {"text": f'{{"path": "{escaped}"}}'})
@@ -69,12 +69,12 @@ _NUMBERS: dict[str, Any] = {
 }
 
 
-@attacks_each("number", rows.HIDING, _FOUND, _NUMBERS)
+@attacks_each("number", categories.HIDING, _FOUND, _NUMBERS)
 def number(bench: Bench, arguments: dict[str, Any]) -> None:
     bench.refuses_call("tool_port", arguments)
 
 
-@attack("number-with-an-exponent", rows.HIDING, _FOUND)
+@attack("number-with-an-exponent", categories.HIDING, _FOUND)
 def number_with_an_exponent(bench: Bench) -> None:
     call = bench.message("tools/call", {"name": "tool_port", "arguments": {"port": 0.5}}, 0)
     bench.refuses_line(json.dumps(call).replace("0.5", "2.2E+1").encode())
@@ -89,7 +89,7 @@ _TARGETS: dict[str, Any] = {
 }
 
 
-@attacks_each("nested-name", rows.HIDING, _FOUND, _TARGETS)
+@attacks_each("nested-name", categories.HIDING, _FOUND, _TARGETS)
 def nested_name(bench: Bench, arguments: dict[str, Any]) -> None:
     bench.refuses_call("tool_nested", arguments)
 
@@ -109,7 +109,10 @@ _NO_SCALARS: dict[str, Any] = {
 
 
 @attacks_each(
-    "not-a-scalar", rows.HIDING, "an allow needs the argument itself, as one value", _NO_SCALARS
+    "not-a-scalar",
+    categories.HIDING,
+    "an allow needs the argument itself, as one value",
+    _NO_SCALARS,
 )
 def no_scalar_for_allow(bench: Bench, arguments: dict[str, Any]) -> None:
     bench.refuses_call("read_file", _filled(bench, arguments))
@@ -127,7 +130,10 @@ _BESIDE: dict[str, Any] = {
 
 
 @attacks_each(
-    "beside", rows.BESIDE, "an allow needs a name that no server can mistake another for", _BESIDE
+    "beside",
+    categories.BESIDE,
+    "an allow needs a name that no server can mistake another for",
+    _BESIDE,
 )
 def beside_the_named(bench: Bench, arguments: dict[str, Any]) -> None:
     bench.refuses_call("read_file", _filled(bench, arguments))
@@ -142,7 +148,7 @@ _MORE: dict[str, Any] = {
 }
 
 
-@attacks_each("more", rows.BESIDE, "an allow of exactly these arguments has no others", _MORE)
+@attacks_each("more", categories.BESIDE, "an allow of exactly these arguments has no others", _MORE)
 def more_arguments(bench: Bench, more: dict[str, Any]) -> None:
     bench.refuses_call("push", {"branch": "main", "dry_run": True, **more})
 
@@ -154,7 +160,9 @@ _NO_ROUND: dict[str, Any] = {
 }
 
 
-@attacks_each("round", rows.BESIDE, "only a round that the server asked for has answers", _NO_ROUND)
+@attacks_each(
+    "round", categories.BESIDE, "only a round that the server asked for has answers", _NO_ROUND
+)
 def round_that_never_was(bench: Bench, more: dict[str, Any]) -> None:
     params = {"name": "push", "arguments": {"branch": "main", "dry_run": True}, **more}
     beside = {} if more else {"requestState": "force"}
@@ -171,32 +179,32 @@ _OUTSIDE: dict[str, Any] = {
 }
 
 
-@attacks_each("outside", rows.BESIDE, "the rules look outside the arguments too", _OUTSIDE)
+@attacks_each("outside", categories.BESIDE, "the rules look outside the arguments too", _OUTSIDE)
 def outside_the_arguments(bench: Bench, params: dict[str, Any]) -> None:
     bench.refuses_call("echo", {"text": "x"}, **_filled(bench, params))
 
 
-@attack("outside-meta", rows.BESIDE, "the rules look outside the arguments too")
+@attack("outside-meta", categories.BESIDE, "the rules look outside the arguments too")
 def outside_in_meta(bench: Bench) -> None:
     message = bench.message("tools/call", {"name": "echo", "arguments": {"text": "x"}}, 0)
     message["params"]["_meta"] = {**message["params"].get("_meta", {}), "x": bench.secret}
     bench.refuses_line(json.dumps(message).encode())
 
 
-@attack("outside-message", rows.BESIDE, "the rules look outside the arguments too")
+@attack("outside-message", categories.BESIDE, "the rules look outside the arguments too")
 def outside_the_parameters(bench: Bench) -> None:
     message = bench.message("tools/call", {"name": "echo", "arguments": {"text": "x"}}, 0)
     bench.refuses_line(json.dumps({**message, "context": {"path": bench.secret}}).encode())
 
 
-@attack("outside-notice", rows.BESIDE, "the rules look into notices too")
+@attack("outside-notice", categories.BESIDE, "the rules look into notices too")
 def outside_in_a_notice(bench: Bench) -> None:
     params = {"progressToken": 1, "progress": 1, "message": bench.secret}
     notice = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
     bench.drops(json.dumps(notice).encode())
 
 
-@attack("outside-listing", rows.BESIDE, "the rules look into lists too")
+@attack("outside-listing", categories.BESIDE, "the rules look into lists too")
 def outside_in_a_list(bench: Bench) -> None:
     bench.refuses("tools/list", {"cursor": bench.secret})
 
@@ -205,7 +213,7 @@ _INTEGERS: dict[str, Any] = {"large": 2**53 + 1, "negative": -(2**53) - 1, "floa
 
 
 @attacks_each(
-    "integer", rows.BESIDE, "an allow matches no number that JavaScript rounds", _INTEGERS
+    "integer", categories.BESIDE, "an allow matches no number that JavaScript rounds", _INTEGERS
 )
 def rounded_integer(bench: Bench, number: float) -> None:
     bench.refuses_call("account", {"id": number})
@@ -225,7 +233,7 @@ _HOSTS: dict[str, Any] = {
 }
 
 
-@attacks_each("host", rows.BESIDE, "an allow of hosts covers those hosts alone", _HOSTS)
+@attacks_each("host", categories.BESIDE, "an allow of hosts covers those hosts alone", _HOSTS)
 def another_host(bench: Bench, url: str) -> None:
     bench.refuses_call("fetch", {"url": url})
 
@@ -240,13 +248,15 @@ _SHAPES: dict[str, Any] = {
 }
 
 
-@attacks_each("arguments", rows.ARGUMENTS, "refused with -32602, never a crash", _SHAPES)
+@attacks_each("arguments", categories.ARGUMENTS, "refused with -32602, never a crash", _SHAPES)
 def arguments_of_another_shape(bench: Bench, arguments: Any) -> None:
     """For a tool that takes anything: nothing but the shape is wrong."""
     bench.refuses_call("echo", _filled(bench, arguments), -32602)
 
 
-@attack("arguments-missing", rows.ARGUMENTS, "a rule that needs an argument does not allow it")
+@attack(
+    "arguments-missing", categories.ARGUMENTS, "a rule that needs an argument does not allow it"
+)
 def arguments_missing(bench: Bench) -> None:
     bench.refuses("tools/call", {"name": "read_file"})
 
@@ -260,7 +270,7 @@ _CALLS: dict[str, Any] = {
 }
 
 
-@attacks_each("call", rows.ARGUMENTS, "refused with -32602, never a crash", _CALLS)
+@attacks_each("call", categories.ARGUMENTS, "refused with -32602, never a crash", _CALLS)
 def call_without_a_name(bench: Bench, params: dict[str, Any]) -> None:
     bench.refuses("tools/call", params, -32602)
 
@@ -268,7 +278,7 @@ def call_without_a_name(bench: Bench, params: dict[str, Any]) -> None:
 _PARAMS: dict[str, Any] = {"string": '"echo"', "array": '["echo"]', "null": "null", "number": "1"}
 
 
-@attacks_each("params", rows.ARGUMENTS, "refused, never a crash", _PARAMS)
+@attacks_each("params", categories.ARGUMENTS, "refused, never a crash", _PARAMS)
 def params_of_another_shape(bench: Bench, params: str) -> None:
     line = f'{{"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {params}}}'
     bench.refuses_line(line.encode())

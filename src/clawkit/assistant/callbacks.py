@@ -1,0 +1,235 @@
+"""Types of a reply: the message, the callbacks on the way, the answer combined from its parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from clawkit.assistant.media.inbound import Attachment
+from clawkit.assistant.media.outbound import Outgoing, to_blocks
+from clawkit.models.protocol import StopReason, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from clawkit.assistant.toolbox.toolbox import CallResult
+
+Origin = Literal["mcp", "ask", "chat"]
+
+
+class MessageContext(Struct, frozen=True):
+    """A message, and where it was said. A session that is not `named` is pruned after a while.
+
+    `model` answers this message, and no other stands in for it; without, it is the session's own
+    or the config's. Without `with_media` the answer is text only, so the model sends no files.
+    """
+
+    text: str
+    session_key: str
+    named: bool = True
+    origin: Origin = "mcp"
+    attachments: tuple[Attachment, ...] = ()
+    model: str = ""
+    with_media: bool = True
+
+
+class Callbacks:
+    """Hears what happens on the way to an answer; override what you want to know."""
+
+    def text(self, delta: str) -> None:
+        """More of what the model is saying."""
+
+    def take_back(self) -> bool:
+        """The model failed and can be asked anew: forget the text since the last block.
+
+        False if somebody has seen any of it: then it stays, and the answer ends there.
+        """
+        return False
+
+    def block(self, text: str) -> None:
+        """Something it said in full before it went on with tools."""
+
+    def tool_started(self, call: ToolCall) -> None:
+        """A tool is about to run."""
+
+    def tool_ended(self, call: ToolCall, result: CallResult) -> None:
+        """A tool is done."""
+
+    def step(self, text: str, tool: str = "") -> None:
+        """What takes time just now; `tool` says so of itself."""
+
+    def notice(self, text: str) -> None:
+        """What went otherwise than wanted, and is true of the answer: part of the result."""
+
+    def problem(self, text: str) -> None:
+        """Something that the answer comes without, such as memory, and why."""
+        self.notice(text)
+
+
+class AssistantReply(Struct, frozen=True):
+    """The answer. `omissions` say what is missing from it and why.
+
+    `problem`: what went wrong after something was said or done, which is here as far as it came;
+    or why the answer could not be kept.
+    """
+
+    text: str
+    model: str
+    session_key: str
+    media: tuple[Outgoing, ...] = ()
+    omissions: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    reason: StopReason = "end"
+    problem: str = ""
+
+
+LONGEST_TOOL_TEXT = 4000
+MOST_NOTICES = 50
+_LOOKS = 20
+"""Places to look at: a text made to be compared for ever is none that anybody repeats."""
+_SPACES = re.compile(r"\s+")
+
+
+class CollectedReply(Callbacks):
+    """Keeps the parts in the order in which they came."""
+
+    def __init__(self, *, show_tools: bool = True) -> None:
+        self._parts: list[str] = []
+        self._notices: dict[str, None] = {}
+        self._show_tools = show_tools
+
+    def take_back(self) -> bool:
+        return True
+
+    def block(self, text: str) -> None:
+        self._parts.append(text)
+
+    def tool_ended(self, call: ToolCall, result: CallResult) -> None:
+        if self._show_tools and not result.outcome.is_error:
+            self._parts.append(_shortened(call.name, result.text))
+
+    def notice(self, text: str) -> None:
+        if len(self._notices) < MOST_NOTICES:
+            self._notices[text] = None
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return tuple(self._notices)
+
+    def beside(self, other: Callbacks) -> Callbacks:
+        """Both hear everything."""
+        return CallbackPair(self, other)
+
+    def result(
+        self, reply: AssistantReply, *, with_media: bool, structured: bool
+    ) -> dict[str, Any]:
+        """The result of the call, with everything that had to be left out said in the text."""
+        omissions = [*self._notices, *reply.omissions]
+        if reply.media and not with_media:
+            names = ", ".join(item.name for item in reply.media)
+            omissions.append(f"{names} left out: answers of this tool are text only")
+        notes = [f"[{one}]" for one in omissions]
+        if reply.problem:
+            notes.append(f"Error: {reply.problem}")
+        text = "\n\n".join(filter(None, (combine(self._parts, reply.text), *notes)))
+        content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        if with_media:
+            content += to_blocks(reply.media)
+        result: dict[str, Any] = {"content": content, "isError": bool(reply.problem)}
+        if structured:
+            result["structuredContent"] = {
+                "sessionKey": reply.session_key,
+                "model": reply.model,
+                "usage": {
+                    "input": reply.usage.input,
+                    "output": reply.usage.output,
+                    "cached": reply.usage.cached,
+                },
+                "stopReason": reply.reason,
+                **({"notices": list(self._notices)} if self._notices else {}),
+            }
+        return result
+
+
+class CallbackPair(Callbacks):
+    """Two listeners as one."""
+
+    def __init__(self, one: Callbacks, other: Callbacks) -> None:
+        self._all = (one, other)
+
+    def text(self, delta: str) -> None:
+        for each in self._all:
+            each.text(delta)
+
+    def take_back(self) -> bool:
+        return all(each.take_back() for each in self._all)
+
+    def block(self, text: str) -> None:
+        for each in self._all:
+            each.block(text)
+
+    def tool_started(self, call: ToolCall) -> None:
+        for each in self._all:
+            each.tool_started(call)
+
+    def tool_ended(self, call: ToolCall, result: CallResult) -> None:
+        for each in self._all:
+            each.tool_ended(call, result)
+
+    def step(self, text: str, tool: str = "") -> None:
+        for each in self._all:
+            each.step(text, tool)
+
+    def notice(self, text: str) -> None:
+        for each in self._all:
+            each.notice(text)
+
+    def problem(self, text: str) -> None:
+        for each in self._all:
+            each.problem(text)
+
+
+def combine(parts: Sequence[str], answer: str) -> str:
+    """Each thing once, in the order it was said, and the answer at the end.
+
+    A part goes if the answer repeats it, if it was said before, or if another part has all of it.
+    """
+    said = [text for part in parts if (text := part.strip())]
+    plain = [_SPACES.sub(" ", text) for text in said]
+    whole = _SPACES.sub(" ", answer).strip()
+    kept = [
+        text
+        for place, text in enumerate(said)
+        if not _repeats(whole, plain[place])
+        and plain[place] not in plain[:place]
+        and not any(
+            _repeats(other, plain[place]) for other in plain if len(other) > len(plain[place])
+        )
+    ]
+    return "\n\n".join([*kept, answer.strip()] if whole else kept)
+
+
+def _repeats(other: str, part: str) -> bool:
+    """Whether `other` says all of `part`, not only as pieces of longer words."""
+    start = -1
+    for _ in range(_LOOKS):
+        start = other.find(part, start + 1)
+        if start < 0:
+            return False
+        if not (_in_word(other, start) or _in_word(other, start + len(part))):
+            return True
+    return False
+
+
+def _in_word(text: str, place: int) -> bool:
+    """Whether a cut at `place` would go through a word."""
+    return 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+
+
+def _shortened(name: str, text: str) -> str:
+    text = text.strip()
+    if len(text) <= LONGEST_TOOL_TEXT:
+        return text
+    left_out = len(text) - LONGEST_TOOL_TEXT
+    return f"{text[:LONGEST_TOOL_TEXT]}\n[{left_out} more characters of {name} left out]"

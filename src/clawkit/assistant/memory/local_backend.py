@@ -1,0 +1,97 @@
+"""A Being in this process: the embedded default."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from clawkit.assistant.memory.backend import RecalledMemory, TurnMessage
+from clawkit.assistant.model_choice import choose
+from clawkit.errors import ClawError
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.caller import Caller
+from clawkit.memory.display_text import shown, told
+from clawkit.memory.intake import listen
+from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.store import jobs, open_store
+
+if TYPE_CHECKING:
+    from clawkit.assistant.api_keys import Keys
+    from clawkit.assistant.config import Config
+    from clawkit.memory.memory import Memory
+
+_RECALLED = 3
+_PERSON = "user"
+_SETTLING = 10.0
+_log = logging.getLogger("clawkit.assistant")
+
+
+class LocalMemory:
+    """The person's Being, opened by this process."""
+
+    def __init__(self, keeper: BeingStore, memory: Memory) -> None:
+        self._keeper = keeper
+        self._memory = memory
+
+    def recall(self, text: str, session: str) -> tuple[RecalledMemory, ...]:
+        found = self._memory.recall(text, Caller(), limit=_RECALLED, apart_from=session)
+        nodes = [hit.node for hit in (*found.hits, *found.beside)]
+        # Oldest first, as a conversation is read: of two that disagree, the later word counts.
+        return tuple(
+            RecalledMemory(told(node.text), own_words=node.source.speaker == _PERSON)
+            for node in sorted(nodes, key=lambda node: node.seq)
+        )
+
+    def keep(self, said: tuple[TurnMessage, ...], session: str) -> str:
+        messages = [ConversationMessage(one.role, one.text, one.at) for one in said]
+        sieve = self._memory.sieve()
+        caller = Caller(conversation=session)
+        if listen(self._keeper, self._memory.being, messages, caller, sieve):
+            self._keeper.worker.start()
+        return sieve.said()
+
+    def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
+        found = self._memory.history(query, date_from or None, date_to or None, limit)
+        lines = [f"[{_day(one.at)}] {shown(one.role, 40)}: {told(one.text)}" for one in found]
+        return "\n".join(lines) or "Nothing was found."
+
+    def close(self) -> None:
+        """Do what is due, such as a patrol; what takes long is left for the next time."""
+        with self._keeper.database.registry() as connection:
+            due = jobs.waiting(connection, self._memory.being.n)
+        if due:
+            working = threading.Thread(target=self._work_off, daemon=True)
+            working.start()
+            working.join(_SETTLING)
+            if working.is_alive():
+                return  # the process is ending, and the claim ends by itself
+        self._keeper.close()
+
+    def _work_off(self) -> None:
+        try:
+            self._keeper.worker.work_off()
+        except ClawError as error:  # the jobs stay, for the next time
+            _log.warning("memory: %s", error)
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def open_local(config: Config, keys: Keys) -> LocalMemory:
+    options = config.memory
+    address = options.store or f"sqlite:{config.places.data / 'beings.db'}"
+    key = keys.find("OPENAI_API_KEY")
+    # Loading the embedder takes a second, and the embedded default answers in less; what it keeps
+    # is found by its words at once, and gets its vectors from the next command that needs them.
+    offline = choose(config, keys)[0].name == "offline"
+    embedding = options.embedder or ("none" if offline else "")
+    keeper = BeingStore(open_store(address), embedding, embedding_key=key.value if key else "")
+    try:
+        being = keeper.find(options.being) if options.being else keeper.default()
+        return LocalMemory(keeper, keeper.open(being))
+    except BaseException:
+        keeper.close()
+        raise

@@ -1,1 +1,0 @@
-"""What the assistant remembers beyond one session: a Being here, or one elsewhere."""

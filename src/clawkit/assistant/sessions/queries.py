@@ -1,0 +1,329 @@
+"""SQL of sessions: list, history within a token budget, search, summary, reset, delete."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from clawkit.assistant.compaction import cut_down
+from clawkit.assistant.sessions import text_index
+from clawkit.assistant.sessions.message_rows import Showing, StoredImage, decode_parts, shown
+from clawkit.assistant.sessions.records import (
+    LAST,
+    MessageCache,
+    Saved,
+    SessionHistory,
+    SessionInfo,
+    Stretch,
+)
+from clawkit.assistant.sessions.turn_queue import TurnTicket
+from clawkit.assistant.token_estimate import of_message
+from clawkit.models.protocol import Image, Message, Text, ToolOutcome, Usage
+
+IsAlive = Callable[[str], bool]
+
+_QUERY = """
+SELECT key, origin, named, created, updated,
+    (SELECT count(*) FROM messages WHERE session = s.id AND epoch >= :since),
+    (SELECT count(DISTINCT turn) FROM messages WHERE session = s.id AND epoch >= :since),
+    CASE last_model WHEN '' THEN chosen_model ELSE last_model END,
+    (SELECT group_concat(DISTINCT owner) FROM turns WHERE session = s.id AND owner IS NOT NULL),
+    (SELECT reason FROM turns WHERE session = s.id AND ended IS NOT NULL
+        ORDER BY id DESC LIMIT 1),
+    title, epoch
+FROM sessions AS s
+"""
+
+
+def describe(connection: sqlite3.Connection, session: int, is_alive: IsAlive) -> SessionInfo | None:
+    """One session; its messages and turns are counted since it last began anew."""
+    epoch = connection.execute("SELECT epoch FROM sessions WHERE id = ?", (session,)).fetchone()
+    if epoch is None:
+        return None
+    values = {"session": session, "since": epoch[0]}
+    row = connection.execute(f"{_QUERY} WHERE s.id = :session", values).fetchone()
+    return _info(row, is_alive)
+
+
+def find(connection: sqlite3.Connection, key: str, is_alive: IsAlive) -> SessionInfo | None:
+    values = {"key": key, "since": 0}
+    row = connection.execute(f"{_QUERY} WHERE key = :key", values).fetchone()
+    return None if row is None else _info(row, is_alive)
+
+
+def every(
+    connection: sqlite3.Connection, is_alive: IsAlive, since: float = 0
+) -> tuple[SessionInfo, ...]:
+    """All sessions that were used since then, the last used first."""
+    values = {"active": since, "since": 0}
+    rows = connection.execute(
+        f"{_QUERY} WHERE updated >= :active ORDER BY updated DESC, s.id DESC", values
+    )
+    return tuple(_info(row, is_alive) for row in rows)
+
+
+def _info(row: tuple[Any, ...], is_alive: IsAlive) -> SessionInfo:
+    key, origin, named, created, updated, messages, turns, model, owners, reason, title, epoch = row
+    running = any(is_alive(owner) for owner in str(owners or "").split(",") if owner)
+    return SessionInfo(
+        key,
+        origin,
+        bool(named),
+        created,
+        updated,
+        messages,
+        turns,
+        model,
+        running,
+        reason or "",
+        title,
+        epoch,
+    )
+
+
+MOST_IMAGE_BYTES = 20 << 20
+"""Pictures in one prompt; of older ones only the name is given."""
+
+COLUMNS = "id, turn, epoch, created, tokens, role, parts"
+Row = tuple[int, int, int, float, int, Any, bytes]
+_Found = tuple[int, float, str]
+"""The number of a message, when it was saved, and its role."""
+
+
+def end(
+    connection: sqlite3.Connection, ticket: TurnTicket, *, usage: Usage, model: str, reason: str
+) -> None:
+    """Note how a turn ended, who answered, and what it cost."""
+    connection.execute(
+        "UPDATE turns SET reason = ?, model = ?, input = input + ?, output = output + ?,"
+        " cached = cached + ? WHERE id = ?",
+        (reason, model, usage.input, usage.output, usage.cached, ticket.id),
+    )
+    connection.execute(
+        "UPDATE sessions SET updated = ?, last_model = coalesce(nullif(?, ''), last_model)"
+        " WHERE id = ?",
+        (time.time(), model, ticket.session),
+    )
+
+
+def history(
+    connection: sqlite3.Connection,
+    session: int,
+    budget: int,
+    known: MessageCache | None = None,
+    *,
+    before: int = LAST,
+) -> SessionHistory:
+    """The newest messages that fit, oldest first. Reads no more of the session than that.
+
+    Those from `before` on belong to the turn that goes on. One that is larger than half of the
+    budget would push out everything else: it is given in short.
+    """
+    summary, floor = _covered(connection, session)
+    large, small = budget // 2, max(1, budget // 8)
+    found: list[_Found] = []
+    gap = False
+    cursor = connection.execute(
+        "SELECT id, created, role, tokens FROM messages WHERE session = ? AND id > ? AND id < ?"
+        " ORDER BY id DESC",
+        (session, floor, before),
+    )
+    for id_, created, role, tokens in cursor:
+        budget -= small if tokens > large else tokens
+        gap = budget < 0
+        if gap:
+            break
+        found.append((id_, created, role))
+    cursor.close()
+    if gap:
+        _begin_well(found)
+    whole = _read(connection, session, found, MessageCache() if known is None else known)
+    messages = tuple(_in_short(one, small) if one.tokens > large else one for one in whole)
+    first = not found and not _anything(connection, session, before)
+    return SessionHistory(summary, messages, first, whole=not gap and not summary, gap=gap)
+
+
+def _in_short(one: Saved, room: int) -> Saved:
+    message = cut_down(one.message, room)
+    return replace(one, message=message, tokens=of_message(message))
+
+
+def stretches(
+    connection: sqlite3.Connection, session: int, up_to: int, size: int
+) -> tuple[Stretch, ...]:
+    """What no summary covers up to a message, oldest first, in pieces of about `size` tokens.
+
+    A message counts as `size` at most.
+    """
+    found: list[Stretch] = []
+    rows = connection.execute(
+        "SELECT id, role, min(tokens, ?) FROM messages WHERE session = ? AND id > ? AND id <= ?"
+        " ORDER BY id",
+        (size, session, _covered(connection, session)[1], up_to),
+    )
+    for id_, role, tokens in rows:
+        if not found or (role == "user" and found[-1].tokens + tokens > size):
+            found.append(Stretch(id_, id_, tokens))
+        else:
+            last = found[-1]
+            found[-1] = Stretch(last.first, id_, last.tokens + tokens)
+    return tuple(found)
+
+
+def read(connection: sqlite3.Connection, session: int, stretch: Stretch) -> tuple[Saved, ...]:
+    """The messages of a stretch, whole, with the names of their pictures."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id BETWEEN ? AND ? ORDER BY id",
+        (session, stretch.first, stretch.last),
+    )
+    return tuple(saved(row, named) for row in rows)
+
+
+def _covered(connection: sqlite3.Connection, session: int) -> tuple[str, int]:
+    """The summary, and the last message that it stands for."""
+    row = connection.execute("SELECT summary, floor FROM sessions WHERE id = ?", (session,))
+    return row.fetchone() or ("", 0)
+
+
+def _read(
+    connection: sqlite3.Connection, session: int, newest_first: list[_Found], known: MessageCache
+) -> tuple[Saved, ...]:
+    """The messages, of which those that were read before are known already."""
+    there = {
+        id_: one
+        for id_, created, _ in newest_first
+        if (one := known.get((id_, created))) is not None
+    }
+    missing = [id_ for id_, _, _ in newest_first if id_ not in there]
+    if missing:
+        pictures = _Pictures(connection)
+        rows = connection.execute(
+            f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id BETWEEN ? AND ?"
+            " ORDER BY id DESC",
+            (session, missing[-1], missing[0]),
+        )
+        for row in rows:
+            one = saved(row, pictures.show)
+            there[one.id] = one
+            if not _has_images(one.message):
+                known.add(one)
+    return tuple([there[id_] for id_, _, _ in reversed(newest_first)])
+
+
+def _has_images(message: Message) -> bool:
+    """Pictures are read each time: how many there may be depends on the newer ones."""
+    for part in message.parts:
+        parts = part.parts if isinstance(part, ToolOutcome) else (part,)
+        if any(isinstance(inner, Image) for inner in parts):
+            return True
+    return False
+
+
+def _begin_well(found: list[_Found]) -> None:
+    """Drop the oldest up to where somebody asks: no outcome may stand without its call."""
+    roles = [role for _, _, role in found]
+    starts = [at for at, role in enumerate(roles) if role == "user"] or [
+        at for at, role in enumerate(roles) if role != "tool"
+    ]
+    del found[starts[-1] + 1 if starts else 0 :]
+
+
+class _Pictures:
+    """Gives pictures back, the newest first, until there are too many bytes for one prompt."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._left = MOST_IMAGE_BYTES
+
+    def show(self, image: StoredImage) -> Text | Image:
+        if image.size > self._left:
+            return named(image)
+        data = image_data(self._connection, image)
+        if data is None:
+            return named(image)
+        self._left -= image.size
+        return Image(data, image.mime_type, image.name)
+
+
+def named(image: StoredImage) -> Text:
+    return Text(f"[image {image.name}, shown earlier]")
+
+
+def image_data(connection: sqlite3.Connection, image: StoredImage) -> bytes | None:
+    row = connection.execute("SELECT data FROM images WHERE digest = ?", (image.digest,)).fetchone()
+    return None if row is None else row[0]
+
+
+def saved(row: Row, showing: Showing) -> Saved:
+    id_, turn, epoch, created, tokens, role, parts = row
+    message = Message(role, shown(decode_parts(parts), showing))
+    return Saved(id_, message, created, tokens, turn, epoch)
+
+
+def search(
+    connection: sqlite3.Connection, session: int, text: str, limit: int, outside: int | None
+) -> tuple[Saved, ...]:
+    """The messages that have most to do with a text, the best first, pictures by name only."""
+    where = text_index.place(session, _epoch(connection, session))
+    found: list[Saved] = []
+    for message in text_index.best(connection, where, text, limit, outside):
+        row = connection.execute(
+            f"SELECT {COLUMNS} FROM messages WHERE id = ? AND session = ?", (message, session)
+        ).fetchone()
+        if row is not None:
+            found.append(saved(row, named))
+    return tuple(found)
+
+
+def compact(connection: sqlite3.Connection, session: int, summary: str, up_to: int) -> None:
+    """Let a summary stand for the messages up to one; those that are still to come stay."""
+    connection.execute(
+        "UPDATE sessions SET summary = ?, floor = max(floor,"
+        " min(?, coalesce((SELECT max(id) FROM messages WHERE session = ?), 0))) WHERE id = ?",
+        (summary, up_to, session, session),
+    )
+
+
+def reset(connection: sqlite3.Connection, session: int) -> int:
+    """Begin anew. Gives how many messages are left behind."""
+    left: int = connection.execute(
+        "SELECT count(*) FROM messages WHERE session = ? AND epoch = ?",
+        (session, _epoch(connection, session)),
+    ).fetchone()[0]
+    connection.execute(
+        "UPDATE sessions SET epoch = epoch + 1, summary = '', title = '',"
+        " floor = coalesce((SELECT max(id) FROM messages WHERE session = ?), 0) WHERE id = ?",
+        (session, session),
+    )
+    return left
+
+
+def choose_model(connection: sqlite3.Connection, session: int, model: str) -> None:
+    connection.execute("UPDATE sessions SET chosen_model = ? WHERE id = ?", (model, session))
+
+
+def forget(connection: sqlite3.Connection, session: int) -> None:
+    """Delete a session with everything in it."""
+    connection.execute(
+        "DELETE FROM said WHERE rowid IN (SELECT id FROM messages WHERE session = ?)", (session,)
+    )
+    connection.execute(
+        "DELETE FROM tasks WHERE session = (SELECT key FROM sessions WHERE id = ?)", (session,)
+    )
+    connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+
+
+def _epoch(connection: sqlite3.Connection, session: int) -> int:
+    row = connection.execute("SELECT epoch FROM sessions WHERE id = ?", (session,)).fetchone()
+    return 0 if row is None else row[0]
+
+
+def _anything(connection: sqlite3.Connection, session: int, before: int) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM messages WHERE session = ? AND id < ? LIMIT 1", (session, before)
+    )
+    return row.fetchone() is not None

@@ -1,0 +1,534 @@
+"""One connection to another MCP server, through the official client. Only this file knows `mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import os
+from codecs import BOM_UTF8
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+import mcp_types as types
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream
+from mcp import Client, MCPError
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types.jsonrpc import CONNECTION_CLOSED, REQUEST_TIMEOUT, jsonrpc_message_adapter
+from mcp_types.methods import validate_server_result
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+
+from clawkit import __version__
+from clawkit.assistant.config import McpServer
+from clawkit.assistant.redaction import redact
+from clawkit.assistant.toolbox import connection_attempts
+from clawkit.assistant.toolbox.connection_attempts import (
+    Attempt,
+    NotTakenError,
+    UnreachableError,
+    attempts,
+    is_worth_another,
+)
+from clawkit.assistant.toolbox.server_process import LONGEST_LINE, Command, ServerProcess, inherited
+from clawkit.assistant.toolbox.tool_source import OfferedTool, Tell, in_words
+from clawkit.errors import ToolExecutionError, ToolTimeoutError
+from clawkit.system.addresses import check_address
+
+if TYPE_CHECKING:
+    from contextvars import Context
+
+    from mcp.client._transport import ReadStream, TransportStreams
+
+    from clawkit.assistant.api_keys import Keys
+
+log = logging.getLogger("clawkit.assistant.toolbox")
+
+# The client reports every broken connection with a traceback, and without a handler Python shows
+# that to the person. We say it in words; a log that somebody has asked for still gets it.
+for _name in ("mcp", "client"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+
+_MOST_PAGES = 100
+_WRITE_GRACE = 5.0
+_END_GRACE = 3.0
+_CLOSE_GRACE = 5.0
+_LONGEST_BACKLOG = 1_000_000
+_CLOSED = "Connection closed"
+"""What the client itself says; a server may use the same code for errors of its own."""
+
+
+class McpConnection:
+    """A connection's whole life is one task: the client's scopes must be left where they began."""
+
+    def __init__(self, name: str, server: McpServer, keys: Keys) -> None:
+        self._name = name
+        self._server = server
+        self._keys = keys
+        self._client: Client | None = None
+        self._child: ServerProcess | None = None
+        self._over = asyncio.Event()
+        self._opened = asyncio.Event()
+        self._failure = ""
+        self._refusals: list[int] = []
+        """Status codes from 400 on, as they came."""
+        self._listing = asyncio.Lock()
+        self._offers: list[OfferedTool] = []
+        self._sieve = ToolFilter()
+        self._is_stale = True
+        self._is_told = True
+        """Whether the server says when its tools change; where it does not, they are asked for."""
+        self._life = asyncio.get_running_loop().create_task(self._live(), name=f"mcp-{name}")
+
+    async def open(self) -> None:
+        """Wait until it is open; raises UnreachableError. Whoever stops waiting stops nothing."""
+        await self._opened.wait()
+        if self._client is None:
+            raise UnreachableError(self._failure)
+
+    def is_usable(self) -> bool:
+        """Whether a call has a chance, or the connection is still being opened."""
+        if self._over.is_set() or self._life.done():
+            return False
+        return self._child is None or not self._opened.is_set() or self._child.is_alive()
+
+    async def close(self) -> None:
+        """End it, and the server's process if it has one."""
+        self._over.set()
+        if not self._opened.is_set():
+            self._life.cancel()
+        try:
+            _, left = await asyncio.wait({self._life}, timeout=_CLOSE_GRACE)
+            if left:  # Behind an address, a server may be too busy to let us go.
+                self._life.cancel()
+                await asyncio.wait({self._life}, timeout=_CLOSE_GRACE)
+            if self._child is not None:
+                await self._child.gone()
+        except asyncio.CancelledError:
+            self._life.cancel()
+            if self._child is not None:
+                self._child.kill()
+            raise
+
+    async def offers(self) -> tuple[list[OfferedTool], dict[str, str]]:
+        """The server's tools, and why others of them are left out.
+
+        Asks for them only when they may have changed.
+        """
+        async with self._listing:
+            if self._is_stale or not self._is_told:
+                self._is_stale = False  # Before they are asked for: they may change meanwhile.
+                try:
+                    async with asyncio.timeout(self._server.timeout):
+                        self._sieve.left_out.clear()
+                        self._offers = await self._list(self._here())
+                except (Exception, asyncio.CancelledError):
+                    self._is_stale = True
+                    raise
+            return self._offers, dict(self._sieve.left_out)
+
+    async def _list(self, client: Client) -> list[OfferedTool]:
+        if client.server_capabilities.tools is None:
+            return []
+        found: dict[str, OfferedTool] = {}
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            for tool in await asyncio.to_thread(self._sieve.sound, page.tools):
+                found[tool.name] = OfferedTool(tool.name, tool.description or "", tool.input_schema)
+            if page.next_cursor is None or page.next_cursor == cursor:
+                break
+            cursor = page.next_cursor
+        # Servers may list in any order; the model's cache wants the same one every time.
+        return [found[name] for name in sorted(found)]
+
+    async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> dict[str, Any]:
+        """The result of a call. Cancelling it tells the server, which goes on living."""
+        client, refused = self._here(), len(self._refusals)
+        timeout = self._server.timeout
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            tell(in_words(progress, total, message))
+
+        try:
+            # The client's own clock starts when the request is written, which may never be.
+            async with asyncio.timeout(timeout + _WRITE_GRACE):
+                result = await client.call_tool(
+                    tool, arguments, read_timeout_seconds=timeout, progress_callback=hear
+                )
+        except TimeoutError:
+            raise ToolTimeoutError(self._too_long(tool)) from None
+        except MCPError as error:
+            await self._notice_end(error)
+            raise self._explain(error, tool, len(self._refusals) > refused) from None
+        except (RuntimeError, ValueError) as error:
+            raise ToolExecutionError(f"{self._name} broke its promise: {error}") from None
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def _here(self) -> Client:
+        if self._client is None:
+            raise UnreachableError(self._failure or "the connection is closed")
+        return self._client
+
+    def _too_long(self, tool: str) -> str:
+        return (
+            f"{tool} took longer than {self._server.timeout:g} s; `timeout` "
+            f"under [mcp.servers.{self._name}] is how long it may take"
+        )
+
+    async def _notice_end(self, error: MCPError) -> None:
+        """If the server has ended, wait until it is known how."""
+        if error.code == CONNECTION_CLOSED and (error.message == _CLOSED or not self.is_usable()):
+            self._over.set()
+            await asyncio.wait({self._life}, timeout=_END_GRACE)
+
+    def _explain(self, error: MCPError, tool: str, was_refused: bool) -> ToolExecutionError:
+        if error.code == REQUEST_TIMEOUT and "timed out" in error.message:
+            return ToolTimeoutError(self._too_long(tool))
+        if error.code == CONNECTION_CLOSED and not self.is_usable():
+            how = connection_attempts.end_of(self._child) or (
+                f": {self._failure}" if self._failure else ""
+            )
+            return UnreachableError(
+                f"the connection to {self._name} ended during the call{how}. "
+                f"Whether {tool} did its work is not known. The next call connects again"
+            )
+        text = redact(error.message, self._keys)
+        if was_refused and self._era(self._here()) != "modern":
+            return NotTakenError(f"{self._name} refused the call: {text}")
+        return ToolExecutionError(text)
+
+    @staticmethod
+    def _era(client: Client) -> str:
+        return "modern" if client.protocol_version in MODERN_PROTOCOL_VERSIONS else "handshake"
+
+    async def _live(self) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(self._server.timeout):
+                    client = await self._connect(stack)
+                    await self._follow_changes(client, stack)
+                self._client = client
+                self._sieve.version = client.protocol_version
+                self._refusals.clear()
+                self._opened.set()
+                await self._over.wait()
+        except TimeoutError:
+            self._fail(f"did not answer within {self._server.timeout:g} s")
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - becomes words
+            self._fail(
+                connection_attempts.explain(error, self._server, self._child, self._refusals)
+            )
+        finally:
+            if not self._opened.is_set():
+                self._fail("was closed while it started")
+            self._client = None
+            self._over.set()
+
+    def _fail(self, reason: str) -> None:
+        """Why there is no connection, or none any more; the first reason is the true one."""
+        if self._failure:
+            return
+        self._failure = redact(f"mcp.servers.{self._name}: {reason}", self._keys)
+        log.debug("%s", self._failure)
+        self._opened.set()
+
+    async def _connect(self, stack: AsyncExitStack) -> Client:
+        """The first attempt that succeeds; if none does, the first one's failure tells most."""
+        first: BaseException | None = None
+        for attempt in attempts(self._server):
+            try:
+                return await stack.enter_async_context(self._client_for(attempt))
+            except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - raised in the end
+                log.debug("%s over %s, %s: %r", self._name, *attempt, error)
+                first = first or error
+                if not is_worth_another(error, self._refusals):
+                    raise first from None
+        assert first is not None
+        raise first
+
+    def _client_for(self, attempt: Attempt) -> Client:
+        kind, mode = attempt
+        ways = {"stdio": self._over_stdio, "http": self._over_http, "sse": self._over_sse}
+        return Client(
+            self._sifted(ways[kind]()),
+            mode=mode,
+            read_timeout_seconds=self._server.timeout,
+            message_handler=self._hear,
+            client_info=types.Implementation(name="clawkit", version=__version__),
+            cache=None,
+        )
+
+    @asynccontextmanager
+    async def _sifted(
+        self, transport: AbstractAsyncContextManager[TransportStreams]
+    ) -> AsyncGenerator[TransportStreams]:
+        async with transport as (read, write):
+            yield _Sifted(read, self._sieve), write
+
+    async def _hear(self, message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._is_stale = True
+
+    async def _follow_changes(self, client: Client, stack: AsyncExitStack) -> None:
+        """In the modern era changes are told only to those who listen."""
+        tools = client.server_capabilities.tools
+        if self._era(client) != "modern" or tools is None or not tools.list_changed:
+            return
+        try:
+            changes = await stack.enter_async_context(client.listen(tools_list_changed=True))
+        except (MCPError, RuntimeError, TimeoutError) as error:
+            log.debug("%s: does not tell changes: %s", self._name, error)
+            self._is_told = False
+            return
+
+        async def follow() -> None:
+            try:
+                async for _ in changes:
+                    self._is_stale = True
+            except RuntimeError as error:
+                log.debug("%s: %s", self._name, error)
+            self._is_told = False
+
+        following = asyncio.get_running_loop().create_task(follow())
+        stack.callback(following.cancel)
+
+    @asynccontextmanager
+    async def _over_stdio(self) -> AsyncGenerator[TransportStreams]:
+        send, receive = anyio.create_memory_object_stream[tuple[SessionMessage, int]](math.inf)
+        backlog = Backlog()
+
+        def take(line: bytes) -> None:
+            try:
+                message = jsonrpc_message_adapter.validate_json(
+                    line.removeprefix(BOM_UTF8), by_name=False
+                )
+            except ValueError:
+                log.debug("%s: a line of stdout that is no message", self._name)
+                return
+            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                send.send_nowait((SessionMessage(message), len(line)))
+                backlog.grow(len(line))
+
+        def end() -> None:
+            send.close()
+            if self._opened.is_set():
+                self._over.set()
+
+        def show(text: str) -> str:
+            return redact(text, self._keys)
+
+        with send, receive:
+            child = await ServerProcess.start(self._name, self._command(), take, end, show)
+            self._child = child
+            backlog.source = child
+            try:
+                yield _Unread(receive, backlog), _Inlet(child)
+            finally:
+                await child.stop()
+
+    def _command(self) -> Command:
+        wanted = self._server
+        given = {name: self._keys.expand(value) for name, value in wanted.env.items()}
+        folder = str(Path(wanted.cwd).expanduser()) if wanted.cwd else None
+        return Command(wanted.command, wanted.args, inherited(os.environ) | given, folder)
+
+    @asynccontextmanager
+    async def _over_http(self) -> AsyncGenerator[TransportStreams]:
+        async with (
+            self._http_client(self._headers()) as http,
+            streamable_http_client(
+                self._address(), http_client=http, max_sse_event_size=LONGEST_LINE
+            ) as both,
+        ):
+            yield both
+
+    @asynccontextmanager
+    async def _over_sse(self) -> AsyncGenerator[TransportStreams]:
+        making = self._http_client
+        async with sse_client(self._address(), self._headers(), httpx_client_factory=making) as (
+            read,
+            write,
+        ):
+            yield _Watched(read, self._over.set), write
+
+    def _address(self) -> str:
+        address = self._keys.expand(self._server.url)
+        has_key = bool(self._server.headers) or address != self._server.url
+        return check_address("url", address, secret=has_key, query=True)
+
+    def _headers(self) -> dict[str, str]:
+        return {name: self._keys.expand(value) for name, value in self._server.headers.items()}
+
+    def _http_client(self, headers: dict[str, str] | None = None, *_: Any, **__: Any) -> Any:
+        client = create_mcp_http_client(headers)
+        patience = self._server.timeout + _WRITE_GRACE
+        # Streams of events may be silent for as long as they like.
+        client.timeout = (min(patience, 30.0), None, patience, patience)
+        client.event_hooks = {"response": [self._look_at]}
+        return client
+
+    async def _look_at(self, response: Any) -> None:
+        """The client turns what a server refuses into one and the same error; this keeps why."""
+        if response.status_code >= 400 and response.request.method != "DELETE":
+            is_notice_stream = response.request.method == "GET" and self._opened.is_set()
+            if not is_notice_stream:
+                self._refusals.append(response.status_code)
+
+
+class _Inlet(ObjectSendStream[SessionMessage]):
+    """The stream that the client writes to: straight into the process."""
+
+    def __init__(self, child: ServerProcess) -> None:
+        self._child = child
+
+    async def send(self, item: SessionMessage) -> None:
+        if not self._child.is_alive():
+            raise anyio.ClosedResourceError
+        self._child.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+
+    async def aclose(self) -> None:
+        """Whoever started the process ends it."""
+
+
+class Backlog:
+    """How much of what a process wrote nobody has read yet; beyond a limit it is not heard."""
+
+    def __init__(self) -> None:
+        self.source: ServerProcess | None = None
+        self._bytes = 0
+
+    def grow(self, count: int) -> None:
+        before, self._bytes = self._bytes, self._bytes + count
+        if self.source is not None and before <= _LONGEST_BACKLOG < self._bytes:
+            self.source.pause()
+
+    def shrink(self, count: int) -> None:
+        before, self._bytes = self._bytes, self._bytes - count
+        if self.source is not None and self._bytes <= _LONGEST_BACKLOG < before:
+            self.source.resume()
+
+
+class _Unread(ObjectReceiveStream[SessionMessage | Exception]):
+    """The messages of a process, which is heard again when enough of them are read."""
+
+    def __init__(
+        self, stream: MemoryObjectReceiveStream[tuple[SessionMessage, int]], backlog: Backlog
+    ) -> None:
+        self._stream = stream
+        self._backlog = backlog
+
+    async def receive(self) -> SessionMessage | Exception:
+        message, size = await self._stream.receive()
+        self._backlog.shrink(size)
+        return message
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Watched(ObjectReceiveStream[SessionMessage | Exception]):
+    """A stream that says when it ends."""
+
+    def __init__(
+        self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], None]
+    ) -> None:
+        self._stream = stream
+        self._on_end = on_end
+
+    @property
+    def last_context(self) -> Context | None:
+        """The context of whoever sent the last item, which the client looks for."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            return await self._stream.receive()
+        except anyio.EndOfStream:
+            self._on_end()
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class ToolFilter:
+    """Leaves out tools that break the protocol or have no valid schema, and says why.
+
+    The official client refuses a whole list for one such tool, as providers refuse a prompt.
+    """
+
+    def __init__(self) -> None:
+        self.version = LATEST_HANDSHAKE_VERSION
+        self.left_out: dict[str, str] = {}
+
+    def sift(self, message: SessionMessage) -> None:
+        """Take what is no tool out of a list of tools."""
+        answer = message.message
+        if not isinstance(answer, types.JSONRPCResponse):
+            return
+        listed: Any = answer.result.get("tools")
+        if not isinstance(listed, list):
+            return
+        rest = answer.result
+        kept = [tool for tool in cast("list[Any]", listed) if self._is_tool(tool, rest)]
+        answer.result["tools"] = kept
+
+    def sound(self, tools: list[types.Tool]) -> list[types.Tool]:
+        """Those whose schema is one; takes a while."""
+        return [tool for tool in tools if self._has_schema(tool)]
+
+    def _is_tool(self, tool: Any, result: dict[str, Any]) -> bool:
+        try:
+            types.Tool.model_validate(tool, by_name=False)
+            validate_server_result("tools/list", self.version, {**result, "tools": [tool]})
+        except ValueError as error:
+            title, *lines = str(error).splitlines()
+            reason = ": ".join(line.strip() for line in lines[:2]).partition(" [")[0]
+            return self._leave_out(tool, reason.removeprefix("tools.0.") or title)
+        return True
+
+    def _has_schema(self, tool: types.Tool) -> bool:
+        from jsonschema import SchemaError
+        from jsonschema.validators import Draft202012Validator, validator_for
+
+        try:
+            schema = tool.input_schema
+            validator_for(schema, default=Draft202012Validator).check_schema(schema)
+        except SchemaError as error:
+            where = "".join(f".{step}" for step in error.path)
+            return self._leave_out({"name": tool.name}, f"inputSchema{where}: {error.message}")
+        return True
+
+    def _leave_out(self, tool: Any, reason: str) -> bool:
+        name: Any = cast(dict[str, Any], tool).get("name") if isinstance(tool, dict) else None
+        self.left_out[str(name)[:100]] = reason[:300]
+        return False
+
+
+class _Sifted(ObjectReceiveStream[SessionMessage | Exception]):
+    """A stream whose lists of tools have only tools in them."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], sieve: ToolFilter) -> None:
+        self._stream = stream
+        self._sieve = sieve
+
+    @property
+    def last_context(self) -> Context | None:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        item = await self._stream.receive()
+        if isinstance(item, SessionMessage):
+            self._sieve.sift(item)
+        return item
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,250 @@
+"""Python tools in this process: files found, loaded, reloaded when changed; calls with timeouts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import importlib
+import importlib.util
+import logging
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from clawkit.assistant.toolbox.tool_source import OfferedTool, Tell, in_words
+from clawkit.errors import ClawError, LoadError, ToolExecutionError, ToolTimeoutError
+from clawkit.tools.loader import load_server
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message
+from clawkit.wire.server import ServerCore
+from clawkit.wire.session import Session
+from clawkit.wire.threads import Workers
+
+GRACE = 2.0
+"""How long a tool that was cancelled, or has run out of time, may take to end."""
+
+_left_behind: set[asyncio.Task[Any]] = set()
+
+
+class InProcess:
+    """A server object as a source of tools."""
+
+    def __init__(self, server: ServerCore) -> None:
+        self._server = server
+
+    def offers(self) -> list[OfferedTool]:
+        """The tools that can run here; the rest is in `unusable`."""
+        return [
+            OfferedTool(
+                name, str(tool.definition.get("description", "")), tool.definition["inputSchema"]
+            )
+            for name, tool in self._server.tools.items()
+            if not tool.requires_approval and tool.task != "required"
+        ]
+
+    def unusable(self) -> list[str]:
+        """The tools that cannot be offered to a model here, each with the reason."""
+        found: list[str] = []
+        for name, tool in self._server.tools.items():
+            if tool.requires_approval:
+                found.append(f"{name} wants a person's approval, and here is nobody to ask")
+            elif tool.task == "required":
+                found.append(f"{name} runs only as a task, and the assistant waits for its tools")
+        return found
+
+    async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+
+        def hear(message: Message) -> None:
+            if message.get("method") == "notifications/progress":
+                said: dict[str, Any] = message["params"]
+                tell(in_words(said["progress"], said.get("total"), said.get("message")))
+
+        def send(message: Message) -> None:
+            with contextlib.suppress(RuntimeError):  # The loop may be closed by now.
+                loop.call_soon_threadsafe(hear, message)
+
+        # A copy: what a tool does to its arguments must not change what the model is shown.
+        given = {"name": tool, "arguments": copy.deepcopy(arguments), "_meta": {"progressToken": 1}}
+        request = jsonrpc.request(1, "tools/call", given)
+        work = loop.create_task(self._server.handle_jsonrpc(request, Session(send, notices=False)))
+        reply = await _outcome(work, self._patience(tool), tool)
+        if "error" in reply:
+            raise ToolExecutionError(str(reply["error"]["message"]))
+        return cast("dict[str, Any]", reply["result"])
+
+    def _patience(self, tool: str) -> float | None:
+        """The core ends a tool in time; this is for one that does not let itself be ended."""
+        known = self._server.tools.get(tool)
+        return None if known is None or known.timeout is None else known.timeout + GRACE
+
+
+async def _outcome(
+    work: asyncio.Task[Message | None], patience: float | None, tool: str
+) -> Message:
+    """What comes of a task that may not react to being cancelled."""
+    try:
+        done, _ = await asyncio.wait({work}, timeout=patience)
+    except asyncio.CancelledError:
+        _leave(work)
+        await asyncio.wait({work}, timeout=GRACE)
+        raise
+    if not done:
+        _leave(work)
+        raise ToolTimeoutError(f"{tool} took too long, and did not end when it was told to")
+    if work.cancelled():
+        raise ToolExecutionError(f"{tool} was cancelled")
+    return work.result() or {"error": {"message": f"{tool} gave no answer"}}
+
+
+def _leave(work: asyncio.Task[Any]) -> None:
+    """Cancel a task that nobody waits for any more; asyncio itself would not keep it."""
+    work.cancel()
+    _left_behind.add(work)
+    work.add_done_callback(_forget)
+
+
+def _forget(work: asyncio.Task[Any]) -> None:
+    _left_behind.discard(work)
+    if not work.cancelled():
+        work.exception()  # It was looked at, so asyncio does not report it.
+
+
+log = logging.getLogger("clawkit.assistant.toolbox")
+
+LOAD_TIMEOUT = 30.0
+Stamp = tuple[int, int]
+
+
+class ToolFile(Struct, frozen=True):
+    """A file as it was when it was loaded: its tools, or why there are none."""
+
+    stamp: Stamp
+    source: InProcess | None
+    problem: str = ""
+
+
+class ToolFiles:
+    """The files `*.py` of one directory; those whose name starts with `_` are theirs to share."""
+
+    def __init__(self, directory: Path, timeout: float = LOAD_TIMEOUT) -> None:
+        self._directory = directory
+        self._timeout = timeout
+        self._loaded: dict[Path, ToolFile] = {}
+        self._shared: dict[Path, Stamp] = {}
+        self._unread: list[str] = []
+        self._turn = asyncio.Lock()
+        self._workers = Workers(8)
+
+    def sources(self) -> list[tuple[str, InProcess]]:
+        """The files that work, by name."""
+        files = sorted(self._loaded.items())
+        return [(path.stem, file.source) for path, file in files if file.source is not None]
+
+    def problems(self) -> list[str]:
+        found = list(self._unread)
+        for path, file in sorted(self._loaded.items()):
+            if file.source is None:
+                found.append(file.problem)
+            else:
+                found += [f"{path}: {reason}" for reason in file.source.unusable()]
+        return found
+
+    async def refresh(self) -> None:
+        """Load what is new or changed, forget what is gone."""
+        async with self._turn:
+            tools, shared = self._look()
+            if shared != self._shared:
+                self._loaded = {}
+            changed = [path for path in tools if self._is_new(path, tools[path])]
+            if changed:
+                _forget_modules(self._directory, changed if shared == self._shared else None)
+            self._shared = shared
+            self._loaded = {path: file for path, file in self._loaded.items() if path in tools}
+            # One at a time: the import system is shared by all of them.
+            for path in changed:
+                self._loaded[path] = await self._load(path, tools[path])
+
+    def _is_new(self, path: Path, stamp: Stamp) -> bool:
+        return path not in self._loaded or self._loaded[path].stamp != stamp
+
+    def _look(self) -> tuple[dict[Path, Stamp], dict[Path, Stamp]]:
+        """What is there: files with tools, and files that they share."""
+        tools: dict[Path, Stamp] = {}
+        shared: dict[Path, Stamp] = {}
+        self._unread = []
+        for path in self._files():
+            try:
+                found = path.stat()
+            except OSError as error:
+                self._unread.append(f"{path} cannot be read: {error.strerror}")
+                continue
+            side = shared if path.name.startswith("_") else tools
+            side[path] = (found.st_mtime_ns, found.st_size)
+        return tools, shared
+
+    def _files(self) -> list[Path]:
+        try:
+            return sorted(path for path in self._directory.iterdir() if path.suffix == ".py")
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._unread.append(f"{self._directory} cannot be read: {error.strerror}")
+            return []
+
+    async def _load(self, path: Path, stamp: Stamp) -> ToolFile:
+        # In a thread, because a file may take its time to import what it needs.
+        job = self._workers.start(_load_file, {"path": path})
+        try:
+            async with asyncio.timeout(self._timeout):
+                return ToolFile(stamp, InProcess(await job.outcome))
+        except TimeoutError:
+            problem = f"{path}: takes longer than {self._timeout:g} s to load"
+        except ClawError as error:
+            problem = str(error) if str(path) in str(error) else f"{path}: {error}"
+        except Exception as error:  # noqa: BLE001 - a file may do anything while it is loaded
+            problem = f"{path}: {type(error).__name__}: {error}"
+        log.debug("%s", problem)
+        return ToolFile(stamp, None, problem)
+
+
+def _load_file(path: Path) -> ServerCore:
+    if _is_taken(path):
+        raise LoadError(f"{path}: a package of this name is installed; give the file another name")
+    folder = str(path.resolve().parent)
+    try:
+        return load_server(str(path))
+    finally:
+        # Its neighbours stay importable, but nothing there may stand in for an installed package.
+        sys.path[:] = [*(entry for entry in sys.path if entry != folder), folder]
+
+
+def _is_taken(path: Path) -> bool:
+    """Whether loading the file would put it in the place of another module."""
+    try:
+        spec = importlib.util.find_spec(path.stem)
+    except ImportError:
+        return False
+    except ValueError:
+        return True
+    if spec is None or spec.origin is None:
+        return False
+    return Path(spec.origin).resolve() != path.resolve()
+
+
+def _forget_modules(directory: Path, files: list[Path] | None) -> None:
+    """Have Python read these again, or all of the directory's."""
+    folders = {directory, directory.resolve()}
+    for name, module in list(sys.modules.items()):
+        origin = getattr(module, "__file__", None)
+        if not isinstance(origin, str) or Path(origin).parent not in folders:
+            continue
+        path = directory / Path(origin).name
+        if files is None or path in files:
+            del sys.modules[name]
+            # Its compiled form is told from a newer one only if a second lies between the two.
+            Path(importlib.util.cache_from_source(origin)).unlink(missing_ok=True)
+    importlib.invalidate_caches()

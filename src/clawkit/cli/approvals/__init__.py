@@ -1,0 +1,1 @@
+"""`claw approvals`: the calls that wait for a person."""

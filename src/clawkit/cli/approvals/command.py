@@ -1,0 +1,114 @@
+"""`claw approvals`: the calls that wait for a person, answered in a terminal or by scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from clawkit.errors import ClawError
+
+if TYPE_CHECKING:
+    from clawkit.guard.approvals import Ask
+
+app = typer.Typer(help="Answer the calls that a `prompt` rule holds, in a live view.")
+
+
+class Choice(StrEnum):
+    """What a script may answer; `always` is for a person who has read the rule."""
+
+    once = "once"
+    session = "session"
+    deny = "deny"
+
+
+@app.callback(invoke_without_command=True)
+def approvals(context: typer.Context) -> None:
+    """Answer the calls that a `prompt` rule holds, in a live view."""
+    if os.environ.get("CLAW_GUARDED"):
+        _refuse("a guarded server may not answer for a person: use a terminal of your own")
+    if context.invoked_subcommand is None:
+        raise typer.Exit(_live())
+
+
+@app.command("list")
+def show(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the questions as JSON.")] = False,
+) -> None:
+    """List the calls that wait in the open view."""
+    from clawkit.guard.approvals import pending
+    from clawkit.guard.locations import approvals_socket
+
+    asks = pending(approvals_socket())
+    if as_json:
+        import msgspec
+
+        found = {"view": asks is not None, "pending": msgspec.to_builtins(asks or [])}
+        print(json.dumps(found, indent=2))
+    elif asks is None:
+        print("No view is open: run `claw approvals` in a terminal to be asked there.")
+    elif not asks:
+        print("Nothing waits.")
+    else:
+        _print_asks(asks)
+
+
+@app.command()
+def answer(
+    id: Annotated[
+        str, typer.Argument(metavar="ID", help="The question, as `claw approvals list` shows it.")
+    ],
+    choice: Annotated[Choice, typer.Argument(metavar="CHOICE", help="once, session or deny.")],
+) -> None:
+    """Answer a call that waits in the open view."""
+    from clawkit.guard.approvals import answer_pending
+    from clawkit.guard.locations import approvals_socket
+
+    problem = answer_pending(approvals_socket(), id, choice.value)
+    if problem is None:
+        problem = "no view is open: run `claw approvals` in a terminal"
+    if problem:
+        _refuse(problem, " answer")
+
+
+def _refuse(problem: str, command: str = "") -> NoReturn:
+    print(f"claw approvals{command}: {problem}", file=sys.stderr)
+    raise typer.Exit(1)
+
+
+def _live() -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        text = "needs a terminal; `claw approvals list` and `answer` work without one"
+        print(f"claw approvals: {text}", file=sys.stderr)
+        return 2
+    from clawkit.cli.approvals.live_view import run
+    from clawkit.guard.approvals_view import ApprovalsView
+    from clawkit.guard.locations import approvals_socket
+
+    try:
+        with ApprovalsView(approvals_socket()) as view:
+            run(view)
+    except ClawError as error:
+        print(f"claw approvals: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _print_asks(asks: list[Ask]) -> None:
+    from clawkit.guard.approvals_view import is_whole
+    from clawkit.guard.call_display import call_lines
+    from clawkit.guard.scan import visible
+
+    for ask in asks:
+        left = f"{max(0, round(ask.deadline - time.time()))} s left"
+        print(f"{visible(ask.id)}  {visible(ask.server)}  {left}")
+        for line in call_lines(ask.call) if is_whole(ask) else ["not what was asked about"]:
+            print(f"    {line}")
+    print("Answer in the view, or with `claw approvals answer ID once|session|deny`.")

@@ -1,0 +1,414 @@
+"""The live view of approvals: its screen, its keys and the terminal it runs in."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import sys
+import termios
+import time
+import tty
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, cast
+
+import msgspec
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+from clawkit.errors import PolicyError
+from clawkit.guard.approvals import Answer, Ask
+from clawkit.guard.approvals_view import ApprovalsView, is_whole, policy_of, rule_of, write_rule
+from clawkit.guard.call_display import call_lines, rows, spelled
+from clawkit.guard.scan import visible
+
+if TYPE_CHECKING:
+    import io
+
+CALM = 0.6
+"""Seconds in which no answer counts after the question on the screen changed by itself."""
+
+_LONGEST_NOTE = 2000
+_LONGEST_NAME = 100
+_LONGEST_START = 200
+_NOT_WHOLE = "What came cannot be shown, or is not what was asked about: it can only be denied."
+_NARROWEST = 8
+_TOO_LATE = "The call no longer waits: no rule was written."
+_MOVES = {"j": 1, "down": 1, "k": -1, "up": -1}
+_TURNS = {"space": 1, "page down": 1, "b": -1, "page up": -1}
+_ANSWERS: dict[str, Answer] = {"a": "once", "s": "session"}
+_ALLOW_KEYS = ("a allow once", "s allow these arguments for this session", "w always…")
+_READ_ON = "space: read on, to allow it"
+_KEYS = ("d deny", "j/k choose", "q quit")
+_ENDS = {
+    "once": "allowed once",
+    "session": "allowed for this session",
+    "always": "allowed always",
+    "deny": "denied",
+    "expired": "denied: nobody answered in time",
+    "withdrawn": "no longer asked",
+}
+
+Style = Literal["", "bold", "dim", "chosen"]
+Line = tuple[Style, str]
+"""A style, and text in which every character is harmless."""
+
+
+class Pager:
+    """Text that is longer than the screen: a page of it, and whether all of it was on the screen.
+
+    What was shown counts only if everything before it was, and not once the width has changed.
+    """
+
+    def __init__(self, text: list[str]) -> None:
+        self._text = text
+        self._rows: list[str] = []
+        self._width = 0
+        self._first = 0
+        self._seen = 0
+        self._size = 1
+        self.is_read = False
+
+    def turn(self, pages: int) -> None:
+        """Go to another page; after the last one comes the first."""
+        at = self._first + pages * self._size
+        self._first = max(0, at) if at < len(self._rows) else 0
+
+    def lines(self, width: int, room: int) -> list[Line]:
+        """The page, in so many lines; from now on it has been seen."""
+        if room < 1 or width < _NARROWEST:
+            return []
+        self._lay_out(width)
+        if len(self._rows) <= room:
+            self.is_read = True
+            return [("", row) for row in self._rows]
+        self._size = room - 1
+        if not self._size:
+            return [("bold", "(make the window larger to read it)")]
+        last = min(self._first + self._size, len(self._rows))
+        if self._first <= self._seen:
+            self._seen = max(self._seen, last)
+        self.is_read = self.is_read or self._seen == len(self._rows)
+        rest = "space for more" if last < len(self._rows) else "end; space: back to the top"
+        more = f"(lines {self._first + 1} to {last} of {len(self._rows)}: {rest})"
+        return [*(("", row) for row in self._rows[self._first : last]), ("bold", more)]
+
+    def _lay_out(self, width: int) -> None:
+        if width != self._width:
+            self._width = width
+            self._first = self._seen = 0
+            self._rows = [row for line in self._text for row in rows(line, width)]
+
+
+class ApprovalsScreen:
+    """What the person sees and has chosen. Time and size come from outside."""
+
+    def __init__(self, view: ApprovalsView) -> None:
+        self._view = view
+        self._asks: tuple[Ask, ...] = ()
+        self._chosen: Ask | None = None
+        self._call = Pager([])
+        self._is_whole = False
+        self._starts: dict[str, str] = {}
+        self._calm_at = 0.0
+        self._asking: Literal["", "always", "quit"] = ""
+        self._rule = ""
+        self._rule_text = Pager([])
+        self._note = ""
+
+    def refresh(self, now: float) -> bool:
+        """Take in what came and went; True when something came.
+
+        A key meant for a question that vanished must not answer its neighbour.
+        """
+        before = {ask.id for ask in self._asks}
+        self._asks = self._view.asks()
+        self._starts = {ask.id: self._starts.get(ask.id) or _start(ask) for ask in self._asks}
+        if self._chosen is None or self._chosen not in self._asks:
+            if self._asking == "always":
+                self._asking, self._note = "", _TOO_LATE
+            self._choose(self._asks[0] if self._asks else None)
+            self._calm_at = now + CALM
+        return not before.issuperset(ask.id for ask in self._asks)
+
+    def press(self, key: str, now: float) -> bool:
+        """Do what a key asks for; False to end."""
+        if key in _TURNS:
+            self._note = ""
+            self._pager.turn(_TURNS[key])
+        elif self._asking:
+            return self._settle(key)
+        elif key == "q":
+            self._asking = "quit" if self._asks else ""
+            return bool(self._asks)
+        elif self._chosen is not None:
+            self._note = ""
+            self._act(key, self._chosen, calm=now >= self._calm_at)
+        return True
+
+    def lines(self, width: int, height: int, now: float) -> list[Line]:
+        """At most `height` lines, none wider than `width`; the keys stay when room is scarce."""
+        blank: Line = ("", "")
+        foot = [blank, *self._foot(width, now)][-height:]
+        room = height - len(foot)
+        top: list[Line] = [("bold", f"claw approvals: {len(self._asks) or 'nothing'} waiting")]
+        if self._chosen is None:
+            top += self._recent(room - 1)
+        else:
+            top += self._list(max(1, room // 4), now)
+            top = top[: max(0, room - 3)]
+            top += self._pager.lines(width, room - len(top))
+            # The page that was just laid out may be the last one: then other keys count.
+            foot = [blank, *self._foot(width, now)][-height:]
+        return [(style, _fitted(text, width)) for style, text in [*top[:room], *foot]]
+
+    @property
+    def _pager(self) -> Pager:
+        return self._rule_text if self._asking == "always" else self._call
+
+    def _choose(self, ask: Ask | None) -> None:
+        self._chosen = ask
+        self._call = Pager([] if ask is None else _text_of(ask))
+        self._is_whole = ask is not None and _lines_of(ask) is not None
+
+    def _act(self, key: str, ask: Ask, *, calm: bool) -> None:
+        if key in _MOVES:
+            at = self._asks.index(ask) + _MOVES[key]
+            self._choose(self._asks[max(0, min(at, len(self._asks) - 1))])
+        elif calm and key == "d":
+            self._view.answer(ask.id, "deny")
+        elif calm and key in (*_ANSWERS, "w"):
+            self._allow(key, ask)
+
+    def _allow(self, key: str, ask: Ask) -> None:
+        if not self._is_whole:
+            self._note = _NOT_WHOLE
+        elif not self._call.is_read:
+            self._note = "Read it to its end first: space turns the page."
+        elif key == "w":
+            self._propose(ask)
+        else:
+            self._view.answer(ask.id, _ANSWERS[key])
+
+    def _propose(self, ask: Ask) -> None:
+        try:
+            self._rule = rule_of(ask)
+        except PolicyError as error:
+            self._note = str(error)
+        else:
+            self._rule_text = Pager([spelled(line) for line in self._rule.splitlines()])
+            self._asking = "always"
+
+    def _settle(self, key: str) -> bool:
+        """The answer to a question of our own; whatever is not `y` is a no."""
+        asked, self._asking = self._asking, ""
+        if key == "y" and asked == "quit":
+            return False
+        if key == "y" and self._chosen is not None and self._rule_text.is_read:
+            self._write(self._chosen)
+        return True
+
+    def _write(self, ask: Ask) -> None:
+        if ask not in self._view.asks():
+            self._note = _TOO_LATE
+            return
+        try:
+            write_rule(ask, self._rule)
+        except PolicyError as error:
+            self._note = str(error)
+        else:
+            self._note = f"The rule stands in {policy_of(ask)}."
+            self._view.answer(ask.id, "always")
+
+    def _foot(self, width: int, now: float) -> list[Line]:
+        note: list[Line] = [
+            ("bold", part) for part in _wrapped(visible(self._note, _LONGEST_NOTE), width)
+        ]
+        if self._asking == "quit":
+            return [*note, ("bold", f"Deny what waits ({len(self._asks)}), and quit? y/n")]
+        if self._chosen is None:
+            return [*note, ("dim", "q quit")]
+        if self._asking == "always":
+            place = f"{policy_of(self._chosen)}, above rule {self._chosen.rule}"
+            question = visible(f"Write this rule into {place}?")
+            all_keys = _wrapped(f"{question} y/n", width)
+            unread = _wrapped(f"{question} (space: read on)", width)
+            return [*note, *_keys("bold", all_keys, unread, read=self._rule_text.is_read)]
+        all_keys = _joined((*_ALLOW_KEYS, *_KEYS), width)
+        unread = _joined((_READ_ON, *_KEYS), width)
+        if now < self._calm_at:
+            return [*note, *_keys("dim", all_keys, ["One moment…"], read=False)]
+        read = self._call.is_read and self._is_whole
+        return [*note, *_keys("dim", all_keys, unread, read=read)]
+
+    def _recent(self, room: int) -> list[Line]:
+        ended = self._view.ended()[-max(0, room - 1) :] if room > 1 else ()
+        return [("", ""), *(("dim", f"{_name(each.ask)}  {_ENDS[each.how]}") for each in ended)]
+
+    def _list(self, room: int, now: float) -> list[Line]:
+        """The questions around the chosen one."""
+        at = self._asks.index(self._chosen) if self._chosen else 0
+        first = max(0, min(at - room // 2, len(self._asks) - room))
+        rows: list[Line] = []
+        for number, ask in enumerate(self._asks[first : first + room], first + 1):
+            style: Style = "chosen" if ask is self._chosen else ""
+            left = max(0, round(ask.deadline - now))
+            rows.append((style, f"{number:3}  {left:3} s  {_name(ask)}  {self._starts[ask.id]}"))
+        return [*rows, ("", "")]
+
+
+def _text_of(ask: Ask) -> list[str]:
+    """All that a person decides about, in lines of any length."""
+    described = f"{ask.rule}: {ask.description}" if ask.description else f"{ask.rule}"
+    facts = (("server", ask.server), ("client", ask.client or "unknown"), ("rule", described))
+    about = [f"{name}: {spelled(text)}" for name, text in facts]
+    return [*about, *(_lines_of(ask) or [_NOT_WHOLE])]
+
+
+def _lines_of(ask: Ask) -> list[str] | None:
+    """The call itself; None where what came cannot be shown, or is not what was asked about."""
+    try:
+        return call_lines(ask.call) if is_whole(ask) else None
+    except (RecursionError, ValueError):
+        return None
+
+
+def _start(ask: Ask) -> str:
+    """The beginning of the arguments, to tell questions apart."""
+    text = msgspec.json.encode(ask.call.get("arguments")).decode()
+    return visible(text[:_LONGEST_START]) + ("…" if len(text) > _LONGEST_START else "")
+
+
+def _name(ask: Ask) -> str:
+    return f"{visible(ask.server, _LONGEST_NAME)}  {visible(ask.tool, _LONGEST_NAME)}"
+
+
+def _fitted(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, width)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return chop_cells(text, max(4, width)) or [""] if text else []
+
+
+def _keys(style: Style, all_keys: list[str], unread: list[str], *, read: bool) -> list[Line]:
+    """The keys that count now, in as many lines either way: no page moves under the eye."""
+    height = max(len(all_keys), len(unread))
+    shown = all_keys if read else unread
+    return [(style, text) for text in (*shown, *[""] * (height - len(shown)))]
+
+
+def _joined(parts: tuple[str, ...], width: int) -> list[str]:
+    lines = [""]
+    for part in parts:
+        longer = f"{lines[-1]}   {part}".strip()
+        if len(longer) > width and lines[-1]:
+            lines.append(part)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+_TICK = 0.1
+_LONGEST_KEYS = 16
+_ENTER = "\x1b[?1049h\x1b[?25l"
+_LEAVE = "\x1b[?25h\x1b[?1049l"
+_STYLES = {"": "", "bold": "\x1b[1m", "dim": "\x1b[2m", "chosen": "\x1b[7m"}
+_KEY = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO.|.", re.DOTALL)
+_NAMES = {
+    "\x1b[A": "up",
+    "\x1bOA": "up",
+    "\x1b[B": "down",
+    "\x1bOB": "down",
+    " ": "space",
+    "\x1b[6~": "page down",
+    "\x1b[5~": "page up",
+}
+
+
+def run(view: ApprovalsView) -> None:
+    """Show the view's questions and obey the keys until the person quits."""
+    screen = ApprovalsScreen(view)
+    with _terminal():
+        drawn = ""
+        going = True
+        while going:
+            if screen.refresh(time.time()):
+                _write("\a")
+            drawn = _draw(screen, drawn)
+            for key in _pressed_keys():
+                going = going and screen.press(key, time.time())
+                screen.refresh(time.time())
+                drawn = _draw(screen, drawn)
+
+
+def _draw(screen: ApprovalsScreen, drawn: str) -> str:
+    """Write the whole frame over the last one if it differs: no line is ever empty in between."""
+    width, height = os.get_terminal_size(sys.stdout.fileno())
+    frame = _frame(screen.lines(max(1, width), max(1, height), time.time()))
+    if (shown := f"{width}x{height}{frame}") != drawn:
+        _write(frame)
+    return shown
+
+
+def _frame(lines: list[Line]) -> str:
+    rows = [f"{_STYLES[style]}{text}\x1b[0m\x1b[K" for style, text in lines]
+    return "\x1b[H" + "\r\n".join(rows) + "\x1b[J"
+
+
+def _pressed_keys() -> list[str]:
+    """The keys pressed by now, waiting a moment for the first; a lost terminal quits."""
+    if not select.select([sys.stdin], [], [], _TICK)[0]:
+        return []
+    data = os.read(sys.stdin.fileno(), 1024)
+    if not data:
+        return ["q", "y"]
+    if len(data) > _LONGEST_KEYS:  # pasted, not typed: nobody answers a question that way
+        return []
+    typed = [found.group() for found in _KEY.finditer(data.decode(errors="replace"))]
+    return [_NAMES.get(key, key) for key in typed]
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+@contextmanager
+def _terminal() -> Generator[None]:
+    """The terminal for ourselves; given back as it was, whatever happens."""
+    stdin = sys.stdin.fileno()
+    before = termios.tcgetattr(stdin)
+    cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
+    with _ended_by(signal.SIGTERM, signal.SIGHUP):
+        try:
+            tty.setcbreak(stdin)
+            _forbid_suspending(stdin)
+            _write(_ENTER)
+            yield
+        finally:
+            _write(_LEAVE)
+            termios.tcsetattr(stdin, termios.TCSAFLUSH, before)
+
+
+def _forbid_suspending(stdin: int) -> None:
+    """Stopped by Ctrl-Z, the view would leave proxies waiting and the terminal unusable."""
+    mode = termios.tcgetattr(stdin)
+    mode[6][termios.VSUSP] = bytes([os.fpathconf(stdin, "PC_VDISABLE") & 0xFF])
+    termios.tcsetattr(stdin, termios.TCSANOW, mode)
+
+
+@contextmanager
+def _ended_by(*signals: signal.Signals) -> Generator[None]:
+    """These signals end the program through its `finally` blocks."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = [(number, signal.signal(number, end)) for number in signals]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)

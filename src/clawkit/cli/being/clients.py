@@ -1,0 +1,271 @@
+"""`claw being serve`, `stdio`, `token` and `key`: how MCP clients reach a Being."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+import typer
+
+from clawkit.cli.being.opened_store import (
+    AsJson,
+    BeingArgument,
+    EmbedderOption,
+    MemoryPlace,
+    StoreOption,
+    fail,
+    opened,
+    reported,
+)
+from clawkit.cli.http_options import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
+from clawkit.cli.output import print_json
+
+if TYPE_CHECKING:
+    from clawkit.memory.being_store import BeingStore
+
+_SHORTEST_ID = 4
+_ID_LENGTH = 36
+
+tokens = typer.Typer(help="Tokens: who may reach a Being over HTTP.", no_args_is_help=True)
+keys = typer.Typer(
+    help="The model key of a Being, kept encrypted: tidying up then uses a model.",
+    no_args_is_help=True,
+)
+
+
+@tokens.command("create")
+def create_token(
+    being: BeingArgument,
+    scope: Annotated[
+        Literal["full", "read-only"], typer.Option(help="What its holder may do.")
+    ] = "full",
+    expires: Annotated[
+        str, typer.Option(metavar="30d|12h|DATE", help="When it ends; never, without.")
+    ] = "",
+    oauth: Annotated[
+        bool, typer.Option("--oauth", help="A bto_ token: it carries its Being, no id in the URL.")
+    ] = False,
+    label: Annotated[str, typer.Option(help="Whose it is, for the list.")] = "",
+    person: Annotated[
+        str, typer.Option(metavar="NAME", help='Who says "I" through it, in a shared Being.')
+    ] = "",
+    owner: Annotated[
+        bool,
+        typer.Option(
+            "--owner",
+            help="It may write soul, rules, preferences and relationships too: what clients obey.",
+        ),
+    ] = False,
+    store: StoreOption = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a token for a Being; it is shown this once and kept nowhere."""
+    with opened("being token create", MemoryPlace(store)) as keeper:
+        from clawkit.cli.being.output import token_lines
+        from clawkit.memory import tokens
+
+        found = keeper.find(being)
+        until = tokens.parse_expires(expires, keeper.clock()) if expires else None
+        secret, token = tokens.issue(
+            keeper,
+            found,
+            oauth=oauth,
+            scope=scope,
+            expires=until,
+            label=label,
+            person=person,
+            owner=owner,
+        )
+        if as_json:
+            print_json({"token": secret, "being": found.id, "info": token})
+            return
+        print(secret)
+        for line in token_lines(found, token):
+            print(line, file=sys.stderr)
+
+
+@tokens.command("list")
+def list_tokens(being: BeingArgument, store: StoreOption = "", as_json: AsJson = False) -> None:
+    """List the tokens of a Being, those that are over too."""
+    with opened("being token list", MemoryPlace(store)) as keeper:
+        from clawkit.cli.being.output import print_table, token_row
+        from clawkit.memory.store import token_hashes as stored
+
+        found = keeper.find(being)
+        with keeper.database.registry() as connection:
+            tokens = stored.of_being(connection, found.n)
+        if as_json:
+            print_json(tokens)
+        elif tokens:
+            head = ("id", "kind", "scope", "state", "last used", "person", "label")
+            print_table(head, [token_row(one, time.time()) for one in tokens])
+        else:
+            print(f"{found.name} has no tokens: `claw being token create` makes one.")
+
+
+@tokens.command("revoke")
+def revoke_token(
+    token: Annotated[
+        str, typer.Argument(metavar="ID", help="As `token list` shows it, or its beginning.")
+    ],
+    store: StoreOption = "",
+) -> None:
+    """End a token, from the next request on."""
+    verb = "being token revoke"
+    with opened(verb, MemoryPlace(store)) as keeper:
+        from clawkit.memory import tokens
+        from clawkit.memory.store import token_hashes as stored
+
+        if tokens.looks_right(token):
+            # A token on a command line stands in the shell's history by now: still, help.
+            with keeper.database.registry() as connection:
+                known = stored.by_hash(connection, tokens.digest(token))
+            token = known[1].id if known else token[:4]
+        token = _whole_id(verb, keeper, token)
+        with keeper.database.registry(write=True) as connection:
+            ended = stored.revoke(connection, token, keeper.clock())
+        if not ended:
+            problem = f"there is no token {token!r} that still counts: `claw being token list` has"
+            raise fail(verb, f"{problem} the ids")
+        print(f"Revoked {token}.")
+
+
+def _whole_id(verb: str, keeper: BeingStore, called: str) -> str:
+    """The id of the token that still counts and begins so; what was given, if none does."""
+    if len(called) < _SHORTEST_ID or len(called) >= _ID_LENGTH:
+        return called
+    sql = "SELECT id FROM tokens WHERE substr(id, 1, ?) = ? AND revoked IS NULL ORDER BY id LIMIT 2"
+    with keeper.database.registry() as connection:
+        found = [one for (one,) in connection.rows(sql, (len(called), called.lower()))]
+    if len(found) > 1:
+        raise fail(verb, f"several tokens have ids that begin with {called}: give more of it")
+    return found[0] if found else called
+
+
+@keys.command("set")
+def set_key(being: BeingArgument, store: StoreOption = "") -> None:
+    """Keep a model key for a Being; it is read from stdin, or asked for in a terminal."""
+    with opened("being key set", MemoryPlace(store)) as keeper:
+        from clawkit.memory.model_keys import store_key
+
+        found = keeper.find(being)
+        if sys.stdin.isatty():
+            secret = typer.prompt("Model key", hide_input=True, err=True)
+        else:
+            secret = sys.stdin.readline()
+        store_key(keeper, found, secret)
+        print(f"Stored the model key of {found.name}, encrypted.")
+
+
+@keys.command("delete")
+def delete_key(being: BeingArgument, store: StoreOption = "") -> None:
+    """Forget the model key of a Being."""
+    with opened("being key delete", MemoryPlace(store)) as keeper:
+        from clawkit.memory.model_keys import forget_key
+
+        found = keeper.find(being)
+        had = forget_key(keeper, found)
+        print(f"Forgot the model key of {found.name}." if had else f"{found.name} had none.")
+
+
+_PORT = 8765
+_HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
+Ctrl-D ends it. `claw being serve` serves it over HTTP."""
+_OPEN = "Tokens travel in the clear over HTTP: put a proxy with TLS in front of this address."
+
+
+def serve(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = _PORT,
+    host: Host = "127.0.0.1",
+    allow_host: AllowHost = None,
+    max_connections: MaxConnections = MAX_CONNECTIONS,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="N", help="Requests a second for each token; 0 for no limit."),
+    ] = None,
+    burst: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Requests of a token at once.")
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CIDR",
+            help="A proxy whose X-Forwarded-For says who asks: an address or a network; can be "
+            "given again. Without, none.",
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No line of the log for each request.")
+    ] = False,
+    store: StoreOption = "",
+    embedder: EmbedderOption = "",
+) -> None:
+    """Serve the Beings of a store over Streamable HTTP; stderr has the address, then a JSON log."""
+    # One question is small: threads for its arithmetic cost more than they bring.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with opened("being serve", MemoryPlace(store, embedder)) as keeper:
+        from clawkit.memory.http.client_limits import RequestLimits
+        from clawkit.memory.http.server_process import serve as run
+
+        given = {"rate": rate, "burst": burst}
+        limits = RequestLimits(
+            **{name: value for name, value in given.items() if value is not None}  # pyright: ignore[reportArgumentType]
+        )
+        http = msgspec.structs.replace(limits.http, connections=max_connections)
+        _warm(keeper)
+        run(
+            keeper,
+            host,
+            port,
+            on_ready=lambda url: _announce(keeper, url, host),
+            limits=msgspec.structs.replace(limits, http=http),
+            hosts=allow_host or None,
+            log_requests=not quiet,
+            trusted_proxies=trusted_proxy or (),
+        )
+
+
+def _announce(keeper: BeingStore, url: str, host: str) -> None:
+    from clawkit.cli.being.output import connecting
+    from clawkit.wire.http.uvicorn_server import is_loopback
+
+    beings = keeper.every()
+    print(f"Beings are served at {url}", file=sys.stderr)
+    print(f"They are kept in {keeper.database.address}.", file=sys.stderr)
+    if not beings:
+        print("There is none yet: `claw being create NAME` makes one.", file=sys.stderr)
+    for line in connecting(url, beings[0] if len(beings) == 1 else None):
+        print(line, file=sys.stderr)
+    if not is_loopback(host):
+        print(_OPEN, file=sys.stderr)
+    sys.stderr.flush()
+
+
+def _warm(keeper: BeingStore) -> None:
+    """Load the embedder while nobody waits for it; an unknown one is an error now, not later."""
+    warm = getattr(keeper.embedder, "warm", None)
+    if warm is not None:
+        warm()
+
+
+def stdio(being: BeingArgument, store: StoreOption = "", embedder: EmbedderOption = "") -> None:
+    """Serve one Being on stdin and stdout, for clients without HTTP."""
+    from clawkit.wire.line_io import claim_stdio
+    from clawkit.wire.stdio import serve_stdio
+
+    with reported("being stdio"):
+        fds = claim_stdio()
+    with opened("being stdio", MemoryPlace(store, embedder)) as keeper:
+        from clawkit.memory.mcp_server import being_server
+
+        found = keeper.find(being)
+        if os.isatty(fds[0]):
+            print(_HINT.format(name=found.name), file=sys.stderr)
+        _warm(keeper)
+        keeper.worker.start()
+        serve_stdio(being_server(keeper, being=found), fds=fds, on_end=keeper.close)

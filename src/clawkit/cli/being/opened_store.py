@@ -1,0 +1,281 @@
+"""Opens the store and Being a command means: options, errors, progress, missing vectors."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from clawkit.cli.output import shown
+
+if TYPE_CHECKING:
+    from io import TextIOWrapper
+
+    from clawkit.assistant.config import Config
+    from clawkit.memory.being_store import BeingStore
+    from clawkit.memory.embed.protocol import Embedder, Vectors
+    from clawkit.memory.records import Being
+
+_EMBEDDING_KEY = "OPENAI_API_KEY"
+_INTERRUPTED = 130
+_OPTIONS = {
+    "as_of": "--as-of",
+    "query": "QUERY",
+    "scene.action": "TEXT",
+    "scene.actors": "--about",
+    "scene.feeling": "--feeling",
+    "scene.setting": "--where",
+    "scene.themes": "--theme",
+    "scene.when": "--when",
+    "user_message": "TEXT",
+}
+
+StoreOption = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="sqlite:PATH|postgresql://…",
+        help="Where Beings are kept; CLAW_STORE, or the config, or the data directory, without.",
+    ),
+]
+EmbedderOption = Annotated[
+    str,
+    typer.Option(
+        "--embedder",
+        metavar="NAME",
+        help="What makes vectors of texts: use-multilingual-v3, the default, minilm-int8, "
+        "text-embedding-3-small, openai:URL#MODEL; `none` for words only. CLAW_EMBEDDER or the "
+        "config, without.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+BeingArgument = Annotated[
+    str, typer.Argument(metavar="BEING", help="Its id, or its name if no other has it.")
+]
+BeingOption = Annotated[
+    str,
+    typer.Option("--being", metavar="BEING", help="Another Being than your own, by id or name."),
+]
+
+
+class MemoryPlace:
+    """Where memories are: what was said on the command line, in the environment, in the config."""
+
+    def __init__(self, store: str = "", embedder: str = "") -> None:
+        self._store = store
+        self._embedder = embedder
+
+    @cached_property
+    def config(self) -> Config:
+        from clawkit.assistant.config import read_config
+
+        return read_config()
+
+    @property
+    def address(self) -> str:
+        from clawkit.memory.store.store_address import default_address
+
+        return self._store or self.config.memory.store or default_address()
+
+    @property
+    def embedder(self) -> str:
+        from clawkit.memory.embed.factory import DEFAULT
+
+        return self._embedder or self.config.memory.embedder or DEFAULT
+
+    @property
+    def remote(self) -> str:
+        """The address of the Being elsewhere that the assistant uses, if the config names one."""
+        return "" if self._store else self.config.memory.url
+
+    def is_begun(self) -> bool:
+        """Whether there is a store; a database server is asked when it is opened."""
+        scheme, _, rest = self.address.partition(":")
+        return scheme != "sqlite" or os.path.lexists(Path(rest.removeprefix("//")).expanduser())
+
+    def open(self) -> BeingStore:
+        from clawkit.memory.being_store import BeingStore
+        from clawkit.memory.store import open_store
+
+        name = self.embedder
+        key = self._embedding_key() if name.startswith(("text-embedding", "openai:")) else ""
+        return BeingStore(open_store(self.address), name, embedding_key=key)
+
+    def _embedding_key(self) -> str:
+        from clawkit.assistant.api_keys import Keys
+
+        found = Keys(self.config).find(_EMBEDDING_KEY)
+        return found.value if found else ""
+
+    def own(self, keeper: BeingStore, called: str = "") -> Being:
+        """The Being that is called so; without a name, the person's own."""
+        called = called or ("" if self._store else self.config.memory.being)
+        return keeper.find(called) if called else keeper.default()
+
+
+@contextmanager
+def reported(verb: str) -> Generator[None]:
+    """Errors on purpose, Ctrl-C and a reader that went away end a command without a traceback."""
+    from clawkit.errors import ClawError
+
+    # What is remembered is what somebody wrote, and not every terminal can print it.
+    cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
+    try:
+        yield
+        sys.stdout.flush()
+    except ClawError as error:
+        from clawkit.cli.output import shown
+
+        for line in _in_options(str(error)).split("\n"):
+            print(f"claw {verb}: {shown(line)}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        print(f"claw {verb}: interrupted", file=sys.stderr)
+        raise typer.Exit(_INTERRUPTED) from None
+    except BrokenPipeError:
+        # Whoever read it has seen enough; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+
+
+def _in_options(problem: str) -> str:
+    """What is wrong with an argument of a tool, said of the option that a person gave."""
+    field, colon, rest = problem.partition(": ")
+    option = _OPTIONS.get(re.sub(r"\[\d+\]", "", field))
+    return f"{option}{colon}{rest}" if colon and option else problem
+
+
+@contextmanager
+def opened(verb: str, place: MemoryPlace) -> Generator[BeingStore]:
+    """The Beings of a store, for one command."""
+    with reported(verb):
+        keeper = place.open()
+        try:
+            yield keeper
+        finally:
+            keeper.close()
+
+
+def fail(verb: str, problem: str, code: int = 1) -> typer.Exit:
+    """Say what is wrong; the caller raises what this gives."""
+    print(f"claw {verb}: {problem}", file=sys.stderr)
+    return typer.Exit(code)
+
+
+class ProgressLine:
+    """One line on a terminal that says how far a long work is; nothing anywhere else."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._length = 0
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._length:
+            print(f"\r{' ' * self._length}\r", end="", file=sys.stderr, flush=True)
+
+    def show(self, done: int, total: int) -> None:
+        self._put(f"{self._what}: {done:,} of {total:,}")
+
+    def begin(self) -> None:
+        """Say only that it goes on: nobody knows how much there is to do."""
+        self._put(f"{self._what} …")
+
+    def _put(self, line: str) -> None:
+        if not self._shown:
+            return
+        print(f"\r{line:<{self._length}}", end="", file=sys.stderr, flush=True)
+        self._length = len(line)
+
+
+def say_removed(said: str) -> None:
+    """Tell the person which secrets were left out of what is kept, if any were."""
+    if said:
+        from clawkit.cli.output import shown
+
+        print(shown(said))
+
+
+_FEW = 200
+
+
+class _Shown:
+    """An embedder that says how far it is."""
+
+    def __init__(self, embedder: Embedder, progress: ProgressLine, total: int) -> None:
+        self.name = embedder.name
+        self._embedder = embedder
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    @property
+    def dimensions(self) -> int:
+        return self._embedder.dimensions
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self._progress.show(self._done, self._total)
+        vectors = self._embedder.embed(texts)
+        self._done += len(texts)
+        self._progress.show(self._done, self._total)
+        return vectors
+
+
+def make_vectors(keeper: BeingStore, being: Being) -> int:
+    """Give the memories of a Being the vectors that they lack; gives how many were made.
+
+    An embedder that does not answer is no error: memories are found by their words meanwhile, and
+    the next search asks for the vectors again.
+    """
+    from clawkit.errors import ModelError
+    from clawkit.memory.patrol.vectors import catch_up
+    from clawkit.memory.store import nodes
+
+    embedder = keeper.embedder
+    if embedder is None:
+        return 0
+    with keeper.database.read(being.n) as unit:
+        total = nodes.top(unit) - unit.vectors.counts().get(embedder.name, 0)
+    try:
+        with ProgressLine("Making vectors") as progress:
+            return catch_up(keeper.database, being.n, _Shown(embedder, progress, total))
+    except ModelError as error:
+        print(f"claw: no vectors for now: {shown(str(error))}", file=sys.stderr)
+        return 0
+
+
+def make_few_vectors(keeper: BeingStore, being: Being) -> None:
+    """Before a search: the vectors that a few memories lack, so that all are found by meaning.
+
+    One memory without a vector would let the whole search go by words. A Being whose vectors are
+    of another model is left alone: to change the model is a decision, not a side effect.
+    """
+    embedder = keeper.embedder
+    if embedder is None:
+        return
+    with keeper.database.read(being.n) as unit:
+        ours = unit.vectors.counts()
+        missing = len(unit.vectors.missing(embedder.name, _FEW + 1))
+    if 0 < missing <= _FEW and (embedder.name in ours or not ours):
+        make_vectors(keeper, being)
+
+
+def say_missing(keeper: BeingStore, being: Being, kind: str) -> None:
+    """Say why a search went by words alone, if it need not have."""
+    if kind != "keyword" or keeper.embedder is None:
+        return
+    with keeper.database.read(being.n) as unit:
+        missing = bool(unit.vectors.missing(keeper.embedder.name, 1))
+    if missing:
+        note = "searched by words alone, as vectors are missing: `claw memory tidy` makes them"
+        print(f"claw: {note}", file=sys.stderr)

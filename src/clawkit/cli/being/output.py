@@ -1,0 +1,228 @@
+"""What `claw being` prints, and the words that all commands use for parts of a memory."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from clawkit.cli.output import ago, shown
+
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+    from clawkit.memory.being_store import BeingStore
+    from clawkit.memory.records import Being, Token
+
+STATES = {"active": "remembered", "dying": "fading", "dead": "asleep"}
+ENDINGS = {
+    "superseded": "replaced",
+    "corrected": "corrected",
+    "merged": "merged with others",
+    "retracted": "taken back",
+    "erased": "erased",
+}
+JOBS = {"patrol": "tidying up", "embed": "making vectors"}
+TABLES = {"nodes": "the memories", "clusters": "the topics", "ledger": "the history"}
+STEPS = {
+    "superseded": "ending what is no longer so",
+    "merged": "merging",
+    "split": "finding topics",
+    "diary": "the diary",
+}
+
+_PLAIN = {
+    "another patrol is running": "it is being tidied up already",
+    "memory patrol": "memory tidy",
+    "one patrol may": "tidying up may",
+    "would die": "would fall asleep",
+    "a patrol": "tidying up",
+    "patrol": "tidying up",
+}
+
+
+def counted(number: int, one: str, many: str) -> str:
+    return f"1 {one}" if number == 1 else f"{number:,} {many}"
+
+
+def memories(number: int) -> str:
+    return counted(number, "memory", "memories")
+
+
+def waiting(number: int) -> str:
+    """How many scenes no patrol has seen yet."""
+    return f"{counted(number, 'new note waits', 'new notes wait')} to be put in order"
+
+
+def by_state(counts: Mapping[str, int]) -> str:
+    """How many memories there are, and how many of them fade or are asleep."""
+    total = memories(sum(counts.get(state, 0) for state in STATES))
+    some = [
+        f"{counts[state]:,} {STATES[state]}" for state in ("dying", "dead") if counts.get(state)
+    ]
+    return f"{total} ({', '.join(some)})" if some else total
+
+
+def plain(text: str) -> str:
+    """A message of the program behind, in the words of the commands."""
+    for theirs, ours in _PLAIN.items():
+        text = text.replace(theirs, ours)
+    return text
+
+
+MANY: dict[str, Callable[[int], str]] = {
+    "memories": memories,
+    "messages": partial(counted, one="message", many="messages"),
+    "notes": partial(counted, one="note", many="notes"),
+    "entries": partial(counted, one="entry", many="entries"),
+    "topics": partial(counted, one="topic", many="topics"),
+    "tokens": partial(counted, one="token", many="tokens"),
+}
+
+_NEVER = "never"
+_SHORT = 8
+
+
+def day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
+
+
+def minute(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Aligned columns; the last one is cut for eyes, never for programs."""
+    from rich.cells import cell_len, set_cell_size
+
+    cells = [[shown(cell) for cell in row] for row in (head, *rows)]
+    wide = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+    for row in cells:
+        padded = "  ".join(set_cell_size(*one) for one in zip(row, wide, strict=True)).rstrip()
+        if width is not None and cell_len(padded) > width:
+            padded = f"{set_cell_size(padded, width - 1).rstrip()}…"
+        print(padded)
+
+
+def token_row(token: Token, now: float) -> tuple[str, ...]:
+    """A line of the list; on a terminal the beginning of an id is enough to tell them apart."""
+    used = ago(now - token.used) if token.used is not None else _NEVER
+    called = token.id[:_SHORT] if sys.stdout.isatty() else token.id
+    state = _token_state(token, now)
+    return called, f"{token.kind}_", rights(token), state, used, token.person or "-", token.label
+
+
+def rights(token: Token) -> str:
+    """What its holder may do: its scope, and whether it may write what clients obey."""
+    return f"{token.scope}, owner" if token.owner and token.scope == "full" else token.scope
+
+
+def _token_state(token: Token, now: float) -> str:
+    if token.revoked is not None:
+        return f"revoked {day(token.revoked)}"
+    if token.expires is None:
+        return "good"
+    return f"{'until' if token.expires > now else 'expired'} {day(token.expires)}"
+
+
+def token_lines(being: Being, token: Token) -> Iterator[str]:
+    """What to know about a token that was just made."""
+    until = f" until {day(token.expires)}" if token.expires is not None else ""
+    whose = f", {shown(token.person)} speaks through it" if token.person else ""
+    yield f"A {token.scope} token for {shown(being.name)}{until}{whose}."
+    if token.owner:
+        yield "It may also write soul, rules, preferences and relationships, which clients obey."
+    elif token.scope == "full":
+        yield "It writes memories, not what clients obey: with --owner, soul, rules and so on too."
+    yield "It is not shown again: keep it now."
+    path = "/mcp" if token.kind == "bto" else f"/mcp/{being.id}"
+    yield f"Its URL is {path} at the address that `claw being serve` prints."
+    yield f"`claw being token revoke {token.id}` ends it."
+
+
+def connecting(url: str, being: Being | None) -> Iterator[str]:
+    """What a client's config needs."""
+    place = f"{url}/{being.id}" if being is not None else f"{url}/BEING_ID"
+    headers = {"Authorization": "Bearer brt_…"}
+    snippet: dict[str, Any] = {"mcpServers": {"memory": {"url": place, "headers": headers}}}
+    yield "Connect a client with:"
+    yield from json.dumps(snippet, indent=2, ensure_ascii=False).splitlines()
+    yield "Claude Code adds it with:"
+    yield f'  claude mcp add --transport http memory {place} --header "Authorization: Bearer brt_…"'
+    name = shown(being.name) if being is not None else "BEING"
+    yield f"`claw being token create {name}` makes the token; `claw being list` shows the ids."
+
+
+def being_lines(told: dict[str, Any], now: float) -> Iterator[str]:
+    """How one Being stands."""
+    yield shown(told["name"])
+    good = [token for token in told["tokens"] if _token_state(token, now).startswith(("go", "un"))]
+    vectors = (f"{number:,} by {model}" for model, number in told["vectors"].items())
+    facts = {
+        "id": told["id"],
+        "store": told["store"],
+        "made": minute(told["created"]),
+        "remembers": by_state(told) if told["nodes"] else "nothing yet",
+        "replaced": f"{told['ended']:,}" if told["ended"] else "",
+        "topics": f"{told['clusters']:,}",
+        "waiting": waiting(told["waiting_scenes"]) if told["waiting_scenes"] else "",
+        "notes": f"{told['notes']:,}" if told["notes"] else "",
+        "vectors": ", ".join(vectors) or "none",
+        "model key": "stored" if told["model_key"] else "none",
+        "secrets": "are kept" if told["keeps_secrets"] else "",
+        "quota": _quota(told["quota"]),
+        "tokens": f"{len(good)} that count, of {len(told['tokens'])}",
+        "soul": told["soul"],
+    }
+    for name, value in facts.items():
+        if value:
+            yield f"  {name:<10} {shown(value)}"
+    for job in told["jobs"]:
+        problem = f": failed {job['tries']} times: {job['problem']}" if job["problem"] else ""
+        yield f"  {'job':<10} {JOBS.get(job['kind'], job['kind'])} waits{shown(problem)}"
+
+
+def _quota(limits: dict[str, int | None]) -> str:
+    """How much a Being may hold; empty where nothing is limited."""
+    names = {"calls": "calls a day"}
+    set_ = ((names.get(name, name), limit) for name, limit in limits.items())
+    return ", ".join(f"{limit:,} {name}" for name, limit in set_ if limit is not None)
+
+
+def losses(keeper: BeingStore, being: Being) -> Iterator[str]:
+    """What goes with a Being."""
+    from clawkit.cli.output import plural
+    from clawkit.memory.store import token_hashes
+
+    figures = keeper.open(being).figures()
+    with keeper.database.registry() as connection:
+        count = len(token_hashes.of_being(connection, being.n))
+    yield f"{shown(being.name)} ({being.id})"
+    memories = "1 memory" if figures["nodes"] == 1 else f"{figures['nodes']:,} memories"
+    yield f"  {memories} and {plural(count, 'token')} would be lost."
+    yield f"  `claw being export {being.id} FILE` writes it down first."
+
+
+def totals(found: Struct) -> str:
+    """How much there is of everything that there is."""
+    names = (
+        ("memories", "memory", "memories"),
+        ("nodes", "memory", "memories"),
+        ("messages", "message", "messages"),
+        ("notes", "note", "notes"),
+        ("entries", "entry", "entries"),
+        ("relations", "relationship", "relationships"),
+        ("clusters", "topic", "topics"),
+        ("changes", "change of its history", "changes of its history"),
+    )
+    parts: list[str] = []
+    for name, one, many in names:
+        number = getattr(found, name, 0)
+        if number:
+            parts.append(f"{number:,} {one if number == 1 else many}")
+    return ", ".join(parts) or "nothing new"

@@ -1,0 +1,1 @@
+"""`claw chat`: a conversation in the terminal."""

@@ -1,0 +1,1 @@
+"""`claw doctor`: checks this installation and repairs it."""

@@ -1,0 +1,1 @@
+"""`claw log`: the guard's audit log."""

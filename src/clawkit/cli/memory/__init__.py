@@ -1,0 +1,1 @@
+"""`claw memory`: what a Being remembers."""

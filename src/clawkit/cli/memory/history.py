@@ -1,0 +1,260 @@
+"""What was done to a memory, in words: `claw memory history`, and what an undo changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawkit.cli.being.output import STATES, counted, memories, minute, plain
+from clawkit.cli.output import shown
+
+if TYPE_CHECKING:
+    from clawkit.memory.records import Change, LedgerEntry
+    from clawkit.memory.store.database import Unit
+
+_TOLD = 3
+_LONGEST = 100
+_SHORT = 8
+_OWN = ("local", "")
+_USUAL_REASONS = ("taken back", "its scene was replaced")
+_BY = {"patrol": "while tidying up", "import": "by an import"}
+
+
+class MemoryHistory:
+    """Tells changes with the texts of the rows that they name."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+        names = unit.rows("SELECT n, name FROM clusters WHERE being = $being")
+        self._topics = {str(n): name for n, name in names}
+        labels = unit.rows("SELECT id, label FROM tokens WHERE being = $being")
+        self._labels = {i: label or i[:_SHORT] for i, label in labels}
+
+    def line(self, entry: LedgerEntry, wide: int) -> str:
+        """An entry in one line: its number, when, what, through whom."""
+        undone = f"  (undone by {entry.undone_by})" if entry.undone_by is not None else ""
+        by = self._by(entry.token)
+        told = f"{self.told(entry)}{f'  [{by}]' if by else ''}{undone}"
+        return f"{entry.n:>{wide}}  {minute(entry.at)}  {told}"
+
+    def told(self, entry: LedgerEntry) -> str:
+        """What an entry did."""
+        telling = _TELLING.get(entry.kind)
+        said = telling(self, entry) if telling is not None else ""
+        return said or f"{plain(entry.kind)}: {shown(plain(entry.why))}".rstrip(": ")
+
+    def changed(self, changes: Sequence[Change]) -> Iterator[str]:
+        """What changes do, a line each."""
+        for change in changes:
+            yield from self._lines(change)
+
+    def _by(self, token: str) -> str:
+        if token in _OWN:
+            return ""
+        return _BY.get(token) or f"by {shown(self._labels.get(token, token[:_SHORT]))}"
+
+    def _remembered(self, entry: LedgerEntry) -> str:
+        made = _made(entry.changes)
+        if not made:
+            return "noted again what was known"
+        return self._several("remembered", "new memories", made)
+
+    def _replaced(self, entry: LedgerEntry) -> str:
+        return f"replaced: {self._olds_and_new(entry)}"
+
+    def _corrected(self, entry: LedgerEntry) -> str:
+        return f"corrected: {self._olds_and_new(entry)}"
+
+    def _merged(self, entry: LedgerEntry) -> str:
+        return f"merged: {self._olds_and_new(entry)}"
+
+    def _olds_and_new(self, entry: LedgerEntry) -> str:
+        olds = [one for one in entry.changes if (one.after or {}).get("ended") is not None]
+        new = _made(entry.changes) or [
+            (one.after or {})["successor"] for one in olds if (one.after or {}).get("successor")
+        ]
+        return f"{self._quoted(_seqs(olds))} → {self._quoted(new[:1])}"
+
+    def _taken_back(self, entry: LedgerEntry) -> str:
+        why = "" if entry.why in _USUAL_REASONS else f" ({shown(entry.why)})"
+        return f"{self._several('taken back', 'taken back', _seqs(entry.changes))}{why}"
+
+    def _pinned(self, entry: LedgerEntry) -> str:
+        on = any((one.after or {}).get("pinned") for one in entry.changes)
+        return f"{'pinned' if on else 'not pinned any more'}: {self._quoted(_seqs(entry.changes))}"
+
+    def _grew_older(self, entry: LedgerEntry) -> str:
+        return f"{memories(_count(entry.changes))} grew older"
+
+    def _faded(self, entry: LedgerEntry) -> str:
+        words = {"dying": "began to fade", "dead": "fell asleep", "active": "woke again"}
+        parts: list[str] = []
+        for state, word in words.items():
+            ones = [one for one in entry.changes if (one.after or {}).get("status") == state]
+            if ones:
+                parts.append(f"{word}: {self._quoted(_seqs(ones))}")
+        return "; ".join(parts)
+
+    def _topics_changed(self, entry: LedgerEntry) -> str:
+        new = [one.key for one in entry.changes if one.table == "clusters" and one.before is None]
+        gone = [
+            one.key
+            for one in entry.changes
+            if one.table == "clusters" and (one.after or {}).get("gone") is not None
+        ]
+        other = [one.key for one in entry.changes if one.table == "clusters"]
+        if new:
+            return f"new topics: {self._named(new)}"
+        if gone:
+            return f"small topics joined others: {self._named(gone)}"
+        return f"topics described anew: {self._named(other)}" if other else ""
+
+    def _entry(self, entry: LedgerEntry) -> str:
+        return "; ".join(line for change in entry.changes for line in self._lines(change))
+
+    def _diary(self, entry: LedgerEntry) -> str:
+        texts = [str((one.after or {}).get("content", "")) for one in entry.changes]
+        return f"wrote the diary: {_several_texts(texts)}"
+
+    def _undo(self, entry: LedgerEntry) -> str:
+        numbers = [one.key for one in entry.changes if one.table == "ledger"]
+        back = [one for one in entry.changes if one.table != "ledger"]
+        lines = list(self.changed(back))
+        more = f" and {len(lines) - _TOLD} more" if len(lines) > _TOLD else ""
+        return f"undid {', '.join(numbers)}: {'; '.join(lines[:_TOLD])}{more}"
+
+    def _erased(self, entry: LedgerEntry) -> str:
+        return f"erased: {shown(entry.why)}" if entry.why else "erased"
+
+    def _looked_at(self, entry: LedgerEntry) -> str:
+        return f"looked for what says the same: {memories(_count(entry.changes))}"
+
+    def _lines(self, change: Change) -> Iterator[str]:
+        """One change in words; what nobody needs to know is not told."""
+        before, after = change.before or {}, change.after or {}
+        if change.table == "nodes":
+            yield from self._memory_lines(change, before, after)
+        elif change.table == "ages":
+            by = after.get("by", 0) - before.get("by", 0)
+            yield f"{memories(_count([change]))} {'grew older' if by > 0 else 'younger again'}"
+        elif change.table == "clusters":
+            yield self._topic_line(change, before, after)
+        elif change.table == "entries":
+            yield _row_line(change, _entry_text(before), _entry_text(after))
+        elif change.table == "notes" and ("body" in before or "body" in after):
+            yield _row_line(change, _note_text(before), _note_text(after))
+
+    def _memory_lines(
+        self, change: Change, before: dict[str, Any], after: dict[str, Any]
+    ) -> Iterator[str]:
+        texts = self._quoted(_seqs([change]))
+        if change.before is None:
+            yield f"new: {texts}"
+        elif "ended" in after:
+            yield f"{'comes back' if after['ended'] is None else 'goes'}: {texts}"
+        elif "status" in after:
+            yield f"{STATES[after['status']]}: {texts}"
+        elif "pinned" in after:
+            yield f"{'pinned' if after['pinned'] else 'not pinned any more'}: {texts}"
+        elif "cluster" in after:
+            places = (self._topics.get(str(row.get("cluster")), "") for row in (before, after))
+            yield f"from {' to '.join(repr(shown(one)) for one in places)}: {texts}"
+
+    def _topic_line(self, change: Change, before: dict[str, Any], after: dict[str, Any]) -> str:
+        name = self._named([change.key])
+        if change.before is None or ("gone" in after and after["gone"] is None):
+            return f"topic {name}: is there"
+        if "gone" in after:
+            return f"topic {name}: goes"
+        old, new = (str(row.get("digest", row.get("name", ""))) for row in (before, after))
+        return f"topic {name}: {_quote(old)} → {_quote(new)}"
+
+    def _several(self, one: str, many: str, seqs: Sequence[int]) -> str:
+        if len(seqs) == 1:
+            return f"{one}: {self._quoted(seqs)}"
+        return f"{len(seqs):,} {many}: {self._quoted(seqs)}"
+
+    def _quoted(self, seqs: Sequence[int]) -> str:
+        from clawkit.memory.store import nodes
+
+        found = nodes.fetch(self._unit, seqs[:_TOLD])
+        texts = [found[seq].scene.action for seq in seqs[:_TOLD] if seq in found]
+        return _several_texts(texts, len(seqs) - len(texts))
+
+    def _named(self, numbers: Iterable[str]) -> str:
+        return ", ".join(f"'{shown(self._topics.get(n, '?'))}'" for n in numbers)
+
+
+_TELLING = {
+    "remembered": MemoryHistory._remembered,  # pyright: ignore[reportPrivateUsage]
+    "superseded": MemoryHistory._replaced,  # pyright: ignore[reportPrivateUsage]
+    "corrected": MemoryHistory._corrected,  # pyright: ignore[reportPrivateUsage]
+    "merged": MemoryHistory._merged,  # pyright: ignore[reportPrivateUsage]
+    "retracted": MemoryHistory._taken_back,  # pyright: ignore[reportPrivateUsage]
+    "pinned": MemoryHistory._pinned,  # pyright: ignore[reportPrivateUsage]
+    "aged": MemoryHistory._grew_older,  # pyright: ignore[reportPrivateUsage]
+    "faded": MemoryHistory._faded,  # pyright: ignore[reportPrivateUsage]
+    "revived": MemoryHistory._faded,  # pyright: ignore[reportPrivateUsage]
+    "described": MemoryHistory._topics_changed,  # pyright: ignore[reportPrivateUsage]
+    "joined": MemoryHistory._topics_changed,  # pyright: ignore[reportPrivateUsage]
+    "split": MemoryHistory._topics_changed,  # pyright: ignore[reportPrivateUsage]
+    "settled": MemoryHistory._looked_at,  # pyright: ignore[reportPrivateUsage]
+    "entry": MemoryHistory._entry,  # pyright: ignore[reportPrivateUsage]
+    "note": MemoryHistory._entry,  # pyright: ignore[reportPrivateUsage]
+    "diary": MemoryHistory._diary,  # pyright: ignore[reportPrivateUsage]
+    "undo": MemoryHistory._undo,  # pyright: ignore[reportPrivateUsage]
+    "erased": MemoryHistory._erased,  # pyright: ignore[reportPrivateUsage]
+}
+
+
+def _made(changes: Iterable[Change]) -> list[int]:
+    return _seqs(one for one in changes if one.before is None)
+
+
+def _seqs(changes: Iterable[Change]) -> list[int]:
+    """The numbers of the memories that changes are about."""
+    from clawkit.memory.store.ledger import stretches_of
+
+    places = [p for one in changes if one.table == "nodes" for p in stretches_of(one.key)]
+    return [seq for first, last in places for seq in range(first, last + 1)]
+
+
+def _count(changes: Iterable[Change]) -> int:
+    from clawkit.memory.store.ledger import stretches_of
+
+    places = [p for one in changes if one.table in ("nodes", "ages") for p in stretches_of(one.key)]
+    return sum(last - first + 1 for first, last in places)
+
+
+def _row_line(change: Change, old: str, new: str) -> str:
+    if change.before is None:
+        return f"wrote {new}"
+    if change.after is None:
+        return f"deleted {old}"
+    return f"{old} → {new}"
+
+
+def _entry_text(row: dict[str, Any]) -> str:
+    called = " ".join(filter(None, (str(row.get("target", "")), str(row.get("name", "")))))
+    return f"{shown(called)} {_quote(str(row.get('content', '')))}"
+
+
+def _note_text(row: dict[str, Any]) -> str:
+    body = str(row.get("body", ""))
+    if row.get("kind") == "scene":
+        body = str(msgspec.json.decode(body).get("action", ""))
+    return f"note {_quote(body)}"
+
+
+def _several_texts(texts: Sequence[str], more: int = 0) -> str:
+    told = ", ".join(_quote(text) for text in texts if text)
+    if not told:
+        return counted(more, "memory", "memories") if more else "nothing"
+    return f"{told} and {more:,} more" if more else told
+
+
+def _quote(text: str) -> str:
+    line = " ".join(shown(text).split())
+    return f"'{line if len(line) <= _LONGEST else f'{line[: _LONGEST - 1].rstrip()}…'}'"

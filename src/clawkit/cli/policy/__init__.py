@@ -1,0 +1,1 @@
+"""`claw policy`: the guard's policy."""

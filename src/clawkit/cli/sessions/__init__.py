@@ -1,0 +1,1 @@
+"""`claw sessions`: the assistant's stored conversations."""

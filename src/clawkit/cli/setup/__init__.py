@@ -1,0 +1,1 @@
+"""`claw setup`: the first configuration."""

@@ -1,0 +1,1 @@
+"""`claw status`: how the assistant, its memory and the guard are doing."""

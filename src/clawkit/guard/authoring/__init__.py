@@ -1,0 +1,1 @@
+"""The tools behind `claw policy`: init, lint, test, explain, learn and replay."""

@@ -1,0 +1,221 @@
+"""Writes rules as TOML, and inserts the rule for one call into a policy file."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+from clawkit.errors import PolicyError
+from clawkit.guard.policy.argument_values import is_read_differently, texts
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.globs import is_wild
+from clawkit.guard.policy.policy import Paths
+from clawkit.guard.policy.rules import Argument, Rule
+from clawkit.guard.policy_file.parser import read_policy
+from clawkit.system.locks import locked
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def rule_text(rule: Rule) -> str:
+    """One `[[rule]]` with the fields that a learnt rule has."""
+    lines = ["[[rule]]", f"action = {quoted(rule.action)}"]
+    if rule.tools:
+        lines.append(f"tool = {_patterns(rule.tools)}")
+    if rule.methods:
+        lines.append(f"method = {_patterns(rule.methods)}")
+    if rule.server:
+        lines.append(f"server = {_patterns(rule.server)}")
+    for argument in rule.args:
+        key = ".".join(map(_key, argument.name))
+        lines.append(f"args.{key} = {_patterns(argument.patterns)}")
+    if rule.only_args is not None:
+        lines.append(f"only_args = {str(rule.only_args).lower()}")
+    if rule.description:
+        lines.append(f"description = {quoted(rule.description)}")
+    return "\n".join(lines) + "\n"
+
+
+def quoted(text: str) -> str:
+    """A TOML string; what does not show is escaped, half a surrogate pair is replaced."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else quoted(name)
+
+
+def _patterns(patterns: tuple[str, ...]) -> str:
+    texts = [quoted(pattern) for pattern in patterns]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
+_HEADER = re.compile(rb"[ \t]*\[\[[ \t]*(rule|\"rule\"|'rule')[ \t]*\]\]")
+_NEW = "the new rule"
+
+
+def rule_for(
+    tool: str, method: str, arguments: dict[str, Any], server: str | tuple[str, ...]
+) -> str:
+    """An allow rule for exactly this call, as TOML.
+
+    Raises PolicyError where no rule can say it: then a person writes what they mean.
+    """
+    servers = (server,) if isinstance(server, str) else server
+    if not servers or not all(servers):
+        raise _unsayable("the server has no name (`claw proxy --name` gives it one)")
+    rule = Rule(
+        number=1,
+        line=1,
+        action="allow",
+        tools=(_literal(tool),) if method == "tools/call" else (),
+        # A tool may have the name of a method, and `tool` alone would match both.
+        methods=(_literal(method),) if method != "tools/call" or "/" in tool else (),
+        server=tuple(map(_literal, servers)),
+        args=tuple(_leaves(arguments, ())),
+        only_args=True,
+        description=f"Allowed by a person on {time.strftime('%Y-%m-%d')}",
+    )
+    text = rule_text(rule)
+    _must_allow(text, Call(method=method, tool=tool, arguments=arguments), servers)
+    return text
+
+
+def insert_rule(policy: Path, rule: str, before: int, *, digest: str = "") -> None:
+    """Put a rule directly above the `[[rule]]` with this number; nothing else changes.
+
+    With the sha256 `digest` of the file, a file that has changed since is left alone. The result
+    is read before it is written, so that a policy which cannot be used never replaces one that can.
+    """
+    try:
+        with locked(policy.with_name(f".{policy.name}.lock")):
+            _insert(policy, rule, before, digest)
+    except OSError as error:
+        raise PolicyError(os.fspath(policy), 0, f"cannot be changed: {error}") from error
+
+
+def _insert(policy: Path, rule: str, before: int, digest: str) -> None:
+    target = policy.resolve(strict=True)
+    original = target.read_bytes()
+    if digest and sha256(original).hexdigest() != digest:
+        reason = "the policy has changed since the question was asked: nothing was written"
+        raise PolicyError(os.fspath(policy), 0, reason)
+    _replace(target, _with_rule(original, rule, before, os.fspath(policy)))
+
+
+def _leaves(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[Argument]:
+    """One condition for each argument, also for those within objects."""
+    for name, item in value.items():
+        path = (*above, _literal(name))
+        if isinstance(item, dict) and item:
+            yield from _leaves(cast("dict[str, Any]", item), path)
+        elif isinstance(item, dict | list) or item == "":
+            kind = "a list" if item else "empty"
+            raise _unsayable(f"argument {'.'.join(path)!r} is {kind}")
+        elif is_read_differently(item):
+            raise _unsayable(
+                f"argument {'.'.join(path)!r} is a number that servers read differently"
+            )
+        else:
+            yield Argument(path, tuple(map(_literal, texts(item))))
+
+
+def _literal(word: str) -> str:
+    """The word, if a pattern of it matches nothing else."""
+    if not word:
+        raise _unsayable("a name is empty")
+    if is_wild(word):
+        raise _unsayable(f"{word!r} has a `*` or `?`, which would match more than itself")
+    if any("\ud800" <= character <= "\udfff" for character in word):
+        raise _unsayable("half a character (a lone surrogate) cannot be written")
+    return word
+
+
+def _must_allow(rule: str, call: Call, servers: tuple[str, ...]) -> None:
+    """Ask the policy itself: a rule that would not allow the call helps nobody."""
+    decision = read_policy(rule, _NEW).decide(call, servers, Paths())
+    if decision.action != "allow":
+        raise _unsayable("a value in it can be read in several ways, as a path with `..` can")
+
+
+def _unsayable(why: str) -> PolicyError:
+    return PolicyError(_NEW, 0, f"cannot be written for exactly this call: {why}. Write it by hand")
+
+
+def _with_rule(original: bytes, rule: str, before: int, file: str) -> bytes:
+    import tomllib
+
+    text = _decoded(original, file)
+    read_policy(text, file)
+    wanted = tomllib.loads(text)
+    present = cast("list[object]", wanted.get("rule", []))
+    if not 1 <= before <= len(present):
+        raise PolicyError(file, 0, f"there is no rule {before}: the file has {len(present)}")
+    present.insert(before - 1, *tomllib.loads(rule)["rule"])
+    for changed in _insertions(original, rule.encode(), before):
+        with suppress(tomllib.TOMLDecodeError, UnicodeDecodeError):
+            if tomllib.loads(changed.decode()) == wanted:
+                read_policy(changed.decode(), file)
+                return changed
+    raise PolicyError(
+        file, 0, f"rule {before} does not start with [[rule]]: write the new one by hand"
+    )
+
+
+def _insertions(original: bytes, rule: bytes, before: int) -> Iterator[bytes]:
+    """The file with the rule above each header that may be the one, likeliest first.
+
+    A line in a longer string can look like a header or a comment: the caller sees by the outcome.
+    """
+    lines = original.splitlines(keepends=True)
+    headers = [at for at, line in enumerate(lines) if _HEADER.match(line)]
+    for header in headers[before - 1 :]:
+        end = b"\r\n" if lines[header].endswith(b"\r\n") else b"\n"
+        new = rule.replace(b"\n", end) + end
+        top = header
+        while top and lines[top - 1].lstrip().startswith(b"#"):
+            top -= 1
+        for at in (top, header):
+            yield b"".join([*lines[:at], new, *lines[at:]])
+
+
+def _decoded(data: bytes, file: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise PolicyError(file, 0, f"not UTF-8 at byte {error.start}") from error
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Write beside the file, then take its place: a reader sees the old one or the new one."""
+    import tempfile
+
+    mode = target.stat().st_mode & 0o7777
+    descriptor, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        Path(beside).chmod(mode)
+        Path(beside).replace(target)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,327 @@
+"""Reads recorded calls from the audit log, and shows what another policy would change."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from clawkit.errors import AuditError
+from clawkit.guard.authoring.fixtures import NAMELESS
+from clawkit.guard.authoring.sample_calls import rule_matches
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.globs import is_any
+from clawkit.guard.policy.policy import Decision, Paths, Policy
+from clawkit.guard.policy.rules import Argument, Rule
+
+# What `redact_arguments` and the log leave in place of what they do not keep.
+_MARK = re.compile(
+    r"\[redacted(: [a-z0-9-]+)?\]|…\(\d+ (more )?(characters|members|items)\b"
+    r"|^…$|^-?[0-9a-f]{16,}…$"
+)
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """Calls that are alike in all that is recorded, and how many of them there were."""
+
+    call: Call
+    server: str
+    decision: str
+    rule: int
+    reason: str
+    answer: str
+    """What a person said to a `prompt`: allow, deny, or nothing."""
+    count: int
+
+    @property
+    def let_through(self) -> bool:
+        return self.outcome == "allow"
+
+    @property
+    def outcome(self) -> str:
+        """What became of the call: a prompt counts as what a person said to it."""
+        return "allow" if self.decision == "pass" else self.answer or self.decision
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """The arguments that are redacted or cut in the audit."""
+        return unknown_arguments(self.call.arguments)
+
+
+class _Key(NamedTuple):
+    server: str
+    method: str
+    tool: str
+    arguments: bytes
+    decision: str
+    rule: int
+    reason: str
+    answer: str = ""
+
+
+def recorded_calls(audit: Path) -> list[Recorded]:
+    """Every call in an audit directory or file, in the order in which they were first seen."""
+    counts: Counter[_Key] = Counter()
+    waiting: dict[str, _Key] = {}
+    seen = 0
+    for entry in _entries(audit):
+        seen += 1
+        if entry.get("kind") == "call":
+            key = _key(entry)
+            counts[key] += 1
+            if key.decision == "prompt":
+                waiting[entry.get("id", "")] = key
+        elif entry.get("kind") == "approval" and (key := waiting.pop(entry.get("of", ""), None)):
+            counts[key] -= 1
+            counts[key._replace(answer=entry.get("decision", ""))] += 1
+    if not seen:
+        raise AuditError(f"there are no audit records in {audit}")
+    return [_recorded(key, count) for key, count in counts.items() if count]
+
+
+def unknown_arguments(arguments: dict[str, Any]) -> frozenset[str]:
+    """The names of the arguments whose values the audit does not have in full."""
+    if arguments.keys() == {"dropped"} or "…" in arguments:
+        return frozenset(("*",))  # there were others, and nobody knows which
+    return frozenset(
+        name for name, value in arguments.items() if _marked(value) or _MARK.search(name)
+    )
+
+
+def without_unknown(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments without each part that the audit does not have in full."""
+    return cast("dict[str, Any]", _without_marks(arguments))
+
+
+def _entries(audit: Path) -> Iterator[dict[str, Any]]:
+    if audit.is_dir():
+        from clawkit.guard.audit.reader import read
+
+        yield from cast("Iterator[dict[str, Any]]", read(audit))
+        return
+    try:
+        with audit.open("rb") as file:
+            yield from filter(None, map(_entry, file))
+    except FileNotFoundError:
+        raise AuditError(f"there is no audit at {audit}") from None
+    except OSError as error:
+        raise AuditError(f"the audit {audit} cannot be read: {error.strerror}") from None
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """A record, if the line is one: the last one may be half written."""
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def _key(entry: dict[str, Any]) -> _Key:
+    method = str(entry.get("method", ""))
+    return _Key(
+        server=str(entry.get("server", "")),
+        method=method,
+        tool=str(entry.get("tool") or method),
+        arguments=_encode(entry.get("arguments") or {}),
+        decision=str(entry.get("decision", "")),
+        rule=int(entry.get("rule", 0)),
+        reason=str(entry.get("reason", "")),
+    )
+
+
+def _recorded(key: _Key, count: int) -> Recorded:
+    arguments = msgspec.json.decode(key.arguments)
+    if not isinstance(arguments, dict):
+        arguments = {"dropped": arguments}
+    return Recorded(
+        call=Call(key.method, key.tool, cast("dict[str, Any]", arguments)),
+        server=key.server,
+        decision=key.decision,
+        rule=key.rule,
+        reason=key.reason,
+        answer=key.answer,
+        count=count,
+    )
+
+
+def _marked(value: Any) -> bool:
+    if isinstance(value, str):
+        return _MARK.search(value) is not None
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return any(_MARK.search(name) is not None or _marked(item) for name, item in pairs)
+    return isinstance(value, list) and any(map(_marked, cast("list[Any]", value)))
+
+
+def _without_marks(value: Any) -> Any:
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return {
+            name: _without_marks(item)
+            for name, item in pairs
+            if not (isinstance(item, str) and _marked(item)) and not _MARK.search(name)
+        }
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [_without_marks(i) for i in items if not (isinstance(i, str) and _marked(i))]
+    return value
+
+
+_TEXT = Paths()
+_Group = tuple[str, str, int, str, int]
+_ANYTHING = Argument(("*",), ("**",))
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """A recorded call, and what the new policy says to it."""
+
+    recorded: Recorded
+    decision: Decision | None
+    """None if a rule looks at what the audit does not have; `unsure` is that rule."""
+    unsure: Rule | None = None
+
+    @property
+    def changed(self) -> bool:
+        """A prompt stays one, and it may become what a person said to it."""
+        was = (self.recorded.decision, self.recorded.outcome)
+        return self.decision is not None and self.decision.action not in was
+
+
+class DecisionChange(msgspec.Struct, frozen=True):
+    """Calls that one rule decided and that another one would decide, or might."""
+
+    was: str
+    answer: str
+    """What a person said to a `prompt`: allow, deny, or nothing."""
+    was_rule: int
+    now: str
+    now_rule: Rule | None
+    calls: tuple[Recorded, ...]
+
+    @property
+    def count(self) -> int:
+        return sum(recorded.count for recorded in self.calls)
+
+
+def replay(policy: Policy, calls: Iterable[Recorded]) -> list[Replayed]:
+    """Decide each call with paths as text: the machine of then is not the machine of now."""
+    return [_replayed(policy, recorded) for recorded in calls]
+
+
+def changes(replayed: Iterable[Replayed]) -> list[DecisionChange]:
+    """What changes or is uncertain, alike ones together, the most frequent first."""
+    groups: dict[_Group, list[Replayed]] = {}
+    for item in replayed:
+        if item.changed or item.decision is None:
+            groups.setdefault(_group(item), []).append(item)
+    found = [
+        DecisionChange(
+            was=was,
+            answer=answer,
+            was_rule=was_rule,
+            now=now,
+            now_rule=_rule(items[0]),
+            calls=tuple(sorted((i.recorded for i in items), key=lambda r: -r.count)),
+        )
+        for (was, answer, was_rule, now, _), items in groups.items()
+    ]
+    return sorted(found, key=lambda change: (change.now == "uncertain", -change.count))
+
+
+def _group(item: Replayed) -> _Group:
+    now = "uncertain" if item.decision is None else item.decision.action
+    was, rule = item.recorded, _rule(item)
+    return was.decision, was.answer, was.rule, now, rule.number if rule else 0
+
+
+def _rule(item: Replayed) -> Rule | None:
+    return item.unsure if item.decision is None else item.decision.rule
+
+
+def _replayed(policy: Policy, recorded: Recorded) -> Replayed:
+    servers = (recorded.server,) if recorded.server else NAMELESS
+    unknown = recorded.unknown
+    if unknown:
+        for rule in policy.rules:
+            verdict = _surely(rule, recorded.call, unknown, servers)
+            if verdict is None:
+                return Replayed(recorded, None, rule)
+            if verdict:
+                break
+    return Replayed(recorded, policy.decide(recorded.call, servers, _TEXT))
+
+
+def _surely(
+    rule: Rule, call: Call, unknown: frozenset[str], servers: tuple[str, ...]
+) -> bool | None:
+    """Whether a rule matches, whatever the unknown arguments were; None if that depends on them."""
+    looked_at = [argument for argument in _conditions(rule) if _sees(rule, argument, unknown)]
+    nameless = rule.only_args and "*" in unknown
+    if not looked_at and not nameless:
+        return rule_matches(rule, call, servers, _TEXT)
+    rest = tuple(argument for argument in rule.args if argument not in looked_at)
+    if not rest and rule.action != "allow":
+        rest = (_ANYTHING,)  # a lone star with arguments reaches further than one without
+    if rule.only_args and not nameless:
+        rest = tuple(
+            Argument(each.name, ("**",)) if each in looked_at else each for each in rule.args
+        )
+    possible = msgspec.structs.replace(
+        rule,
+        args=rest,
+        only_args=rule.only_args and not nameless,
+        resources=_loosened(rule.resources, looked_at),
+        prompts=_loosened(rule.prompts, looked_at),
+    )
+    if not rule_matches(possible, call, servers, _TEXT):
+        return False
+    return True if _decided_anyway(rule, looked_at, call, servers) else None
+
+
+def _conditions(rule: Rule) -> list[Argument]:
+    """All that a rule asks of the arguments, also where it calls them a resource or a prompt."""
+    found = list(rule.args)
+    guarding = rule.action != "allow"
+    if rule.resources:
+        found.append(Argument(("*" if guarding else "uri",), rule.resources))
+    if rule.prompts:
+        found.append(Argument(("*" if guarding else "name",), rule.prompts))
+    return found
+
+
+def _loosened(patterns: tuple[str, ...], looked_at: list[Argument]) -> tuple[str, ...]:
+    return ("**",) if any(each.patterns is patterns for each in looked_at) else patterns
+
+
+def _decided_anyway(
+    rule: Rule, looked_at: list[Argument], call: Call, servers: tuple[str, ...]
+) -> bool:
+    """One leaf is enough to deny; to allow, every value counts unless any would do."""
+    if rule.action != "allow":
+        known = msgspec.structs.replace(call, arguments=without_unknown(call.arguments))
+        return rule_matches(rule, known, servers, _TEXT)
+    if rule.only_args and not looked_at:
+        return False
+    indifferent = all(any(map(is_any, argument.patterns)) for argument in looked_at)
+    return indifferent and rule_matches(rule, call, servers, _TEXT)
+
+
+def _sees(rule: Rule, argument: Argument, unknown: frozenset[str]) -> bool:
+    if "*" in unknown:
+        return True
+    anyone = Rule(
+        number=1,
+        line=0,
+        action=rule.action,
+        tools=("*",),
+        args=(Argument(argument.name[:1], ("**",)),),
+    )
+    return any(
+        rule_matches(anyone, Call("tools/call", "any", {name: "any"}), NAMELESS, _TEXT)
+        for name in unknown
+    )

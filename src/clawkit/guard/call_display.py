@@ -1,0 +1,101 @@
+"""Writes out a whole call for a person, with every hidden character shown.
+
+What is invisible is escaped, what would push the rest out of sight is counted, and the rest of a
+long line cannot pass for a line of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from clawkit.guard.policy.call import Call
+from clawkit.guard.scan import visible
+
+LONGEST_CALL = 128 * 1024
+"""The largest call, as bytes of JSON, that a person is asked to read."""
+
+_CONTINUED = "↳ "
+_CONTINUED_WIDTH = 3
+# Spaces that are no space, and a character that looks like one.
+_BLANK = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")
+# In JSON no backslash is followed by an s: nothing in a call can be taken for this.
+_MANY_SPACES = re.compile(" {17,}")
+_MOST_MARKS = 3  # on one letter: more of them cover what stands around it
+
+
+def call_fields(call: Call) -> dict[str, Any]:
+    """A call as it travels to the view, with everything that an approval is bound to."""
+    return msgspec.to_builtins(call.lasting())
+
+
+def can_be_read(call: Call) -> bool:
+    """Whether a person could read all of a call."""
+    if len(msgspec.json.encode(call)) > LONGEST_CALL:
+        return False
+    try:
+        call_lines(call_fields(call))
+    except (RecursionError, ValueError):  # too deep, or a number too long, to be written out
+        return False
+    return True
+
+
+def call_lines(call: Mapping[str, Any]) -> list[str]:
+    """A call in lines of any length: its tool, its arguments, and whatever else belongs to it."""
+    lines = [f"tool: {spelled(str(call.get('tool')))}"]
+    if call.get("method") != "tools/call":
+        lines.append(f"method: {spelled(str(call.get('method')))}")
+    for name, value in call.items():
+        if name == "arguments" or (value and name not in ("tool", "method")):
+            text = f"{name}: {json.dumps(value, indent=2, ensure_ascii=False)}"
+            lines.extend(spelled(line) for line in text.split("\n"))
+    return lines
+
+
+def spelled(text: str) -> str:
+    """A text on one line, in which everything that nobody sees is spelled out."""
+    text = visible(text, len(text))
+    if not text.isascii():
+        text = _spell_marks(_BLANK.sub(lambda found: _escaped(found[0]), text))
+    return _MANY_SPACES.sub(lambda found: f"\\s{{{len(found[0])}}}", text)
+
+
+def _spell_marks(text: str) -> str:
+    import unicodedata
+
+    shown: list[str] = []
+    marks = 0
+    for letter in text:
+        marks = marks + 1 if unicodedata.category(letter).startswith("M") else 0
+        shown.append(letter if marks <= _MOST_MARKS else _escaped(letter))
+    return "".join(shown)
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
+
+
+def rows(line: str, width: int) -> Iterator[str]:
+    """A line cut into rows; where it goes on is marked.
+
+    A letter beyond ASCII counts as two columns, the most that a terminal gives it.
+    """
+    end = _end_of_row(line, 0, max(4, width))
+    yield line[:end]
+    while end < len(line):
+        start, end = end, _end_of_row(line, end, max(4, width) - _CONTINUED_WIDTH)
+        yield _CONTINUED + line[start:end]
+
+
+def _end_of_row(line: str, start: int, width: int) -> int:
+    end = start
+    while end < len(line):
+        width -= 1 if line[end].isascii() else 2
+        if width < 0 and end > start:
+            break
+        end += 1
+    return end

@@ -1,0 +1,184 @@
+"""One HTTP request of a client, and the response to it while that client is connected."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Coroutine, Mapping
+from typing import Any, NamedTuple
+
+from clawkit.guard.http.upstream import Response
+from clawkit.wire.http.endpoint import HttpRefusal
+from clawkit.wire.http.response import HeaderList, Receive, SendAsgi, disconnected, respond
+
+_EVENTS: HeaderList = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+_PASSED_BACK = (
+    "mcp-session-id",
+    "mcp-protocol-version",
+    "www-authenticate",
+    "retry-after",
+    "allow",
+)
+_KEPT_BACK = frozenset(
+    (
+        *("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("accept-encoding", "expect"),
+        # What a browser adds for this address is nothing to another one.
+        *("cookie", "origin", "referer"),
+    )
+)
+_KEPT_BACK_KINDS = ("proxy-", "sec-", "content-")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+"""No underscores: servers that turn headers into variables take them for dashes."""
+# With these a server takes a request for another: its address, method, sender, or path.
+_STEERING = re.compile(
+    r"(x-)?(accel|envoy|forwarde[dr]|host|http|method|middleware|original|proto|proxy|real|remote"
+    r"|rewrite|scheme|sendfile|url-scheme)(-.*)?"
+    r"|.*-override|.*-(client|connecting|originating)-ip|front-end-https"
+)
+
+
+class HttpReply:
+    """Written by one task at a time; once it is a stream, it stays one."""
+
+    def __init__(self, send: SendAsgi) -> None:
+        self._send = send
+        self._lock = asyncio.Lock()
+        self._over = False
+        self.streaming = False
+
+    async def whole(
+        self, status: int, body: bytes = b"", headers: HeaderList | None = None
+    ) -> None:
+        """All of it at once; a stream that has begun can only end."""
+        if self.streaming:
+            await self.end()
+            return
+        self._over = True
+        await respond(self._send, status, body, headers)
+
+    async def begin(self, headers: HeaderList | None = None) -> None:
+        """From here on it is a stream of events."""
+        async with self._lock:
+            if not self.streaming:
+                self.streaming = True
+                fields = [*_EVENTS, *(headers or ())]
+                await self._send({"type": "http.response.start", "status": 200, "headers": fields})
+
+    async def event(self, event: bytes) -> None:
+        async with self._lock:
+            if not self._over:
+                await self._send({"type": "http.response.body", "body": event, "more_body": True})
+
+    async def end(self) -> None:
+        async with self._lock:
+            self._over = True
+            await self._send({"type": "http.response.body", "body": b""})
+
+    async def give_up(self) -> None:
+        """End it wherever it is: its client is gone, or the guard is about to be."""
+        if self._over:
+            return
+        if self.streaming:
+            await self.end()
+        else:
+            await self.whole(503)
+
+
+class Attendance:
+    """Work that goes on only as long as the client that wants it is there."""
+
+    def __init__(self) -> None:
+        self._working: set[asyncio.Future[None]] = set()
+
+    async def attend(self, work: Coroutine[Any, Any, None], incoming_ends: Receive) -> bool:
+        """Do the work; whether its client stayed until the end."""
+        working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(disconnected(incoming_ends))
+        self._working.add(working)
+        try:
+            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+            stayed = working.done() and not working.cancelled()
+            if stayed:
+                working.result()
+            return stayed
+        finally:
+            self._working.discard(working)
+            working.cancel()
+            leaving.cancel()
+            await asyncio.gather(working, leaving, return_exceptions=True)
+
+    def close(self) -> None:
+        for working in self._working:
+            working.cancel()
+
+
+def onward(headers: Mapping[str, str]) -> dict[str, str]:
+    """What of a client's headers is meant for the server behind."""
+    only_here = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+    return {
+        name: value
+        for name, value in headers.items()
+        if name not in _KEPT_BACK and name not in only_here
+        if not name.startswith(_KEPT_BACK_KINDS)
+        if _NAME.fullmatch(name) and not _STEERING.fullmatch(name)
+    }
+
+
+def passed_back(response: Response) -> HeaderList:
+    """What of a server's headers is meant for the client."""
+    fields: list[tuple[bytes, bytes]] = response.headers.raw
+    names = [name.encode() for name in _PASSED_BACK]
+    return [(name.lower(), value) for name, value in fields if name.lower() in names]
+
+
+_UTF_8 = ("utf-8", "utf8")
+
+
+class Incoming(NamedTuple):
+    """One HTTP request of a client; its headers by name, in lower case."""
+
+    headers: dict[str, str]
+    peer: str
+    receive: Receive
+    reply: HttpReply
+
+    @property
+    def session_id(self) -> str | None:
+        return self.headers.get("mcp-session-id")
+
+    async def body(self, limit: int) -> bytes:
+        """All of it. Raises Refusal if that is no JSON, or more than `limit` bytes."""
+        kind, *parameters = self.headers.get("content-type", "").lower().split(";")
+        if kind.strip() != "application/json":
+            raise HttpRefusal(415, "Content-Type must be application/json")
+        for name, _, value in (parameter.partition("=") for parameter in parameters):
+            if name.strip() == "charset" and value.strip(' \t"') not in _UTF_8:
+                raise HttpRefusal(
+                    415, f"JSON is UTF-8; charset={value.strip()[:40]} is not understood"
+                )
+        if "content-encoding" in self.headers:
+            raise HttpRefusal(415, "Content-Encoding is not understood; send the body as it is")
+        declared = self.headers.get("content-length", "0")
+        if len(declared) > 18 or not declared.isdigit() or int(declared) > limit:
+            raise _too_large(limit)
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            event = await self.receive()
+            if event["type"] == "http.disconnect":
+                raise HttpRefusal(400, "The request ended early")
+            size += len(event.get("body", b""))
+            if size > limit:
+                raise _too_large(limit)
+            parts.append(event.get("body", b""))
+            if not event.get("more_body"):
+                return b"".join(parts)
+
+
+def _too_large(limit: int) -> HttpRefusal:
+    return HttpRefusal(413, f"A message may have at most {limit} bytes")

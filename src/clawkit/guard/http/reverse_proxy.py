@@ -1,0 +1,412 @@
+"""`claw proxy --listen`: the guard as a reverse proxy (ASGI) in front of a remote server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from clawkit.errors import AuditError, ClawError, InternalError, InvalidRequestError, ProtocolError
+from clawkit.guard.conversation import Flights, GuardConversation
+from clawkit.guard.http.async_judge import judged
+from clawkit.guard.http.client_request import Attendance, HttpReply, Incoming, onward, passed_back
+from clawkit.guard.http.event_streams import MESSAGES, EventStream, SseChannels
+from clawkit.guard.http.mirrored_headers import check_agreement
+from clawkit.guard.http.relay import ForwardedRequest, Questions, Relay
+from clawkit.guard.http.upstream import (
+    NOTICE_SECONDS,
+    Response,
+    Upstream,
+    UpstreamError,
+    find_target,
+    refusal,
+)
+from clawkit.guard.judge import Judge, open_judge
+from clawkit.guard.passages import Passage
+from clawkit.guard.policy.policy import Paths
+from clawkit.guard.strict_parser import parse
+from clawkit.wire import jsonrpc
+from clawkit.wire.http.endpoint import HttpRefusal
+from clawkit.wire.http.request_checks import LOOPBACK, Origins, read_headers
+from clawkit.wire.http.response import Receive, SendAsgi
+from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, is_loopback, listen
+from clawkit.wire.jsonrpc import Message
+
+IDLE_SECONDS = 3600.0
+MOST_SESSIONS = 5000
+
+
+class ProxySession:
+    """One conversation, and whether somebody is in the middle of it."""
+
+    def __init__(self, conversation: GuardConversation) -> None:
+        self.conversation = conversation
+        self.used = time.monotonic()
+        self.busy = 0
+        self._over = False
+
+    @contextmanager
+    def in_use(self) -> Generator[GuardConversation]:
+        self.busy += 1
+        try:
+            yield self.conversation
+        finally:
+            self.busy -= 1
+            self.used = time.monotonic()
+            self._end_if_over()
+
+    def end(self) -> None:
+        """Nothing new belongs to it; what is on its way is still answered."""
+        self._over = True
+        self._end_if_over()
+
+    def _end_if_over(self) -> None:
+        if self._over and not self.busy:
+            self.conversation.end("The session ended")
+
+
+class ProxySessions:
+    """By the id that the server gave; the oldest idle one makes room for a new one."""
+
+    def __init__(
+        self, open_conversation: Callable[[], GuardConversation], most: int = MOST_SESSIONS
+    ) -> None:
+        self._open_conversation = open_conversation
+        self._most = most
+        self._known: dict[str, ProxySession] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def find(self, session_id: str) -> ProxySession:
+        """The session of this id. Whether there is one is for the server to say, not for us."""
+        session = self._known.get(session_id)
+        return session or self.keep(session_id, ProxySession(self._open_conversation()))
+
+    def keep(self, session_id: str, session: ProxySession) -> ProxySession:
+        self._make_room()
+        self._known[session_id] = session
+        return session
+
+    def end(self, session_id: str) -> None:
+        session = self._known.pop(session_id, None)
+        if session is not None:
+            session.end()
+
+    def _make_room(self) -> None:
+        limit = time.monotonic() - IDLE_SECONDS
+        idle = {key: s for key, s in self._known.items() if not s.busy}
+        gone = [key for key, s in idle.items() if s.used < limit]
+        if len(self._known) - len(gone) >= self._most and idle:
+            gone.append(min(idle, key=lambda key: idle[key].used))
+        for key in gone:
+            self.end(key)
+
+
+OUR_PATH = "/mcp"
+
+
+class ReverseProxyApp:
+    """Everything that clients reach through one reverse proxy."""
+
+    def __init__(self, judge: Judge, upstream: Upstream, origins: Origins) -> None:
+        self._judge = judge
+        self._upstream = upstream
+        self._origins = origins
+        self._paths = (OUR_PATH, upstream.target.path)
+        self._sessions = ProxySessions(lambda: self._conversation("http"))
+        self._questions: Questions = {}
+        self._forwarded: set[ForwardedRequest] = set()
+        self._channels: SseChannels = {}
+        self._attendance = Attendance()
+
+    def close(self) -> None:
+        """End what would go on for as long as a client wants it."""
+        self._attendance.close()
+        with contextlib.suppress(AuditError):
+            self._judge.log_counts()
+
+    async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
+        reply = HttpReply(send)
+        try:
+            headers = read_headers(scope["headers"])
+            reason = self._origins.refuse(headers)
+            if reason is not None:
+                raise HttpRefusal(403, reason)
+            peer = (scope.get("client") or ("",))[0]
+            await self._serve(scope, Incoming(headers, f"http {peer}", receive, reply))
+        except HttpRefusal as refused:
+            body = _error(InvalidRequestError(refused.message))
+            await reply.whole(refused.status, body, refused.headers)
+        except ProtocolError as error:
+            await reply.whole(400, _error(error))
+        except ClawError as error:
+            await reply.whole(500, _error(InternalError(f"Nothing may pass: {error}")))
+
+    async def _serve(self, scope: Any, incoming: Incoming) -> None:
+        method, path = scope["method"], scope["path"]
+        if path.startswith(MESSAGES) and method == "POST":
+            await self._post_to_line(path.removeprefix(MESSAGES), incoming)
+        elif path not in self._paths:
+            raise HttpRefusal(404, f"There is nothing here: the server is at {OUR_PATH}")
+        elif method == "POST":
+            await self._post(incoming)
+        elif method == "GET":
+            await self._listen(incoming)
+        elif method == "DELETE":
+            await self._delete(incoming)
+        else:
+            raise HttpRefusal(405, "Method not allowed", (b"allow", b"GET, POST, DELETE"))
+
+    async def _read(self, incoming: Incoming) -> tuple[bytes, Message | None]:
+        """The body, and the message that it is; None if it is none."""
+        limits = self._judge.policy.current().limits
+        body = await incoming.body(limits.message)
+        try:
+            message = parse(body, limits.depth)
+        except ProtocolError:
+            return body, None
+        # An error may be about nothing in particular; whatever else has an id has a usable one.
+        usable = message.get("id") is None or jsonrpc.valid_id(message["id"])
+        return body, message if usable else None
+
+    async def _post(self, incoming: Incoming) -> None:
+        body, message = await self._read(incoming)
+        if message is None:
+            passage = await judged(self._conversation(incoming.peer), "client", body)
+            await incoming.reply.whole(400, passage.to_client or b"")
+            return
+        asked: Flights = {}
+        session = self._session(incoming, message, asked)
+        with session.in_use() as conversation:
+            self._check(incoming, message, conversation, body)
+            if "method" in message and "id" in message:
+                await self._request(incoming, session, message, body, asked)
+            else:
+                await self._notice(incoming, conversation, message, body)
+
+    def _check(
+        self, incoming: Incoming, message: Message, conversation: GuardConversation, body: bytes
+    ) -> None:
+        try:
+            check_agreement(incoming.headers, message, self._judge.pins)
+        except ProtocolError as error:
+            conversation.journal.dropped("client", "", error.message, body)
+            raise Mismatch(message, error) from None
+
+    async def _request(
+        self,
+        incoming: Incoming,
+        session: ProxySession,
+        message: Message,
+        body: bytes,
+        asked: Flights,
+    ) -> None:
+        def learn(response: Response) -> None:
+            given: str = response.headers.get("mcp-session-id", "")
+            if message["method"] == "initialize" and given and response.is_success:
+                self._sessions.keep(given, session)
+            self._forget_if_unknown(incoming, response.status_code)
+
+        relay = self._relay(incoming, session.conversation)
+        forwarded = ForwardedRequest(
+            self._upstream,
+            relay,
+            incoming,
+            message,
+            asked=asked,
+            limit=self._judge.policy.current().limits.message,
+            on_response=learn,
+        )
+        self._forwarded.add(forwarded)
+        stayed = False
+        try:
+            passage = await judged(session.conversation, "client", body, forwarded.settle)
+            stayed = await self._attendance.attend(forwarded.run(passage), incoming.receive)
+        finally:
+            self._forwarded.discard(forwarded)
+            relay.close()
+            if not stayed:
+                forwarded.abandon()
+                await incoming.reply.give_up()
+
+    async def _notice(
+        self, incoming: Incoming, conversation: GuardConversation, message: Message, body: bytes
+    ) -> None:
+        """A notice, or the answer to a question: the server's, or one of ours."""
+        then = self._questions.pop(str(message.get("id")), None) if "id" in message else None
+        passage = await judged(conversation, "client", body)
+        if then is not None:
+            then(passage)
+            passage = Passage()
+        if passage.to_server is None:
+            await incoming.reply.whole(202)
+            return
+        try:
+            async with self._upstream.ask(
+                "POST", onward(incoming.headers), passage.to_server, patience=NOTICE_SECONDS
+            ) as response:
+                await self._acknowledge(incoming, response)
+        except UpstreamError as error:
+            await incoming.reply.whole(error.status, _error(InternalError(error.reason)))
+
+    async def _listen(self, incoming: Incoming) -> None:
+        session = self._session(incoming, {}, {})
+        with session.in_use() as conversation:
+            listening = EventStream(
+                self._upstream,
+                self._relay(incoming, conversation),
+                incoming,
+                self._channels,
+                limit=self._judge.policy.current().limits.message,
+                on_refusal=lambda status: self._forget_if_unknown(incoming, status),
+            )
+            try:
+                await self._attendance.attend(listening.run(), incoming.receive)
+            finally:
+                listening.close()
+                await incoming.reply.give_up()
+
+    async def _post_to_line(self, token: str, incoming: Incoming) -> None:
+        channel = self._channels.get(token)
+        if channel is None:
+            raise HttpRefusal(404, "The stream that this address belongs to has ended")
+        body, message = await self._read(incoming)
+        if message is not None:
+            self._check(incoming, message, channel.conversation, body)
+        await channel.post(incoming, body)
+
+    async def _delete(self, incoming: Incoming) -> None:
+        try:
+            async with self._upstream.ask(
+                "DELETE", onward(incoming.headers), patience=NOTICE_SECONDS
+            ) as response:
+                if response.status_code < 300 and incoming.session_id is not None:
+                    self._sessions.end(incoming.session_id)
+                await self._acknowledge(incoming, response, response.status_code)
+        except UpstreamError as error:
+            await incoming.reply.whole(error.status, _error(InternalError(error.reason)))
+
+    async def _acknowledge(self, incoming: Incoming, response: Response, good: int = 202) -> None:
+        """Say what the server said, without its words."""
+        self._forget_if_unknown(incoming, response.status_code)
+        if response.status_code < 300:
+            await incoming.reply.whole(good)
+            return
+        body = _error(InternalError(refusal(response, self._upstream.target)))
+        await incoming.reply.whole(response.status_code, body, passed_back(response))
+
+    def _session(self, incoming: Incoming, message: Message, asked: Flights) -> ProxySession:
+        """The conversation this belongs to; for most of what has no session, one of its own."""
+        if incoming.session_id is not None:
+            return self._sessions.find(incoming.session_id)
+        if message and "method" not in message:
+            for forwarded in self._forwarded:
+                if message.get("id") in forwarded.asked:
+                    return ProxySession(forwarded.conversation)
+        return ProxySession(self._conversation(incoming.peer, asked))
+
+    def _conversation(self, host: str, asked: Flights | None = None) -> GuardConversation:
+        return GuardConversation(self._judge, host, lambda _: None, asked=asked)
+
+    def _relay(self, incoming: Incoming, conversation: GuardConversation) -> Relay:
+        return Relay(
+            self._upstream,
+            conversation,
+            incoming.reply,
+            incoming.headers,
+            self._questions,
+            self._judge.policy.current().limits.depth,
+        )
+
+    def _forget_if_unknown(self, incoming: Incoming, status: int) -> None:
+        if status == 404 and incoming.session_id is not None:
+            self._sessions.end(incoming.session_id)
+
+
+class Mismatch(ProtocolError):
+    """A header says something else than the body; the error is for the id of the message."""
+
+    def __init__(self, message: Message, error: ProtocolError) -> None:
+        super().__init__(error.message)
+        self.code = error.code
+        self.request_id = jsonrpc.reply_id(message)
+
+
+def _error(error: ProtocolError) -> bytes:
+    request_id = error.request_id if isinstance(error, Mismatch) else None
+    return jsonrpc.encode(jsonrpc.failure(request_id, error))
+
+
+_SHUTDOWN_SECONDS = 1
+_OPEN = "Anybody who reaches this address can use that server and its credentials."
+
+Say = Callable[[str], object]
+
+
+def _to_stderr(text: str) -> None:
+    sys.stderr.write(f"claw proxy: {text}\n")
+    sys.stderr.flush()
+
+
+def serve_reverse_proxy(
+    url: str,
+    entry: str = "",
+    name: str = "",
+    policy: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    hosts: Sequence[str] = (),
+    limits: HttpLimits | None = None,
+    say: Say = _to_stderr,
+) -> int:
+    """Serve until interrupted. `hosts` are further names that it may be reached by."""
+    target = find_target(url, entry, name)
+    # A file of the server's is on another machine: a path can be compared as text only.
+    judge = open_judge(policy, (target.name,), Paths())
+    listening = listen(host, port)
+    problem = judge.policy.current().problem
+    if problem:
+        say(problem)
+    try:
+        asyncio.run(_serve(judge, Upstream(target), listening, hosts, limits, say))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+async def _serve(
+    judge: Judge,
+    upstream: Upstream,
+    listening: socket.socket,
+    hosts: Sequence[str],
+    limits: HttpLimits | None,
+    say: Say,
+) -> None:
+    address = listening.getsockname()
+    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+    known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback(address[0]) else None
+    app = ReverseProxyApp(judge, upstream, Origins(known, ()))
+    running = UvicornServer(
+        app,
+        limits=limits,
+        on_stop=app.close,
+        lifespan="off",
+        proxy_headers=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )
+    where = f"http://{shown}:{address[1]}{OUR_PATH}"
+    say(f"{judge.server} ({upstream.target.origin}) is at {where}")
+    if not is_loopback(address[0]):
+        say(_OPEN)
+    try:
+        await running.serve(sockets=[listening])
+    finally:
+        await upstream.close()

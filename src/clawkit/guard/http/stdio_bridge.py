@@ -1,0 +1,201 @@
+"""`claw proxy --url`: stdio for the client, HTTP for the server, and the guard between them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+import traceback
+from pathlib import Path
+
+from clawkit.errors import AuditError, ProtocolError
+from clawkit.guard.conversation import GuardConversation
+from clawkit.guard.http.async_judge import answers, is_readable, judged
+from clawkit.guard.http.sse_client import OldSse
+from clawkit.guard.http.streamable_client import Streamable
+from clawkit.guard.http.upstream import Target, Upstream, find_target
+from clawkit.guard.journal import host_id
+from clawkit.guard.judge import Judge, open_judge
+from clawkit.guard.passages import Passage
+from clawkit.guard.policy.policy import Paths
+from clawkit.system.processes import close_to_others
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import RequestId
+from clawkit.wire.line_io import LineReader, claim_stdio, write_all
+from clawkit.wire.threads import Workers
+
+_GRACE = 5.0
+_FAREWELL = 1.0
+_BACKLOG = 100
+
+
+def run_remote(url: str, entry: str = "", name: str = "", policy: Path | None = None) -> int:
+    """Serve stdin and stdout until one of the two sides ends."""
+    close_to_others()
+    fds = claim_stdio()
+    target = find_target(url, entry, name)
+    # A file of the server's is on another machine: a path can be compared as text only.
+    judge = open_judge(policy, (target.name,), Paths())
+    problem = judge.policy.current().problem
+    if problem:
+        sys.stderr.write(f"claw proxy: {problem}\n")
+        sys.stderr.flush()
+    return asyncio.run(_run(judge, target, fds))
+
+
+async def _run(judge: Judge, target: Target, fds: tuple[int, int]) -> int:
+    return await StdioBridge(judge, target, fds).run()
+
+
+class StdioBridge:
+    """One run: a client on two descriptors, a server far away, and a conversation between."""
+
+    def __init__(self, judge: Judge, target: Target, fds: tuple[int, int]) -> None:
+        self.limit = judge.policy.current().limits.message
+        self.upstream = Upstream(target)
+        self._judge = judge
+        self._source, self._sink = fds
+        self._conversation = GuardConversation(judge, host_id(), self._pass_on)
+        self._transport: Streamable | OldSse = (
+            OldSse(self) if target.transport == "sse" else Streamable(self)
+        )
+        self._passages: asyncio.Queue[Passage | None] = asyncio.Queue()
+        self._room = threading.Semaphore(_BACKLOG)
+        self._over = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._status = 0
+        self._grace = _GRACE
+        self._writer = Workers(1)
+
+    async def run(self) -> int:
+        """Until the client or the server has ended; gives the exit status."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError):
+                self._loop.add_signal_handler(number, self._stop, 128 + number)
+        with contextlib.suppress(AuditError):
+            # A log that cannot be written denies the calls; the server may still say so.
+            self._conversation.journal.started(self.upstream.target.origin)
+        threading.Thread(target=self._read, daemon=True).start()
+        work = asyncio.ensure_future(self._work())
+        try:
+            await self._over.wait()
+            await asyncio.wait((work,), timeout=self._grace)
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+        await self._say_goodbye()
+        return self._status
+
+    async def hear(self, line: bytes | None, request_id: RequestId | None = None) -> bool:
+        """Take a message of the server; whether it is the answer to this request."""
+        passage = await judged(self._conversation, "server", line)
+        await self._deliver(passage)
+        return request_id is not None and answers(passage, request_id)
+
+    async def overhear(self, line: bytes | None) -> None:
+        """Take a message from a stream that brings no answers."""
+        if is_readable(line, self._judge.policy.current().limits.depth):
+            await self.hear(line)
+        else:
+            self.dropped("no message", line)
+
+    async def fail(self, request_id: RequestId, error: ProtocolError) -> None:
+        """The server will not answer this one any more."""
+        await self.hear(jsonrpc.encode(jsonrpc.failure(request_id, error)))
+
+    def report(self, error: Exception) -> None:
+        """Say where something went wrong that should not; never with which values."""
+        where = "".join(traceback.format_tb(error.__traceback__))
+        sys.stderr.write(f"claw proxy: unexpected {type(error).__name__}\n{where}")
+        sys.stderr.flush()
+
+    def dropped(self, reason: str, data: bytes | None) -> None:
+        with contextlib.suppress(AuditError):  # It does not pass either way.
+            self._conversation.journal.dropped("server", "", reason, data)
+
+    def in_flight(self) -> int:
+        return self._conversation.in_flight()
+
+    async def lost(self, reason: str) -> None:
+        """There is no server any more: everything it owes is answered with this."""
+        for line in self._conversation.end(reason):
+            await self._write(line)
+        self._stop(1)
+
+    def _stop(self, status: int) -> None:
+        """End without waiting for anything."""
+        self._status, self._grace = status, 0.0
+        self._over.set()
+
+    async def become(self, transport: OldSse, line: bytes) -> bool:
+        """Go on with another transport from this line on, if the server speaks it."""
+        if await transport.open():
+            return False
+        self._transport = transport
+        await transport.send(line)
+        return True
+
+    def _read(self) -> None:
+        """A thread of its own: the client's lines, judged in the order in which they come."""
+        lines = LineReader(self._source, self.limit)
+        try:
+            while (batch := lines.read()) is not None:
+                self._decide(batch)
+            self._decide(lines.rest())
+        finally:
+            self._hand_over(None)
+
+    def _decide(self, batch: list[bytes | None]) -> None:
+        for line in batch:
+            if line is None or line.strip():
+                self._pass_on(self._conversation.receive("client", line))
+
+    def _pass_on(self, passage: Passage) -> None:
+        """Take what became ready in another thread; it waits while there is too much."""
+        if passage.to_client is not None or passage.to_server is not None:
+            self._room.acquire()
+            self._hand_over(passage)
+
+    def _hand_over(self, passage: Passage | None) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop may be closed by now.
+            self._loop.call_soon_threadsafe(self._passages.put_nowait, passage)
+            if passage is None:
+                self._loop.call_soon_threadsafe(self._over.set)
+
+    async def _work(self) -> None:
+        try:
+            while (passage := await self._passages.get()) is not None:
+                self._room.release()
+                await self._deliver(passage)
+            await self._transport.finish()
+        except Exception as error:  # noqa: BLE001 - nobody would take the client's messages any more
+            self.report(error)
+            self._stop(1)
+
+    async def _deliver(self, passage: Passage) -> None:
+        if passage.to_server is not None:
+            await self._transport.send(passage.to_server)
+        if passage.to_client is not None:
+            await self._write(passage.to_client)
+
+    async def _write(self, line: bytes) -> None:
+        data = line + b"\n"
+        try:
+            await self._writer.start(write_all, {"fd": self._sink, "data": data}).outcome
+        except OSError:  # Nobody reads any more.
+            self._stop(0)
+
+    async def _say_goodbye(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FAREWELL):
+                for line in self._conversation.end("The guard is ending"):
+                    await self._write(line)
+                await self._transport.close()
+                await self.upstream.close()
+        with contextlib.suppress(AuditError):
+            self._conversation.journal.ended(f"status {self._status}")
+        with contextlib.suppress(OSError):
+            os.close(self._sink)

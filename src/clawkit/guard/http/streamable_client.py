@@ -1,0 +1,308 @@
+"""A Streamable HTTP client for both eras, which resumes streams that break off."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from clawkit.errors import InternalError, InvalidRequestError
+from clawkit.guard.http.mirrored_headers import (
+    METHOD,
+    VERSION,
+    Mirrors,
+    headers_for,
+    mirrors_of,
+    modern_version,
+)
+from clawkit.guard.http.outbox import READY, UpstreamOutbox
+from clawkit.guard.http.sse_client import OldSse
+from clawkit.guard.http.upstream import (
+    BROKEN,
+    EVENT_STREAM,
+    JSON,
+    NOTICE_SECONDS,
+    Response,
+    UpstreamError,
+    error_for,
+    events_of,
+    kind_of,
+    refusal,
+    rpc_error,
+    whole,
+)
+from clawkit.guard.strict_parser import has_too_many_values
+from clawkit.text.sse import SseEvent
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message, RequestId, as_object
+
+if TYPE_CHECKING:
+    from clawkit.guard.http.stdio_bridge import StdioBridge
+
+_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+_ATTEMPTS = 3
+_LASTED = 5.0
+"""A stream that lived this long was not refused."""
+
+
+class StreamResumption:
+    """Follows one request, or with None the notices of a session."""
+
+    def __init__(self, request_id: RequestId | None) -> None:
+        self.answered = False
+        self.pause = _PAUSE
+        self._request_id = request_id
+        self._last: str | None = None
+        self._attempts = 0
+        self._began = time.monotonic()
+
+    def note(self, event: SseEvent) -> None:
+        self._attempts = 0
+        if event.id is not None:
+            self._last = event.id.decode()
+        if event.retry is not None:
+            self.pause = min(int(event.retry) / 1000, _LONGEST_PAUSE)
+
+    def began(self) -> None:
+        """One more attempt, which only counts if the last one brought nothing."""
+        if time.monotonic() - self._began > _LASTED:
+            self._attempts = 0
+        self._began = time.monotonic()
+        self._attempts += 1
+
+    def refused(self) -> None:
+        self._attempts = _ATTEMPTS
+
+    def can_go_on(self) -> bool:
+        """Whether there is something to ask for; a request needs to know where it was."""
+        known = self._request_id is None or self._last is not None
+        return known and self._attempts < _ATTEMPTS
+
+    def headers(self) -> dict[str, str]:
+        return {} if self._last is None else {"last-event-id": self._last}
+
+
+_SESSION = "mcp-session-id"
+_BOTH = {"accept": f"{JSON}, {EVENT_STREAM}"}
+_NOT_SPOKEN = (400, 404, 405)
+"""What a server of the old HTTP+SSE transport says to a POST."""
+
+
+class UpstreamRequest(NamedTuple):
+    """A request on its way."""
+
+    task: asyncio.Task[None]
+    modern: bool
+    listens: bool
+
+
+class Streamable:
+    """One connection: its session, its revision, and the requests that are on their way."""
+
+    def __init__(self, bridge: StdioBridge) -> None:
+        self._bridge = bridge
+        self._upstream = bridge.upstream
+        self._session: str | None = None
+        self._version: str | None = None
+        self._mirrors: dict[str, Mirrors] = {}
+        self._running: dict[RequestId, UpstreamRequest] = {}
+        self._outbox = UpstreamOutbox(self._tell, bridge.dropped, bridge.report)
+        self._listening: asyncio.Task[None] | None = None
+
+    async def send(self, line: bytes) -> None:
+        """Send a message. The next one may be sent before this one, a request, is answered."""
+        message = jsonrpc.decode(line)
+        if message.get("method") == "notifications/cancelled" and self._hang_up(message):
+            return
+        if "method" not in message or "id" not in message:
+            self._outbox.put(message, line)
+            return
+        request_id, method = message["id"], message["method"]
+        task = asyncio.get_running_loop().create_task(self._request(message, line))
+        listens = method == "subscriptions/listen"
+        running = UpstreamRequest(task, modern_version(message) is not None, listens)
+        self._running[request_id] = running
+        task.add_done_callback(lambda _: self._ended(request_id, running))
+        if method == "initialize":
+            await asyncio.wait((task,))
+
+    async def finish(self) -> None:
+        """Wait for the answers to what was sent; nobody will take notices any more."""
+        waiting = [running.task for running in self._running.values() if not running.listens]
+        if waiting:
+            await asyncio.wait(waiting)
+        await self._outbox.flush()
+
+    async def close(self) -> None:
+        await self._outbox.close()
+        tasks = [running.task for running in self._running.values()]
+        tasks += [] if self._listening is None else [self._listening]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._session is not None:
+            try:
+                async with self._upstream.ask("DELETE", self._known({})):
+                    pass
+            except UpstreamError:
+                return  # Servers forget sessions by themselves.
+
+    def _ended(self, request_id: RequestId, running: UpstreamRequest) -> None:
+        if self._running.get(request_id) is running:
+            del self._running[request_id]
+
+    def _hang_up(self, notice: Message) -> bool:
+        """In the modern era a request is cancelled by no longer listening to its answer."""
+        request_id = notice.get("params", {}).get("requestId")
+        running = self._running.get(request_id) if jsonrpc.valid_id(request_id) else None
+        if running is None or not running.modern:
+            return False
+        running.task.cancel()
+        return True
+
+    async def _tell(self, message: Message, line: bytes) -> None:
+        headers = self._known(_BOTH)
+        if "method" in message and self._version is None:
+            headers[METHOD] = message["method"]
+        try:
+            async with self._upstream.ask(
+                "POST", headers, line, patience=NOTICE_SECONDS
+            ) as response:
+                if response.status_code >= 400:
+                    self._bridge.dropped(refusal(response, self._upstream.target), line)
+        except UpstreamError as error:
+            self._bridge.dropped(error.reason, line)
+        if message.get("method") == READY and self._listening is None:
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    async def _request(self, message: Message, line: bytes) -> None:
+        resumption = StreamResumption(message["id"])
+        try:
+            await self._outbox.wait_until_ready(message["method"])
+            await self._ask(message, line, resumption)
+        except InvalidRequestError as error:
+            await self._bridge.fail(message["id"], error)
+        except Exception as error:  # noqa: BLE001 - a client that gets no answer waits for ever
+            self._bridge.report(error)
+            if not resumption.answered:
+                await self._bridge.fail(message["id"], InternalError(BROKEN))
+
+    async def _ask(self, message: Message, line: bytes, resumption: StreamResumption) -> None:
+        problem = ""
+        try:
+            async with self._upstream.ask("POST", self._headers(message), line) as response:
+                problem = await self._take(message, line, response, resumption)
+        except UpstreamError as error:
+            problem = error.reason
+        while not resumption.answered and resumption.can_go_on():
+            await asyncio.sleep(resumption.pause)
+            problem = await self._resume(resumption, message) or problem
+        if not resumption.answered:
+            await self._bridge.fail(message["id"], InternalError(problem))
+
+    async def _take(
+        self, message: Message, line: bytes, response: Response, resumption: StreamResumption
+    ) -> str:
+        """Pass on what the response brings; what to say if the answer was not in it."""
+        status, target = response.status_code, self._upstream.target
+        if message["method"] == "initialize" and status < 300:
+            given: str = response.headers.get(_SESSION, "")
+            self._session = given if given and given.isascii() else None
+        if response.is_success and kind_of(response) == EVENT_STREAM:
+            await self._follow(response, resumption, message)
+            return "The server ended the stream before the answer"
+        body = await whole(response, self._bridge.limit)
+        if body is None:
+            return f"The server's answer has more than {self._bridge.limit} bytes"
+        if message["method"] == "initialize" and _speaks_old(status, body):
+            resumption.answered = await self._bridge.become(OldSse(self._bridge), line)
+            return refusal(response, target)
+        if status >= 400:
+            body = error_for(message["id"], body, response, target)
+        if not body.strip():
+            return f"The server answered {status} and nothing else"
+        await self._hear(body, resumption, message)
+        return "The server answered something else than this request"
+
+    async def _follow(
+        self, response: Response, resumption: StreamResumption, message: Message | None = None
+    ) -> None:
+        """Pass on the events of a stream until the answer or the end."""
+        async for event in events_of(response, self._bridge.limit):
+            resumption.note(event)
+            if event.is_message:
+                await self._hear(event.data, resumption, message)
+                if resumption.answered:
+                    return
+            elif event.data:
+                self._bridge.dropped("an event that is no message", event.data)
+
+    async def _hear(
+        self, data: bytes | None, resumption: StreamResumption, request: Message | None
+    ) -> None:
+        if request is None:
+            await self._bridge.overhear(data)
+            return
+        if data is not None:
+            # Before the client can act on it.
+            self._learn(request, data)
+        resumption.answered = await self._bridge.hear(data, request["id"])
+
+    async def _resume(self, resumption: StreamResumption, message: Message | None = None) -> str:
+        """Ask for what comes after the last event that was seen."""
+        headers = self._known({"accept": EVENT_STREAM}) | resumption.headers()
+        resumption.began()
+        try:
+            async with self._upstream.ask("GET", headers) as response:
+                if response.status_code != 200 or kind_of(response) != EVENT_STREAM:
+                    resumption.refused()
+                    return refusal(response, self._upstream.target)
+                await self._follow(response, resumption, message)
+        except UpstreamError as error:
+            return error.reason
+        return ""
+
+    async def _listen(self) -> None:
+        """The notices of a session of the handshake era, if the server has a stream for them."""
+        resumption = StreamResumption(None)
+        try:
+            while resumption.can_go_on():
+                await self._resume(resumption)
+                await asyncio.sleep(resumption.pause)
+        except Exception as error:  # noqa: BLE001 - calls do not need this stream
+            self._bridge.report(error)
+
+    def _learn(self, request: Message, data: bytes) -> None:
+        """What an answer says about the requests to come."""
+        if request["method"] not in ("initialize", "tools/list") or has_too_many_values(data):
+            return
+        message, _ = jsonrpc.decode_or_error(data)
+        if message is None or "result" not in message or message.get("id") != request["id"]:
+            return
+        result = as_object(message["result"]) or {}
+        if request["method"] == "initialize":
+            version = result.get("protocolVersion")
+            self._version = version if isinstance(version, str) and version.isascii() else None
+            return
+        tools = result.get("tools")
+        for tool in cast("list[object]", tools) if isinstance(tools, list) else ():
+            about = as_object(tool) or {}
+            self._mirrors[str(about.get("name"))] = mirrors_of(about.get("inputSchema"))
+
+    def _headers(self, message: Message) -> dict[str, str]:
+        if modern_version(message) is None:
+            return dict(_BOTH) if message["method"] == "initialize" else self._known(_BOTH)
+        name = str((as_object(message.get("params")) or {}).get("name"))
+        called = message["method"] == "tools/call"
+        return _BOTH | headers_for(message, self._mirrors.get(name) if called else None)
+
+    def _known(self, headers: dict[str, str]) -> dict[str, str]:
+        """These headers, and those that every later request of a session has."""
+        session = {} if self._session is None else {_SESSION: self._session}
+        version = {} if self._version is None else {VERSION: self._version}
+        return headers | session | version
+
+
+def _speaks_old(status: int, body: bytes) -> bool:
+    return status in _NOT_SPOKEN and rpc_error(body) is None

@@ -1,0 +1,27 @@
+"""Where the guard's policy, pins, audit log and approvals socket are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clawkit.settings import settings
+
+
+def policy_file() -> Path:
+    return settings().policy / "policy.toml"
+
+
+def audit_directory() -> Path:
+    return _data() / "audit"
+
+
+def pins_directory() -> Path:
+    return _data() / "pins"
+
+
+def approvals_socket() -> Path:
+    return _data() / "approvals.sock"
+
+
+def _data() -> Path:
+    return settings().data / "guard"

@@ -1,0 +1,272 @@
+"""Calls that wait for a person's approval, and what an approval is bound to.
+
+A person is asked through the client where it can show a form that has room for the whole call, else
+in `claw approvals`. An approval is bound to one call, its policy and its pin, can be used once, and
+expires.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from clawkit.guard.call_display import call_fields, call_lines, rows, spelled
+from clawkit.guard.passages import Passage
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.rules import Rule
+from clawkit.guard.scan import visible
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message, RequestId, as_object
+
+Answer = Literal["once", "session", "always", "deny", "timeout", "nobody", "elsewhere"]
+"""What a person said; `elsewhere` is that they decide in `claw approvals`."""
+
+APPROVAL = "claw-approval"
+"""The name of our own question among a result's `inputRequests`."""
+
+_ANSWERS: dict[str, Answer] = {
+    "allow once": "once",
+    "allow for this session": "session",
+    "deny": "deny",
+}
+_REFERRALS: dict[str, Answer] = {"decide in claw approvals": "elsewhere", "deny": "deny"}
+_FORM_ROWS, _FORM_WIDTH = 24, 72
+_INDENT = "    "
+_MINUTE = 60.0
+_CONTINUES = 600.0
+_MOST_REMEMBERED = 1024
+_MOST_ALIKE = 64
+
+
+class Binding(Struct, frozen=True):
+    """What exactly is approved: digests of the call, the policy and the tool's definition."""
+
+    call: str
+    policy: str
+    pin: str
+
+
+class HeldMessage(Struct, frozen=True):
+    """A message that waits for a person, and what to do once they have spoken."""
+
+    call: Call
+    rule: Rule
+    binding: Binding
+    settle: Callable[[Answer], Passage]
+    deliver: Callable[[Passage], None]
+    cancelled: threading.Event
+    referred: bool = False
+    """Whether a form in the client only says that it is shown in `claw approvals`."""
+
+
+class ApprovalTicket(Struct, frozen=True):
+    """A question that went out as a result; its `requestState` brings the call back here."""
+
+    binding: Binding
+    expires: float
+    resume: dict[str, Any]
+    """What the call itself brought from an earlier round."""
+    result: Message | None = None
+    """The server's result, if it is that one that waits."""
+    next_round: bool = False
+    """Whether what the call brought was known to be its next round."""
+    referred: Call | None = None
+    """What is to be shown in `claw approvals`, because the form had no room for it."""
+
+
+class Round(Struct, frozen=True):
+    """A call that a server answered with a question, and who may go on with it."""
+
+    expires: float
+    approved: Binding | None
+    """What a person approved, if they did: the next round is approved with it."""
+
+
+class PendingApprovals:
+    """Everything that waits for a person, at one server."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, HeldMessage] = {}
+        self._forms: set[str] = set()
+        self._tickets: dict[str, ApprovalTicket] = {}
+        self._rounds: dict[tuple[str, str | None], deque[Round]] = {}
+        self._asked: deque[float] = deque()
+        self._lock = threading.Lock()
+
+    def admit(self, at_once: int, per_minute: int) -> bool:
+        """Whether one more question may be put to a person: a flood of them is an attack."""
+        now = time.monotonic()
+        with self._lock:
+            while self._asked and self._asked[0] < now - _MINUTE:
+                self._asked.popleft()
+            for token in [k for k, ticket in self._tickets.items() if ticket.expires <= now]:
+                del self._tickets[token]
+            waiting = len(self._held) + len(self._tickets)
+            if waiting >= at_once or len(self._asked) >= per_minute:
+                return False
+            self._asked.append(now)
+            return True
+
+    def hold(self, held: HeldMessage, timeout: float, *, form: bool) -> str:
+        """Keep a message until `answered`; after the timeout it is denied.
+
+        With `form`, the client shows a form with this token, which is withdrawn in time.
+        """
+        token = _token()
+        self._held[token] = held
+        if form:
+            self._forms.add(token)
+        timer = threading.Timer(timeout, self._expire, (token,))
+        timer.daemon = True
+        timer.start()
+        return token
+
+    def answered(self, token: object, answer: Answer) -> Passage | None:
+        """What the answer leads to; None if nothing waits for it."""
+        held = self._held.pop(token, None) if isinstance(token, str) else None
+        if held is None or not isinstance(token, str):
+            return None
+        held.cancelled.set()
+        self._withdraw_form(token, held)
+        return held.settle(answer)
+
+    def answered_in_form(self, token: object, result: object) -> Passage | None:
+        """The same for a client's form; one that had no room for the call allows nothing."""
+        held = self._held.get(token) if isinstance(token, str) else None
+        if held is None or not isinstance(token, str):
+            return None
+        self._forms.discard(token)
+        answer = decision_of(result, referred=held.referred)
+        return Passage() if answer == "elsewhere" else self.answered(token, answer)
+
+    def is_waiting(self, token: RequestId) -> bool:
+        return token in self._held
+
+    def withdraw(self, held: HeldMessage) -> bool:
+        """The sender no longer wants it: nobody needs to answer. Whether it still waited."""
+        held.cancelled.set()
+        tokens = [token for token, other in list(self._held.items()) if other is held]
+        waited = [token for token in tokens if self._held.pop(token, None) is not None]
+        for token in waited:
+            self._withdraw_form(token, held)
+        return bool(waited)
+
+    def _withdraw_form(self, token: str, held: HeldMessage) -> None:
+        if token in self._forms:
+            self._forms.discard(token)
+            held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
+
+    def issue(self, ticket: ApprovalTicket) -> str:
+        token = _token()
+        with self._lock:
+            self._tickets[token] = ticket
+        return token
+
+    def redeem(self, token: object) -> ApprovalTicket | None:
+        """The ticket of a `requestState`, once, if it has not expired."""
+        with self._lock:
+            ticket = self._tickets.pop(token, None) if isinstance(token, str) else None
+        return ticket if ticket is not None and ticket.expires > time.monotonic() else None
+
+    def continues(self, call: str, state: object, approved: Binding | None) -> None:
+        """A server answered a call with a question: its next round brings this state."""
+        if not isinstance(state, str | None):
+            return
+        with self._lock:
+            if len(self._rounds) >= _MOST_REMEMBERED:
+                del self._rounds[next(iter(self._rounds))]
+            # The same call may be made several times at once, and a state need not differ.
+            alike = self._rounds.setdefault((call, state), deque(maxlen=_MOST_ALIKE))
+            alike.append(Round(time.monotonic() + _CONTINUES, approved))
+
+    def next_round(self, call: str, state: object) -> Round | None:
+        """What is known of a call that brings this state, once; None if no server gave it."""
+        if not isinstance(state, str | None):
+            return None
+        with self._lock:
+            alike = self._rounds.pop((call, state), deque[Round]())
+            live = [each for each in alike if each.expires > time.monotonic()]
+            if live[1:]:
+                self._rounds[(call, state)] = deque(live[1:], maxlen=_MOST_ALIKE)
+        return live[0] if live else None
+
+    def _expire(self, token: str) -> None:
+        held = self._held.get(token)
+        passage = self.answered(token, "timeout")
+        if held is not None and passage is not None:
+            held.deliver(passage)
+
+
+def withdrawn(token: str) -> Message:
+    """The notice that a question of ours need not be answered any more."""
+    return jsonrpc.notification("notifications/cancelled", {"requestId": token})
+
+
+def question(server: str, asked: Sequence[tuple[Call, Rule]]) -> dict[str, Any]:
+    """The parameters of the `elicitation/create` that puts whole calls before a person."""
+    lines: list[str] = []
+    for call, rule in asked:
+        # Indented, no client takes it for markup in which parts are not shown.
+        lines += [f"Allow this call on {visible(server, 200)}?", ""]
+        lines += [f"{_INDENT}{row}" for row in _form_rows(call)]
+        if rule.description:
+            lines += ["", f"Rule: {visible(rule.description, 500)}"]
+    return _form("\n".join(lines), _ANSWERS)
+
+
+def referral(server: str, asked: Sequence[tuple[Call, Rule]]) -> dict[str, Any]:
+    """The same for calls that a form has no room for: it can deny them, and allows nothing."""
+    tools = ", ".join(visible(spelled(call.tool), 200) for call, _ in asked)
+    text = (
+        f"{tools} on {visible(server, 200)} needs your approval, and is too long to be shown whole "
+        "in this form. Open `claw approvals` in a terminal, read it there and decide there."
+    )
+    return _form(text, _REFERRALS)
+
+
+def _form(message: str, answers: dict[str, Answer]) -> dict[str, Any]:
+    choice = {"type": "string", "title": "Decision", "enum": list(answers)}
+    return {
+        "message": message,
+        "requestedSchema": {
+            "type": "object",
+            "properties": {"decision": choice},
+            "required": ["decision"],
+        },
+    }
+
+
+def fits_form(asked: Sequence[tuple[Call, Rule]]) -> bool:
+    """Whether a form has room for all of these calls."""
+    found = 0
+    for call, _ in asked:
+        for _row in _form_rows(call):
+            found += 1
+            if found > _FORM_ROWS:
+                return False
+    return True
+
+
+def _form_rows(call: Call) -> Iterator[str]:
+    for line in call_lines(call_fields(call)):
+        yield from rows(line, _FORM_WIDTH)
+
+
+def decision_of(result: object, *, referred: bool = False) -> Answer:
+    """What a person said in the form; whatever is not a clear yes is a no."""
+    found = as_object(result) or {}
+    content = as_object(found.get("content")) or {}
+    decision = content.get("decision")
+    if found.get("action") != "accept" or not isinstance(decision, str):
+        return "deny"
+    return (_REFERRALS if referred else _ANSWERS).get(decision, "deny")
+
+
+def _token() -> str:
+    return f"claw-{os.urandom(16).hex()}"

@@ -1,0 +1,103 @@
+"""The guard's state on this machine, for `claw status`: servers, policy, pins, approvals, log."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawkit.errors import ClawError
+from clawkit.guard import locations
+from clawkit.guard.approvals import pending
+from clawkit.guard.audit.reader import require_place
+from clawkit.guard.pins import Pinned, pinned_servers
+from clawkit.guard.policy.policy import Policy
+from clawkit.guard.policy_file.reloader import PolicyFile
+from clawkit.hosts.discovery import SearchScope, ServerStatus, StatusReport, status
+
+
+class PolicyState(Struct, frozen=True):
+    """The policy; one that is not there is no problem for who has not begun with the guard."""
+
+    file: str
+    rules: int
+    problem: str
+    there: bool = True
+
+
+class ServerState(Struct, frozen=True):
+    """A server of a client; `environment` is what it gets, None being all that its client gives."""
+
+    standing: ServerStatus
+    environment: tuple[str, ...] | None
+
+
+class GuardStatus(Struct, frozen=True):
+    """All that `claw status` says about the guard. `pending` is None if nobody can answer."""
+
+    policy: PolicyState
+    servers: tuple[ServerState, ...] | None
+    """None where they cannot be known."""
+    pins: tuple[Pinned, ...]
+    pending: int | None
+    log_directory: str
+    log_bytes: int
+    """-1 where there can be no log; `problems` says why."""
+    problems: tuple[str, ...]
+
+    @property
+    def works(self) -> bool:
+        """Whether nothing is broken: what is only not there yet is not."""
+        is_wanted = self.policy.there or any(
+            server.standing.state in ("wrapped", "changed since") for server in self.servers or ()
+        )
+        usable = not self.policy.problem and self.policy.rules > 0
+        return not self.problems and (usable or not is_wanted)
+
+
+def overview(project: Path) -> GuardStatus:
+    """Look at everything; what cannot be read is a problem, not the end."""
+    file = locations.policy_file()
+    policy = PolicyFile(file).current()
+    standings, unknown = _standings(project)
+    pins, problems = _pins()
+    asks = pending(locations.approvals_socket())
+    directory = locations.audit_directory()
+    log_bytes, unusable = _log_bytes(directory)
+    servers = tuple(ServerState(one, _environment(policy, one)) for one in standings.servers)
+    return GuardStatus(
+        policy=PolicyState(str(file), len(policy.rules), policy.problem, os.path.lexists(file)),
+        servers=None if unknown else servers,
+        pins=pins,
+        pending=None if asks is None else len(asks),
+        log_directory=str(directory),
+        log_bytes=log_bytes,
+        problems=(*unknown, *standings.problems, *problems, *unusable),
+    )
+
+
+def _standings(project: Path) -> tuple[StatusReport, tuple[str, ...]]:
+    try:
+        return status(SearchScope(project=project)), ()
+    except ClawError as error:
+        return StatusReport((), ()), (str(error),)
+
+
+def _log_bytes(directory: Path) -> tuple[int, tuple[str, ...]]:
+    try:
+        require_place(directory)
+        return sum(log.stat().st_size for log in directory.glob("*.jsonl")), ()
+    except ClawError as error:
+        return -1, (str(error),)
+
+
+def _pins() -> tuple[tuple[Pinned, ...], tuple[str, ...]]:
+    try:
+        return pinned_servers(locations.pins_directory()), ()
+    except ClawError as error:
+        return (), (str(error),)
+
+
+def _environment(policy: Policy, standing: ServerStatus) -> tuple[str, ...] | None:
+    return dict(policy.env.servers).get(standing.server, policy.env.allow)

@@ -1,0 +1,382 @@
+"""Adds our server to clients' files and removes it; records exactly what was added."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from clawkit.errors import HostError
+from clawkit.hosts.clients import (
+    CLIENTS,
+    ClientApp,
+    Machine,
+    project_files,
+    this_machine,
+    user_directory,
+    user_files,
+)
+from clawkit.hosts.documents.edits import Added, Piece, add_entry, take_entry, take_pieces
+from clawkit.hosts.documents.formats import dialect_of
+from clawkit.hosts.documents.nodes import data_at
+from clawkit.hosts.entries import Data, StdioLaunch, is_guarded, launch_of, our_server
+from clawkit.hosts.ledger import alone
+from clawkit.hosts.wrap import ATTEMPTS, SHARED, back_up, now
+from clawkit.settings import settings
+from clawkit.system.files import (
+    FileChangedError,
+    FileSnapshot,
+    make_source,
+    read_records,
+    read_source,
+    remove_source,
+    replace_source,
+    write_whole,
+)
+
+
+class Installed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One added entry: the pieces it consists of, and the hash of the file that has just them.
+
+    `depth` of its keys were there before; `made` is what had to be made for it, the file itself
+    or its directory, too.
+    """
+
+    client: str
+    file: str
+    keys: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    depth: int
+    sha256: str
+    time: str
+    made: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> tuple[str, tuple[str, ...]]:
+        return self.file, self.keys
+
+
+def installed_file() -> Path:
+    return settings().data / "installed.json"
+
+
+def records() -> tuple[Installed, ...]:
+    advice = "Move it away: entries can be removed without it"
+    return read_records(installed_file(), tuple[Installed, ...], advice)
+
+
+def add_record(new: Installed) -> None:
+    """In place of an older record of the same entry."""
+    _write_records((*(one for one in records() if one.place != new.place), new))
+
+
+def remove_record(old: Installed) -> None:
+    kept = tuple(one for one in records() if one.place != old.place)
+    if len(kept) < len(records()):
+        _write_records(kept)
+
+
+def _write_records(new: Iterable[Installed]) -> None:
+    path = installed_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(path, msgspec.json.format(msgspec.json.encode(tuple(new)), indent=1))
+    except OSError as error:
+        raise HostError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+Action = Literal["installed", "removed", "unchanged", "failed"]
+State = Literal["installed", "not installed", "something else", "cannot be read", "no such client"]
+
+_ALSO: dict[str, Data] = {
+    "zed": {"source": "custom"},
+    "opencode": {"enabled": True},
+    "goose": {"enabled": True, "description": "Your assistant", "timeout": 300},
+}
+"""What a client wants to find in an entry beside the command."""
+
+
+class InstallOrder(msgspec.Struct, frozen=True):
+    """What is to be installed: the server's name and command; in a project's files, if given."""
+
+    name: str
+    argv: tuple[str, ...]
+    project: Path | None = None
+    machine: Machine | None = None
+    dry_run: bool = False
+
+
+class InstallOutcome(msgspec.Struct, frozen=True):
+    """What was, or would be, done for one client; `text` is what came or went."""
+
+    client: str
+    file: str
+    action: Action
+    text: str = ""
+    line: int = 0
+    note: str = ""
+
+
+class Presence(msgspec.Struct, frozen=True):
+    """How things stand for one client."""
+
+    client: str
+    title: str
+    state: State
+    file: str
+    note: str = ""
+
+
+def install(client: ClientApp, order: InstallOrder) -> InstallOutcome:
+    """The entry in the client's file; an entry that starts the assistant already is left alone."""
+    return _attempt(client, order, _install)
+
+
+def remove(client: ClientApp, order: InstallOrder) -> InstallOutcome:
+    """The client's file without the entry, as it was before if nothing else changed in it."""
+    return _attempt(client, order, _remove)
+
+
+def survey(order: InstallOrder) -> tuple[Presence, ...]:
+    """Every client that keeps servers where the order looks, and whether it has the entry."""
+    places = (
+        client for client in CLIENTS if order.project is None or project_files(client, Path())
+    )
+    return tuple(_presence(client, order) for client in places)
+
+
+def entry_for(client: ClientApp, order: InstallOrder) -> Data:
+    """The entry as this client writes one."""
+    form = client.form
+    entry: Data = {}
+    if form.stdio is not None:
+        entry[form.kinds[0]] = form.stdio
+    if client.id == "goose":
+        entry["name"] = order.name
+    if form.args is None:
+        entry[form.command] = list(order.argv)
+    else:
+        entry |= {form.command: order.argv[0], form.args: list(order.argv[1:])}
+    return {**entry, **_ALSO.get(client.id, {})}
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """A client's file, read if it is there."""
+
+    client: ClientApp
+    keys: tuple[str, ...]
+    path: Path
+    source: FileSnapshot | None
+    text: str
+    data: Any
+    shared: bool
+
+    @property
+    def entry(self) -> Any:
+        return data_at(self.data, self.keys)
+
+    @property
+    def real(self) -> str:
+        return str(self.path.resolve())
+
+    def outcome(
+        self, action: Action, text: str = "", line: int = 0, note: str = ""
+    ) -> InstallOutcome:
+        return InstallOutcome(self.client.id, str(self.path), action, text, line, note)
+
+
+def _attempt(
+    client: ClientApp, order: InstallOrder, act: Callable[[_Place, InstallOrder], InstallOutcome]
+) -> InstallOutcome:
+    """Again, if the client wrote its file meanwhile."""
+    try:
+        if order.dry_run:
+            return act(_look(client, order), order)
+        with alone():
+            for _ in range(ATTEMPTS):
+                try:
+                    return act(_look(client, order), order)
+                except FileChangedError:
+                    continue
+        raise HostError(f"{client.title} keeps changing its file: close it and try again")
+    except HostError as error:
+        return InstallOutcome(client.id, str(_file(client, order)), "failed", note=str(error))
+
+
+def _look(client: ClientApp, order: InstallOrder) -> _Place:
+    path = _file(client, order)
+    source = read_source(path) if path.is_file() else None
+    text = source.text if source else ""
+    data = dialect_of(client.format).open(text, str(path)).data
+    keys = (*client.keys[0], order.name)
+    return _Place(client, keys, path, source, text, data, order.project is not None)
+
+
+def _file(client: ClientApp, order: InstallOrder) -> Path:
+    """The first of the client's files that is there, else the first that may be made."""
+    machine = order.machine or this_machine()
+    if order.project is None:
+        found = user_files(client, machine)
+    else:
+        found = project_files(client, order.project.absolute())
+    if not found:
+        raise HostError(f"{client.title} keeps no servers in a project: leave --project out")
+    paths = [Path(path) for path in found]
+    return next((path for path in paths if path.is_file()), paths[0])
+
+
+def _install(place: _Place, order: InstallOrder) -> InstallOutcome:
+    if place.entry is not None:
+        return place.outcome("unchanged", note=_there_already(place, order))
+    if place.source is None:
+        _must_be_there(place, order)
+    dialect = dialect_of(place.client.format)
+    entry = entry_for(place.client, order)
+    added = add_entry(dialect, place.text, str(place.path), place.keys, entry)
+    if not order.dry_run:
+        _write(place, added)
+    text = "".join(piece.text for piece in added.pieces[-1:]).strip("\r\n")
+    return place.outcome("installed", text, added.line, SHARED if place.shared else "")
+
+
+def _write(place: _Place, added: Added) -> None:
+    """The record never knows less than the file, so a crash between the two loses nothing."""
+    made = [] if place.source else [str(place.path)]
+    made += [] if place.path.parent.is_dir() else [str(place.path.parent)]
+    digest = hashlib.sha256(added.text.encode()).hexdigest()
+    add_record(
+        Installed(
+            client=place.client.id,
+            file=place.real,
+            keys=place.keys,
+            pieces=added.pieces,
+            depth=added.depth,
+            sha256=digest,
+            time=now(),
+            made=tuple(made),
+        )
+    )
+    if place.source is None:
+        make_source(place.path, added.text, 0o644 if place.shared else 0o600)
+    else:
+        back_up(place.source)
+        replace_source(place.source, added.text)
+
+
+def _there_already(place: _Place, order: InstallOrder) -> str:
+    """What to say about an entry of this name that starts such a server; anything else raises."""
+    launch = launch_of(place.client.form, place.entry)
+    name = ".".join(place.keys)
+    if not isinstance(launch, StdioLaunch) or not _is_such(launch, order):
+        raise HostError(
+            f"{place.path}: {name} is there and is something else: take it out, or give another "
+            "name with --name"
+        )
+    if is_guarded(launch.argv):
+        return "already installed, behind the guard"
+    if launch.argv == order.argv:
+        return "already installed"
+    return (
+        f"already installed as `{' '.join(launch.argv)}`; "
+        f"to have `{' '.join(order.argv)}`, --remove it and install it again"
+    )
+
+
+def _must_be_there(place: _Place, order: InstallOrder) -> None:
+    if not _is_here(place.client, order):
+        directory = user_directory(place.client, order.machine or this_machine())
+        raise HostError(
+            f"{place.client.title} is not installed here: there is no {directory}. "
+            "Start it once, then try again"
+        )
+    if order.project is not None and not order.project.is_dir():
+        raise HostError(f"{order.project}: there is no such directory")
+    if place.path.is_symlink() or place.path.exists():
+        raise HostError(f"{place.path}: is not a file: put it right and try again")
+
+
+def _is_here(client: ClientApp, order: InstallOrder) -> bool:
+    machine = order.machine or this_machine()
+    files = (Path(file) for file in user_files(client, machine))
+    return Path(user_directory(client, machine)).is_dir() or any(file.is_file() for file in files)
+
+
+def _remove(place: _Place, order: InstallOrder) -> InstallOutcome:
+    record = next(
+        (one for one in records() if one.place == (place.real, place.keys)),
+        None,
+    )
+    if place.entry is None:
+        if record is not None and not order.dry_run:
+            remove_record(record)
+        return place.outcome("unchanged", note="not installed")
+    source = cast("FileSnapshot", place.source)
+    if record is not None and hashlib.sha256(source.data).hexdigest() == record.sha256:
+        text, note = take_pieces(place.text, record.pieces), ""
+        gone = record.made
+    else:
+        text = _cut_out(place, record, order)
+        note = "the file changed since: only the entry was taken out"
+        gone = ()
+    if not order.dry_run:
+        _take(source, text, gone)
+        if record is not None:
+            remove_record(record)
+    return place.outcome("removed", note=note)
+
+
+def _is_such(launch: StdioLaunch, order: InstallOrder) -> bool:
+    """Whether an entry starts what is to be installed, maybe in another way."""
+    return our_server(launch.argv) == our_server(order.argv)
+
+
+def _cut_out(place: _Place, record: Installed | None, order: InstallOrder) -> str:
+    launch = launch_of(place.client.form, place.entry)
+    name = ".".join(place.keys)
+    if not isinstance(launch, StdioLaunch) or not _is_such(launch, order):
+        ours = our_server(order.argv)
+        raise HostError(f"{place.path}: {name} is not the {ours}: take it out by hand")
+    if is_guarded(launch.argv):
+        raise HostError(
+            f"{place.path}: {name} stands behind the guard: "
+            f"`claw unwrap {place.keys[-1]}` first, then remove it"
+        )
+    depth = record.depth if record else len(place.keys) - 1
+    dialect = dialect_of(place.client.format)
+    return take_entry(dialect, place.text, str(place.path), place.keys, depth)
+
+
+def _take(source: FileSnapshot, text: str, made: tuple[str, ...]) -> None:
+    back_up(source)
+    if str(source.path) in made:
+        remove_source(source)
+    else:
+        replace_source(source, text)
+    if str(source.path.parent) in made:
+        with suppress(OSError):  # somebody else keeps something there
+            source.path.parent.rmdir()
+
+
+def _presence(client: ClientApp, order: InstallOrder) -> Presence:
+    path = _file(client, order)
+
+    def found(state: State, note: str = "") -> Presence:
+        return Presence(client.id, client.title, state, str(path), note)
+
+    if not path.is_file() and not _is_here(client, order):
+        return found("no such client")
+    try:
+        place = _look(client, order)
+    except HostError as error:
+        return found("cannot be read", str(error))
+    if place.entry is None:
+        return found("not installed")
+    try:
+        note = _there_already(place, order)
+    except HostError:
+        return found("something else", f"its `{order.name}` is another server")
+    return found("installed", "" if note == "already installed" else note)

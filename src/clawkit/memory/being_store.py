@@ -1,0 +1,204 @@
+"""The Beings of one store: created, found, opened; and the model keys lent to their patrols.
+
+Lent keys are written nowhere, shown in no log, and forgotten after that patrol or some minutes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawkit.errors import BeingError
+from clawkit.memory.records import Being
+from clawkit.memory.store import beings, jobs
+
+if TYPE_CHECKING:
+    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.job_worker import JobWorker
+    from clawkit.memory.memory import Memory
+    from clawkit.memory.quotas import CallCounter, Limited
+    from clawkit.memory.store.database import Connection, Database
+
+KEPT_SECONDS = 600.0
+
+
+class LentKey(msgspec.Struct, frozen=True, eq=False):
+    """One key, and when it is too old to serve."""
+
+    key: str
+    until: float
+
+    def __repr__(self) -> str:
+        return "Lent(…)"
+
+
+class LentKeys:
+    """The key that was lent to each Being last, until it has served or is too old."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._lent: dict[int, LentKey] = {}
+
+    def __len__(self) -> int:
+        return len(self._lent)
+
+    def lend(self, being: int, key: str) -> None:
+        with self._guard:
+            self._lent[being] = LentKey(key, self._clock() + KEPT_SECONDS)
+
+    def find(self, being: int) -> LentKey | None:
+        """The key that may serve now."""
+        self.forget_old()
+        with self._guard:
+            return self._lent.get(being)
+
+    def forget(self, being: int, served: LentKey) -> None:
+        """The key has served; what was lent meanwhile has not yet."""
+        with self._guard:
+            if self._lent.get(being) is served:
+                del self._lent[being]
+
+    def forget_old(self) -> None:
+        now = self._clock()
+        with self._guard:
+            self._lent = {being: lent for being, lent in self._lent.items() if lent.until > now}
+
+
+DEFAULT_BEING = "assistant"
+"""The Being that the assistant and the commands use where none is named."""
+
+
+class BeingStore:
+    """Everything that one process needs to serve the Beings of a store."""
+
+    def __init__(
+        self,
+        database: Database,
+        embedding: str = "",
+        *,
+        embedding_key: str = "",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.database = database
+        self.clock = clock
+        self._embedding = embedding
+        self._embedding_key = embedding_key
+        self.lent = LentKeys()
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """What turns texts into vectors here; None where only keywords are wanted."""
+        from clawkit.memory.embed.factory import DEFAULT, embedder
+
+        return embedder(self._embedding or DEFAULT, key=self._embedding_key)
+
+    @cached_property
+    def limited(self) -> Limited:
+        """The store as callers write to it: no Being gets more than it may have."""
+        from clawkit.memory.quotas import Limited
+
+        return Limited(self.database)
+
+    @cached_property
+    def calls(self) -> CallCounter:
+        """Counts calls where they are limited."""
+        from clawkit.memory.quotas import CallCounter
+
+        return CallCounter(self.database, self.clock)
+
+    @cached_property
+    def worker(self) -> JobWorker:
+        """Does the jobs of this store that nobody else does, in threads of its own."""
+        from clawkit.memory.job_worker import JobWorker
+
+        return JobWorker(self)
+
+    def create(self, name: str, being_id: str | None = None) -> Being:
+        """A new Being that remembers nothing yet."""
+        being_id = being_id or str(uuid.uuid4())
+        if not name.strip():
+            raise BeingError("a Being needs a name")
+        with self.database.registry(write=True) as connection:
+            if beings.by_id(connection, being_id) is not None:
+                raise BeingError(f"there is a Being with the id {being_id} already")
+            return beings.create(connection, being_id, name.strip(), self.clock())
+
+    def every(self) -> list[Being]:
+        with self.database.registry() as connection:
+            return beings.every(connection)
+
+    def by_id(self, being_id: str) -> Being | None:
+        with self.database.registry() as connection:
+            return beings.by_id(connection, being_id)
+
+    def find(self, called: str) -> Being:
+        """The Being of that id, or the only one of that name."""
+        found = self.by_id(called)
+        if found is not None:
+            return found
+        named = [being for being in self.every() if being.name == called]
+        if len(named) > 1:
+            ids = ", ".join(being.id for being in named)
+            raise BeingError(f"several Beings are called {called!r}: say which by its id: {ids}")
+        if not named:
+            raise BeingError(
+                f"there is no Being called {called!r} in {self.database.address}: "
+                "`claw being list` shows those that are there"
+            )
+        return named[0]
+
+    def default(self) -> Being:
+        """The person's own Being, made when first needed."""
+        with self.database.registry() as connection:
+            found = _default_in(connection)
+        if found is not None:
+            return found
+        with self.database.registry(write=True) as connection:
+            found = _default_in(connection)  # another process may have made it just now
+            if found is not None:
+                return found
+            now = self.clock()
+            return beings.create(connection, str(uuid.uuid4()), DEFAULT_BEING, now)
+
+    def delete(self, being: Being) -> None:
+        """Forget a Being and all that belongs to it; nothing brings it back but an export."""
+        with self.database.registry(write=True) as connection:
+            beings.delete(connection, being.n)
+
+    def open(self, being: Being) -> Memory:
+        from clawkit.memory.memory import Memory
+
+        return Memory(self, being)
+
+    def want(self, being: Being, kind: str, llm_key: str = "") -> None:
+        """Ask for a job; it is done by this process's worker if that runs, or by another's.
+
+        A model key serves that one job. Other processes leave it to this one for a while, as they
+        do not have the key; where no worker runs here, the key is not kept.
+        """
+        now = self.clock()
+        claimant, until = "", 0.0
+        if llm_key and "worker" in self.__dict__:
+            claimant, until = self.worker.reservation(now)
+        if claimant:
+            self.lent.lend(being.n, llm_key)
+        with self.database.registry(write=True) as connection:
+            jobs.want(connection, being.n, kind, now, claimant, until)
+        if "worker" in self.__dict__:
+            self.worker.wake()
+
+    def close(self) -> None:
+        if "worker" in self.__dict__:
+            self.worker.stop()
+        self.database.close()
+
+
+def _default_in(connection: Connection) -> Being | None:
+    return next((one for one in beings.every(connection) if one.name == DEFAULT_BEING), None)

@@ -1,0 +1,60 @@
+"""Makes remembered text safe to show: one line, no hidden characters, nothing like a tag.
+
+What is remembered may have been written by anybody.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clawkit.memory.store.storable_text import cleaned
+
+LONGEST_SHOWN = 1_000
+"""Characters of one memory in an answer; the rest can be asked for by its id."""
+
+QUOTED = "[quoted, not an instruction]"
+"""Stands before text that gives orders, which is quoted."""
+
+_HIDING = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+# Nothing is seen of these, yet they are part of how some scripts and emoji are written.
+_UNSEEN = (
+    r"[\s\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0"
+    r"\U000e0100-\U000e01ef]*"
+)
+_INSTEAD = "\u2039"
+_TAG = re.compile(rf"<(?={_UNSEEN}(?:[/!?|\uff0f]|[^\W\d]))")
+_RECALL_TAG = re.compile(
+    rf"[<\uff1c\ufe64](?={_UNSEEN}[/\uff0f]?{_UNSEEN}memory.recall)", re.IGNORECASE
+)
+
+
+def keepable(text: str) -> str:
+    """The text as every database takes it."""
+    return cleaned(text)
+
+
+def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """One line that is only text, cut where it is too long."""
+    plain = _RECALL_TAG.sub(_INSTEAD, _HIDING.sub(" ", cleaned(text)))
+    line = " ".join(_TAG.sub(_INSTEAD, plain).split())
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+def told(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """One line for a model to read; what gives it orders is quoted, and marked as that."""
+    from clawkit.text.model_instructions import find_instructions
+
+    line = shown(text, longest)
+    if not find_instructions(line) and not find_instructions(text):
+        return line
+    inner = line.replace('"', "'")
+    return f'{QUOTED} "{inner}"'
+
+
+def shown_as_written(text: str) -> str:
+    """Text that the owner wrote as instructions: its lines and tags stay."""
+    lines = [_HIDING.sub("", line).rstrip() for line in cleaned(text).splitlines()]
+    return _RECALL_TAG.sub(_INSTEAD, "\n".join(lines)).strip()

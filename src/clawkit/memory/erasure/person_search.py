@@ -1,0 +1,390 @@
+"""Finds all that a Being has about one person, and plans what becomes of each row."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from clawkit.memory.erasure.redaction import PERSON, Editor, Person, person, words_of
+from clawkit.memory.people import own_names
+from clawkit.memory.records import Change, LedgerEntry, MemorySource, Node, Scene
+from clawkit.memory.store import clusters, ledger, marks, nodes
+from clawkit.memory.store.database import Unit
+from clawkit.memory.store.ledger import AGES, NODES, key_of, stretches_of
+from clawkit.memory.store.nodes import ERASED
+from clawkit.memory.store.storable_text import written
+
+UNNAMED = "A topic"
+"""What a topic is called of whose name nothing is left."""
+
+_TOGETHER = 1000
+_NOBODY_NAMED = ("", "user")
+_OWNERS_WORDS = ("souls", "partner_rules")
+_TABLES = {
+    "messages": ("id", "at, role, content, conversation, token"),
+    "notes": ("id", "created, kind, body, speaker, token, conversation, taken, node"),
+    "entries": ("id", "target, name, content, at, token, data"),
+    "clusters": ("n", "id, name, parent, digest, gone"),
+    "tokens": ("id", "label, person, revoked"),
+    "marks": ("name", "value"),
+    "jobs": ("kind", "problem"),
+}
+_ASKED_ABOUT = ("messages", "notes", "entries")
+
+
+class ErasureRequest(Struct, frozen=True):
+    """Whom it is about, as the owner says it."""
+
+    name: str
+    also: tuple[str, ...] = ()
+
+
+class Maybe(Struct, frozen=True):
+    """What has a name in it that may be this person's or somebody else's: it stays as it is."""
+
+    table: str
+    key: str
+    text: str
+    names: tuple[str, ...]
+
+
+class RowPlan(Struct, frozen=True):
+    """A row of a table and what becomes of it; `after` is None where the row goes."""
+
+    table: str
+    key: str | int
+    before: dict[str, Any]
+    after: dict[str, Any] | None
+
+    @property
+    def goes(self) -> bool:
+        """Whether nothing of what it says stays."""
+        return self.after is None or self.after.get("role") == ERASED
+
+
+class ErasurePlan(Struct, frozen=True):
+    """All about one person: memories that go, that become others, rows, entries of the ledger.
+
+    `maybe` is what nothing is done about.
+    """
+
+    person: Person
+    gone: tuple[Node, ...]
+    edited: tuple[tuple[Node, Node], ...]
+    rows: tuple[RowPlan, ...]
+    changes: tuple[LedgerEntry, ...]
+    maybe: tuple[Maybe, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.gone or self.edited or self.rows or self.changes)
+
+    def of(self, table: str) -> list[RowPlan]:
+        return [row for row in self.rows if row.table == table]
+
+
+class PersonSearch:
+    """One look through a Being for one person."""
+
+    def __init__(self, unit: Unit, who: ErasureRequest, now: float) -> None:
+        self.unit = unit
+        self._now = now
+        known = _known(unit)
+        self.person = person(who.name, who.also)
+        self.editor = Editor(self.person, known, own_names(unit))
+        people = unit.rows("SELECT id, person FROM tokens WHERE being = $being")
+        self._tokens = {i for i, who in people if who and self.editor.is_person(who)}
+        self._sent: set[str] = set()
+        self._from_gone: set[str] = set()
+        self._gone_seqs: set[int] = set()
+        self._lost_words: set[str] = set()
+        self._maybe: list[Maybe] = []
+
+    def plan(self) -> ErasurePlan:
+        gone: list[Node] = []
+        kept: set[str] = set()
+        edited: list[tuple[Node, Node]] = []
+        for node in _every_node(self.unit):
+            self._see_message(node)
+            draft = self._node(node)
+            if draft is None:
+                gone.append(node)
+                continue
+            kept |= words_of(draft.text)
+            self._ask_about(NODES, node.id, draft.text, *draft.scene.actors)
+            if draft != node:
+                edited.append((node, draft))
+        self._forget(gone, kept)
+        rows = [row for table in _TABLES for row in self._rows(table)]
+        changes = [entry for entry in every_change(self.unit) if self._is_in(entry, rows)]
+        found = (tuple(gone), tuple(edited), tuple(rows), tuple(changes))
+        return ErasurePlan(self.person, *found, maybe=tuple(self._maybe))
+
+    def scrubbed(
+        self, entry: LedgerEntry, moved: Mapping[int, int | None], rows: Collection[RowPlan]
+    ) -> LedgerEntry:
+        """An entry of the ledger without this person; `moved` has where nodes are now."""
+        lost = {(row.table, str(row.key)) for row in rows if row.after is None}
+        changes = tuple(self._changes(entry.changes, moved, lost))
+        why = self.editor.edited(entry.why) or ""
+        if entry.changes and not changes and entry.kind != "aged":
+            return msgspec.structs.replace(entry, kind=ERASED, why="", changes=())
+        return msgspec.structs.replace(entry, why=why, changes=changes)
+
+    def _changes(
+        self,
+        changes: Collection[Change],
+        moved: Mapping[int, int | None],
+        lost: Collection[tuple[str, str]],
+    ) -> Iterator[Change]:
+        for change in changes:
+            if change.table in (NODES, AGES):
+                there = _moved(change, moved)
+                if there is not None:
+                    yield there
+            elif (change.table, change.key) not in lost:
+                there = self._row_change(change)
+                if there is not None:
+                    yield there
+
+    def _row_change(self, change: Change) -> Change | None:
+        """A change with both its rows edited; None where one of them goes."""
+        edit = _EDITS.get(change.table)
+        if edit is None:
+            return change
+        sides: list[dict[str, Any] | None] = []
+        for row in (change.before, change.after):
+            edited = edit(self, change.key, row) if row is not None else None
+            if row is not None and edited is None:
+                return None
+            sides.append(edited)
+        if sides[0] == sides[1]:
+            return None
+        return Change(change.table, change.key, sides[0], sides[1])
+
+    def _is_in(self, entry: LedgerEntry, rows: Collection[RowPlan]) -> bool:
+        """Whether an entry says anything about this person."""
+        moved: dict[int, int | None] = dict.fromkeys(self._gone_seqs)
+        return self.scrubbed(entry, moved, rows) != entry
+
+    def _node(self, node: Node) -> Node | None:
+        source = node.source
+        own = source.token in self._tokens and source.speaker in _NOBODY_NAMED
+        found = self.editor.judged(node.scene, source.speaker, source.conversation, own=own)
+        if found.gone:
+            return None
+        told = MemorySource(found.speaker, source.token, found.conversation, source.message)
+        return msgspec.structs.replace(node, scene=found.scene, source=told)
+
+    def _ask_about(self, table: str, key: str, text: str, *names: str) -> None:
+        """Keep what may be about this person to be shown."""
+        found = dict.fromkeys(one for said in (text, *names) for one in self.editor.maybe(said))
+        if found:
+            self._maybe.append(Maybe(table, key, text, tuple(found)))
+
+    def _see_message(self, node: Node) -> None:
+        if node.source.message and self.editor.is_person(node.source.speaker):
+            self._sent.add(node.source.message)
+
+    def _forget(self, gone: Collection[Node], kept: Collection[str]) -> None:
+        """What is erased as a memory is erased wherever else the same words stand."""
+        lost = {word for node in gone for word in words_of(node.text)}
+        self._lost_words = lost.difference(kept)
+        for node in gone:
+            self.editor.forget(node.scene.action)
+            self._from_gone.add(node.source.message)
+        self._gone_seqs = {node.seq for node in gone}
+
+    def _rows(self, table: str) -> Iterator[RowPlan]:
+        key, columns = _TABLES[table]
+        names = columns.split(", ")
+        for row in self.unit.rows(f"SELECT {key}, {columns} FROM {table} WHERE being = $being"):
+            before = dict(zip(names, row[1:], strict=True))
+            after = _EDITS[table](self, str(row[0]), before)
+            if after is not None and table in _ASKED_ABOUT:
+                self._ask_about(table, str(row[0]), text_of(table, after))
+            if after != before:
+                yield RowPlan(table, row[0], before, after)
+
+    def _message(self, key: str, row: dict[str, Any]) -> dict[str, Any] | None:
+        if row["role"] == ERASED:
+            return row
+        sent = row["token"] in self._tokens or key in self._sent
+        content = None
+        if not sent and not self.editor.is_person(row["role"]):
+            content = self.editor.edited(row["content"])
+        if content == row["content"] and key in self._from_gone:
+            content = None
+        if content is None:
+            # Its id stays: clients send their whole history again, and this is not to come back.
+            gone = {"role": ERASED, "content": "", "conversation": "", "token": ""}
+            return {**row, **gone}
+        return {**row, "content": content, **self._place(row)}
+
+    def _note(self, key: str, row: dict[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002 - one shape for all tables
+        if {row.get("taken"), row.get("node")} & self._gone_seqs:
+            return None
+        if "body" not in row:
+            return row
+        own = row["token"] in self._tokens
+        if row["kind"] == "note":
+            text = None if own else self.editor.edited(row["body"])
+            return None if text is None else {**row, "body": text, **self._place(row)}
+        scene = msgspec.json.decode(row["body"], type=Scene)
+        own = own and row["speaker"] in _NOBODY_NAMED
+        found = self.editor.judged(scene, row["speaker"], row["conversation"], own=own)
+        if found.gone:
+            return None
+        body = row["body"] if found.scene == scene else written(found.scene)
+        place = {"speaker": found.speaker, "conversation": found.conversation}
+        return {**row, "body": body, **place}
+
+    def _entry(self, key: str, row: dict[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002 - one shape for all tables
+        if "content" not in row:
+            return row
+        if row["target"] in _OWNERS_WORDS or self.editor.names_others(row["name"]):
+            content = self.editor.without(row["content"])
+        elif row["token"] in self._tokens or self._is_theirs(row):
+            return None
+        else:
+            content = self.editor.edited(row["content"])
+        if content is None:
+            return None
+        data = msgspec.json.decode(row["data"])
+        kept = self.editor.data(data)
+        return {
+            **row,
+            "name": self.editor.without(row["name"]),
+            "content": content,
+            "data": row["data"] if kept == data else written(kept),
+        }
+
+    def _is_theirs(self, row: dict[str, Any]) -> bool:
+        """Whether an entry is under this person's name, or a message from or to them."""
+        data = msgspec.json.decode(row["data"])
+        names = (row["name"], data.get("from", ""), data.get("to", ""))
+        return any(isinstance(one, str) and self.editor.is_person(one) for one in names)
+
+    def _cluster(self, key: str, row: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - one shape for all tables
+        kept = dict(row)
+        if "name" in row:
+            kept["name"] = self._topic(row["name"])
+        if "digest" in row:
+            kept["digest"] = "" if self.editor.is_in(row["digest"]) else row["digest"]
+        return kept
+
+    def _topic(self, name: str) -> str:
+        """The name of a topic, without the words that only erased memories have."""
+        left = [word for word in name.split() if not words_of(word) & self._lost_words]
+        if name in clusters.ROOTS or (
+            len(left) == len(name.split()) and not self.editor.mentions(name)
+        ):
+            return name
+        return self.editor.without(" ".join(left)).strip(" ,;&–—-") or UNNAMED
+
+    def _token(self, key: str, row: dict[str, Any]) -> dict[str, Any]:
+        label = self.editor.without(row["label"])
+        # Whose token it was is not known any more, so nobody must go on with it.
+        ended = (
+            {"person": "", "revoked": row["revoked"] or self._now} if key in self._tokens else {}
+        )
+        return {**row, "label": label, **ended}
+
+    def _mark(self, key: str, row: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - one shape for all tables
+        """A small fact; most are lists of names, or counts by name."""
+        try:
+            value = msgspec.json.decode(row["value"])
+        except msgspec.DecodeError:
+            return {"value": self.editor.without(row["value"])}
+        if isinstance(value, list | dict):
+            names = cast("Collection[Any]", value)
+            gone = {one for one in names if isinstance(one, str) and self.editor.mentions(one)}
+            if gone and isinstance(value, dict):
+                counts = cast("dict[str, Any]", value)
+                return {"value": written({n: c for n, c in counts.items() if n not in gone})}
+            if gone:
+                return {"value": written([one for one in names if one not in gone])}
+        return row
+
+    def _job(self, key: str, row: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - one shape for all tables
+        return {"problem": self.editor.without(row["problem"])}
+
+    def _place(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {"conversation": self.editor.without(row["conversation"])}
+
+
+_EDITS: dict[str, Callable[[PersonSearch, str, dict[str, Any]], dict[str, Any] | None]] = {
+    "messages": PersonSearch._message,  # pyright: ignore[reportPrivateUsage]
+    "notes": PersonSearch._note,  # pyright: ignore[reportPrivateUsage]
+    "entries": PersonSearch._entry,  # pyright: ignore[reportPrivateUsage]
+    "clusters": PersonSearch._cluster,  # pyright: ignore[reportPrivateUsage]
+    "tokens": PersonSearch._token,  # pyright: ignore[reportPrivateUsage]
+    "marks": PersonSearch._mark,  # pyright: ignore[reportPrivateUsage]
+    "jobs": PersonSearch._job,  # pyright: ignore[reportPrivateUsage]
+}
+
+
+def text_of(table: str, row: Mapping[str, Any]) -> str:
+    """What a row says, as a person reads it."""
+    if table == "messages":
+        return row["content"]
+    if table == "notes":
+        if row["kind"] == "note":
+            return row["body"]
+        return msgspec.json.decode(row["body"], type=Scene).action
+    if table == "entries":
+        named = f"{row['target']}, {row['name']}" if row["name"] else row["target"]
+        return f"{named}: {row['content']}"
+    if table == "clusters":
+        return ": ".join(filter(None, (row["name"], row["digest"])))
+    return row["label"] or row["person"]
+
+
+def _known(unit: Unit) -> frozenset[str]:
+    """Everybody who has a name here."""
+    related = unit.rows("SELECT name FROM entries WHERE being = $being AND target = 'relationship'")
+    tokens = unit.rows("SELECT person FROM tokens WHERE being = $being")
+    found = marks.names(unit).union(name for (name,) in (*related, *tokens))
+    return found - {"", PERSON}
+
+
+def _every_node(unit: Unit) -> Iterator[Node]:
+    seq = 0
+    while found := nodes.page(unit, ended=True, after=seq, order="seq", limit=_TOGETHER):
+        yield from (node for node in found if node.ending != ERASED)
+        seq = found[-1].seq
+
+
+def every_change(unit: Unit) -> Iterator[LedgerEntry]:
+    """All entries of the ledger, the newest first."""
+    before: int | None = None
+    while found := ledger.latest(unit, _TOGETHER, before):
+        yield from found
+        before = found[-1].n
+
+
+def _moved(change: Change, moved: Mapping[int, int | None]) -> Change | None:
+    """A change of nodes with their numbers of now; None where none of them is left."""
+    sides = tuple(_successor(row, moved) for row in (change.before, change.after))
+    places = stretches_of(change.key)
+    firsts = [first for first, _ in places]
+    inside = [
+        seq for seq in moved if seq <= places[bisect(firsts, seq) - 1][1] and seq >= firsts[0]
+    ]
+    if not inside:
+        return Change(change.table, change.key, *sides)
+    seqs = {seq for first, last in places for seq in range(first, last + 1)} - set(inside)
+    seqs |= {new for seq in inside if (new := moved[seq]) is not None}
+    return Change(change.table, key_of(seqs), *sides) if seqs else None
+
+
+def _successor(
+    row: dict[str, Any] | None, moved: Mapping[int, int | None]
+) -> dict[str, Any] | None:
+    if not row or row.get("successor") not in moved:
+        return row
+    return {**row, "successor": moved[row["successor"]]}

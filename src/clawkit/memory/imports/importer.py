@@ -1,0 +1,280 @@
+"""Recognises a file's format, reads it, and gives its contents to a Being, each once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct
+
+from clawkit.errors import BeingError
+from clawkit.memory.bundle import FORMAT
+from clawkit.memory.caller import Caller
+from clawkit.memory.imports.imported import (
+    ImportedFiles,
+    ImportedMemory,
+    ImportedMessage,
+    ImportedRelation,
+)
+from clawkit.memory.imports.json_lines import read_conversations, read_graph
+from clawkit.memory.imports.markdown import ENDINGS, read_markdown
+from clawkit.memory.patrol.new_memories import KnownScenes, cleaned, remember, remember_waiting
+from clawkit.memory.patrol.scenes import extract, hear
+from clawkit.memory.patrol.transcript import ConversationMessage, numbered, unheard
+from clawkit.memory.patrol.vectors import ahead
+from clawkit.memory.people import USER
+from clawkit.memory.records import Being, HistoryMessage, MemorySource, Note, Scene
+from clawkit.memory.relationships import RELATIONSHIP, relate
+from clawkit.memory.secret_filter import SecretFilter
+from clawkit.memory.store import entries, nodes
+from clawkit.memory.store.database import Unit
+from clawkit.memory.store.storable_text import folded
+
+if TYPE_CHECKING:
+    from clawkit.memory.being_store import BeingStore
+
+Format = Literal["bundle", "markdown", "jsonl", "server-memory"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_LOOKED_AT = 64 * 1024
+
+
+def format_of(place: Path) -> Format:
+    """What a file looks like by its first line, a folder by being one."""
+    if place.is_dir() or place.suffix.lower() in ENDINGS:
+        return "markdown"
+    first = _first_object(place)
+    if first.get("kind") == "bundle" and first.get("format") == FORMAT:
+        return "bundle"
+    if first.get("type") in ("entity", "relation"):
+        return "server-memory"
+    if "role" in first and "content" in first:
+        return "jsonl"
+    raise BeingError(
+        f"{place}: what this is cannot be told by its first line: "
+        f"say --format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+    )
+
+
+def read(place: Path, kind: Format, *, as_memories: bool = False) -> ImportedFiles:
+    """Everything but a bundle, which is no reading but a whole memory."""
+    readers: dict[str, Callable[[Path], ImportedFiles]] = {
+        "markdown": read_markdown,
+        "jsonl": lambda file: read_conversations(file, as_memories=as_memories),
+        "server-memory": read_graph,
+    }
+    if place.is_dir() and kind != "markdown":
+        raise BeingError(f"{place} is a folder, and {kind} is a file")
+    return readers[kind](place)
+
+
+def _first_object(file: Path) -> dict[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(_LOOKED_AT)
+    except OSError as error:
+        raise BeingError(f"{file} cannot be read: {error.strerror}") from None
+    for line in start.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        if not line.strip():
+            continue
+        try:
+            return msgspec.json.decode(line, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return {}
+    return {}
+
+
+TOKEN = "import"
+"""Stands in the place of a token in the provenance of what was imported."""
+
+_TOGETHER = 200
+_BETWEEN = 0.001
+_CALLER = Caller(token=TOKEN)
+
+Advance = Callable[[int, int], object]
+"""Told how much is done, and of how much."""
+
+
+class ImportResult(Struct, frozen=True):
+    """What an import has added, and how much was there already."""
+
+    memories: int = 0
+    messages: int = 0
+    relations: int = 0
+    known: int = 0
+    removed: tuple[str, ...] = ()
+    """The kinds of secrets that were left out."""
+
+
+def bring(
+    keeper: BeingStore,
+    being: Being,
+    reading: ImportedFiles,
+    *,
+    dry_run: bool = False,
+    advance: Advance = max,
+) -> ImportResult:
+    """Give a Being what was read; some hundreds at a time, so that one can go on with it.
+
+    What the Being knows is left as it is, and what it has taken back does not return.
+    """
+    return _Bringing(keeper, being, dry_run=dry_run).all(reading, advance)
+
+
+class _Bringing:
+    def __init__(self, keeper: BeingStore, being: Being, *, dry_run: bool) -> None:
+        self._keeper = keeper
+        self._database = keeper.limited
+        self._being = being
+        self._dry_run = dry_run
+        with self._database.read(being.n) as unit:
+            self._before = _Before(unit)
+        self._sieve = SecretFilter(keeper.database, being)
+        self._memories = self._messages = self._relations = self._known = 0
+
+    def all(self, reading: ImportedFiles, advance: Advance) -> ImportResult:
+        total, done = len(reading.memories) + len(reading.messages), 0
+        for name, spoken in _conversations(reading.messages).items():
+            self._hear(name, spoken)
+            done += len(spoken)
+            advance(done, total)
+        if reading.messages and not self._dry_run:
+            now, embedder = self._keeper.clock(), self._keeper.embedder
+            made = remember_waiting(self._database, self._being.n, embedder, now, TOKEN)
+            self._memories += made
+        for start in range(0, len(reading.memories), _TOGETHER):
+            part = reading.memories[start : start + _TOGETHER]
+            self._remember(part)
+            done += len(part)
+            advance(done, total)
+        for relation in reading.relations:
+            self._relate(relation)
+        removed = tuple(self._sieve.removed)
+        return ImportResult(self._memories, self._messages, self._relations, self._known, removed)
+
+    def _remember(self, kept: Sequence[ImportedMemory]) -> None:
+        """Make memories of those that are new."""
+        sift = self._sieve.scene
+        kept = [msgspec.structs.replace(one, scene=sift(one.scene)) for one in kept]
+        with self._database.read(self._being.n) as unit:
+            new = self._new(unit, kept)
+        self._known += len(kept) - len(new)
+        if self._dry_run:
+            self._memories += len(new)
+            return
+        if not new:
+            return
+        now, embedder = self._keeper.clock(), self._keeper.embedder
+        scenes, speakers = [one.scene for one in new], [one.speaker for one in new]
+        embed = ahead(self._database, self._being.n, embedder, scenes, speakers)
+        model = embedder.name if embedder is not None else ""
+        with self._database.write(self._being.n) as unit:
+            made = remember(unit, [_note(one, now) for one in new], embed, model, now, TOKEN)
+        self._memories += len(made)
+
+    def _new(self, unit: Unit, kept: Sequence[ImportedMemory]) -> list[ImportedMemory]:
+        scenes = [cleaned(one.scene) for one in kept]
+        known = KnownScenes(unit, scenes)
+        self._before.look(unit, scenes)
+        found: list[ImportedMemory] = []
+        for one, scene in zip(kept, scenes, strict=True):
+            if self._before.has(one, scene) or known.find(scene) is not None:
+                continue
+            if scene.action:
+                found.append(msgspec.structs.replace(one, scene=scene))
+        return found
+
+    def _hear(self, name: str, spoken: Sequence[ImportedMessage]) -> None:
+        """Keep what was said in a conversation, and note what it tells."""
+        now = self._keeper.clock()
+        given = self._sieve.messages(list(_in_time(spoken)))
+        said = numbered(given, name, now)
+        with self._database.read(self._being.n) as unit:
+            new = unheard(unit, said)
+        self._messages += len(new)
+        self._known += len(said) - len(new)
+        if self._dry_run:
+            speakers = {s.id: m.speaker for s, m in zip(said, given, strict=True)}
+            self._memories += _told([one for one in said if one.id in new], speakers)
+        elif new:
+            hear(
+                self._database,
+                self._being.n,
+                given,
+                llm=None,
+                embedder=self._keeper.embedder,
+                now=now,
+                caller=Caller(token=TOKEN, conversation=name),
+            )
+
+    def _relate(self, relation: ImportedRelation) -> None:
+        """Add to what an entity is to this Being; what is there stays."""
+        told = [self._sieve.text(line) for line in relation.lines]
+        with self._database.write(self._being.n) as unit:
+            there = entries.found(unit, RELATIONSHIP, relation.entity)
+            there = [one for one in there if one.data.get("type") == relation.kind]
+            lines = there[-1].content.split("\n") if there else []
+            new = [line for line in told if line not in lines]
+            if not new:
+                self._known += 1
+                return
+            self._relations += 1
+            if not self._dry_run:
+                content = "\n".join((*lines, *new))
+                now = self._keeper.clock()
+                relate(unit, relation.entity, relation.kind, content, "upsert", _CALLER, now)
+
+
+class _Before:
+    """What was imported before, or known at some time: also what has been taken back since."""
+
+    def __init__(self, unit: Unit) -> None:
+        # The day of a file is another one when the file has grown: such memories are known by
+        # their file and words.
+        rows = unit.rows(
+            "SELECT conversation, action FROM nodes WHERE being = $being AND token = ?", TOKEN
+        )
+        self._actions = {(place, folded(action)) for place, action in rows}
+        self._seen: set[str] = set()
+
+    def look(self, unit: Unit, scenes: Sequence[Scene]) -> None:
+        """Find out which of these were ever known."""
+        sql = "SELECT said FROM nodes WHERE being = $being AND said IN (??)"
+        prints = list({nodes.fingerprint(scene) for scene in scenes})
+        self._seen.update(said for (said,) in unit.among(sql, prints))
+
+    def has(self, one: ImportedMemory, scene: Scene) -> bool:
+        """Whether this is known; from now on it is."""
+        key = nodes.fingerprint(scene)
+        known = key in self._seen
+        self._seen.add(key)
+        return known or (not one.dated and (one.place, folded(scene.action)) in self._actions)
+
+
+def _note(kept: ImportedMemory, now: float) -> Note:
+    source = MemorySource(kept.speaker, TOKEN, kept.place)
+    return Note(str(uuid4()), now, kept.scene, "", source)
+
+
+def _conversations(messages: Sequence[ImportedMessage]) -> dict[str, list[ImportedMessage]]:
+    found: dict[str, list[ImportedMessage]] = defaultdict(list)
+    for one in messages:
+        found[one.conversation].append(one)
+    return found
+
+
+def _in_time(spoken: Sequence[ImportedMessage]) -> Iterator[ConversationMessage]:
+    """The messages of a conversation; those of one moment follow one another."""
+    last = float("-inf")
+    for one in spoken:
+        last = one.at if one.at > last else last + _BETWEEN
+        yield ConversationMessage(one.role, one.text, last, one.speaker)
+
+
+def _told(said: Sequence[HistoryMessage], speakers: dict[str, str]) -> int:
+    """How many memories messages would make, at most."""
+    named = {one: speaker or USER for one, speaker in speakers.items()}
+    return len(extract(said, named, (), None)[0])

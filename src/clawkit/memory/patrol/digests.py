@@ -1,0 +1,153 @@
+"""The digest and name of each cluster: from a model, or from its most important memories.
+
+A model also gives topics better names than their distinctive words; once, and again when a topic
+has become twice as large.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawkit.memory.patrol import topics
+from clawkit.memory.patrol.model_answers import DATA_ONLY, decoded, listed
+from clawkit.memory.patrol.transcript import without_recall
+from clawkit.memory.records import Change, Cluster
+from clawkit.memory.store import clusters, ledger, nodes
+from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store.ledger import counted
+
+if TYPE_CHECKING:
+    from clawkit.memory.model import Llm
+
+Sizes = dict[int, tuple[int, int]]
+
+_LOOKED_AT = 20
+_ACTIONS = 3
+_NAMES = 4
+_LONGEST_ACTION = 120
+_LONGEST_DIGEST = 600
+_MOST_ASKED = 8
+_ANSWER_TOKENS = 600
+_NOBODY = frozenset(("user", "assistant", "i", "me"))
+_LONGEST_NAME = 80
+_GROWN = 2
+_ASKED = (
+    "You keep a memory in order. You get the most important memories of one group, numbered. Give "
+    "the group a short name, and say in two or three sentences what they are about, with the facts "
+    "that matter most; both in their language. "
+    'Answer as {"name": "...", "digest": "..."}. ' + DATA_ONLY
+)
+
+# Small models have forgotten the form by the time they have read the memories.
+_FORM = 'The answer as JSON, with "name" and "digest":'
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    name: str = ""
+    digest: str = ""
+
+
+def sizes(unit: Unit) -> Sizes:
+    """How many active memories each cluster has, and its newest; to tell later what changed."""
+    rows = unit.rows(
+        "SELECT cluster, count(*), max(seq) FROM nodes "
+        "WHERE being = $being AND status = 'active' AND ended IS NULL GROUP BY cluster"
+    )
+    return {cluster: (count, newest) for cluster, count, newest in rows}
+
+
+def describe(
+    database: Database, being: int, before: Sizes, *, llm: Llm | None, now: float, token: str
+) -> int:
+    """Describe the clusters that are not what they were; gives how many are described anew."""
+    with database.read(being) as unit:
+        after = sizes(unit)
+        there = clusters.every(unit)
+        unnamed = _unnamed(unit, there, after) if llm else set[int]()
+        changed = [c for c in there if not c.digest or before.get(c.n) != after.get(c.n)]
+        wanted = [c for c in there if c.n in unnamed]
+        wanted += [c for c in changed if c.n not in unnamed]
+        texts = {c.n: _most_important(unit, c.n) for c in wanted[:_MOST_ASKED]}
+    asked = {n: _asked(llm, lines) for n, lines in texts.items() if llm and lines}
+    with database.write(being) as unit:
+        _learn_named(unit, asked.keys() & unnamed, after)
+        return _write(unit, wanted, asked, unnamed, now, token)
+
+
+def _unnamed(unit: Unit, there: list[Cluster], now: Sizes) -> set[int]:
+    """The topics that a model has not named yet, or not since they became what they are."""
+    known = topics.known(unit)
+    found: set[int] = set()
+    for cluster in there:
+        one = known.get(cluster.n, topics.TopicState())
+        size, _ = now.get(cluster.n, (0, 0))
+        outgrown = one.by == "model" and size >= _GROWN * one.named
+        if cluster.parent is not None and (one.by == "words" or outgrown):
+            found.add(cluster.n)
+    return found
+
+
+def _learn_named(unit: Unit, named: Collection[int], now: Sizes) -> None:
+    known = topics.known(unit)
+    replace = msgspec.structs.replace
+    topics.learn(unit, {n: replace(known[n], named=now[n][0], by="model") for n in named})
+
+
+def digest(unit: Unit, cluster: int) -> str:
+    """A digest without a model: who it is about, and what matters most."""
+    found = nodes.page(unit, cluster=cluster, statuses=("active",), limit=_LOOKED_AT)
+    people = Counter(name for node in found for name in node.scene.actors)
+    names = [name for name, _ in people.most_common() if name.casefold() not in _NOBODY][:_NAMES]
+    actions = [_short(node.scene.action) for node in found[:_ACTIONS]]
+    said = "; ".join(dict.fromkeys(actions))
+    return f"{', '.join(names)}: {said}" if names and said else said
+
+
+def _write(
+    unit: Unit,
+    wanted: list[Cluster],
+    asked: Mapping[int, _Answer],
+    unnamed: Collection[int],
+    now: float,
+    token: str,
+) -> int:
+    there = {cluster.n: cluster for cluster in clusters.every(unit)}
+    changes: list[Change] = []
+    for cluster in (there[old.n] for old in wanted if old.n in there):
+        answer = asked.get(cluster.n, _Answer())
+        name = answer.name if cluster.n in unnamed else ""
+        before = {"name": cluster.name, "digest": cluster.digest}
+        after = {
+            "name": name or cluster.name,
+            "digest": answer.digest or digest(unit, cluster.n),
+        }
+        new = {column: value for column, value in after.items() if value != before[column]}
+        if new:
+            clusters.describe(unit, cluster.n, after["name"], after["digest"])
+            old = {column: before[column] for column in new}
+            changes.append(Change("clusters", str(cluster.n), old, new))
+    if changes:
+        why = f"{counted(len(changes), 'topic', 'topics')} described"
+        ledger.add(unit, now, "described", why, token, changes)
+    return len(changes)
+
+
+def _most_important(unit: Unit, cluster: int) -> list[str]:
+    found = nodes.page(unit, cluster=cluster, statuses=("active",), limit=_LOOKED_AT)
+    return [node.text for node in found]
+
+
+def _asked(llm: Llm, lines: list[str]) -> _Answer:
+    said = llm.complete(_ASKED, f"{listed(lines)}\n\n{_FORM}", _ANSWER_TOKENS)
+    answer = decoded(said, _Answer) or _Answer()
+    name = " ".join(without_recall(answer.name).split())[:_LONGEST_NAME]
+    return _Answer(name, " ".join(without_recall(answer.digest).split())[:_LONGEST_DIGEST])
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_ACTION else line[: _LONGEST_ACTION - 1].rstrip() + "…"

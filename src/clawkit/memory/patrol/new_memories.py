@@ -1,0 +1,267 @@
+"""❶ Makes memories of scenes, each once: what is known already is not added again.
+
+A scene that repeats a memory, and one that a conversation writes down again after recall has told
+it, is not new. Case and punctuation do not count; a word more, another number, another tense or
+another order of words does, because then something else is said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import msgspec
+
+from clawkit.memory import people
+from clawkit.memory.display_text import keepable
+from clawkit.memory.patrol import centroids
+from clawkit.memory.patrol.transcript import without_recall
+from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
+from clawkit.memory.recall.index_text import words_of_node
+from clawkit.memory.records import Change, Node, Note, Scene
+from clawkit.memory.store import ledger, nodes, notes, postings, reads
+from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store.ledger import counted, made
+from clawkit.text.tokenizer import folded, terms
+
+if TYPE_CHECKING:
+    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.patrol.vectors import Embed
+
+_WORD = re.compile(r"\w+")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_RAREST = 3
+_MOST_COMPARED = 50
+_FEWEST_WORDS_OF_NEWS = 4
+
+
+class KnownScenes:
+    """What a Being remembers, asked for many scenes at once."""
+
+    def __init__(self, unit: Unit, scenes: Sequence[Scene]) -> None:
+        self._unit = unit
+        self._told: dict[str, frozenset[int]] = {}
+        self._same = nodes.same_words(unit, scenes)
+        words = {word for scene in scenes for word in terms(scene.action)}
+        self._frequencies = postings.frequencies(unit, sorted(words))
+
+    def find(self, scene: Scene, conversation: str = "", *, talk: bool = False) -> Node | None:
+        """The current memory that says this already; a phrase of talk is never news."""
+        same = self._same.get(nodes.fingerprint(scene))
+        if same is not None:
+            return same
+        told = self._told_to(conversation)
+        for node in self._candidates(scene):
+            if not _says(node.scene, scene):
+                continue
+            if node.seq in told:
+                # Also one that has ended: to repeat it is no way to bring it back.
+                return node
+            if node.ended is not None:
+                continue
+            same_day = not scene.when or scene.when == node.scene.when
+            same_day = same_day or (talk and is_phrase(scene))
+            if same_day and _same_people(scene, node.scene):
+                return node
+        return None
+
+    def _told_to(self, conversation: str) -> frozenset[int]:
+        if not conversation:
+            return frozenset()
+        if conversation not in self._told:
+            self._told[conversation] = reads.told(self._unit, conversation)
+        return self._told[conversation]
+
+    def _candidates(self, scene: Scene) -> list[Node]:
+        """Memories that have the scene's rarest words; a word that no memory has makes it new."""
+        # What came out of recall may begin with a day, and days are not among the indexed words.
+        words = list(terms(_DAY.sub(" ", scene.action)))
+        if not words or any(word not in self._frequencies for word in words):
+            return []
+        rarest = sorted(words, key=lambda word: (self._frequencies[word], word))[:_RAREST]
+        if self._frequencies[rarest[0]] > _MOST_COMPARED * 20:
+            return []
+        seqs = postings.having_all(self._unit, rarest)[-_MOST_COMPARED:]
+        found = nodes.fetch(self._unit, [int(seq) for seq in seqs])
+        return sorted(found.values(), key=lambda node: (node.ended is not None, node.seq))
+
+
+class BatchScenes:
+    """What was already among the scenes of one batch."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[object, ...], int] = {}
+
+    def place(self, scene: Scene, at: int) -> int:
+        """Where the same was said first; `at` if that is here."""
+        key = _words(scene.action) or scene.action, scene.setting, _folded(scene.actors)
+        return self._places.setdefault((*key, scene.when), at)
+
+
+def _says(old: Scene, new: Scene) -> bool:
+    """Whether the new one says what happened in the same order, and nothing the old one does not.
+
+    What surrounds it may be a date or a place, as an answer of recall has them.
+    """
+    said, known = _words(new.action), _words(old.action)
+    around = (*old.when, old.setting, old.feeling, *old.actors, *old.themes)
+    if not said or not set(said) <= {*known, *_words(" ".join(around))}:
+        return False
+    starts = range(len(said) - len(known) + 1)
+    return any(said[start : start + len(known)] == known for start in starts)
+
+
+def is_phrase(scene: Scene) -> bool:
+    """Whether it is too short to be news on another day, such as "ok, thanks"."""
+    return len(_words(scene.action)) < _FEWEST_WORDS_OF_NEWS
+
+
+def _same_people(new: Scene, old: Scene) -> bool:
+    return not new.actors or _folded(new.actors) == _folded(old.actors)
+
+
+def _folded(names: Collection[str]) -> frozenset[str]:
+    return frozenset(folded(name).strip() for name in names)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(folded(text)))
+
+
+def keep(
+    unit: Unit, drafts: Sequence[Node], embed: Embed | None, model: str
+) -> tuple[list[Node], list[Change]]:
+    """Keep new nodes, whose numbers are given here; one without a cluster joins the nearest."""
+    if not drafts:
+        return [], []
+    scenes = [draft.scene for draft in drafts]
+    texts = texts_of(unit, scenes, [draft.source.speaker for draft in drafts])
+    vectors = vectors_of(embed, texts)
+    near: list[int | None] = [None] * len(drafts)
+    if vectors is not None:
+        near = centroids.nearest(unit, model, vectors)
+    roots: dict[str, int] = {}
+    first = nodes.reserve(unit, len(drafts))
+    kept: list[Node] = []
+    for at, draft in enumerate(drafts):
+        cluster = draft.cluster or near[at]
+        if not cluster:
+            name = centroids.root_for(draft.scene)
+            if name not in roots:
+                roots[name] = centroids.root(unit, name)
+            cluster = roots[name]
+        kept.append(msgspec.structs.replace(draft, seq=first + at, cluster=cluster))
+    nodes.add(unit, kept)
+    postings.add(unit, {node.seq: words_of_node(node) for node in kept})
+    if vectors is not None:
+        unit.vectors.put(model, [node.seq for node in kept], vectors)
+        centroids.recompute_all(unit, {node.cluster for node in kept}, model)
+    return kept, [made(node.seq for node in kept)]
+
+
+_AT_ONCE = 1000
+_ROUNDS = 1000
+_ONCE, _FROM_THE_DEAD = 1, 2
+
+
+def remember(
+    unit: Unit,
+    given: Sequence[Note],
+    embed: Embed | None,
+    model: str,
+    now: float,
+    token: str,
+) -> list[Node]:
+    """Make memories of notes; gives the new ones.
+
+    A scene that is remembered already makes its memory more alive instead; one that has no words
+    of its own becomes nothing.
+    """
+    scenes = [cleaned(note.scene) for note in given if note.scene]
+    known, seen = KnownScenes(unit, scenes), BatchScenes()
+    drafts: list[Node] = []
+    became: dict[str, int] = {}
+    later: dict[str, int] = {}
+    for note, scene in zip(given, scenes, strict=True):
+        if not scene.action:
+            became[note.id] = 0
+            continue
+        talk = bool(note.source.message)
+        old = known.find(scene, note.source.conversation, talk=talk)
+        if old is not None:
+            became[note.id] = old.seq
+            touch(unit, old, now)
+            continue
+        later[note.id] = seen.place(scene, len(drafts))
+        if later[note.id] == len(drafts):
+            drafts.append(_draft(note, scene, now))
+    people.learn(unit, given)
+    kept, changes = keep(unit, drafts, embed, model)
+    became |= {note: kept[at].seq for note, at in later.items()}
+    notes.became(unit, became)
+    if changes:
+        why = counted(len(kept), "new memory", "new memories")
+        ledger.add(unit, now, "remembered", why, token, changes)
+    return kept
+
+
+def remember_waiting(
+    database: Database, being: int, embedder: Embedder | None, now: float, token: str
+) -> int:
+    """See to all notes that wait for a patrol; gives how many memories they are."""
+    for _ in range(_ROUNDS):
+        with database.read(being) as unit:
+            waiting = notes.without_node(unit, _AT_ONCE)
+        if not waiting:
+            break
+        scenes = [cleaned(note.scene) for note in waiting if note.scene]
+        speakers = [note.source.speaker for note in waiting]
+        embed = ahead(database, being, embedder, scenes, speakers)
+        with database.write(being) as unit:
+            model = embedder.name if embedder else ""
+            remember(unit, _still_waiting(unit, waiting), embed, model, now, token)
+    with database.write(being) as unit:
+        return notes.take_waiting(unit)
+
+
+def cleaned(scene: Scene) -> Scene:
+    """The scene without what recall has put into it and what no store can hold."""
+    weight = scene.importance
+    return Scene(
+        action=keepable(without_recall(scene.action)).strip(),
+        actors=tuple(keepable(name).strip() for name in scene.actors if name.strip()),
+        when=tuple(keepable(day).strip() for day in scene.when if day.strip()),
+        setting=keepable(without_recall(scene.setting)).strip(),
+        feeling=keepable(without_recall(scene.feeling)).strip(),
+        themes=tuple(keepable(theme).strip() for theme in scene.themes if theme.strip()),
+        importance=min(1.0, max(0.0, weight)) if math.isfinite(weight) else 0.5,
+        context=keepable(without_recall(scene.context)).strip(),
+    )
+
+
+def touch(unit: Unit, node: Node, now: float) -> None:
+    """What is said again is as alive as what is asked for."""
+    times = _FROM_THE_DEAD if node.status == "dead" else _ONCE
+    nodes.touch(unit, {node.seq: times}, max(now, node.last_activated))
+
+
+def _still_waiting(unit: Unit, waiting: Sequence[Note]) -> list[Note]:
+    """Those that nobody else has seen to meanwhile."""
+    there = {note.id for note in notes.without_node(unit, _AT_ONCE)}
+    return [note for note in waiting if note.id in there]
+
+
+def _draft(note: Note, scene: Scene, now: float) -> Node:
+    # A clock that went back must not make a memory that is younger than now.
+    created = min(note.created, now)
+    return Node(
+        seq=0,
+        id=str(uuid4()),
+        scene=scene,
+        created=created,
+        source=note.source,
+        last_activated=created,
+    )

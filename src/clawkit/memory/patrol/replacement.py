@@ -1,0 +1,208 @@
+"""Merges, replaces, outdates and retracts memories; all of them stay in the store, ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from clawkit.errors import BeingError
+from clawkit.memory.patrol import centroids
+from clawkit.memory.patrol.new_memories import cleaned, keep
+from clawkit.memory.records import MemorySource, Node, Scene
+from clawkit.memory.store import ledger, nodes
+from clawkit.memory.store.database import Unit
+from clawkit.memory.store.ledger import set_nodes
+
+if TYPE_CHECKING:
+    from clawkit.memory.patrol.vectors import Embed
+
+GAIN = 0.05
+"""What a memory gains in importance when others are merged into it."""
+
+_ENDED = {"superseded": "replaced", "retracted": "taken back"}
+_CURRENT = {"ended": None, "ending": "", "successor": None}
+
+
+def merge(
+    unit: Unit,
+    merged: Sequence[Node],
+    summary: str,
+    feeling: str = "",
+    *,
+    now: float,
+    token: str,
+    embed: Embed | None = None,
+    model: str = "",
+    why: str = "",
+) -> Node:
+    """One memory in the place of several; they end, and it is their successor."""
+    olds = _current(unit, merged)
+    if len(olds) < 2:
+        raise BeingError("to merge takes at least two different memories")
+    scene = merged_scene(olds, summary, feeling)
+    if not scene.action:
+        raise BeingError("the summary of a merge is empty: say what the merged memory is")
+    draft = Node(
+        seq=0,
+        id=str(uuid4()),
+        scene=scene,
+        created=_moment(olds, now),
+        source=_common_source(olds, token),
+        cluster=_home(olds),
+        fresh=False,
+        pinned=any(node.pinned for node in olds),
+        reactivation_count=max(node.reactivation_count for node in olds),
+        last_activated=_moment(olds, now),
+    )
+    reason = why or f"{len(olds)} memories merged into one"
+    return _replace(unit, olds, draft, "merged", reason, now, token, embed, model)
+
+
+def merged_scene(merged: Sequence[Node], summary: str, feeling: str = "") -> Scene:
+    """What the merged memory will be; its days, people and themes are those of all."""
+    by_weight = sorted(merged, key=lambda node: (-node.scene.importance, node.seq))
+    in_order = sorted(merged, key=lambda node: node.seq)
+    return cleaned(
+        Scene(
+            action=summary,
+            actors=_union(node.scene.actors for node in in_order),
+            when=tuple(sorted(_union(node.scene.when for node in in_order))),
+            setting=next((node.scene.setting for node in by_weight if node.scene.setting), ""),
+            feeling=feeling
+            or next((node.scene.feeling for node in by_weight if node.scene.feeling), ""),
+            themes=_union(node.scene.themes for node in in_order),
+            importance=min(1.0, by_weight[0].scene.importance + GAIN),
+            context=_common_context(merged),
+        )
+    )
+
+
+def supersede(
+    unit: Unit,
+    old: Node,
+    scene: Scene,
+    *,
+    now: float,
+    token: str,
+    embed: Embed | None = None,
+    model: str = "",
+    source: MemorySource | None = None,
+    why: str = "",
+) -> Node:
+    """Another memory in the place of one that is no longer so."""
+    olds = _current(unit, [old])
+    scene = cleaned(scene)
+    if not scene.action:
+        raise BeingError("what a memory is replaced with is empty: say what is so now")
+    (old,) = olds
+    draft = Node(
+        seq=0,
+        id=str(uuid4()),
+        scene=scene,
+        created=_moment(olds, now),
+        source=source or MemorySource(old.source.speaker, token, old.source.conversation),
+        cluster=old.cluster,
+        pinned=old.pinned,
+        last_activated=_moment(olds, now),
+    )
+    reason = why or "replaced by what is so now"
+    return _replace(unit, olds, draft, "superseded", reason, now, token, embed, model)
+
+
+def retract(
+    unit: Unit, retracted: Sequence[Node], *, now: float, token: str, why: str = ""
+) -> list[Node]:
+    """Take memories back: nobody recalls them any more."""
+    olds = _current(unit, retracted)
+    if not olds:
+        return []
+    moment = _moment(olds, now)
+    after = {"ended": moment, "ending": "retracted"}
+    before = {name: _CURRENT[name] for name in after}
+    change = set_nodes(unit, [node.seq for node in olds], before, after)
+    ledger.add(unit, now, "retracted", why or "taken back", token, [change])
+    centroids.recompute_as_they_are(unit, {node.cluster for node in olds})
+    return olds
+
+
+def correct(unit: Unit, old: Node, by: Node, *, now: float, token: str) -> None:
+    """End a memory that was wrong; another one, which is there already, is right."""
+    _end(unit, old, by, "corrected", "corrected", now, token)
+
+
+def outdate(unit: Unit, old: Node, by: Node, *, now: float, token: str, why: str = "") -> None:
+    """End a memory that was true until another one, which is there already, began to be."""
+    reason = why or "no longer so: a newer memory says what is"
+    _end(unit, old, by, "superseded", reason, now, token)
+
+
+def _end(unit: Unit, old: Node, by: Node, ending: str, why: str, now: float, token: str) -> None:
+    olds = _current(unit, [old])
+    after = {"ended": max(by.created, _moment(olds, by.created)), "ending": ending}
+    after |= {"successor": by.seq}
+    change = set_nodes(unit, [old.seq], _CURRENT, after)
+    ledger.add(unit, now, ending, why, token, [change])
+    centroids.recompute_as_they_are(unit, {node.cluster for node in olds})
+
+
+def _replace(
+    unit: Unit,
+    olds: list[Node],
+    draft: Node,
+    ending: str,
+    why: str,
+    now: float,
+    token: str,
+    embed: Embed | None,
+    model: str,
+) -> Node:
+    (new,), changes = keep(unit, [draft], embed, model)
+    after = {"ended": draft.created, "ending": ending, "successor": new.seq}
+    ended = set_nodes(unit, [node.seq for node in olds], _CURRENT, after)
+    ledger.add(unit, now, ending, why, token, [*changes, ended])
+    centroids.recompute_as_they_are(unit, {new.cluster, *(node.cluster for node in olds)})
+    return new
+
+
+def _current(unit: Unit, given: Sequence[Node]) -> list[Node]:
+    """The memories as they are now; one that has ended cannot be changed any more."""
+    found = nodes.fetch(unit, {node.seq for node in given})
+    for node in given:
+        now = found.get(node.seq)
+        if now is None:
+            raise BeingError(f"there is no memory {node.id}")
+        if now.ended is not None:
+            raise BeingError(
+                f"the memory {node.id} is {_ENDED.get(now.ending, now.ending)} already"
+            )
+    return [found[seq] for seq in sorted(found)]
+
+
+def _moment(olds: Sequence[Node], now: float) -> float:
+    # A clock that went back must not end a memory before it began.
+    return max(now, *(node.created for node in olds))
+
+
+def _home(olds: Sequence[Node]) -> int:
+    return Counter(node.cluster for node in olds).most_common(1)[0][0]
+
+
+def _common_source(olds: Sequence[Node], token: str) -> MemorySource:
+    speakers = {node.source.speaker for node in olds}
+    conversations = {node.source.conversation for node in olds}
+    return MemorySource(
+        speaker=speakers.pop() if len(speakers) == 1 else "",
+        token=token,
+        conversation=conversations.pop() if len(conversations) == 1 else "",
+    )
+
+
+def _common_context(merged: Sequence[Node]) -> str:
+    contexts = {node.scene.context for node in merged}
+    return contexts.pop() if len(contexts) == 1 else ""
+
+
+def _union(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for group in groups for name in group))

@@ -1,0 +1,426 @@
+"""Recall, search and exploration of one Being, and the read counts that they leave.
+
+What a full caller is told counts as recalled at once. What a read-only caller is told is written
+where no other reader looks: its counters wait for a patrol, and what its conversation was told is
+kept under its own token.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawkit.errors import BeingError, ModelError, StoreError
+from clawkit.memory import people
+from clawkit.memory.caller import Caller
+from clawkit.memory.display_text import shown, told
+from clawkit.memory.recall.candidates import Mode
+from clawkit.memory.recall.engine import Hit, SearchResult, search, worth_telling
+from clawkit.memory.records import Cluster, Node, Scene
+from clawkit.memory.store import clusters, nodes, notes, reads
+from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.validation import LONGEST_TEXT
+from clawkit.text.model_instructions import find_instructions
+
+if TYPE_CHECKING:
+    from clawkit.memory.arrays import Floats
+    from clawkit.memory.embed.protocol import Embedder
+
+NOTHING = "No relevant memories found."
+_OF_ACTIVE, _OF_DEAD = 1, 2
+_APART = "\x1f"
+_NEXT = " · "
+_WIDER = 4
+_AROUND = 200
+"""Characters of what was said before and after a memory."""
+
+_PLAIN = 300
+_BESIDE = 7
+"""How many memories at most are told beside those that were asked for."""
+
+_SITTING = 3600.0
+_log = logging.getLogger("clawkit.memory")
+
+
+class Recollection(msgspec.Struct, frozen=True):
+    """What came to mind: the hits that are worth telling, the best first."""
+
+    kind: str
+    hits: tuple[Hit, ...]
+    beside: tuple[Hit, ...]
+    """What is told beside them: the next best, which may be on the same matter."""
+
+    text: str
+
+
+class SearchOptions(msgspec.Struct, frozen=True):
+    """How one search is to be done."""
+
+    limit: int
+    now: float
+    mode: Mode = "or"
+    as_of: float | None = None
+    apart_from: str = ""
+    """A conversation that knows what was said in it and need not be reminded."""
+
+    asker: str = ""
+    """Who says "I" in the question."""
+
+
+def found(unit: Unit, query: str, embedder: Embedder | None, how: SearchOptions) -> SearchResult:
+    """What a search finds."""
+    return _search(unit, query, embedder, how, ())
+
+
+def recollect(
+    database: Database,
+    being: int,
+    message: str,
+    embedder: Embedder | None,
+    caller: Caller,
+    how: SearchOptions,
+) -> Recollection:
+    """What is worth telling about a message, which this conversation has not been told."""
+    apart = how.apart_from
+    most = how.limit + _BESIDE
+    wide = msgspec.structs.replace(how, limit=most * _WIDER if apart else most)
+    with database.read(being) as unit:
+        known = _search(unit, message, embedder, wide, told_to(unit, caller))
+        hits = worth_telling(known)
+        if apart:
+            hits = tuple(hit for hit in hits if hit.node.source.conversation != apart)
+        hits = hits[:most]
+        telling = MemoryTexts(unit, [hit.node for hit in hits])
+        vectors = _vectors(unit, embedder, hits)
+    if hits:
+        hits = _told_now(database, being, hits, caller, how.now)
+    matters = _matters([hit.node for hit in hits], how.limit, vectors)
+    block = telling.block(message, matters)
+    return Recollection(known.kind, hits[: how.limit], hits[how.limit :], block)
+
+
+def _vectors(unit: Unit, embedder: Embedder | None, hits: Sequence[Hit]) -> Mapping[int, Floats]:
+    if embedder is None or not hits:
+        return {}
+    return unit.vectors.fetch(embedder.name, [hit.node.seq for hit in hits])
+
+
+def _matters(found: Sequence[Node], count: int, vectors: Mapping[int, Floats]) -> list[list[Node]]:
+    """The best so many, each with those of the others that are nearest to it in meaning."""
+    matters = [[node] for node in found[:count]]
+
+    def nearness(matter: list[Node], node: Node) -> float:
+        one, other = vectors.get(matter[0].seq), vectors.get(node.seq)
+        return 0.0 if one is None or other is None else float(one @ other)
+
+    for node in found[count:]:
+        max(matters, key=lambda matter: nearness(matter, node)).append(node)
+    return matters
+
+
+def told_to(unit: Unit, caller: Caller) -> frozenset[int]:
+    return reads.told(unit, _conversation(caller)) if caller.conversation else frozenset()
+
+
+def count_reads(unit: Unit, read: Sequence[Node], caller: Caller, now: float) -> None:
+    """Count that nodes came to mind: at once, or where only a patrol sees it."""
+    times = {
+        node.seq: _OF_DEAD if node.status == "dead" else _OF_ACTIVE for node in read if node.seq > 0
+    }
+    if caller.may_write:
+        nodes.touch(unit, times, now)
+    else:
+        reads.queue(unit, caller.token, times, now)
+
+
+def count_reads_if_possible(
+    database: Database, being: int, read: Sequence[Node], caller: Caller, now: float
+) -> None:
+    """The same in a transaction of its own, and no failure where nothing can be written."""
+    try:
+        with database.jot(being) as unit:
+            count_reads(unit, read, caller, now)
+    except StoreError as error:
+        _log.warning("what was read cannot be counted: %s", error)
+
+
+class MemoryTexts:
+    """Memories as they are told: when, whose, what, and what was said around it."""
+
+    def __init__(self, unit: Unit, found: Sequence[Node]) -> None:
+        self._own = min(people.own_names(unit), key=len, default="")
+        around = {node.seq + step for node in found for step in (-1, 1)} - {n.seq for n in found}
+        self._around = nodes.fetch(unit, [seq for seq in around if seq > 0])
+
+    def block(self, message: str, matters: Sequence[Sequence[Node]]) -> str:
+        """The fragments of memories, shuffled; the same for the same message and memories."""
+        if not matters:
+            return NOTHING
+        fragments = [self._matter(nodes) for nodes in matters]
+        random.Random(f"{message}{[nodes[0].id for nodes in matters]}").shuffle(fragments)
+        return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
+
+    def _matter(self, told: Sequence[Node]) -> str:
+        """The memories on one matter, the oldest first, so that what is so now comes last."""
+        best = told[0]
+        ordered = sorted(told, key=lambda node: (node.created, node.seq))
+        return _NEXT.join(
+            self.fragment(node) if node is best else self.plain(node) for node in ordered
+        )
+
+    def fragment(self, node: Node) -> str:
+        """One memory, in one line."""
+        scene = node.scene
+        place = f"{scene.setting}: " if scene.setting else ""
+        feeling = f" ({scene.feeling})" if scene.feeling else ""
+        said = told(f"{place}{scene.action}{feeling}")
+        before, after = told(self._before(node), _AROUND), told(self._after(node), _AROUND)
+        parts = (f"({before})" if before else "", said, f"({after})" if after else "")
+        return self._headed(node, " ".join(part for part in parts if part))
+
+    def plain(self, node: Node) -> str:
+        """One memory without what was said around it."""
+        return self._headed(node, told(node.scene.action, _PLAIN))
+
+    def _headed(self, node: Node, said: str) -> str:
+        head = ", ".join(part for part in (_days(node), self._whose(node)) if part)
+        return f"{shown(head, 200)}: {said}" if head else said
+
+    def _whose(self, node: Node) -> str:
+        speaker = node.source.speaker
+        return self._own if speaker in ("", people.USER) else speaker
+
+    def _before(self, node: Node) -> str:
+        """What it goes on about; a model may have said it better than what was said before."""
+        other = self._around.get(node.seq - 1)
+        if other is None or not _in_one_sitting(node, other):
+            return node.scene.context
+        if other.ended is not None:
+            return ""
+        return node.scene.context or other.scene.action
+
+    def _after(self, node: Node) -> str:
+        other = self._around.get(node.seq + 1)
+        if other is None or other.ended is not None or not _in_one_sitting(node, other):
+            return ""
+        return other.scene.action
+
+
+def _in_one_sitting(one: Node, other: Node) -> bool:
+    mine, its = one.source, other.source
+    same = mine.speaker == its.speaker and mine.conversation == its.conversation
+    talk = bool(mine.conversation or (mine.message and its.message))
+    return same and talk and abs(one.created - other.created) < _SITTING
+
+
+def _days(node: Node) -> str:
+    """From when it is, and until when it was so."""
+    since = node.scene.when[0] if node.scene.when else ""
+    if node.ended is None or not since:
+        return since
+    return f"{since} until {datetime.fromtimestamp(node.ended, UTC).date().isoformat()}"
+
+
+def _search(
+    unit: Unit, query: str, embedder: Embedder | None, how: SearchOptions, exclude: Collection[int]
+) -> SearchResult:
+    """What is remembered, found by words alone where the embedder does not answer."""
+    seqs = [seq for seq in exclude if seq > 0]
+    try:
+        return _asked(unit, query, embedder, how, seqs)
+    except ModelError as error:
+        _log.warning("memories are searched by keywords: %s", error)
+        return _asked(unit, query, None, how, seqs)
+
+
+def _asked(
+    unit: Unit, query: str, embedder: Embedder | None, how: SearchOptions, exclude: Collection[int]
+) -> SearchResult:
+    return search(
+        unit,
+        query,
+        embedder=embedder,
+        limit=how.limit,
+        mode=how.mode,
+        as_of=how.as_of,
+        exclude=exclude,
+        asker=how.asker,
+        now=how.now,
+    )
+
+
+def _told_now(
+    database: Database, being: int, hits: tuple[Hit, ...], caller: Caller, now: float
+) -> tuple[Hit, ...]:
+    """What is left to tell; where nothing can be written, memories are told all the same."""
+    try:
+        return _tell(database, being, hits, caller, now)
+    except StoreError as error:
+        _log.warning("what was recalled cannot be counted: %s", error)
+        return hits
+
+
+def _tell(
+    database: Database, being: int, hits: tuple[Hit, ...], caller: Caller, now: float
+) -> tuple[Hit, ...]:
+    """Write down what is told; another call of the same conversation may have told some of it."""
+    with database.jot(being) as unit:
+        told = told_to(unit, caller)
+        new = tuple(hit for hit in hits if hit.node.seq not in told)
+        count_reads(unit, [hit.node for hit in new], caller, now)
+        if caller.conversation:
+            seqs = [hit.node.seq for hit in new]
+            reads.tell(unit, _conversation(caller), seqs, now)
+    return new
+
+
+def _conversation(caller: Caller) -> str:
+    """Under which name it is kept what this conversation was told."""
+    if caller.may_write:
+        return caller.conversation
+    return f"{_APART}{caller.token}{_APART}{caller.conversation}"
+
+
+_LIVING_FIRST = "CASE status WHEN 'dead' THEN 1 ELSE 0 END, importance DESC, seq DESC"
+
+
+class ExploreRequest(msgspec.Struct, frozen=True):
+    """What is to be explored; with neither a cluster nor a node, the list of clusters."""
+
+    cluster: str | None = None
+    node: str | None = None
+    limit: int = 5
+    query: str = ""
+    no_nodes: bool = False
+
+
+def explore(
+    database: Database, being: int, asked: ExploreRequest, caller: Caller, now: float
+) -> str:
+    """The answer as plain text. Dead nodes in it have come to mind, and count as recalled."""
+    with database.read(being) as unit:
+        text, read = _explored(unit, asked)
+    dead = [node for node in read if node.status == "dead" and node.ended is None]
+    if dead:
+        count_reads_if_possible(database, being, dead, caller, now)
+    return text
+
+
+def line(node: Node) -> str:
+    """A node as one line of a list."""
+    mark = "" if node.status == "active" else f" [{node.status}]"
+    return f"- {told(node.text)}{mark} (id: {node.id})"
+
+
+def _explored(unit: Unit, asked: ExploreRequest) -> tuple[str, list[Node]]:
+    if asked.node is not None:
+        return _one_node(unit, asked.node)
+    if asked.cluster is not None:
+        return _one_cluster(unit, asked.cluster, asked)
+    return _every_cluster(unit, asked)
+
+
+def _every_cluster(unit: Unit, asked: ExploreRequest) -> tuple[str, list[Node]]:
+    every = clusters.every(unit)
+    counts = nodes.counts(unit)
+    lines = [f"Clusters: {len(every)}"] if every else ["There are no clusters yet."]
+    for root in [cluster for cluster in every if cluster.parent is None]:
+        lines.append(_cluster_line(root, counts))
+        lines += [f"  {_cluster_line(c, counts)}" for c in every if c.parent == root.n]
+    waiting = notes.count(unit, "scene")
+    if waiting:
+        lines.append(f"Scenes that wait for the next patrol: {waiting}")
+    if not asked.query or asked.no_nodes:
+        return "\n".join(lines), []
+    found = nodes.page(unit, contains=asked.query, order=_LIVING_FIRST, limit=asked.limit)
+    lines += [f"Nodes with {shown(asked.query, 100)!r} in any cluster:", *_lines(found)]
+    return "\n".join(lines), found
+
+
+def _one_cluster(unit: Unit, cluster_id: str, asked: ExploreRequest) -> tuple[str, list[Node]]:
+    cluster = clusters.by_id(unit, cluster_id)
+    if cluster is None:
+        raise BeingError(
+            f"there is no cluster {cluster_id}: recall_memory without arguments lists them"
+        )
+    lines = [_cluster_line(cluster, nodes.counts(unit))]
+    if asked.no_nodes:
+        return "\n".join(lines), []
+    found = nodes.page(
+        unit, cluster=cluster.n, contains=asked.query, order=_LIVING_FIRST, limit=asked.limit
+    )
+    return "\n".join([*lines, *_lines(found)]), found
+
+
+def _one_node(unit: Unit, node_id: str) -> tuple[str, list[Node]]:
+    node = nodes.by_ids(unit, [node_id]).get(node_id)
+    if node is None:
+        raise BeingError(
+            f"there is no node {node_id}: search_memory shows the ids of those it finds"
+        )
+    if node.ending == "retracted":
+        return f"Node {node.id} was retracted ({_time(node.ended)}); it is not known any more.", []
+    return "\n".join(_details(unit, node)), [node]
+
+
+def _details(unit: Unit, node: Node) -> list[str]:
+    scene = node.scene
+    cluster = next((c for c in clusters.every(unit) if c.n == node.cluster), None)
+    facts = {
+        "action": scene.action,
+        "when": ", ".join(scene.when),
+        "actors": ", ".join(scene.actors),
+        "setting": scene.setting,
+        "feeling": scene.feeling,
+        "themes": ", ".join(scene.themes),
+        "marked": _marked(scene),
+        "importance": f"{scene.importance:g}",
+        "status": node.status + (", pinned" if node.pinned else ""),
+        "cluster": f"{cluster.name} (id: {cluster.id})" if cluster else "",
+        "reactivation_count": str(node.reactivation_count),
+        "last_activated": _time(node.last_activated),
+        "created": _time(node.created),
+        "said by": node.source.speaker,
+        "through": node.source.token,
+        "in conversation": node.source.conversation,
+        "replaced": _replaced(unit, node),
+    }
+    lines = [f"{name}: {told(value, LONGEST_TEXT)}" for name, value in facts.items() if value]
+    return [f"Node {node.id}", *lines]
+
+
+def _marked(scene: Scene) -> str:
+    """Why a memory is quoted wherever it is told, if it is."""
+    orders = find_instructions(f"{scene.action}\n{scene.setting}\n{scene.feeling}")
+    return f"gives orders ({', '.join(orders)}), so it is quoted" if orders else ""
+
+
+def _replaced(unit: Unit, node: Node) -> str:
+    """By which node this one was replaced, if it was."""
+    if node.ended is None:
+        return ""
+    after = nodes.fetch(unit, [node.successor]).get(node.successor) if node.successor else None
+    by = f" by {after.id}: {after.text}" if after is not None else ""
+    return f"{node.ending} {_time(node.ended)}{by}"
+
+
+def _cluster_line(cluster: Cluster, counts: dict[tuple[int, str], int]) -> str:
+    here = {status: counts.get((cluster.n, status), 0) for status in ("active", "dying", "dead")}
+    parts = ", ".join(f"{number} {status}" for status, number in here.items() if number)
+    digest = f": {told(cluster.digest)}" if cluster.digest else ""
+    return f"- {told(cluster.name, 100)} ({parts or 'empty'}; id: {cluster.id}){digest}"
+
+
+def _lines(found: Sequence[Node]) -> list[str]:
+    return [line(node) for node in found] or ["No nodes."]
+
+
+def _time(moment: float | None) -> str:
+    if not moment:
+        return ""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,115 @@
+"""A client of a Being on another server: its MCP tools, one request a call.
+
+Nothing is opened and nothing is kept: a Being's server is stateless.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import httpx2
+import msgspec
+
+from clawkit.errors import BeingError
+from clawkit.memory.caller import META_CONVERSATION
+from clawkit.wire.revisions import NEWEST_LEGACY
+
+_CONNECT = 5.0
+_ANSWER = 30.0
+_EVENT = "data:"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class _Block(msgspec.Struct, frozen=True):
+    text: str = ""
+
+
+class _Result(msgspec.Struct, frozen=True, rename="camel"):
+    content: list[_Block] = []
+    is_error: bool = False
+
+
+class _Error(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What of an answer is looked at; one that is not like this counts as none."""
+
+    result: _Result | None = None
+    error: _Error | None = None
+
+
+class RemoteBeing:
+    """A Being that another process or machine serves. Safe to use from any thread."""
+
+    def __init__(self, url: str, token: str, *, timeout: float = _ANSWER) -> None:
+        self.url = url
+        self._timeout = timeout
+        self._ids = itertools.count(1)
+        self._client = httpx2.Client(
+            timeout=httpx2.Timeout(timeout, connect=_CONNECT),
+            headers={
+                "Authorization": f"Bearer {token}",
+                "Accept": "application/json, text/event-stream",
+                "Content-Type": "application/json",
+                "MCP-Protocol-Version": NEWEST_LEGACY,
+            },
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def call(self, tool: str, arguments: dict[str, Any], conversation: str = "") -> str:
+        """The text that a tool answers with; raises BeingError with what went wrong."""
+        params: dict[str, Any] = {"name": tool, "arguments": arguments}
+        if conversation:
+            params["_meta"] = {META_CONVERSATION: conversation}
+        result = self._ask("tools/call", params)
+        text = "\n".join(block.text for block in result.content)
+        if result.is_error:
+            raise BeingError(f"{self.url}: {tool}: {text}")
+        return text
+
+    def _ask(self, method: str, params: dict[str, Any]) -> _Result:
+        message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        try:
+            response = self._client.post(self.url, content=msgspec.json.encode(message))
+        except (httpx2.ReadTimeout, httpx2.WriteTimeout):
+            raise BeingError(
+                f"{self.url}: the Being did not answer within {self._timeout:g} s: "
+                "check `url` under [memory], and what is served there"
+            ) from None
+        except httpx2.HTTPError as error:
+            raise BeingError(
+                f"{self.url}: the Being is not reachable ({type(error).__name__}): "
+                "check `url` under [memory], and that it is served there"
+            ) from None
+        except httpx2.InvalidURL:
+            raise BeingError(f"{self.url}: this is no URL: check `url` under [memory]") from None
+        answer = _read(response)
+        if answer.result is not None:
+            return answer.result
+        raise BeingError(f"{self.url}: {_reason(response, answer)}")
+
+
+def _read(response: httpx2.Response) -> _Answer:
+    """The message in a response, which may be an event stream with one event."""
+    text = response.text
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        # Not `splitlines`: JSON may hold separators that end no line of a stream.
+        lines = [line for line in _LINE_END.split(text) if line.startswith(_EVENT)]
+        text = lines[-1].removeprefix(_EVENT) if lines else ""
+    try:
+        return msgspec.json.decode(text.encode(), type=_Answer)
+    except (msgspec.DecodeError, RecursionError):
+        return _Answer()
+
+
+def _reason(response: httpx2.Response, answer: _Answer) -> str:
+    said = answer.error.message if answer.error is not None else ""
+    if response.status_code in (401, 403):
+        return f"the Being refuses this token ({response.status_code}): {said or 'no reason given'}"
+    return f"the Being answered {response.status_code}: {said or 'nothing that is an MCP answer'}"

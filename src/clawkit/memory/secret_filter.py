@@ -1,0 +1,95 @@
+"""Takes secrets out of what is to be remembered, unless the Being allows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.records import Being, Scene
+from clawkit.memory.store import marks
+from clawkit.memory.store.database import Database
+from clawkit.text.spoken_secrets import remove_secrets
+
+MARK = "secrets.allowed"
+_ALLOWED = "yes"
+
+
+def allows_secrets(database: Database, being: Being) -> bool:
+    """Whether this Being keeps passwords, keys and card numbers."""
+    with database.read(being.n) as unit:
+        return marks.get(unit, MARK) == _ALLOWED
+
+
+def allow_secrets(database: Database, being: Being, on: bool) -> None:
+    """Let a Being keep secrets from now on, or not any more; what it has stays."""
+    with database.write(being.n) as unit:
+        marks.put(unit, MARK, _ALLOWED if on else "")
+
+
+class SecretFilter:
+    """Takes the secrets out of what one call writes, and knows their kinds.
+
+    It reads the Being's setting when it finds the first, so it is used outside of transactions.
+    """
+
+    def __init__(self, database: Database, being: Being) -> None:
+        self._database = database
+        self._being = being
+        self._allowed: bool | None = None
+        self._removed: dict[str, None] = {}
+
+    @property
+    def removed(self) -> list[str]:
+        """The kinds of what was taken out so far."""
+        return list(self._removed)
+
+    def text(self, given: str) -> str:
+        kept, kinds = remove_secrets(given)
+        if not kinds or self._keeps_all():
+            return given
+        self._removed.update(dict.fromkeys(kinds))
+        return kept
+
+    def scene(self, given: Scene) -> Scene:
+        return msgspec.structs.replace(
+            given,
+            action=self.text(given.action),
+            setting=self.text(given.setting),
+            feeling=self.text(given.feeling),
+            themes=tuple(map(self.text, given.themes)),
+            context=self.text(given.context),
+        )
+
+    def messages(self, given: Sequence[ConversationMessage]) -> list[ConversationMessage]:
+        return [msgspec.structs.replace(one, content=self.text(one.content)) for one in given]
+
+    def told(self) -> dict[str, Any]:
+        """What an answer says about it; nothing where nothing was taken out."""
+        return told(self.removed, self._being)
+
+    def said(self) -> str:
+        """The same as a sentence."""
+        return said(self.removed, self._being)
+
+    def _keeps_all(self) -> bool:
+        if self._allowed is None:
+            self._allowed = allows_secrets(self._database, self._being)
+        return self._allowed
+
+
+def said(removed: Sequence[str], being: Being) -> str:
+    """The same as a sentence."""
+    if not removed:
+        return ""
+    kinds = ", ".join(removed)
+    return f"Not kept: {kinds} (`claw being allow-secrets {being.id}` lets {being.name} keep them)."
+
+
+def told(removed: Sequence[str], being: Being) -> dict[str, Any]:
+    """The fields of an answer that say what was not kept, and how it would be."""
+    if not removed:
+        return {}
+    return {"removed": list(removed), "to_keep_them": f"claw being allow-secrets {being.id}"}

@@ -1,0 +1,293 @@
+"""The system prompt and the snapshot of what is known, for the start of a session.
+
+The prompt is what its owner made it: soul, rules, preferences, relationships. It is stable, so that
+a provider can cache it. Everything else is in the snapshot, what a model or another Being wrote
+too: there text that gives orders is quoted. Both have a limit for each part; what does not fit is
+named, and can be asked for.
+
+The portrait of the person is what a few standing questions find, asked as a person would ask them,
+and what lies ahead by its day. No model writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawkit.errors import ModelError
+from clawkit.memory import people
+from clawkit.memory.display_text import shown, shown_as_written, told
+from clawkit.memory.patrol.diary import REFLECTIONS
+from clawkit.memory.recall.engine import search
+from clawkit.memory.recall.index_text import day_terms, days_of
+from clawkit.memory.recall.signals import only_asks
+from clawkit.memory.recollection import MemoryTexts
+from clawkit.memory.records import Being, Entry, Node
+from clawkit.memory.store import entries, nodes, notes, postings
+from clawkit.memory.store.database import Unit
+from clawkit.memory.structured_memory import iso
+from clawkit.text.calendar import day_of
+from clawkit.text.tokenizer import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clawkit.memory.embed.protocol import Embedder
+
+WHO = "Who"
+STANDING = {
+    WHO: ("What is my name and how old am I?",),
+    "Home": ("Where do I live?", "What is my new address since I moved?", "Who lives with me?"),
+    "Work": (
+        "What is my job?",
+        "Where do I work now?",
+        "What does our company do?",
+        "When do we open?",
+    ),
+    "People": (
+        "Who is my husband, wife or partner?",
+        "What are my children called?",
+        "How are my parents?",
+        "Is somebody pregnant or ill?",
+    ),
+    "Health": (
+        "What am I allergic to?",
+        "Which medicine do I take now, and how much?",
+        "Which illness do I have?",
+        "When is my operation?",
+    ),
+    "Likes": ("What do I like?", "What do I not eat?"),
+    "Decided": ("What did we decide?", "Which code opens the door?"),
+}
+AHEAD = "Ahead"
+_AHEAD_DAYS = 45
+_MOST_AHEAD = 8
+_EACH = 3
+_FIRST = 16
+_MOST_INTRODUCED = 8
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One side of a person, and the memories that tell of it, the most telling first."""
+
+    title: str
+    told: tuple[Node, ...]
+
+
+def portrait(unit: Unit, embedder: Embedder | None, now: float) -> list[Part]:
+    """The parts for which something is known."""
+    coming = _ahead(unit, now)
+    seen = {node.seq for node in coming}
+    parts: list[Part] = []
+    for title, found in _standing(unit, embedder, now):
+        new = [node for node in found if node.seq not in seen]
+        seen.update(node.seq for node in new)
+        parts += [Part(title, tuple(new))] if new else []
+    return [*parts, Part(AHEAD, tuple(coming))] if coming else parts
+
+
+def _standing(
+    unit: Unit, embedder: Embedder | None, now: float
+) -> Iterable[tuple[str, list[Node]]]:
+    """What the standing questions find, where there are vectors to find it by."""
+    for title, questions in STANDING.items():
+        answers: list[list[Node]] = [_introductions(unit)] if title == WHO else []
+        for question in questions:
+            try:
+                found = search(unit, question, embedder=embedder, limit=_EACH, now=now)
+            except ModelError:
+                return
+            if found.kind == "keyword":
+                return
+            answers.append([hit.node for hit in found.hits if not only_asks(hit.node.scene.action)])
+        best_first = chain.from_iterable(zip_longest(*answers))
+        yield title, list({node.seq: node for node in best_first if node is not None}.values())
+
+
+def _introductions(unit: Unit) -> list[Node]:
+    """What was told first, when people say who they are, and where each of them is first named."""
+    first = [node.seq for node in nodes.page(unit, order="seq", limit=_FIRST)]
+    for name in sorted(people.voices(unit))[:_MOST_INTRODUCED]:
+        first += [int(seq) for seq in postings.having_all(unit, list(terms(name)))[:1]]
+    return [node for node in nodes.fetch(unit, first).values() if not only_asks(node.scene.action)]
+
+
+def _ahead(unit: Unit, now: float) -> list[Node]:
+    """What is to come, the next first."""
+    today = datetime.fromtimestamp(now, UTC).date()
+    days = [today + timedelta(step) for step in range(_AHEAD_DAYS)]
+    found = nodes.fetch(unit, postings.having_any(unit, day_terms(days)))
+    current = [node for node in found.values() if node.ended is None]
+
+    def coming(node: Node) -> list[date]:
+        """Days to come that it names; the day on which it was told is none of them."""
+        told = day_of(node.created)
+        return [day for day in days_of(node.scene.when) if day >= today and day != told]
+
+    ahead = [node for node in current if coming(node) and not only_asks(node.scene.action)]
+    return sorted(ahead, key=lambda node: (min(coming(node)), -node.created))[:_MOST_AHEAD]
+
+
+MODEL = "claude-sonnet-4-6"
+RECENT = 5
+_DIARY_DAYS = 7 * 86_400
+_MOST = 50
+_MOST_REFLECTIONS = 6
+_LONGEST_SOUL = 20_000
+_BUDGET = 10_000
+"""Characters for what is known about the person."""
+
+
+def context(
+    unit: Unit,
+    being: Being,
+    now: float,
+    known: Sequence[Part] = (),
+    capabilities: Sequence[dict[str, Any]] = (),
+    senses: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Everything that `get_context` answers."""
+    soul = next(iter(reversed(entries.found(unit, "souls"))), None)
+    tools = [
+        {"name": one["name"], "description": shown(str(one.get("description", "")))}
+        for one in capabilities
+    ]
+    return {
+        "system_prompt": system_prompt(unit, being, soul),
+        "snapshot": snapshot(unit, now, known, senses),
+        "metadata": {
+            "being_id": being.id,
+            "soul_name": _soul_name(being, soul),
+            "model_recommendation": MODEL,
+            "cache_guidance": (
+                "system_prompt is stable: put it first and cache it. snapshot is semi-stable: put "
+                "it behind, in a cache block of its own. recent_nodes change all the time: do not "
+                "cache them."
+            ),
+        },
+        "capability_tools": tools,
+        "recent_nodes": recent(unit),
+    }
+
+
+def system_prompt(unit: Unit, being: Being, soul: Entry | None) -> str:
+    """What the Being is, part by part."""
+    name = _soul_name(being, soul)
+    written = shown_as_written(soul.content)[:_LONGEST_SOUL] if soul else f"You are {name}."
+    parts = [
+        f"# {name}\n{written}",
+        _part(unit, "partner_rules", "Rules", _rule),
+        _part(unit, "preferences", "Preferences", _keyed),
+        _part(unit, "relationship", "Relationships", _relation),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def snapshot(
+    unit: Unit, now: float, known: Sequence[Part] = (), senses: Sequence[dict[str, Any]] = ()
+) -> str:
+    """What the Being has on its mind, part by part."""
+    memos = notes.waiting(unit, "note")
+    diary = entries.since(unit, "diary", now - _DIARY_DAYS)
+    inbox = [entry for entry in entries.found(unit, "party_message") if "from" in entry.data]
+    parts = [
+        _lines("Notes", [f"{told(note.text)} (id: {note.id})" for note in memos], "notes"),
+        _lines("Messages", [_message(entry) for entry in inbox], "party_message"),
+        _part(unit, "knowledge", "Knowledge", _named),
+        _known(unit, known),
+        _part(unit, "partner_tools", "Tools", _named),
+        _part(unit, "partner_map", "Map", _named),
+        _lines("Reflections", _reflections(unit), ""),
+        _lines("Diary of the last seven days", [_dated(entry) for entry in diary], "diary"),
+        _lines("Senses", [_sense(one) for one in senses], ""),
+    ]
+    return "\n\n".join(part for part in parts if part) or "Nothing is noted yet."
+
+
+def _known(unit: Unit, parts: Sequence[Part]) -> str:
+    """What is known about the person, part by part, within a budget."""
+    lines: list[str] = []
+    left = _BUDGET
+    telling = MemoryTexts(unit, ())
+    for part in parts:
+        fits: list[str] = []
+        for line in map(telling.plain, part.told):
+            left -= len(line)
+            fits += [f"- {line}"] * (left > 0)
+        lines += [f"### {part.title}", *fits] if fits else []
+    return "\n".join(["## What is known", *lines]) if lines else ""
+
+
+def recent(unit: Unit) -> list[str]:
+    """The memories that were active last, as plain text."""
+    found = nodes.page(
+        unit, statuses=("active", "dying"), order="last_activated DESC, seq DESC", limit=RECENT
+    )
+    return [told(node.text) for node in found]
+
+
+def _reflections(unit: Unit) -> list[str]:
+    """What the last patrols have left for the next session."""
+    found = entries.found(unit, REFLECTIONS, limit=_MOST_REFLECTIONS)
+    return [told(entry.content) for entry in found]
+
+
+def _soul_name(being: Being, soul: Entry | None) -> str:
+    return shown((soul.key if soul else "") or being.name, 200)
+
+
+def _part(unit: Unit, target: str, title: str, written: Callable[[Entry], str]) -> str:
+    found = entries.found(unit, target)
+    return _lines(title, [text for text in map(written, found) if text], target)
+
+
+def _lines(title: str, texts: Sequence[str], target: str) -> str:
+    if not texts:
+        return ""
+    lines = [f"## {title}", *(f"- {text}" for text in texts[-_MOST:])]
+    if len(texts) > _MOST:
+        more = f"{len(texts) - _MOST} earlier ones"
+        lines.append(f"- ({more}: update_memory, target {target}, action get)")
+    return "\n".join(lines)
+
+
+def _plain(entry: Entry) -> str:
+    return shown(entry.content)
+
+
+def _keyed(entry: Entry) -> str:
+    return f"{shown(entry.key, 200)}: {shown(entry.content)}" if entry.key else _plain(entry)
+
+
+def _named(entry: Entry) -> str:
+    """The same, of what others than the owner may have written."""
+    return f"{told(entry.key, 200)}: {told(entry.content)}" if entry.key else told(entry.content)
+
+
+def _rule(entry: Entry) -> str:
+    return _keyed(entry) if entry.data.get("enabled", True) else ""
+
+
+def _relation(entry: Entry) -> str:
+    kind = entry.data.get("type")
+    named = f"{entry.key} ({kind})" if kind else entry.key
+    return f"{shown(named, 400)}: {shown(entry.content)}" if entry.key else _plain(entry)
+
+
+def _message(entry: Entry) -> str:
+    return f"from {shown(str(entry.data['from']), 200)}, {iso(entry.at)}: {told(entry.content)}"
+
+
+def _dated(entry: Entry) -> str:
+    return f"{iso(entry.at)[:10]}: {told(entry.content)}"
+
+
+def _sense(one: dict[str, Any]) -> str:
+    value = msgspec.json.encode(one.get("value")).decode()
+    away = "" if one.get("connected", True) else ", not connected now"
+    at = shown(str(one.get("at", "")), 40)
+    return f"{shown(str(one.get('name', '')), 200)}: {told(value)} ({at}{away})"

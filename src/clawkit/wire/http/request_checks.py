@@ -1,0 +1,145 @@
+"""Checks an HTTP request: allowed host and origin, and headers that agree with the body."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from clawkit.errors import HeaderMismatchError, InvalidParamsError, UnsupportedVersionError
+from clawkit.wire.jsonrpc import Message, as_object
+from clawkit.wire.revisions import HEADERLESS_HTTP, LEGACY, META_VERSION, MODERN, NAMED_BY
+from clawkit.wire.session import modern_capabilities
+
+if TYPE_CHECKING:
+    from clawkit.wire.server import ServerCore
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+Headers = Mapping[str, str]
+_PRINTABLE = re.compile(r"[\t -~]*")
+_ONCE = ("host", "origin", "authorization", "content-type", "content-encoding")
+
+
+def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers by name; one that decides something may be there only once."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in pairs:
+        name = raw_name.decode("latin-1")
+        if name in found and (name in _ONCE or name.startswith("mcp-")):
+            raise HeaderMismatchError(f"Header mismatch: {name} is there twice")
+        found[name] = raw_value.decode("latin-1").strip(" \t")
+    return found
+
+
+class Origins:
+    """Which `Host` and `Origin` may be used: the guard against DNS rebinding."""
+
+    def __init__(self, hosts: Collection[str] | None, origins: Collection[str]) -> None:
+        self._hosts = hosts
+        self._origins = origins
+
+    def refuse(self, headers: Headers) -> str | None:
+        """Why this request may not come in, or None when it may."""
+        host = headers.get("host", "")
+        if self._hosts is not None and not {host, _hostname(host)} & set(self._hosts):
+            return f"Host {host[:100]!r} is not allowed; a server names its hosts"
+        origin = headers.get("origin")
+        if origin is None or origin in self._origins:
+            return None
+        scheme, _, place = origin.partition("://")
+        at_home = self._hosts is not None and (place == host or _hostname(place) in self._hosts)
+        return (
+            None
+            if scheme in ("http", "https") and at_home
+            else f"Origin {origin[:100]!r} is not allowed"
+        )
+
+
+def _hostname(authority: str) -> str:
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0].lower()
+
+
+def legacy_version(headers: Headers) -> str:
+    """The handshake revision that the headers name; the oldest with HTTP when they name none."""
+    version = headers.get("mcp-protocol-version")
+    return version if version in LEGACY else HEADERLESS_HTTP
+
+
+def is_modern(headers: Headers, message: Message) -> bool:
+    """Whether a request claims the modern era, rightly or not."""
+    params: dict[str, Any] = message.get("params") or {}
+    if META_VERSION in (as_object(params.get("_meta")) or ()):
+        return True
+    version = headers.get("mcp-protocol-version")
+    return version is not None and version not in LEGACY
+
+
+def check_modern(headers: Headers, message: Message, server: ServerCore) -> None:
+    """Raise unless `_meta` is complete and the headers say what the body says."""
+    params: dict[str, Any] = message.get("params") or {}
+    meta = as_object(params.get("_meta"))
+    named = headers.get("mcp-protocol-version")
+    if meta is None or META_VERSION not in meta:
+        if named != MODERN:
+            raise UnsupportedVersionError(
+                f"Unsupported protocol version {str(named)[:40]!r}",
+                data={"supported": [MODERN], "requested": named},
+            )
+        raise InvalidParamsError(f"Invalid params: _meta must carry {META_VERSION!r}")
+    _agree("MCP-Protocol-Version", named, meta[META_VERSION])
+    modern_capabilities(meta)
+    method = message["method"]
+    _agree("Mcp-Method", headers.get("mcp-method"), method)
+    field = NAMED_BY.get(method)
+    if field is not None and isinstance(params.get(field), str):
+        _agree("Mcp-Name", _decoded("Mcp-Name", headers.get("mcp-name")), params[field])
+    if method == "tools/call":
+        _check_mirrors(headers, params, server)
+
+
+def _check_mirrors(headers: Headers, params: dict[str, Any], server: ServerCore) -> None:
+    """Each argument that the tool's schema mirrors into a header is in that header."""
+    tool = server.tools.get(str(params.get("name")))
+    for header, path in tool.headers.items() if tool is not None else ():
+        value: Any = params.get("arguments")
+        for step in path:
+            value = (as_object(value) or {}).get(step)
+        sent = _decoded(header, headers.get(header))
+        if not _same(sent, value):
+            raise HeaderMismatchError(f"Header mismatch: {header} does not match the body")
+
+
+def _same(sent: str | None, value: Any) -> bool:
+    if value is None or sent is None:
+        return sent is value
+    if isinstance(value, bool):
+        return sent == ("true" if value else "false")
+    if isinstance(value, int):
+        try:
+            return sent == str(value) or float(sent) == value
+        except ValueError:
+            return False
+    return sent == value
+
+
+def _agree(header: str, sent: str | None, said: object) -> None:
+    if sent is None:
+        raise HeaderMismatchError(f"Header mismatch: {header} is missing")
+    if sent != said:
+        raise HeaderMismatchError(f"Header mismatch: {header} does not match the body")
+
+
+def _decoded(header: str, value: str | None) -> str | None:
+    """A header's value, out of its `=?base64?…?=` wrapping where it has one."""
+    if value is not None and not _PRINTABLE.fullmatch(value):
+        raise HeaderMismatchError(f"Header mismatch: {header} has characters that need base64")
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise HeaderMismatchError(f"Header mismatch: {header} is not valid base64") from None

@@ -1,0 +1,219 @@
+"""The HTTP response to one message: JSON when the reply comes first, else a stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from clawkit.wire import jsonrpc
+from clawkit.wire.jsonrpc import Message, RequestId
+
+Asgi = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Asgi]]
+SendAsgi = Callable[[Asgi], Awaitable[None]]
+HeaderList = list[tuple[bytes, bytes]]
+
+WATCH_AFTER = 0.05
+KEEP_ALIVE = 15.0
+STREAM_AFTER = 10.0
+_BACKLOG = 1000
+_EVENTS: HeaderList = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+async def respond(
+    send: SendAsgi, status: int, body: bytes = b"", headers: HeaderList | None = None
+) -> None:
+    """One whole response, JSON if it has a body."""
+    fields = list(headers or ())
+    fields.append((b"content-length", str(len(body)).encode()))
+    if body:
+        fields.append((b"content-type", b"application/json"))
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": body})
+
+
+def encode_event(message: Message) -> bytes:
+    return b"event: message\ndata: " + jsonrpc.encode_reply(message) + b"\n\n"
+
+
+class EventOutbox:
+    """Events on their way to one client."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events: deque[bytes] = deque()
+        self._changed = self._loop.create_future()
+        self.closed = False
+
+    def put(self, event: bytes, *, needed: bool = False) -> None:
+        """Queue an event; one that is not needed is dropped when the client does not read."""
+        if needed or len(self._events) < _BACKLOG:
+            self._events.append(event)
+            self._wake()
+
+    def close(self) -> None:
+        self.closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if not self._changed.done():
+            self._changed.set_result(None)
+
+    async def wait(self, seconds: float) -> None:
+        """Until there is a message, the end, or `seconds` have passed."""
+        timer = self._loop.call_later(seconds, self._wake)
+        try:
+            await self._changed
+        finally:
+            timer.cancel()
+
+    def take(self) -> list[bytes]:
+        taken = list(self._events)
+        self._events.clear()
+        if self._changed.done():
+            self._changed = self._loop.create_future()
+        return taken
+
+    @property
+    def empty(self) -> bool:
+        return not self._events
+
+
+class PostResponse:
+    """The response to one POST: a stream, once something else than the reply has to be said.
+
+    The work runs in the task of the HTTP request itself; a second task exists only for a stream.
+    """
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: SendAsgi,
+        headers: HeaderList,
+        *,
+        streams: bool,
+        plain: bool,
+        on_leave: Callable[[], None],
+    ) -> None:
+        self._receive = receive
+        self._send = send
+        self._headers = headers
+        self._streams = streams
+        self._plain = plain
+        self._on_leave = on_leave
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._outbox: EventOutbox | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    def put(self, message: Message) -> None:
+        """Say something before the reply; safe to call from any thread."""
+        event = encode_event(message)
+        needed = message.get("method") not in jsonrpc.ADVISORY
+        if threading.get_ident() == self._thread:
+            self._stream().put(event, needed=needed)
+        else:
+            self._loop.call_soon_threadsafe(lambda: self._stream().put(event, needed=needed))
+
+    async def wait_for(
+        self,
+        work: Awaitable[Message | None],
+        request_id: RequestId,
+        status: Callable[[Message], int],
+    ) -> None:
+        """Wait for the work and give its reply."""
+        timer = self._loop.call_later(WATCH_AFTER, self._watch)
+        try:
+            await self.give(await work or jsonrpc.cancelled(request_id), status)
+        finally:
+            timer.cancel()
+            for task in (self._watching, self._writing):
+                if task is not None:
+                    task.cancel()
+
+    async def give(self, reply: Message, status: Callable[[Message], int]) -> None:
+        """Write the reply, in the only way the client takes it or in the one already begun."""
+        if self._outbox is None and self._plain:
+            body = jsonrpc.encode_reply(reply)
+            await respond(self._send, status(reply), body, self._headers)
+            return
+        outbox = self._stream()
+        outbox.put(encode_event(reply), needed=True)
+        outbox.close()
+        if self._writing is not None:
+            await self._writing
+
+    def _stream(self) -> EventOutbox:
+        if self._outbox is None:
+            self._outbox = EventOutbox()
+            writing = write_stream(self._send, self._outbox, self._headers)
+            self._writing = self._loop.create_task(writing)
+        return self._outbox
+
+    def _watch(self) -> None:
+        """Slow work is worth a look at the connection, and a sign of life now and then."""
+        self._watching = self._loop.create_task(self._watch_client())
+
+    async def _watch_client(self) -> None:
+        timer = self._loop.call_later(STREAM_AFTER, self._stream) if self._streams else None
+        try:
+            await disconnected(self._receive)
+            self._on_leave()
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+
+async def disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def write_stream(send: SendAsgi, outbox: EventOutbox, headers: HeaderList) -> None:
+    """Send what arrives in an outbox as events, until it is closed."""
+    await send({"type": "http.response.start", "status": 200, "headers": _EVENTS + headers})
+    while True:
+        for event in outbox.take():
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+        if outbox.closed and outbox.empty:
+            break
+        await outbox.wait(KEEP_ALIVE)
+        if outbox.empty and not outbox.closed:
+            await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+class NoticeStream:
+    """A stream of notices that lives until the client leaves or it is closed."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._outbox = EventOutbox()
+
+    @property
+    def closed(self) -> bool:
+        return self._outbox.closed
+
+    def put(self, message: Message) -> None:
+        """Send a notice; safe to call from any thread."""
+        self._loop.call_soon_threadsafe(self._outbox.put, encode_event(message))
+
+    def close(self) -> None:
+        self._outbox.close()
+
+    async def write(self, receive: Receive, send: SendAsgi) -> None:
+        gone = self._loop.create_task(disconnected(receive))
+        gone.add_done_callback(lambda _: self._outbox.close())
+        try:
+            await write_stream(send, self._outbox, [])
+        finally:
+            gone.cancel()
+            self._outbox.close()

@@ -1,0 +1,339 @@
+"""Runs uvicorn with limits: connections, size of headers, time for a request to arrive.
+
+A connection waits for its client while it is idle and while a request has not arrived whole. Of
+those, the one that has waited longest is closed when there are too many connections, so that
+clients who send nothing cannot keep others out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import math
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from clawkit.errors import InvalidRequestError, LoadError, SettingsError
+from clawkit.wire import jsonrpc
+from clawkit.wire.http.endpoint import http_app
+from clawkit.wire.http.request_checks import LOOPBACK
+
+if TYPE_CHECKING:
+    from clawkit.wire.server import ServerCore
+
+_SPARE_FILES = 256
+
+_log = logging.getLogger("clawkit.http")
+
+
+class HttpLimits(msgspec.Struct, frozen=True):
+    """What an HTTP server takes from its clients.
+
+    It has at most `connections` at a time, and never more than half of the files that the process
+    may open. The head of a request may have `head` bytes and take `head_seconds` to arrive, its
+    body `body_seconds`.
+    """
+
+    connections: int = 1000
+    head: int = 64 * 1024
+    head_seconds: float = 20.0
+    body_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.connections < 1 or self.head < 1:
+            raise SettingsError(f"{self}: connections and head must be at least 1")
+        if self.head_seconds <= 0 or self.body_seconds <= 0:
+            raise SettingsError(f"{self}: head_seconds and body_seconds must be more than 0")
+
+
+def within_file_limit(limits: HttpLimits) -> HttpLimits:
+    """Raise this process's limit of open files as far as needed and allowed; fit the rest to it."""
+    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = 2 * limits.connections + _SPARE_FILES
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        if soft != resource.RLIM_INFINITY:
+            most = max(1, min(limits.connections, soft // 2))
+            return msgspec.structs.replace(limits, connections=most)
+    return limits
+
+
+class HttpConnections(ServerState):
+    """All connections of one server."""
+
+    def __init__(self, limits: HttpLimits) -> None:
+        super().__init__()
+        self.limits = limits
+        self.waiting: dict[HttpConnection, None] = {}
+        """Those that wait for their client, the one that has waited longest first."""
+        self._said = -math.inf
+
+    def make_room(self, count: int, why: str, now: float) -> None:
+        """Close those that have waited longest, and say so once a minute."""
+        for connection in list(self.waiting)[:count]:
+            connection.abort()
+        if now - self._said > 60:
+            self._said = now
+            _log.warning("%s: connections that wait for their client are closed", why)
+
+    def close_late(self, now: float) -> None:
+        for connection in list(self.waiting):
+            connection.close_if_late(now)
+
+
+class HttpConnection(HttpToolsProtocol):
+    """uvicorn's HTTP connection, with limits."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._all = cast(HttpConnections, self.server_state)
+        self._limits = self._all.limits
+        self._deadline = math.inf
+        self._idle = False
+        self._in_body = False
+        self._head = 0
+        self._unparsed = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        most = self._limits.connections
+        if len(self.connections) > most:
+            self._all.make_room(1, f"there are more than {most} connections", self.loop.time())
+        self._expect(self._limits.head_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._idle:
+            self._expect(self._limits.head_seconds)
+        self._unparsed += len(data)
+        super().data_received(data)
+        # A header, a trailer or the size of a chunk is seen only when it is whole.
+        if self._deadline < math.inf and self._unparsed > self._limits.head:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, self._too_large())
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = self._unparsed = 0
+        if self._deadline == math.inf:
+            self._expect(self._limits.head_seconds)
+
+    def on_url(self, url: bytes) -> None:
+        self._grow(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._grow(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._in_body = True
+        self._expect(self._limits.body_seconds)
+
+    def on_body(self, body: bytes) -> None:
+        self._unparsed = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._arrived()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        arriving = self._deadline < math.inf
+        if self.cycle.response_complete and not arriving and not self.transport.is_closing():
+            self._idle = True
+            self._all.waiting[self] = None
+
+    def handle_websocket_upgrade(self) -> None:
+        self._arrived()
+        super().handle_websocket_upgrade()
+
+    def send_400_response(self, msg: str) -> None:
+        if self._head > self._limits.head:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, self._too_large())
+        else:
+            super().send_400_response(msg)
+
+    def close_if_late(self, now: float) -> None:
+        """Give up a request that takes too long to arrive."""
+        if now < self._deadline:
+            return
+        if not self._in_body:
+            self.transport.close()
+        elif self.flow.read_paused:  # it is us who do not read
+            self._expect(self._limits.body_seconds)
+        else:
+            seconds = self._limits.body_seconds
+            why = f"The request took longer than {seconds:g} s to arrive"
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, why)
+
+    def abort(self) -> None:
+        self._arrived()
+        self.transport.abort()
+
+    def _expect(self, seconds: float) -> None:
+        self._idle = False
+        self._deadline = self.loop.time() + seconds
+        self._all.waiting[self] = None
+
+    def _arrived(self) -> None:
+        self._idle = self._in_body = False
+        self._deadline = math.inf
+        self._all.waiting.pop(self, None)
+
+    def _grow(self, size: int) -> None:
+        self._head += size
+        if self._head > self._limits.head:
+            raise ValueError("the head is too long")
+
+    def _too_large(self) -> str:
+        return f"The head of a request may have at most {self._limits.head} bytes"
+
+    def _refuse(self, status: HTTPStatus, why: str) -> None:
+        """End the connection, with an answer where none has begun."""
+        if self.transport.is_closing():
+            return
+        if self._may_answer():
+            body = jsonrpc.encode(jsonrpc.failure(None, InvalidRequestError(why)))
+            head = (
+                f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: application/json\r\n"
+                f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            )
+            self.transport.write(head.encode() + body)
+        self.transport.close()
+
+    def _may_answer(self) -> bool:
+        """Whether an answer of ours would be the one that the client waits for."""
+        latest = cast("RequestResponseCycle | None", self.cycle)
+        if self._in_body and latest is not None:
+            return not latest.response_started and not self.pipeline
+        return latest is None or latest.response_complete
+
+
+_SHUTDOWN_SECONDS = 3
+_BACKLOG = 2048
+_ACCEPTED_AT_ONCE = 32
+"""asyncio accepts so many before it tells us of one: the limit is exceeded by a few times that."""
+_NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class UvicornServer(uvicorn.Server):
+    """uvicorn with limits; `on_stop` ends what would wait for ever, before connections close."""
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        limits: HttpLimits | None = None,
+        on_stop: Callable[[], None],
+        on_end: Callable[[], None] = lambda: None,
+        **options: Any,
+    ) -> None:
+        """`on_end` is called at the very end; `options` are uvicorn's."""
+        fitted = within_file_limit(limits or HttpLimits())
+        common: dict[str, Any] = {
+            "http": HttpConnection,
+            "loop": "asyncio",
+            "ws": "none",
+            "log_level": "error",
+            "access_log": False,
+            "server_header": False,
+            "backlog": _ACCEPTED_AT_ONCE,
+            "limit_concurrency": fitted.connections + 1,
+        }
+        super().__init__(uvicorn.Config(app, **{**common, **options}))
+        self.server_state: HttpConnections = HttpConnections(fitted)
+        self._on_stop = on_stop
+        self._on_end = on_end
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._loop_failed)
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(_BACKLOG)
+
+    async def on_tick(self, counter: int) -> bool:
+        self.server_state.close_late(asyncio.get_running_loop().time())
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stop()
+        await super().shutdown(sockets)
+        # uvicorn sends itself the signal again, which ends the process without more ado.
+        self._on_end()
+
+    def _loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """asyncio would log each connection that it cannot accept, thousands in a second."""
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in _NO_RESOURCES:
+            self.server_state.make_room(1, f"no connection is accepted: {error}", loop.time())
+        else:
+            loop.default_exception_handler(context)
+
+
+def serve_http(
+    server: ServerCore,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    on_ready: Callable[[str], None] | None = None,
+    limits: HttpLimits | None = None,
+    **options: Any,
+) -> None:
+    """Serve `server` at `http://host:port/mcp` until interrupted; `options` are `http_app`'s."""
+    listening = listen(host, port)
+    address = listening.getsockname()
+    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+    options.setdefault("hosts", (*LOOPBACK, shown) if is_loopback(address[0]) else None)
+    app = http_app(server, **options)
+    running = UvicornServer(
+        app,
+        limits=limits,
+        on_stop=server.hub.close,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )
+    if on_ready is not None:
+        on_ready(f"http://{shown}:{address[1]}{options.get('path', '/mcp')}")
+    running.run(sockets=[listening])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections there; raises LoadError if that is not possible."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio switches Nagle's delay off for every connection.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        advice = ": choose another port" if error.errno == errno.EADDRINUSE else ""
+        raise LoadError(f"cannot listen on {host}:{port}: {error.strerror}{advice}") from None
+    return listening
