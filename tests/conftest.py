@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from clawkit.settings import settings as read_once
+from tests.processes import PATIENCE
 
 # How fast the machine is says nothing about the code.
 settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,6 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     monkeypatch.setenv("HOME", str(place))
     monkeypatch.setenv("CLAW_HOME", str(place / "claw"))
+    monkeypatch.setenv("CLAW_MEMORY_PATIENCE", str(PATIENCE))
     for variable in ("CLAW_STORE", "CLAW_EMBEDDER"):
         monkeypatch.delenv(variable, raising=False)
     read_once.cache_clear()  # a test before may have read those of its own home

@@ -73,7 +73,7 @@ async def test_a_being_that_never_answers_is_said_to_and_for_how_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("BEING", "brt_x")
-    monkeypatch.setattr(long_term, "_PATIENCE", 0.25)
+    monkeypatch.setenv(long_term.PATIENCE, "0.25")
     monkeypatch.setattr(long_term, "_SETTLING", 0.1)
     heard = Heard()
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -184,7 +184,7 @@ async def test_the_embedded_default_answers_from_another_conversation(tmp_path: 
 async def test_a_locked_memory_does_not_hold_up_an_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(long_term, "_PATIENCE", 0.05)
+    monkeypatch.setenv(long_term.PATIENCE, "0.05")
     free = threading.Event()
     whole = long_term._open
     monkeypatch.setattr(long_term, "_open", lambda *given: free.wait() and whole(*given))
@@ -196,7 +196,7 @@ async def test_a_locked_memory_does_not_hold_up_an_answer(
         assert reply.text == "Here I am."
         assert any("takes too long" in text for text in heard.of("notice"))
         # What was said is kept all the same, once the store is free.
-        monkeypatch.setattr(long_term, "_PATIENCE", PATIENCE)
+        monkeypatch.setenv(long_term.PATIENCE, str(PATIENCE))
         async with Assistant(config) as assistant:
             await say(assistant, "What is my colour?", "two", origin="ask")
         assert "My colour is teal" in system_of(server.requests[1])

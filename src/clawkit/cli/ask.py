@@ -238,7 +238,6 @@ def _context(config: Config, question: AskRequest) -> MessageContext:
     from clawkit.assistant.callbacks import MessageContext
     from clawkit.assistant.sessions.records import check_key
 
-
     key, named = question.session, question.session is not None
     if key is not None:
         check_key(key)
@@ -309,7 +308,6 @@ def _read_text() -> str:
 def _attachments(question: AskRequest, piped: bytes) -> tuple[Attachment, ...]:
     """The files, and what was piped in as one more."""
     from clawkit.assistant.media.inbound import attachments_from_files
-
 
     images = [typed_path(str(path)) for path in question.images]
     files = [typed_path(str(path)) for path in question.files]

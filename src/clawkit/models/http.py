@@ -196,7 +196,8 @@ class ProviderClient:
     @property
     def _client(self) -> httpx2.AsyncClient:
         if self._opened is None:
-            connect = min(CONNECT_SECONDS, self._timeout)
+            # A server on this machine that is slow to take a connection is busy, not away.
+            connect = self._timeout if self.party.is_local else min(CONNECT_SECONDS, self._timeout)
             self._opened = httpx2.AsyncClient(
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
                 follow_redirects=False,
@@ -238,7 +239,8 @@ class ProviderClient:
         try:
             return await self._send(request)
         except httpx2.ConnectTimeout:
-            raise unreachable(self.party, f"no answer within {CONNECT_SECONDS:g} s") from None
+            waited = self._timeout if self.party.is_local else CONNECT_SECONDS
+            raise unreachable(self.party, f"no answer within {waited:g} s") from None
         except httpx2.TimeoutException:
             raise silent(self.party, self._timeout) from None
         except httpx2.ConnectError as error:

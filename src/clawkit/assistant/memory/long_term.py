@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -27,8 +28,9 @@ Work = Callable[[MemoryBackend], T]
 _log = logging.getLogger("clawkit.assistant")
 Tell = Callable[[str], None]
 
-_PATIENCE = 5.0
-"""Seconds for which an answer waits for memory; what is to be kept is kept when it can be."""
+PATIENCE = "CLAW_MEMORY_PATIENCE"
+"""Names the seconds for which an answer waits for memory; what is to be kept is kept anyway."""
+_USUAL_PATIENCE = 5.0
 _SETTLING = 5.0
 """Seconds for which the end waits for what is still to be kept."""
 _CLOSING = 30.0
@@ -88,7 +90,7 @@ class LongTermMemory:
 
     async def _tried(self, work: Work[T], tell: Tell) -> T | None:
         try:
-            return await self._done(work, _PATIENCE)
+            return await self._done(work, _patience())
         except ClawError as error:
             tell(f"memory is out of reach: {error}")
         except TimeoutError as error:
@@ -148,3 +150,10 @@ def _searched(being: MemoryBackend, arguments: dict[str, object]) -> str:
     limit = arguments.get("limit")
     wanted = limit if isinstance(limit, int) else _DEFAULT_LIMIT
     return being.history(texts[0], texts[1], texts[2], max(1, min(wanted, MOST_FOUND)))
+
+
+def _patience() -> float:
+    try:
+        return max(0.0, float(os.environ.get(PATIENCE, "")))
+    except ValueError:
+        return _USUAL_PATIENCE
