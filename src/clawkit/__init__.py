@@ -43,11 +43,12 @@ if TYPE_CHECKING:
     from clawkit.tools.results import ToolResult as ToolResult
     from clawkit.tools.schema.constraints import Field as Field
     from clawkit.tools.server import SdkMcpServerImpl as SdkMcpServerImpl
+    from clawkit.tools.server import Server as Server
     from clawkit.tools.tool import SdkMcpTool as SdkMcpTool
     from clawkit.tools.tool import ToolHandler as ToolHandler
     from clawkit.wire.calls import Limits as Limits
     from clawkit.wire.context import Context as Context
-    from clawkit.wire.http.uvicorn_server import HttpLimits
+    from clawkit.wire.http.uvicorn_server import HttpLimits as HttpLimits
     from clawkit.wire.session import Session as Session
 
 _HOMES = {
@@ -73,6 +74,7 @@ _HOMES = {
     "SdkMcpServerImpl": "tools.server",
     "SdkMcpServerRegistry": "tools.registry",
     "SdkMcpTool": "tools.tool",
+    "Server": "tools.server",
     "Session": "wire.session",
     "StreamEvent": "claude.messages",
     "SystemMessage": "claude.messages",
@@ -114,6 +116,7 @@ __all__ = [
     "SdkMcpServerImpl",
     "SdkMcpServerRegistry",
     "SdkMcpTool",
+    "Server",
     "Session",
     "StreamEvent",
     "SystemMessage",

@@ -34,8 +34,8 @@ from tests.guard.approving import PATIENCE, Asking, asked, question, short_folde
 VIEW = """
 import sys, time
 from pathlib import Path
-from clawkit.guard.approvals_view import View
-with View(Path(sys.argv[1])) as view:
+from clawkit.guard.approvals_view import ApprovalsView
+with ApprovalsView(Path(sys.argv[1])) as view:
     print("open", flush=True)
     while not view.asks():
         time.sleep(0.01)

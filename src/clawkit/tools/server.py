@@ -181,3 +181,7 @@ def _completer(function: Callable[..., Any]) -> Callable[..., Any]:
         return list(await found if isawaitable(found) else found)
 
     return complete
+
+
+Server = SdkMcpServerImpl
+"""The plain name of the documented class."""

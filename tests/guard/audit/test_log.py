@@ -185,18 +185,18 @@ import resource, signal, sys
 from pathlib import Path
 from clawkit.errors import AuditError
 from clawkit.guard.audit.log import AuditLog
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.record import AuditRecord
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 log = AuditLog(Path(sys.argv[1]))
 try:
     for _ in range(100):
-        log.write(Record(kind="call", reason="x" * 100))
+        log.write(AuditRecord(kind="call", reason="x" * 100))
 except AuditError as error:
     print(error)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-log.write(Record(kind="call", id="after"))
+log.write(AuditRecord(kind="call", id="after"))
 """
 
 

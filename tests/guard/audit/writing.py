@@ -16,12 +16,12 @@ WRITER = """
 import itertools, sys
 from pathlib import Path
 from clawkit.guard.audit.log import AuditLog
-from clawkit.guard.audit.record import Record
+from clawkit.guard.audit.record import AuditRecord
 
 directory, name, count, max_bytes, keep = sys.argv[1:]
 log = AuditLog(Path(directory), max_bytes=int(max_bytes), keep=int(keep))
 for number in range(int(count)) if int(count) else itertools.count():
-    log.write(Record(kind="call", id=f"{name}-{number}", server=name, arguments={"n": number}))
+    log.write(AuditRecord(kind="call", id=f"{name}-{number}", server=name, arguments={"n": number}))
     if not number:
         print("begun", flush=True)
 """

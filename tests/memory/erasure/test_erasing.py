@@ -124,7 +124,7 @@ def test_what_is_about_others_stays(keeper: BeingStore, memory: Memory) -> None:
 def kept(keeper: BeingStore, memory: Memory, *told: str, who: ErasureRequest) -> list[str]:
     """What is left of memories when a person is erased from them."""
     for text in told:
-        memory.remember(text, ME)
+        memory.remember(text, ME, when=["2026-11-17"])
     erase(keeper, memory.being, who)
     with keeper.database.read(memory.being.n) as unit:
         return [node.scene.action for node in nodes.page(unit, order="seq")]

@@ -52,8 +52,11 @@ def mentions(text: str, day: date, *, asking: bool = False) -> list[Mention]:
     for one in found:
         # Longer ones came first, so whoever lies in between covers an end of it.
         if not (taken[one.start] or taken[one.end - 1]):
-            taken[one.start : one.end] = b"\1" * (one.end - one.start)
-            kept.append(_as_written(text, Mention(one.start, one.end, *one.span)))
+            mention = _as_written(text, Mention(one.start, one.end, *one.span))
+            # The day written behind a name may have been read by itself.
+            kept = [other for other in kept if not one.end <= other.start < mention.end]
+            taken[one.start : mention.end] = b"\1" * (mention.end - one.start)
+            kept.append(mention)
     return sorted(kept, key=lambda one: one.start)
 
 

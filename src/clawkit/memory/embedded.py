@@ -1,0 +1,86 @@
+"""A Being from Python: opened by name, told, asked, corrected and tidied up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from clawkit.errors import BeingError
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.caller import Caller
+from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.recollection import NOTHING
+from clawkit.memory.store import open_store
+
+if TYPE_CHECKING:
+    from clawkit.memory.memory import Memory
+
+
+def open_being(
+    name: str = "assistant", *, store: str = "", embedder: str = "use-multilingual-v3"
+) -> OpenBeing:
+    """The Being of that name, made if there is none; `store` is `sqlite:PATH` or `postgresql://…`.
+
+    Without `store` it is where the commands keep theirs, so that `claw recall` knows the same.
+    """
+    beings = BeingStore(open_store(store or None), embedder)
+    try:
+        found = next((one for one in beings.every() if one.name == name), None)
+        return OpenBeing(beings, beings.open(found or beings.create(name)))
+    except BaseException:
+        beings.close()
+        raise
+
+
+class OpenBeing:
+    """One memory, for one person or for several by name; close it, or use it with `with`."""
+
+    def __init__(self, beings: BeingStore, memory: Memory) -> None:
+        self._beings = beings
+        self._memory = memory
+
+    def remember(self, text: str, *, person: str = "", when: Sequence[str] = ()) -> str:
+        """Remember one sentence at once; gives its id. `person` says it, `when` are ISO days."""
+        return self._memory.remember(text, Caller(person=person), when=when).id
+
+    def hear(self, *messages: str, person: str = "", conversation: str = "") -> int:
+        """Take in what somebody said, one message after the other; gives how many are new."""
+        given = [ConversationMessage("user", text) for text in messages]
+        return self._memory.patrol(
+            Caller(person=person, conversation=conversation), given
+        ).scenes_created
+
+    def recall(self, message: str, *, person: str = "") -> str:
+        """What is worth knowing at a message, as a model should read it; empty if nothing is."""
+        told = self._memory.recall(message, Caller(person=person)).text
+        return "" if told == NOTHING else told
+
+    def search(self, query: str, limit: int = 10) -> list[tuple[str, str]]:
+        """The ids and words of the memories that fit best, whatever they are worth."""
+        found = self._memory.search(query, limit=limit)
+        return [(hit.node.id, hit.node.scene.action) for hit in found.hits]
+
+    def forget(self, *ids: str) -> None:
+        """Take memories back; `claw memory history` can undo it."""
+        self._memory.retract(ids, Caller(), "forgotten on request")
+
+    def patrol(self) -> None:
+        """Put memory in order: topics, repetitions, what fades."""
+        outcome = self._memory.patrol(Caller())
+        if outcome.status != "ok":
+            raise BeingError(f"memory was not put in order: {outcome.status}")
+
+    def close(self) -> None:
+        self._beings.close()
+
+    def __enter__(self) -> OpenBeing:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,119 @@
+"""What can be imported from `clawkit.memory`, `clawkit.guard` and `clawkit.claude`, and used."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawkit import SdkMcpServerImpl, Server, claw_tool
+from clawkit.errors import PolicyError
+from clawkit.guard import guard_server, load_policy
+from clawkit.memory import open_being
+
+POLICY = """
+[[rule]]
+description = "no deleting"
+action = "deny"
+tool = "delete*"
+
+[[rule]]
+description = "ask before writing"
+action = "prompt"
+tool = "write"
+
+[[rule]]
+description = "the rest"
+action = "allow"
+tool = "*"
+"""
+
+
+@claw_tool
+def delete_all() -> str:
+    """Deletes everything."""
+    raise AssertionError("it was called")
+
+
+@claw_tool
+def write(text: str) -> str:
+    """Writes."""
+    return f"wrote {text}"
+
+
+def request(tool: str, **arguments: Any) -> dict[str, Any]:
+    params = {"name": tool, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.toml"
+    path.write_text(POLICY)
+    return path
+
+
+@pytest.mark.parametrize("module", ["clawkit", "clawkit.memory", "clawkit.guard", "clawkit.claude"])
+def test_everything_that_a_face_names_can_be_imported_from_it(module: str) -> None:
+    face = importlib.import_module(module)
+    assert face.__all__
+    assert [name for name in face.__all__ if getattr(face, name, None) is None] == []
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        _ = face.nothing_of_the_kind
+
+
+def test_server_is_the_plain_name_of_the_documented_one() -> None:
+    assert Server is SdkMcpServerImpl
+
+
+def test_a_being_is_opened_told_and_asked_in_five_lines(tmp_path: Path) -> None:
+    with open_being("ada", store=f"sqlite:{tmp_path / 'beings.db'}") as ada:
+        key = ada.remember("The spare key hangs behind the fern.")
+        assert ada.hear("My wife Sara is allergic to nuts.") == 1
+        assert "behind the fern" in ada.recall("Where is the spare key?")
+        assert ada.recall("Who won the cup final in 1998?") == ""
+        assert ada.search("spare key")[0] == (key, "The spare key hangs behind the fern.")
+        ada.forget(key)
+        ada.patrol()
+        assert "fern" not in ada.recall("Where is the spare key?")
+    with open_being("ada", store=f"sqlite:{tmp_path / 'beings.db'}") as again:
+        assert "nuts" in again.recall("What is Sara allergic to?")
+
+
+def test_a_policy_decides_about_a_call(policy: Path) -> None:
+    loaded = load_policy(policy)
+    assert loaded.decide("delete_all").action == "deny"
+    assert loaded.decide("write", {"text": "x"}).action == "prompt"
+    assert loaded.decide("read").action == "allow"
+    with pytest.raises(PolicyError, match="policy init"):
+        load_policy(policy.with_name("none.toml"))
+
+
+async def test_a_guarded_server_runs_only_what_the_policy_and_the_person_allow(
+    policy: Path,
+) -> None:
+    server = Server("files", "1.0.0")
+    server.register_tool(delete_all)
+    server.register_tool(write)
+    asked: list[str] = []
+
+    async def yes(call: Any, decision: Any) -> bool:
+        asked.append(f"{call.tool}: {decision.action}")
+        return True
+
+    guarded = guard_server(server, policy, ask=yes)
+    denied = await guarded.handle_jsonrpc(request("delete_all"))
+    assert denied is not None
+    assert denied["error"]["code"] == -32001
+    written = await guarded.handle_jsonrpc(request("write", text="x"))
+    assert written is not None
+    assert written["result"]["content"][0]["text"] == "wrote x"
+    assert asked == ["write: prompt"]
+    alone = await guard_server(server, policy).handle_jsonrpc(request("write", text="x"))
+    assert alone is not None
+    assert alone["error"]["code"] == -32001
+    listed = await guarded.handle_jsonrpc({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    assert listed is not None
+    assert len(listed["result"]["tools"]) == 2
