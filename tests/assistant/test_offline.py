@@ -192,8 +192,8 @@ def test_of_much_that_is_known_the_newest_is_listed() -> None:
 def test_what_is_to_be_forgotten_is_not_answered_from() -> None:
     told = ("My favorite color is blue.", "My cat is called Miso.")
     forgotten = ask(*told, "Forget my favorite color.")
-    assert forgotten.startswith("I won't use that any more: your favorite color is blue.")
-    assert "claw sessions delete" in forgotten
+    assert forgotten.startswith("I won't use that any more here: your favorite color is blue.")
+    assert "claw memory retract" in forgotten
     assert ask(*told, "Forget my favorite color.", "What's my favorite color?").startswith(
         NOT_FOUND
     )

@@ -37,6 +37,22 @@ def test_a_question_asked_before_is_no_answer_to_it(memory: Memory) -> None:
     assert [hit.node.scene.action for hit in told.hits] == ["My husband Jonas works as a joiner."]
 
 
+@pytest.mark.parametrize(
+    "asked",
+    ["who is my husband", "wer ist mein Mann", "Forget my husband", "is my husband a joiner"],
+)
+def test_a_question_needs_no_mark_to_be_one(memory: Memory, asked: str) -> None:
+    tell(memory, MIRIAM, "My husband Jonas works as a joiner.", asked)
+    told = memory.recall("Who is my husband?", MIRIAM)
+    assert [hit.node.scene.action for hit in told.hits] == ["My husband Jonas works as a joiner."]
+
+
+def test_a_statement_that_begins_like_a_question_is_told(memory: Memory) -> None:
+    tell(memory, MIRIAM, "When I was six, we lived in Leipzig.", "What I like most is rhubarb.")
+    assert "Leipzig" in memory.recall("Where did we live when I was six?", MIRIAM).text
+    assert "rhubarb" in memory.recall("What do I like most?", MIRIAM).text
+
+
 def test_who_is_somebody_tells_what_they_said_and_what_is_said_of_them(memory: Memory) -> None:
     tell(memory, JONAS, "I am allergic to penicillin.", "I play the cello on Thursdays.")
     tell(memory, MIRIAM, "Jonas sold the motorbike.", "The heating costs went up.")

@@ -40,9 +40,10 @@ class OpenBeing:
         self._beings = beings
         self._memory = memory
 
-    def remember(self, text: str, *, person: str = "", when: Sequence[str] = ()) -> str:
-        """Remember one sentence at once; gives its id. `person` says it, `when` are ISO days."""
-        return self._memory.remember(text, Caller(person=person), when=when).id
+    def remember(self, text: str, *, person: str = "", when: str | Sequence[str] = ()) -> str:
+        """Remember one sentence at once, of a day or several; gives its id. `person` says it."""
+        days = (when,) if isinstance(when, str) else when
+        return self._memory.remember(text, Caller(person=person), when=days).id
 
     def hear(self, *messages: str, person: str = "", conversation: str = "") -> int:
         """Take in what somebody said, one message after the other; gives how many are new."""

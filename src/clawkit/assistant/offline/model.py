@@ -204,8 +204,8 @@ def _forgotten(named: str, known: Sequence[Statement]) -> str:
     if not gone:
         return "I found nothing like that to forget."
     return (
-        f"I won't use that any more: {'; '.join(gone[-_MOST_ACKNOWLEDGED:])}. (To erase the words: "
-        "`claw sessions delete`, and `claw memory retract` for what memory keeps.)"
+        f"I won't use that any more here: {'; '.join(gone[-_MOST_ACKNOWLEDGED:])}. Memory still "
+        "has it: `claw memory` shows its id, `claw memory retract ID` takes it back."
     )
 
 

@@ -51,6 +51,19 @@ _TELLS_NUMBER = re.compile(
     r"hundred|thousand|years?|months?|weeks?|hours?|days?)\b|[一二三四五六七八九十百千]",
     re.IGNORECASE,
 )
+_ASKS_UNMARKED = re.compile(
+    r"(?:(?:who|what|where|when|why|how|which|whose)"
+    r"(?:'s| (?:is|are|was|were|am|do|does|did|has|have|had|can|should|will))\b"
+    r"|how (?:old|many|much|often|long|far)\b"
+    r"|(?:do|does|did|am|is|are|was|were|can) (?:i|my|we|our)\b"
+    r"|(?:wer|wo|wann|warum|wohin|woher|wem|wen|welche[rsnm]?)\s"
+    r"|(?:was|wie) (?:ist|sind|war|heißt|heisst|habe|hat|alt|viel|lange|oft)\b"
+    r"|(?:quién|qué|cuándo|dónde|cómo|cuál)\s|(?:qui|quand|où|comment) (?:est|sont|ai|habite)\b"
+    r"|(?:forget|tell me|vergiss|erzähl mir|sag mir|olvida|dime|oublie|dis-moi)\b)[^.!,;:]*$",
+    re.IGNORECASE,
+)
+"""A question or an order as people type it, without any mark."""
+_SHORT = 80
 _TYPICAL_LENGTH = 4.0
 _MONTH = 30 * 86_400.0
 
@@ -218,7 +231,9 @@ def _recent(nodes: Sequence[Node], now: float) -> Floats:
 
 
 def only_asks(text: str) -> bool:
-    """Whether somebody asked this, and told nothing."""
+    """Whether somebody asked this or wanted it told or forgotten, and told nothing."""
+    if len(text) < _SHORT and _ASKS_UNMARKED.match(text):
+        return True
     return _is_asked(text) and text.count("?") + text.count("\uff1f") >= len(sentences(text))
 
 
