@@ -46,7 +46,7 @@ NOTES = SignalWeights(
         "length": 0.17,
         "session_meaning": 0.27,
         "tells_when": 0.13,
-        "another_self": -0.2,
+        "another_self": -0.1,
     },
     gate={"bias": -3.07, "nearest": 7.2, "most_covered": 1.6, "named": -1.2, "dated": 3.2},
     threshold=0.3,
