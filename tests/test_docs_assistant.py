@@ -18,19 +18,19 @@ import pytest
 
 from clawkit.assistant import config as settings_of
 from clawkit.assistant.api_keys import Keys
-from clawkit.assistant.chat_commands import HELP
 from clawkit.assistant.config import AssistantOptions, Config, Provider, parse_config
 from clawkit.assistant.media import accepted_types
-from clawkit.assistant.media.pdf_events import PdfLimits
+from clawkit.assistant.media.pdf_child import PdfLimits
 from clawkit.assistant.media.transcription import transcriber
 from clawkit.assistant.model_choice import DEFAULT_MODELS, choose, known_providers, open_model
+from clawkit.assistant.reply import HELP
 from clawkit.assistant.reply_pipeline import WINDOW
 from clawkit.assistant.sessions.records import LONGEST_KEY
 from clawkit.assistant.sessions.retention import DAYS
 from clawkit.models.protocol import Message, Prompt, Text, TextDelta
 from clawkit.settings import Settings
 from clawkit.wire.tasks import LIFETIME_MS
-from tests.assistant.ordering import INITIALIZE, assistant, write_config
+from tests.assistant.orders import INITIALIZE, assistant, write_config
 from tests.assistant.providers.scripted import (
     Call,
     Request,
@@ -40,10 +40,9 @@ from tests.assistant.providers.scripted import (
 )
 from tests.claude.cli import environment as cli_environment
 from tests.claude.cli import real_cli
-from tests.cli.commands import KEYS
+from tests.claw import KEYS, PROGRAMS, claw
 from tests.processes import PATIENCE, ROOT, StdioServer, stdio_server
 
-PROGRAMS = Path(sys.executable).parent
 README = ROOT / "README.md"
 ASSISTANT, MODELS = ROOT / "docs" / "assistant.md", ROOT / "docs" / "models.md"
 NOTES = "# Notes\nThe meeting is on Friday.\n"
@@ -151,29 +150,16 @@ ASKED = {
 def test_the_readmes_memory_lines_work_in_any_order_and_by_every_command(
     order: tuple[str, str], home: Path
 ) -> None:
-    def claw(*arguments: str) -> str:
-        done = subprocess.run(
-            [str(PROGRAMS / "claw"), *arguments],
-            cwd=home,
-            env={name: value for name, value in os.environ.items() if name not in KEYS},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
     for what in order:
         command, expected = TOLD[what]
         assert " ".join(command[:2]).split(" ", 1)[1] in README.read_text()
-        assert expected in claw(*command)
+        assert expected in claw(*command, code=0, cwd=home).stdout
     for question, answer in (*ASKED.values(), *reversed(ASKED.values())):
         assert question in README.read_text()
-        assert answer in claw("ask", question)
-        assert answer in claw("ask", question, "--session", "demo")
-        assert answer in claw("recall", question)
+        assert answer in claw("ask", question, code=0, cwd=home).stdout
+        again = claw("ask", question, "--session", "demo", code=0, cwd=home)
+        assert answer in again.stdout
+        assert answer in claw("recall", question, code=0, cwd=home).stdout
 
 
 def test_the_readme_starts_the_assistant_with_the_commands_it_shows(
@@ -353,6 +339,7 @@ def test_the_claude_cli_answers_as_the_models_page_says(tmp_path: Path) -> None:
     assert not offered & {"Bash", "Read", "Write", "Edit", "WebFetch"}
 
 
+@pytest.mark.process
 async def test_a_transcription_of_the_models_page_can_be_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

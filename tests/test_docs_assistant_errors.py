@@ -18,7 +18,7 @@ from clawkit.assistant.model_choice import choose, open_model
 from clawkit.assistant.reply import Assistant
 from clawkit.errors import ClawError
 from tests.assistant.providers.scripted import Call, Cut, Hang, Say, Status, scripted_openai
-from tests.assistant.replying import config_of
+from tests.assistant.replies import config_of
 from tests.test_docs_assistant import ASSISTANT, pattern, table
 
 ROWS = table(ASSISTANT, "| error | what it means | what to do |")

@@ -28,6 +28,7 @@ from clawkit.settings import settings
 from tests.assistant.providers.scripted import scripted_anthropic
 from tests.assistant.providers.steps import Call, Hang, Request, Say, Step
 from tests.claude.cli import environment, real_cli
+from tests.claw import claw
 from tests.processes import PATIENCE, ROOT
 
 PAGE = (ROOT / "docs" / "claude.md").read_text()
@@ -164,23 +165,10 @@ def test_the_policy_of_the_page_is_one(tmp_path: Path) -> None:
     (text,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     file = tmp_path / "policy.toml"
     file.write_text(text)
-    claw("policy", "lint", "--strict", str(file))
+    claw("policy", "lint", "--strict", file, code=0)
     whole = (ROOT / "examples" / "claude_policy.toml").read_text()
     for rule in text.split("\n\n"):
         assert rule.strip() in whole, "the page shows a part of the example"
-
-
-def claw(*words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "clawkit", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, f"claw {' '.join(words)}: {done.stderr}{done.stdout}"
-    return done.stdout
 
 
 def test_the_example_asks_where_the_policy_says_so(cli: Any, home: Path) -> None:
@@ -207,7 +195,7 @@ def test_the_example_asks_where_the_policy_says_so(cli: Any, home: Path) -> None
     assert "Water is dear: mcp__beds__water {'bed': 'kale', 'litres': 2}" in done.stdout
     assert "A command can do anything: Bash" in done.stdout
     assert (home / "garden" / "notes.txt").read_text() == "watered"
-    outputs = [claw(*words) for words in commands()]
+    outputs = [claw(*words, code=0, cwd=ROOT).stdout for words in commands()]
     assert [output.split()[0] for output in outputs[:3]] == ["allow", "prompt", "prompt"]
     log = outputs[-1]
     for tool in ("moisture", "water", "Write", "Read", "Bash"):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.guard.guarding import guarded
+from tests.claw import claw
+from tests.guard.guarded_server import guarded
 from tests.processes import PATIENCE, ROOT
 
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -27,12 +26,7 @@ def commands(page: str) -> list[list[str]]:
 
 
 def run(folder: Path, *words: str) -> str:
-    command = [sys.executable, "-m", "clawkit", *words]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert done.returncode == 0, f"claw {' '.join(words)}: {done.stderr}{done.stdout}"
-    return done.stdout
+    return claw(*words, code=0, cwd=folder).stdout
 
 
 def test_the_commands_of_the_guards_page_work(tmp_path: Path, home: Path) -> None:

@@ -11,12 +11,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from clawkit.memory.bridges.bridge_messages import Register
+from clawkit.memory.bridges.registry import Register
 from clawkit.memory.embed.factory import KNOWN
-from clawkit.memory.http.client_limits import RequestLimits
+from clawkit.memory.http.authentication import RequestLimits
 from clawkit.memory.imports.importer import FORMATS
-from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
-from tests.cli.being_commands import CLAW, as_json
+from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS
+from tests.claw import CLAW
+from tests.cli.being_commands import as_json
 from tests.cli.test_being_tokens import call, served
 from tests.processes import PATIENCE, ROOT
 from tests.test_docs_assistant import blocks, run_page, table

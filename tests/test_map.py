@@ -8,7 +8,7 @@ from pathlib import Path
 import typer.main
 
 from clawkit.cli.app import app
-from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
+from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "clawkit"

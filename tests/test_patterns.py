@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from clawkit.guard.policy.argument_values import inside
+from clawkit.guard.policy.readings import inside
 from clawkit.hosts.documents.json5 import Json5
 from clawkit.hosts.documents.nodes import HASH_GAP
-from clawkit.tools.resources import compile_template
+from clawkit.tools.text_features import compile_template
 from tests.processes import PATIENCE, ROOT
 
 _IMPORT_ALL = """
@@ -85,6 +85,14 @@ def test_no_string_in_the_source_is_such_a_pattern() -> None:
         if is_wrong(text)
     ]
     assert found == []
+
+
+def test_no_pattern_in_a_data_file_is_such_a_one() -> None:
+    files = sorted((ROOT / "src/clawkit/guard/scan").glob("*.toml"))
+    assert files
+    quoted = [re.findall(r"'([^'\n]+)'", file.read_text(encoding="utf-8")) for file in files]
+    assert all(quoted)
+    assert [text for texts in quoted for text in texts if is_wrong(text)] == []
 
 
 def test_no_pattern_that_is_put_together_is_such_a_one() -> None:

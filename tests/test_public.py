@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
+from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 import clawkit
-from tests.processes import ROOT
+import clawkit.claude
 
 DOCUMENTED = {
     "ClaudeAgentOptions",
@@ -72,10 +77,18 @@ print(sorted(heavy & set(sys.modules)))
     assert done.stdout.strip() == "[]"
 
 
-def test_every_public_name_has_its_type_where_it_comes_from() -> None:
-    source = (ROOT / "src" / "clawkit" / "__init__.py").read_text()
-    for name, home in clawkit._HOMES.items():
-        assert f"    from clawkit.{home} import {name} as {name}\n" in source
+@pytest.mark.parametrize("face", [clawkit, clawkit.claude])
+def test_every_public_name_has_its_type_where_it_comes_from(face: ModuleType) -> None:
+    assert face.__file__ is not None
+    typed = {
+        name.name: node.module or ""
+        for node in ast.walk(ast.parse(Path(face.__file__).read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    elsewhere = () if face is clawkit.claude else clawkit.claude.__all__
+    for name in set(face.__all__).difference(elsewhere):
+        assert getattr(face, name) is getattr(import_module(typed[name]), name)
 
 
 def test_the_client_of_the_cli_needs_no_guard_and_no_http() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clawkit import SdkMcpServerImpl, Server, claw_tool
-from clawkit.errors import PolicyError
+from clawkit.errors import BeingError, PolicyError
 from clawkit.guard import guard_server, load_policy
 from clawkit.memory import open_being
+from tests.processes import ROOT
 
 POLICY = """
 [[rule]]
@@ -55,7 +57,17 @@ def policy(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("module", ["clawkit", "clawkit.memory", "clawkit.guard", "clawkit.claude"])
+FACES = ["clawkit", "clawkit.memory", "clawkit.guard", "clawkit.claude", "clawkit.models"]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.py")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_imports_nothing_from_behind_a_face(page: Path) -> None:
+    imported = re.findall(r"^\s*(?:from|import) (clawkit[\w.]*)", page.read_text(), re.MULTILINE)
+    assert set(imported) <= {*FACES, "clawkit.errors"}
+
+
+@pytest.mark.parametrize("module", FACES)
 def test_everything_that_a_face_names_can_be_imported_from_it(module: str) -> None:
     face = importlib.import_module(module)
     assert face.__all__
@@ -80,6 +92,21 @@ def test_a_being_is_opened_told_and_asked_in_five_lines(tmp_path: Path) -> None:
         assert "fern" not in ada.recall("Where is the spare key?")
     with open_being("ada", store=f"sqlite:{tmp_path / 'beings.db'}") as again:
         assert "nuts" in again.recall("What is Sara allergic to?")
+
+
+def test_a_being_forgets_by_the_beginning_of_an_id_and_says_which_memory_is_not_there(
+    tmp_path: Path,
+) -> None:
+    with open_being("ada", store=f"sqlite:{tmp_path / 'beings.db'}", embedder="none") as ada:
+        kept = ada.remember("The spare key hangs behind the fern.")
+        gone = ada.remember("The bus leaves at seven.")
+        ada.forget(gone[:8])
+        assert [found for found, _ in ada.search("key bus")] == [kept]
+        for unknown in ("00000000", "3f1c1f9e-0000-4000-8000-000000000000"):
+            with pytest.raises(BeingError, match=f"there is no memory {unknown}"):
+                ada.forget(unknown)
+        with pytest.raises(BeingError, match="no id of a memory"):
+            ada.forget("the one about the bus")
 
 
 def test_a_policy_decides_about_a_call(policy: Path) -> None:

@@ -1,6 +1,6 @@
-"""Fits recall's weights and its gate on made conversations, and prints `weights.py`.
+"""Fits recall's weights and its gate on made conversations, and prints `weights.json`.
 
-`python -m benchmarks.recall.fitting > src/clawkit/memory/recall/weights.py`
+`python -m benchmarks.recall.fitting > weights.json`, to be put into src/clawkit/memory/recall
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from benchmarks.recall import pools, synthetic
 from clawkit.memory.embed.factory import embedder
-from clawkit.memory.recall import gate
-from clawkit.memory.recall.candidates import Gathered, gather
+from clawkit.memory.recall import engine as gate
+from clawkit.memory.recall.engine import Gathered, gather
 from clawkit.memory.recall.signals import SIGNALS, matrix
 
 SEED = 7
@@ -133,7 +134,7 @@ def made() -> list[pools.Pool]:
 
 
 def main() -> None:
-    """Fit, and print the module."""
+    """Fit, and print all weights, those that were not fitted here as they are."""
     with pools.stored(made(), embedder()) as stored:
         found = examples(stored)
     weights = ranking(found)
@@ -141,19 +142,17 @@ def main() -> None:
     firsts = np.mean([e.right[np.argmax(e.signals @ weights)] for e in found if e.right.any()])
     print(f"{len(found)} questions, {firsts:.1%} first", file=sys.stderr)
     named = dict(zip(SIGNALS, map(float, weights), strict=True)) | BY_HAND
-    print(module(named, gates, threshold), end="")
+    way = msgspec.structs.replace(
+        gate.DIALOGUE, weights=_rounded(named), gate=_rounded(gates), threshold=round(threshold, 4)
+    )
+    others = (gate.NOTES, gate.WORDS_ONLY, gate.ABOUT_PERSON)
+    names = ("dialogue", "notes", "words_only", "about_person")
+    ways = dict(zip(names, (way, *others), strict=True))
+    print(msgspec.json.format(msgspec.json.encode(ways)).decode())
 
 
-def module(weights: dict[str, float], gates: dict[str, float], threshold: float) -> str:
-    """The text of `weights.py`."""
-    from clawkit.memory.recall import weights as current
-
-    lines = [f'"""{current.__doc__}"""', "", "from __future__ import annotations", ""]
-    for name, table in (("WEIGHTS", weights), ("GATE", gates)):
-        lines += [f"{name}: dict[str, float] = {{"]
-        lines += [f'    "{key}": {value:.4f},' for key, value in table.items()]
-        lines += ["}", ""]
-    return "\n".join([*lines, f"THRESHOLD = {threshold:.4f}", ""])
+def _rounded(table: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in table.items()}
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import pytest
 
 from clawkit.assistant.callbacks import LONGEST_TOOL_TEXT, AssistantReply, CollectedReply, combine
 from clawkit.assistant.media.outbound import Outgoing
-from clawkit.assistant.toolbox.toolbox import CallResult
+from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.models.protocol import Text, ToolCall, ToolOutcome, Usage
 
 CALL = ToolCall("1", "mcp__garden__water", {})

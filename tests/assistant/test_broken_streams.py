@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.assistant.ordering import assistant, order, text_of, write_config
+from tests.assistant.orders import assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import scripted_openai
 from tests.assistant.providers.steps import Call, Cut, Hang, Pause, Say, Status, Step
-from tests.assistant.replying import SCRIPTED, provider_config
-from tests.cli.commands import CLAW, claw, config_directory, environment, use_provider
-from tests.guard.approving import until
+from tests.assistant.replies import SCRIPTED, provider_config
+from tests.claw import CLAW, claw, environment
+from tests.cli.commands import config_directory, use_provider
+from tests.guard.approvals import until
 
 TOOLS = """
 from clawkit import claw_tool

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.errors import SettingsError
-from tests.assistant.replying import config_of
+from tests.assistant.replies import config_of
 
 NOBODY = "~no-such-user-here/x"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -15,10 +14,11 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.assistant.ordering import PROGRAMS, assistant, order, text_of, write_config
+from tests.assistant.orders import assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import scripted_anthropic
 from tests.assistant.providers.steps import Hang, Request, Say, Step
-from tests.assistant.replying import provider_config
+from tests.assistant.replies import provider_config
+from tests.claw import claw
 from tests.processes import PATIENCE, StdioServer
 
 NOBODY = 65534
@@ -43,14 +43,8 @@ def test_a_kill_at_any_point_loses_at_most_the_turn_it_hit(tmp_path: Path, seed:
             server.send(order(f"Fact {number} is F{number}.", number, sessionKey="k"))
             time.sleep(chance.random() * 0.05)
             server.process.kill()
-    export = subprocess.run(
-        [PROGRAMS / "claw", "sessions", "export", "k"],
-        env={**os.environ, "CLAW_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    ).stdout
+    home = {"CLAW_HOME": str(tmp_path)}
+    export = claw("sessions", "export", "k", code=0, env=home).stdout
     for one in answered:
         assert f"Fact {one} is F{one}." in export
     with assistant(tmp_path) as server:
@@ -85,14 +79,8 @@ def test_a_store_that_is_no_database_is_named_and_can_be_set_aside(tmp_path: Pat
         assert reply["result"]["isError"] is True
         assert "sessions.db" in text_of(reply)
         assert "doctor --fix" in text_of(reply)
-    environment = {**os.environ, "CLAW_HOME": str(tmp_path)}
-    subprocess.run(
-        [PROGRAMS / "claw", "doctor", "--fix"],
-        env=environment,
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,  # it may find other things to say about this machine
-    )
+    # It may find other things to say about this machine.
+    claw("doctor", "--fix", env={"CLAW_HOME": str(tmp_path)})
     kept = [file for file in store.parent.iterdir() if file.name.startswith("sessions.db")]
     assert any(b"this is no database" in file.read_bytes() for file in kept)
     with assistant(tmp_path) as server:
@@ -112,9 +100,12 @@ def ordinary() -> None:
 
 
 def unlucky(home: Path, before: Callable[[], None]) -> StdioServer:
-    """A server that is limited before it starts."""
+    """A server that is limited before it starts.
+
+    Python's own modules may stand where an ordinary user cannot read: this one is needed late.
+    """
     code = (
-        "import sys; from tests.assistant.test_faults import LIMITS; "
+        "import sys, tomllib; from tests.assistant.test_faults import LIMITS; "
         f"LIMITS[{before.__name__!r}](); sys.argv = ['openclaw', 'mcp-server']; "
         "from clawkit.cli import main; main()"
     )

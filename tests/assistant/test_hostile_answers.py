@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant import agent_loop
+from clawkit.assistant import reply_pipeline
 from clawkit.assistant.callbacks import MessageContext, combine
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.inbound import receive
+from clawkit.assistant.media.outbound import FileOutbox
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.reply import Assistant, get_reply
-from clawkit.assistant.send_file import FileOutbox
 from clawkit.errors import NoSuchModelError
 from clawkit.models.protocol import ToolCall
 from tests.assistant.media.samples import item, png
 from tests.assistant.providers.steps import Call, Hang, Reply, Say, Step
-from tests.assistant.replying import Heard, config_of, say, scripted
+from tests.assistant.replies import Heard, config_of, say, scripted
 
 
 async def test_an_answer_in_very_many_pieces_is_whole(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ async def test_an_answer_in_very_many_pieces_is_whole(tmp_path: Path) -> None:
 async def test_a_model_that_does_not_stop_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_loop, "LONGEST_ANSWER", 1000)
+    monkeypatch.setattr(reply_pipeline, "LONGEST_ANSWER", 1000)
     with scripted(tmp_path, [[Say(*["word "] * 1000), Hang()]]) as (server, config):
         reply = await get_reply(config, MessageContext("go", "k"), Heard())
     assert len(reply.text) < 1100

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +12,11 @@ from typing import Any
 import pytest
 
 from clawkit.assistant.sessions.store import SessionStore
-from tests.assistant.ordering import PROGRAMS, assistant, order, text_of, write_config
+from tests.assistant.orders import assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import ScriptedServer
 from tests.assistant.providers.steps import Call, Hang, Request, Say, Step
-from tests.assistant.replying import SCRIPTED, provider_config
+from tests.assistant.replies import SCRIPTED, provider_config
+from tests.claw import claw
 
 PATIENCE = 60.0
 TOOLS = """
@@ -69,15 +68,9 @@ def interrupted(
         server.process.wait(PATIENCE)
 
 
-def claw(home: Path, *arguments: str) -> str:
-    return subprocess.run(
-        [PROGRAMS / "claw", *arguments],
-        env={**os.environ, "CLAW_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    ).stdout
+def shown(home: Path, *arguments: str) -> str:
+    """What a command about sessions prints."""
+    return claw("sessions", *arguments, code=0, env={"CLAW_HOME": str(home)}).stdout
 
 
 def has_outcome(home: Path) -> bool:
@@ -134,8 +127,8 @@ def test_a_tool_that_ran_and_one_that_may_have_are_in_the_session(
             number,
             lambda: (effects / "endless").exists() and has_outcome(tmp_path),
         )
-        text = claw(tmp_path, "sessions", "show", "k")
-        listed = claw(tmp_path, "sessions")
+        text = shown(tmp_path, "show", "k")
+        listed = shown(tmp_path)
         assert any(end in listed for end in ENDS)
         with assistant(tmp_path) as server:
             assert text_of(server.ask(order("again?", sessionKey="k"))) == "They are wet."
@@ -161,7 +154,7 @@ def test_what_tools_did_is_known_after_a_kill_while_the_model_speaks(
     script = [BASIL, [Say("Now it"), Hang()], Say("Yes.")]
     with SCRIPTED[wire](script) as provider:
         interrupted(tmp_path, provider, wire, signal.SIGKILL, lambda: len(provider.requests) == 2)
-        listed = claw(tmp_path, "sessions")
+        listed = shown(tmp_path)
         assert "interrupted" in listed
         assert "Water the beds" in listed
         with assistant(tmp_path) as server:
@@ -177,7 +170,7 @@ def test_a_message_is_in_the_session_before_the_model_has_said_anything(tmp_path
         interrupted(
             tmp_path, provider, "anthropic", signal.SIGKILL, lambda: len(provider.requests) == 1
         )
-        records = claw(tmp_path, "sessions", "export", "k").splitlines()
+        records = shown(tmp_path, "export", "k").splitlines()
         _, turn, message, note = map(json.loads, records)
         assert turn["reason"] == "lost"
         assert message["parts"] == [{"type": "text", "text": "Water the beds, please."}]

@@ -7,7 +7,7 @@ from pathlib import Path
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.reply_pipeline import WINDOW
 from tests.assistant.providers.steps import Request, Say, Step
-from tests.assistant.replying import Heard, config_of, say, scripted
+from tests.assistant.replies import Heard, config_of, say, scripted
 
 FILLER = "The weather report said nothing of note for the harbour and the hills today. " * 20
 

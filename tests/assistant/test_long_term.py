@@ -15,7 +15,7 @@ from clawkit.memory.caller import Caller
 from clawkit.memory.records import Scene
 from clawkit.memory.store import open_store
 from tests.assistant.providers.scripted import Call, Say
-from tests.assistant.replying import Heard, config_of, say, scripted
+from tests.assistant.replies import Heard, config_of, say, scripted
 from tests.processes import PATIENCE
 
 KEYWORDS = '[memory]\nembedder = "none"\n'

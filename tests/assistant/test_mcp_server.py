@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from tests.assistant.ordering import MODERN, PROGRAMS, assistant, order, text_of, write_config
+from tests.assistant.orders import MODERN, assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import scripted_anthropic
 from tests.assistant.providers.steps import Call, Hang, Pause, Say
-from tests.assistant.replying import provider_config
+from tests.assistant.replies import provider_config
+from tests.claw import PROGRAMS, finished
 from tests.processes import PATIENCE, StdioServer
 
 TOOL = """
@@ -72,13 +72,7 @@ def test_clawdbot_is_the_first_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize("program", ["openclaw", "clawdbot", "claw"])
 @pytest.mark.parametrize("arguments", [["--version"], ["mcp-server", "--version"]])
 def test_the_version_is_printed(program: str, arguments: list[str]) -> None:
-    done = subprocess.run(
-        [PROGRAMS / program, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
+    done = finished(PROGRAMS / program, *arguments, code=0)
     assert re.fullmatch(r"clawkit \d+\.\d+\.\d+\n", done.stdout)
 
 

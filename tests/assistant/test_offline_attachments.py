@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import struct
 
+import pytest
+
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.framed import receive
 from clawkit.assistant.media.inbound import Attachment
@@ -36,7 +38,7 @@ async def sent(text: str, *files: tuple[str, str, str, bytes]) -> Message:
         Attachment(kind=kind, name=name, mime_type=mime, data=data, label=name)  # pyright: ignore[reportArgumentType] - a Literal
         for kind, name, mime, data in files
     ]
-    async with CallFolder() as folder:
+    with CallFolder() as folder:
         return Message("user", (Text(text), *await to_parts(attachments, folder, None)))
 
 
@@ -149,6 +151,7 @@ def test_the_pages_of_a_scan_belong_to_their_frame() -> None:
     assert received.files[0].text == "more"
 
 
+@pytest.mark.process
 async def test_a_pdf_that_cannot_be_read_is_said_to_be_and_our_note_is_not_searched() -> None:
     cut = pdf(words("The meeting is on Friday."))[:60]
     asked = await sent("Is it damaged?", ("pdf", "cut.pdf", "application/pdf", cut))
@@ -158,6 +161,7 @@ async def test_a_pdf_that_cannot_be_read_is_said_to_be_and_our_note_is_not_searc
     assert "word" not in said
 
 
+@pytest.mark.process
 async def test_only_the_words_of_a_pdf_are_counted_and_searched() -> None:
     whole = pdf(words("The meeting is on Friday."), words(""))
     asked = await sent("When is the meeting?", ("pdf", "a.pdf", "application/pdf", whole))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant import agent_loop
+from clawkit.assistant import reply_pipeline
 from clawkit.assistant.callbacks import MessageContext
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.reply import Assistant, get_reply
@@ -23,9 +23,9 @@ from clawkit.errors import (
     StoreError,
     ToolTimeoutError,
 )
-from tests.assistant.gardening import PNG, TOOLS
+from tests.assistant.garden import PNG, TOOLS
 from tests.assistant.providers.steps import Call, Cut, Hang, Request, Say, Status, Step
-from tests.assistant.replying import Heard, config_of, provider_config, say, scripted, until
+from tests.assistant.replies import Heard, config_of, provider_config, say, scripted, until
 
 PNG_64 = b64encode(PNG).decode()
 
@@ -282,7 +282,7 @@ async def test_a_call_that_cannot_be_written_down_is_not_run(tmp_path: Path) -> 
 async def test_an_answer_without_end_is_cut_off_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_loop, "LONGEST_ANSWER", 10)
+    monkeypatch.setattr(reply_pipeline, "LONGEST_ANSWER", 10)
     with scripted(tmp_path, [Say("on ", "and on ", "and on ", "and on")]) as (_, config):
         reply = await get_reply(config, MessageContext("go on", "k"), Heard())
     assert (reply.text, reply.reason) == ("on and on", "length")

@@ -73,6 +73,7 @@ def keys(places: Settings, *, with_keyring: bool = False, **environment: str) ->
     return Keys(Config(places=places, secrets=Secrets(keyring=with_keyring)), environment)
 
 
+@pytest.mark.process
 def test_the_environment_comes_before_the_file_and_the_file_before_the_keyring(
     places: Settings, env_file: Path, backend: InMemory
 ) -> None:

@@ -16,9 +16,9 @@ from clawkit.errors import ModelError, ProviderDownError
 from clawkit.models.protocol import Event, Finished, Prompt, StopReason, Text, TextDelta, Usage
 from tests.assistant.offline_corpus import CORPUS, Planted, assistant, user
 from tests.assistant.providers.steps import Say
-from tests.assistant.replying import say as reply_to
-from tests.assistant.replying import scripted
-from tests.assistant.sessions.talking import opened
+from tests.assistant.replies import say as reply_to
+from tests.assistant.replies import scripted
+from tests.assistant.sessions.turns import opened
 from tests.assistant.test_compaction import picture, step
 
 

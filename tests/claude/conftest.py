@@ -10,7 +10,7 @@ import pytest
 
 from clawkit.settings import settings
 from tests.claude.cli import real_cli
-from tests.claude.shopping import RULES
+from tests.claude.shop import RULES
 
 _KEPT = ("PATH", "HOME", "CLAW_HOME", "PYTEST_CURRENT_TEST")
 

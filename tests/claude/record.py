@@ -19,8 +19,8 @@ from typing import Any, cast
 from clawkit.claude.client import ClaudeClient
 from tests.assistant.providers.scripted import scripted_anthropic
 from tests.claude.cli import environment, real_cli
+from tests.claude.conversations import registry
 from tests.claude.scenes import SCENES, Scene
-from tests.claude.talking import registry
 from tests.processes import ROOT
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -12,6 +12,7 @@ from typing import Any
 from clawkit import SdkMcpServerImpl
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.messages import Message
+from clawkit.claude.options import McpServerConfig
 from clawkit.claude.permissions import (
     Allow,
     Deny,
@@ -22,7 +23,6 @@ from clawkit.claude.permissions import (
     Question,
     ToolRequest,
 )
-from clawkit.claude.servers import McpServerConfig
 from clawkit.errors import ControlError
 from tests.assistant.providers.scripted import Call, Say
 from tests.assistant.providers.steps import Step
@@ -234,7 +234,7 @@ def questioning() -> Scene:
     async def act(client: ClaudeClient) -> None:
         await say(client, "Buy.")
 
-    command = serving(ROOT / "tests" / "claude" / "asking.py")
+    command = serving(ROOT / "tests" / "claude" / "questions.py")
     servers = {"shop": McpServerConfig.Stdio(command=command[0], args=list(command[1:]))}
     calls = [
         Call("mcp__shop__buy", {"what": "tea"}, id="toolu_tea"),

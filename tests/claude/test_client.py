@@ -19,7 +19,7 @@ from clawkit.errors import CliEndedError, CliError, ControlError
 from tests.assistant.providers.scripted import Call, Request, Say, scripted_anthropic
 from tests.assistant.providers.steps import Step
 from tests.claude.cli import environment, real_cli
-from tests.claude.talking import talking
+from tests.claude.conversations import talking
 
 
 def system(request: Request) -> str:

@@ -11,8 +11,10 @@ import pytest
 from clawkit.claude.client import ClaudeClient
 from clawkit.errors import CliError, CliVersionError, SettingsError
 from tests.assistant.providers.scripted import Say
+from tests.claude.conversations import talking
 from tests.claude.fakes import fake_cli
-from tests.claude.talking import talking
+
+pytestmark = pytest.mark.process
 
 HOOK = {"PreToolUse": [{"hooks": [{"type": "command", "command": "id"}]}]}
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from clawkit.claude.servers import read_mcp_json
+from clawkit.claude.options import read_mcp_json
 from tests.claude.cli import environment, real_cli
-from tests.processes import PATIENCE, ROOT
+from tests.claw import PROGRAMS, finished
+from tests.processes import ROOT
 
-BIN = Path(sys.executable).parent
 CALCULATOR = str(ROOT / "examples" / "calculator.py")
 
 
@@ -28,20 +26,10 @@ class Machine:
         return self._run(real_cli(), *arguments)
 
     def claw(self, *arguments: str) -> str:
-        return self._run(str(BIN / "claw"), *arguments)
+        return self._run(str(PROGRAMS / "claw"), *arguments)
 
     def _run(self, *command: str) -> str:
-        done = subprocess.run(
-            command,
-            cwd=self._project,
-            env=self._env,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
+        return finished(*command, code=0, cwd=self._project, env=self._env).stdout
 
 
 @pytest.fixture
@@ -50,14 +38,14 @@ def machine(project: Path) -> Machine:
 
 
 def test_the_assistant_and_a_wrapped_server_are_connected(machine: Machine) -> None:
-    assistant = (str(BIN / "openclaw"), "mcp-server")
-    server = (str(BIN / "claw"), "serve", CALCULATOR)
+    assistant = (str(PROGRAMS / "openclaw"), "mcp-server")
+    server = (str(PROGRAMS / "claw"), "serve", CALCULATOR)
     machine.claude("mcp", "add", "--scope", "user", "openclaw", "--", *assistant)
     machine.claude("mcp", "add", "--scope", "user", "sums", "--", *server)
     assert "wrapped" in machine.claw("wrap", "sums")
     listed = machine.claude("mcp", "list")
     assert f"openclaw: {' '.join(assistant)} - ✔ Connected" in listed
-    assert f"sums: {BIN / 'clawai'} proxy -- {' '.join(server)} - ✔ Connected" in listed
+    assert f"sums: {PROGRAMS / 'clawai'} proxy -- {' '.join(server)} - ✔ Connected" in listed
     machine.claw("unwrap", "sums")
     assert f"sums: {' '.join(server)} - ✔ Connected" in machine.claude("mcp", "list")
 

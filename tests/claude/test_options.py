@@ -12,9 +12,8 @@ from clawkit.claude.arguments import command_line, initialize_fields
 from clawkit.claude.callbacks import Hooks
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.confinement import settings_of
-from clawkit.claude.options import ClaudeAgentOptions
+from clawkit.claude.options import ClaudeAgentOptions, McpServerConfig
 from clawkit.claude.permissions import HookInput, HookMatcher, ToolRequest
-from clawkit.claude.servers import McpServerConfig
 from clawkit.errors import SettingsError
 
 
@@ -173,8 +172,8 @@ def test_every_option_has_its_method_in_the_builder() -> None:
     [
         lambda: ClaudeAgentOptions.builder().alowed_tools([]),
         lambda: ClaudeAgentOptions.of({"alowed_tools": []}),
-        lambda: ClaudeAgentOptions().replace(alowed_tools=[]),
-        lambda: ClaudeClient(alowed_tools=[]),
+        lambda: ClaudeAgentOptions().replace(alowed_tools=[]),  # pyright: ignore[reportCallIssue]
+        lambda: ClaudeClient(alowed_tools=[]),  # pyright: ignore[reportCallIssue]
     ],
     ids=["builder", "mapping", "replace", "client"],
 )

@@ -18,7 +18,7 @@ from clawkit.claude.permissions import (
     ToolRequest,
 )
 from tests.assistant.providers.scripted import Call, Say
-from tests.claude.talking import talking
+from tests.claude.conversations import talking
 
 
 class Kitchen:

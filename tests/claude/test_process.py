@@ -16,8 +16,8 @@ import pytest
 from clawkit import SdkMcpServerImpl
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.messages import ResultMessage, UnknownMessage
+from clawkit.claude.options import McpServerConfig
 from clawkit.claude.process import CliProcess
-from clawkit.claude.servers import McpServerConfig
 from clawkit.errors import (
     CliEndedError,
     CliError,
@@ -28,9 +28,11 @@ from clawkit.errors import (
     SettingsError,
 )
 from tests.assistant.providers.scripted import Call, Hang, Say, eventually
+from tests.claude.conversations import Talk, registry, talking
 from tests.claude.fakes import fake_cli
-from tests.claude.talking import Talk, registry, talking
 from tests.processes import PATIENCE, ROOT, heard_late, serving
+
+pytestmark = pytest.mark.process
 
 SLEEPER = "tail -f /dev/null"
 

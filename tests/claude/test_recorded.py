@@ -16,10 +16,10 @@ from clawkit.claude.messages import UnknownBlock, UnknownMessage, parse_message
 from clawkit.claude.permissions import HookInput
 from clawkit.claude.turn_tracker import is_for_the_host
 from tests.assistant.providers.scripted import eventually
+from tests.claude.conversations import registry
 from tests.claude.fakes import fake_cli
 from tests.claude.record import RECORDED
 from tests.claude.scenes import SCENES
-from tests.claude.talking import registry
 from tests.processes import PATIENCE, ROOT
 
 HOST_ASKS = {
@@ -51,12 +51,13 @@ def requests(side: str) -> Iterator[dict[str, Any]]:
     yield from (m["request"] for m in recorded(side) if m["type"] == "control_request")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", SCENES)
 async def test_the_client_says_what_it_said_to_the_real_cli(name: str, tmp_path: Path) -> None:
     scene, verdict = SCENES[name](), tmp_path / "verdict"
     script = f"""
 sys.path.insert(0, {str(ROOT)!r})
-from tests.claude.replaying import replay
+from tests.claude.recordings import replay
 replay({str(RECORDED / f"{name}.jsonl")!r}, {str(verdict)!r})
 """
     client = ClaudeClient(cli_path=fake_cli(tmp_path, script), control_timeout=20, **scene.options)

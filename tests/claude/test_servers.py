@@ -11,12 +11,16 @@ import pytest
 
 from clawkit import SdkMcpServerImpl
 from clawkit.claude.arguments import mcp_config_of
-from clawkit.claude.options import ClaudeAgentOptions
+from clawkit.claude.options import (
+    ClaudeAgentOptions,
+    McpServerConfig,
+    read_mcp_json,
+    write_mcp_json,
+)
 from clawkit.claude.permissions import Question
-from clawkit.claude.servers import McpServerConfig, read_mcp_json, write_mcp_json
 from clawkit.errors import SettingsError
 from tests.assistant.providers.scripted import Call, Say
-from tests.claude.talking import talking
+from tests.claude.conversations import talking
 from tests.processes import ROOT, guarding, http_server, serving
 
 CALCULATOR = ROOT / "examples" / "calculator.py"
@@ -80,7 +84,7 @@ async def test_a_server_that_asks_the_person_is_answered_by_the_host(project: Pa
 
     calls = [Call("mcp__shop__buy", {"what": what}, id=what) for what in ("tea", "gold")]
     options: dict[str, Any] = {
-        "mcp_servers": {"shop": stdio(*serving(ROOT / "tests" / "claude" / "asking.py"))},
+        "mcp_servers": {"shop": stdio(*serving(ROOT / "tests" / "claude" / "questions.py"))},
         "allowed_tools": ["mcp__shop"],
     }
     async with talking(project, [calls, Say("Done.")], elicit=answer, **options) as talk:

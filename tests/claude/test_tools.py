@@ -14,7 +14,7 @@ from clawkit.claude.client import ClaudeClient
 from clawkit.claude.messages import ToolResultBlock, ToolUseBlock, UserMessage
 from tests.assistant.providers.scripted import Call, Say, scripted_anthropic
 from tests.claude.cli import environment, real_cli
-from tests.claude.talking import Talk, talking
+from tests.claude.conversations import Talk, talking
 from tests.processes import PATIENCE
 
 PIXEL = base64.b64encode(

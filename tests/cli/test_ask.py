@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sqlite3
 import subprocess
@@ -15,17 +14,11 @@ import pytest
 
 from clawkit.assistant.sessions.store import SessionStore
 from tests.assistant.providers.scripted import Call, Hang, Say, Status, scripted_openai
-from tests.cli.commands import (
-    CLAW,
-    PATIENCE,
-    claw,
-    config_directory,
-    environment,
-    plain_environment,
-    use_provider,
-)
-from tests.guard.approving import until
+from tests.claw import CLAW, claw, environment
+from tests.cli.commands import config_directory, plain_environment, use_provider
+from tests.guard.approvals import until
 from tests.guard.terminal import terminal
+from tests.processes import PATIENCE
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
@@ -324,8 +317,8 @@ def test_in_a_terminal_the_answer_streams_and_controls_are_shown(home: Path) -> 
     with scripted_openai([[Say(*pieces), Hang()]]) as server:
         use_provider(home, server.url)
         with terminal(*CLAW, "ask", "--session", "k", "hi") as screen:
-            until(lambda: "orld" in screen.output)
-            assert "Hello \\x1b]0;title\\x07 \\x1b[2Jw\\u202eorld" in screen.output
+            until(lambda: "orld" in screen.text)
+            assert "Hello \\x1b]0;title\\x07 \\x1b[2Jw\\u202eorld" in screen.text
             assert "\x1b]" not in screen.output
             screen.type("\x03")
             assert screen.ends() == 130
@@ -343,10 +336,10 @@ def test_in_a_terminal_steps_are_shown_beside_the_answer(home: Path) -> None:
         use_provider(home, server.url)
         with terminal(*CLAW, "ask", "go", width=120) as screen:
             assert screen.ends() == 0
-            until(lambda: "Done" in screen.output)
-            lines = screen.output.replace("\r\n", "\n").split("\n")
-    shown = [re.sub(r"\x1b\[\d*[mK]", "", line).rpartition("\r")[2] for line in lines]
-    assert screen.output.startswith("\x1b[2mthinking …\x1b[0m\r\x1b[K")
+            until(lambda: "Done" in screen.text)
+            shown = screen.screen
+    assert "thinking …" in screen.output
+    assert "thinking …" not in screen.text
     assert any(line.startswith("… ") for line in shown), shown
     rest = shown[shown.index("Looking.") :]
     assert rest[1].startswith("→ ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -14,7 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import clawkit
-from tests.processes import PATIENCE, ROOT, stdio_server
+from tests.claw import Done, finished
+from tests.processes import ROOT, stdio_server
 
 # Without `-S` Python would add the packages of the environment that the tests run in.
 CLAW = (sys.executable, "-S", "-m", "clawkit")
@@ -51,18 +51,10 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> str:
     return os.pathsep.join((str(ROOT / "src"), str(folder)))
 
 
-def run(packages: str, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+def run(packages: str, *arguments: str, code: int = 0) -> Done:
     """Run a command whose store is a database that it has no driver for."""
-    done = subprocess.run(
-        (*CLAW, *arguments),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "PYTHONPATH": packages, "PYTHONUTF8": "1", "CLAW_STORE": STORE},
-    )
-    assert done.returncode == code, done.stdout + done.stderr
+    env = {"PYTHONPATH": packages, "CLAW_STORE": STORE}
+    done = finished(*CLAW, *arguments, code=code, env=env)
     assert "Traceback" not in done.stderr
     assert "hidden-word" not in done.stdout + done.stderr
     return done
@@ -95,13 +87,8 @@ def test_doctor_and_status_report_the_missing_extra_among_the_rest(packages: str
     found = json.loads(run(packages, "doctor", "--json", code=1).stdout)
     problems = [one["detail"] for one in found["checks"] if one["state"] == "problem"]
     assert [problem.endswith(ADVICE) for problem in problems] == [True]
-    state = subprocess.run(
-        (*CLAW, "status", "--json"),
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "PYTHONPATH": packages, "CLAW_STORE": STORE},
-    )
+    env = {"PYTHONPATH": packages, "CLAW_STORE": STORE}
+    state = finished(*CLAW, "status", "--json", env=env)
     assert json.loads(state.stdout)["memory"]["problem"].endswith(ADVICE), state.stderr
 
 
@@ -115,9 +102,7 @@ def test_ask_answers_and_says_once_that_memory_is_out_of_reach(packages: str) ->
 
 def test_a_being_is_served_from_bare_source(packages: str, tmp_path: Path) -> None:
     env = {"PYTHONPATH": packages, "CLAW_STORE": f"sqlite:{tmp_path}/b.db", "CLAW_EMBEDDER": "none"}
-    subprocess.run(
-        (*CLAW, "being", "create", "team"), env={**os.environ, **env}, check=True, timeout=PATIENCE
-    )
+    finished(*CLAW, "being", "create", "team", code=0, env=env)
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t"}}
     with stdio_server(*CLAW, "being", "stdio", "team", env=env) as server:
         found = server.call("initialize", hello)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.being_commands import CLAW, as_json, refused, run, said
+from tests.claw import CLAW
+from tests.cli.being_commands import as_json, refused, run, said
 from tests.guard.terminal import terminal
 
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.cli.being_commands import CLAW, as_json, refused, run, said
+from tests.claw import CLAW
+from tests.cli.being_commands import as_json, refused, run, said
 from tests.processes import PATIENCE, stdio_server
 
 MASTER = {"CLAW_MEMORY_KEY": "m" * 40}

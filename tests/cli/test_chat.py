@@ -13,20 +13,12 @@ import pytest
 
 from clawkit.assistant.sessions.store import SessionStore
 from tests.assistant.providers.scripted import Call, Hang, Say, Status, scripted_openai
-from tests.cli.commands import (
-    CLAW,
-    PATIENCE,
-    claw,
-    config_directory,
-    environment,
-    plain_environment,
-    use_provider,
-)
+from tests.claw import CLAW, claw, environment
+from tests.cli.commands import config_directory, plain_environment, use_provider
 from tests.cli.test_ask import PNG
-from tests.guard.approving import until
+from tests.guard.approvals import until
 from tests.guard.terminal import Terminal, terminal
-
-_CODES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+from tests.processes import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -39,22 +31,22 @@ class Chat:
 
     def __init__(self, opened: Terminal) -> None:
         self.terminal = opened
-        self._seen = 0
+        self._prompt = -1
 
     @property
     def new(self) -> str:
-        return _CODES.sub("", self.terminal.output[self._seen :]).replace("\r", "")
+        """What is on the screen from the last prompt on."""
+        return "\n".join(self.terminal.screen[max(0, self._prompt) :])
 
     def prompted(self) -> str:
         """Wait for the prompt; what came before it since the last time."""
-        until(lambda: self.terminal.output[self._seen :].endswith("\x1b[?2004h> "))
+        until(lambda: self.terminal.screen[max(0, self._prompt + 1) :][-1:] == [">"])
         shown = self.new
-        self._seen = len(self.terminal.output)
-        return shown.removesuffix("> ")
+        self._prompt = len(self.terminal.screen) - 1
+        return shown.removesuffix(">")
 
     def say(self, keys: str) -> str:
         self.terminal.type(keys + "\r")
-        until(lambda: "\n" in self.new)
         return self.prompted()
 
     def leave(self) -> None:
@@ -64,7 +56,7 @@ class Chat:
 
 @contextmanager
 def chatting(*arguments: str, width: int = 80) -> Generator[Chat]:
-    with terminal(*CLAW, "chat", *arguments, width=width) as opened:
+    with terminal(*CLAW, "chat", *arguments, width=width, height=60) as opened:
         yield Chat(opened)
 
 
@@ -99,9 +91,10 @@ def test_the_answer_streams_dressed_and_harmless(home: Path) -> None:
         with chatting() as chat:
             assert chat.prompted().startswith("scripted/m1 answers (config: model.use).")
             chat.terminal.type("hi\r")
-            until(lambda: "code\n```\n" in chat.new)
-            assert chat.new.endswith("Plan\nHello world \\x1b[2J\\x07\n• item\n```\ncode\n```\n")
-            assert "\x1b[1mPlan" in chat.terminal.output
+            until(lambda: "\ncode" in chat.new)
+            shown = [line for line in chat.new.split("\n") if line]
+            assert shown == ["> hi", "Plan", "Hello world \\x1b[2J\\x07", " • item", "code"]
+            assert "\x1b[1;4mPlan" in chat.terminal.output
             assert "\x1b[2J" not in chat.terminal.output
             chat.terminal.type("\x03")
             chat.prompted()
@@ -121,8 +114,11 @@ def test_ctrl_c_stops_the_answer_and_not_the_chat(home: Path) -> None:
             assert store(home).list_sessions()[0].last_reason == "cancelled"
             assert "Here I am." in chat.say("second")
             chat.terminal.type("half a line\x03")
-            assert "(Ctrl-D leaves)" in chat.prompted()
-            chat.leave()
+            assert "(Ctrl-C again leaves, as Ctrl-D does)" in chat.prompted()
+            chat.terminal.type("half a line\x03")
+            chat.prompted()
+            chat.terminal.type("\x03")
+            assert chat.terminal.ends() == 130
         assert len(server.requests) == 2
 
 
@@ -132,7 +128,7 @@ def test_several_lines_are_one_message(home: Path) -> None:
         with chatting() as chat:
             chat.prompted()
             chat.terminal.type("one \\\r")
-            until(lambda: chat.new.endswith("… "))
+            until(lambda: chat.new.endswith("…"))
             chat.say("two")
             assert server.last.json["messages"][-1]["content"] == "one \ntwo"
             chat.say("\x1b[200~three\nfour\n/quit\x1b[201~")
@@ -241,8 +237,9 @@ def test_a_note_takes_the_place_of_the_waiting(home: Path) -> None:
         use_provider(home, server.url)
         with chatting() as chat:
             chat.prompted()
-            chat.say("hi")
-            assert "thinking …\x1b[0m\r\x1b[K\x1b[2m… scripted fails" in chat.terminal.output
+            shown = chat.say("hi")
+            assert shown.startswith("> hi\n… scripted fails")
+            assert "thinking …" in chat.terminal.output
             chat.leave()
 
 
@@ -282,7 +279,16 @@ def test_commands_work_and_quit_leaves() -> None:
         assert "/image PATH" in shown
         assert "earlier messages are left behind" in chat.say("/new")
         assert "Ada" not in chat.say("What is my name?")
+        assert "There is no /modl: did you mean /model?" in chat.say("/modl")
         chat.terminal.type("/quit\r")
+        assert chat.terminal.ends() == 0
+
+
+@pytest.mark.parametrize("word", ["exit", "quit"])
+def test_bare_words_leave_a_terminal(word: str) -> None:
+    with chatting() as chat:
+        chat.prompted()
+        chat.terminal.type(f"{word}\r")
         assert chat.terminal.ends() == 0
 
 
@@ -305,12 +311,12 @@ def test_steps_and_errors_are_lines_of_their_own(home: Path) -> None:
     with scripted_openai([*script, Status(400, message="no\x1b[2J")]) as server:
         use_provider(home, server.url)
         with terminal(
-            "sh", "-c", 'cd "$0" && exec "$@"', str(home), *CLAW, "chat", width=200
+            "sh", "-c", 'cd "$0" && exec "$@"', str(home), *CLAW, "chat", width=200, height=60
         ) as opened:
             chat = Chat(opened)
             chat.prompted()
             shown = chat.say("send").split("\n")
-            begin = shown.index("thinking …Sure.")
+            begin = shown.index("Sure.")
             assert shown[begin + 1].startswith("→ send_file {")
             assert shown[begin + 2].startswith("  send_file done (")
             assert shown[begin + 3 : begin + 5] == ["Sent.", "saved claw-out/a.txt"]

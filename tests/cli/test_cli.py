@@ -8,20 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer.main
 
+from clawkit.cli.app import COMMANDS, imported
+from clawkit.cli.tables import counted, table_lines
 from clawkit.wire.http.uvicorn_server import is_loopback
+from tests.claw import claw
 from tests.processes import PATIENCE, ROOT, http_server, serving, stdio_server
 from tests.wire.samples.messages import request
 from tests.wire.samples.peers import Peer
 
 CALCULATOR = ROOT / "examples" / "calculator.py"
-
-
-def claw(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "clawkit", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False
-    )
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
@@ -31,6 +28,50 @@ def test_help_names_the_commands(flag: str) -> None:
     assert "serve" in done.stdout
     assert "tools" in done.stdout
     assert "--http" in claw("serve", flag).stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_about_a_command_what_the_command_says_itself(name: str) -> None:
+    help = typer.main.get_command(imported(name)).help or ""
+    assert help.partition("\n")[0] == COMMANDS[name]
+
+
+@pytest.mark.parametrize("imports", ["clawkit.cli.app", "clawkit.cli.remember"])
+def test_ctrl_c_at_the_very_start_is_no_traceback(imports: str) -> None:
+    program = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == {imports!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["claw", "remember", "x"]
+from clawkit.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+
+
+def test_one_is_counted_in_the_singular_and_thousands_are_set_apart() -> None:
+    assert counted(1, "memory") == "1 memory"
+    assert counted(2, "memory") == "2 memories"
+    assert counted(0, "tool") == "0 tools"
+    assert counted(1234, "new note waits", "new notes wait") == "1,234 new notes wait"
+
+
+def test_a_table_is_cut_for_eyes_only_and_leaves_out_what_it_can_do_without() -> None:
+    rows = [("name", "size", "about"), ("a" * 30, "1", "many words " * 9)]
+    assert table_lines(rows) == [
+        f"name{' ' * 28}size  about",
+        f"{'a' * 30}  1     {('many words ' * 9).strip()}",
+    ]
+    narrow = table_lines(rows, 30, ("size",))
+    assert [len(line) <= 30 for line in narrow] == [True, True]
+    assert narrow[0].split() == ["name", "about"]
 
 
 def test_version_is_printed() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.claw import PROGRAMS
 from tests.processes import PATIENCE, ROOT
 
-PROGRAMS = Path(sys.executable).parent
 PROTOCOL = {
     "openclaw mcp-server": ("openclaw", "mcp-server"),
     "openclaw mcp-server -v": ("openclaw", "mcp-server", "-v"),

@@ -16,7 +16,8 @@ import pytest
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.sessions.repair import set_aside
 from clawkit.cli.doctor import checks
-from tests.processes import PATIENCE, on_a_full_disk
+from tests.claw import CLAW, claw, finished
+from tests.processes import on_a_full_disk
 
 KEY = "made-up-key-0123456789"
 NO_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
@@ -43,16 +44,9 @@ def data(home: Path) -> Path:
     return folder
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = (sys.executable, "-m", "clawkit", "doctor", *arguments)
-    return subprocess.run(
-        command, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
-    )
-
-
 def examined(*arguments: str, ok: bool = True) -> dict[str, list[dict[str, Any]]]:
     """The checks by name, after it was seen that the verdict and the exit status agree."""
-    done = run("--json", *arguments)
+    done = claw("doctor", "--json", *arguments)
     assert done.stdout, done.stderr
     report = json.loads(done.stdout)
     assert (report["ok"], done.returncode) == (ok, 0 if ok else 1), done.stdout + done.stderr
@@ -92,14 +86,14 @@ def test_a_new_installation_has_no_problem_and_is_told_how_to_get_a_model(home: 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_is_there_by_both_names(flag: str) -> None:
-    done = run(flag)
+    done = claw("doctor", flag)
     assert done.returncode == 0
     assert "--fix" in done.stdout
 
 
 def test_the_text_says_what_the_json_says(config: Path) -> None:
     (config / "config.toml").write_text("[modle]\n")
-    done = run()
+    done = claw("doctor")
     assert done.returncode == 1
     assert "problem  config: " in done.stdout
     assert "there is no section [modle]" in done.stdout
@@ -146,6 +140,7 @@ def test_a_script_that_starts_us_is_known_by_its_version(
     assert (one(examined(), "claw")["state"], shim.exists()) == ("ok", True)
 
 
+@pytest.mark.process
 def test_a_script_that_says_nothing_is_not_called_another_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,10 +218,7 @@ def test_what_we_have_no_right_to_is_a_problem_and_not_the_end(
     (config / ".env").write_text("")
     (data / "sessions.db").write_text("")
     place = home / "claw"
-    script = (sys.executable, "-c", AS_ANOTHER, str(place))
-    done = subprocess.run(
-        script, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
-    )
+    done = finished(sys.executable, "-c", AS_ANOTHER, place)
     place.chmod(0o700)
     assert done.returncode == 0, done.stderr
     states = {check["name"]: check["state"] for check in json.loads(done.stdout)}
@@ -258,7 +250,7 @@ def test_a_key_is_said_to_be_found_and_never_shown(config: Path) -> None:
     assert check["state"] == "ok"
     untried = "not tried: `claw status --deep` asks the model"
     assert check["detail"].endswith(f"ANTHROPIC_API_KEY found (.env); {untried}")
-    done = run()
+    done = claw("doctor")
     assert KEY not in done.stdout + done.stderr
 
 
@@ -409,8 +401,7 @@ def said_in_sessions(count: int) -> None:
     """Sessions as people make them: each with something to remember."""
     for number in range(count):
         said = f"My cat number {number} is called Miso{number}."
-        command = (sys.executable, "-m", "clawkit", "ask", said, "--session", f"s{number}")
-        subprocess.run(command, capture_output=True, check=True, timeout=120)
+        claw("ask", said, "--session", f"s{number}", code=0)
 
 
 @pytest.mark.parametrize("gone", ["tasks", "turns", "said", "sessions"])
@@ -425,10 +416,7 @@ def test_sessions_are_saved_out_of_a_store_that_lacks_a_table(data: Path, gone: 
     assert "saved 2 sessions with 4 messages" in fixed
     assert one(examined(), "store")["detail"] == f"{store}: 2 sessions"
     key = "salvaged-1" if gone == "sessions" else "s0"
-    asked = ("ask", "What is my cat number 0 called?", "--session", key)
-    done = subprocess.run(
-        (sys.executable, "-m", "clawkit", *asked), capture_output=True, text=True, check=True
-    )
+    done = claw("ask", "What is my cat number 0 called?", "--session", key, code=0)
     assert "Miso0" in done.stdout
 
 
@@ -445,9 +433,7 @@ def test_a_store_that_was_emptied_or_cut_off_is_a_problem(data: Path) -> None:
 
 
 def test_a_disk_that_is_full_is_a_problem(config: Path, data: Path) -> None:
-    command = on_a_full_disk(sys.executable, "-m", "clawkit", "doctor", "--json")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    done = finished(*on_a_full_disk(*CLAW, "doctor", "--json"), code=1)
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     for name, folder in (("config directory", config), ("data directory", data)):
         assert checks[name]["state"] == "problem"
@@ -483,10 +469,7 @@ def test_a_damaged_store_stays_in_its_place_until_it_is_saved(data: Path) -> Non
     with closing(sqlite3.connect(store)) as connection:
         connection.execute("DROP TABLE tasks")
     room = store.stat().st_size // 2
-    command = on_a_full_disk(
-        sys.executable, "-m", "clawkit", "doctor", "--fix", "--json", room=room
-    )
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = finished(*on_a_full_disk(*CLAW, "doctor", "--fix", "--json", room=room))
     (failed,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "store")
     assert failed["state"] == "problem"
     assert "free space on its disk" in failed["detail"]
@@ -505,10 +488,8 @@ def test_a_damaged_store_that_was_only_set_aside_is_a_problem_and_is_saved(data:
     assert str(aside) in check["detail"]
     assert "claw doctor --fix" in check["hint"]
     for verb in ("status", "sessions"):
-        command = (sys.executable, "-m", "clawkit", verb)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = claw(verb, code=1)
         assert str(aside) in done.stdout + done.stderr
-        assert done.returncode == 1
     assert not store.exists()
     assert "saved 1 session with 2 messages" in one(examined("--fix"), "store")["fixed"]
     assert [file.name for file in data.glob("sessions.db.damaged-*")] == [aside.name]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.claw import PROGRAMS
 from tests.processes import PATIENCE, ROOT
 
-PROGRAMS = Path(sys.executable).parent
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 ADD = (
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call",'

@@ -8,17 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
+from clawkit.cli.app import app
 from clawkit.cli.being.opened_store import MemoryPlace
-from clawkit.cli.install import install
 from clawkit.settings import settings
 from tests.cli.commands import plain_environment
 from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN
 
-app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-app.command()(install)
 PROGRAM = str(Path(sys.executable).with_name("openclaw"))
 
 
@@ -36,7 +33,7 @@ def in_an_empty_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(app, ("install", *arguments), prog_name="claw")
 
 
 def test_it_says_where_it_was_installed_and_what_to_restart(home: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
@@ -17,9 +16,10 @@ from clawkit.memory.caller import Caller
 from clawkit.memory.records import Node, Scene
 from clawkit.memory.store import nodes
 from clawkit.memory.store.sqlite import SqliteDatabase
-from tests.cli.being_commands import CLAW, as_json, refused, run, said
+from tests.claw import CLAW, claw
+from tests.cli.being_commands import as_json, refused, run, said
 from tests.guard.terminal import terminal
-from tests.memory.patrol.test_splitting import CHOIR, PLOT
+from tests.memory.patrol.test_topics import CHOIR, PLOT
 
 NUTS = "Anna is allergic to nuts"
 _OURS = "patrol patrols patrolling scene scenes node nodes cluster clusters dying dead ledger"
@@ -209,9 +209,7 @@ def test_what_commands_print_has_only_words_that_people_use(store: Path, tmp_pat
         *((*verb, "--help") for verb in (("memory",), ("memory", "tidy"), ("memory", "retract"))),
     )
     for command in commands:
-        done = subprocess.run(
-            (*CLAW, *command), capture_output=True, encoding="utf-8", env=_env(), check=False
-        )
+        done = claw(*command, env=_env())
         words = set(re.findall(r"[a-z]+", (done.stdout + done.stderr).lower()))
         assert not words & THEIR_WORDS, (command, done.stdout, done.stderr)
 
@@ -229,10 +227,10 @@ def test_what_fades_and_what_sleeps_is_said_so(store: Path) -> None:
 def test_tidying_up_says_what_it_did_and_a_dry_run_what_it_would_do() -> None:
     remember(NUTS)
     would = said("memory", "tidy", "--dry-run")
-    assert would.startswith("Would make 0 new memories.\n")
+    assert would.startswith("Would put 0 new notes in order.\n")
     assert as_json("memory")["last_patrol"] is None
     done = said("memory", "tidy")
-    assert done.startswith("Made 0 new memories.\n")
+    assert done.startswith("Put 0 new notes in order.\n")
     assert "      1  grown older\n" in done
     assert "Left out (no model): ending what is no longer so, merging, the diary.\n" in done
     assert "Left out (no vectors): finding topics.\n" in done

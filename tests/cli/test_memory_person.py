@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.being_commands import CLAW, as_json, refused, run, said
-from tests.guard.approving import until
+from tests.claw import CLAW
+from tests.cli.being_commands import as_json, refused, run, said
+from tests.guard.approvals import until
 from tests.guard.terminal import terminal
 
 BEN = "Ben Whitaker"

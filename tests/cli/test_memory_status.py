@@ -7,8 +7,6 @@ import os
 import re
 import socket
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -22,10 +20,11 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
 from clawkit.memory.store import jobs, open_store
 from clawkit.settings import settings
+from tests.claw import CLAW, finished
 from tests.cli.being_commands import as_json, run, said
 from tests.cli.test_being_tokens import served
 from tests.memory.store import version_one
-from tests.processes import PATIENCE, on_a_full_disk
+from tests.processes import on_a_full_disk
 
 
 @pytest.fixture
@@ -170,7 +169,7 @@ def test_a_damaged_store_of_version_one_is_saved_into_one_of_today(
         connection.executescript("DROP TABLE postings")
     assert "the table postings is missing" in examined(code=1)["memory"]["detail"]
     fixed = examined("--fix")["memory"]["fixed"]
-    assert "saved 1 Being with 1 memories" in fixed
+    assert "saved 1 Being with 1 memory" in fixed
     assert "could not be read" not in fixed
     assert "peanuts" in said("recall", version_one.ASKED, "--being", had.being)
 
@@ -180,15 +179,14 @@ def test_a_damaged_store_of_memories_is_saved_before_it_is_set_aside(store: Path
     with closing(sqlite3.connect(store)) as connection:
         connection.executescript("DROP TABLE postings; PRAGMA wal_checkpoint(TRUNCATE)")
     room = store.stat().st_size // 2
-    fix = on_a_full_disk(sys.executable, "-m", "clawkit", "doctor", "--fix", "--json", room=room)
-    done = subprocess.run(fix, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = finished(*on_a_full_disk(*CLAW, "doctor", "--fix", "--json", room=room))
     (failed,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "memory")
     assert failed["state"] == "problem"
     assert [file.name for file in store.parent.glob("*beings.db*")] == ["beings.db"]
     aside = set_aside(store)
     assert str(aside) in examined(code=1)["memory"]["detail"]
     assert str(aside) in run("status", code=1).stdout
-    assert "saved 1 Being with 1 memories" in examined("--fix")["memory"]["fixed"]
+    assert "saved 1 Being with 1 memory" in examined("--fix")["memory"]["fixed"]
     assert "nuts" in said("recall", "What is Anna allergic to?")
     assert examined()["memory"]["state"] == "ok"
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,16 @@ import pytest
 from clawkit.assistant.callbacks import Origin
 from clawkit.assistant.sessions.async_store import AsyncSessionStore
 from clawkit.assistant.sessions.records import SessionInfo
-from clawkit.cli.output import ago
-from clawkit.cli.sessions.output import state, table
+from clawkit.cli.sessions import state, table
+from clawkit.cli.tables import ago
 from clawkit.models.message_history import unknown_outcome
 from clawkit.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
-from tests.guard.approving import until
+from tests.claw import CLAW, Done, claw
+from tests.guard.approvals import until
 from tests.guard.terminal import terminal
 from tests.processes import PATIENCE
 
-COMMAND = (sys.executable, "-m", "clawkit", "sessions")
+COMMAND = (*CLAW, "sessions")
 
 
 @pytest.fixture
@@ -52,18 +54,8 @@ def answer(text: str) -> Message:
     return Message("assistant", (Text(text),))
 
 
-def run(*arguments: str, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        (*COMMAND, *arguments),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        **options,
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+def run(*arguments: str, code: int = 0, env: Mapping[str, str] | None = None) -> Done:
+    return claw("sessions", *arguments, code=code, env=env)
 
 
 def info(key: str, title: str, **more: Any) -> SessionInfo:
@@ -167,7 +159,7 @@ def test_a_store_that_is_named_must_be_there(tmp_path: Path) -> None:
     for command in ((), ("show", "x"), ("export",), ("delete", "x", "--yes")):
         done = run("--store", str(gone), *command, code=1)
         assert done.stderr == (
-            f"claw sessions: {gone} does not exist: "
+            f"{' '.join(('claw sessions', *command[:1]))}: {gone} does not exist: "
             "give `file` or the path of a store of sessions\n"
         )
     assert not gone.exists()
@@ -245,7 +237,7 @@ def test_a_session_that_is_not_there_is_a_clear_error(store: Path) -> None:
     said(store, "mine", from_user("Hello"))
     for command in (("show", "other\x1b[1m"), ("export", "mine", "other"), ("delete", "other")):
         done = run(*command, code=1)
-        assert "claw sessions: there is no session 'other" in done.stderr
+        assert "there is no session 'other" in done.stderr
         assert "Traceback" not in done.stderr
         assert "\x1b" not in done.stderr
         assert done.stdout == ""

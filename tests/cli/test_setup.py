@@ -13,12 +13,12 @@ from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import read_config
 from clawkit.settings import Settings
 from tests.assistant.providers.scripted import Say, ScriptedServer, Status, scripted_openai
-from tests.cli.commands import CLAW, claw, config_directory, plain_environment
-from tests.guard.approving import until
+from tests.claw import CLAW, claw
+from tests.cli.commands import config_directory, plain_environment
+from tests.guard.approvals import until
 from tests.guard.terminal import Terminal, terminal
 
 KEY = "s" + "k-" + "Z3" * 16
-_CODES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def keys_of(home: Path) -> Keys:
 
 def answer(screen: Terminal, question: str, reply: str) -> None:
     """Wait for the question at the end of the screen, then answer it."""
-    until(lambda: _CODES.sub("", screen.output).rstrip("\r\n").endswith(question))
+    until(lambda: screen.text.endswith(question.rstrip()))
     screen.type(reply + "\r")
 
 
@@ -47,7 +47,10 @@ def custom(server: ScriptedServer, *more: str) -> tuple[str, ...]:
 
 
 def test_a_person_is_asked_step_by_step_and_sees_what_is_written(home: Path) -> None:
-    with scripted_openai([Say("ok")]) as server, terminal(*CLAW, "setup", width=200) as screen:
+    with (
+        scripted_openai([Say("ok")]) as server,
+        terminal(*CLAW, "setup", width=200, height=60) as screen,
+    ):
         answer(screen, "Number [1]: ", "9")
         answer(screen, "Number [1]: ", "7")
         answer(screen, "A name for it [custom]: ", "My Server")
@@ -58,16 +61,16 @@ def test_a_person_is_asked_step_by_step_and_sees_what_is_written(home: Path) -> 
         answer(screen, "(empty: it needs none): ", "MINE_KEY")
         answer(screen, "Model: ", "m1")
         answer(screen, "(it is not shown): ", "")
-        until(lambda: "the key is empty or not one word" in screen.output)
+        until(lambda: "the key is empty or not one word" in screen.text)
         answer(screen, "(it is not shown): ", KEY)
-        until(lambda: "Write this? [Y/n]: " in screen.output)
+        until(lambda: screen.text.endswith("Write this? [Y/n]:"))
         assert not (config_directory(home) / "config.toml").exists()
         assert not (config_directory(home) / ".env").exists()
         answer(screen, "Write this? [Y/n]: ", "")
         assert screen.ends() == 0
-        until(lambda: "Written: custom/m1 answers." in screen.output)
+        until(lambda: "Written: custom/m1 answers." in screen.text)
         assert server.last.headers["authorization"] == f"Bearer {KEY}"
-    shown = screen.output.replace("\r\n", "\n")
+    shown = screen.text
     assert "give a number from 1 to 8" in shown
     assert '+use = "custom/m1"' in shown
     assert "+ MINE_KEY=… (not shown)" in shown
@@ -90,10 +93,10 @@ def test_leaving_at_any_question_changes_nothing(step: str, keys: str, home: Pat
     with terminal(*CLAW, "setup", *arguments) as screen:
         if step == "Write":
             answer(screen, "(it is not shown): ", KEY)
-        until(lambda: re.search(rf"{step}[^\n]*: $", screen.output))
+        until(lambda: re.search(rf"{step}[^\n]*:$", screen.text))
         screen.type(keys)
         assert screen.ends() == 130
-        until(lambda: "Nothing was changed." in screen.output)
+        until(lambda: "Nothing was changed." in screen.text)
     assert list(config_directory(home).iterdir()) == []
 
 
@@ -108,7 +111,7 @@ def test_a_variable_that_is_set_is_offered_and_can_be_kept(
         answer(screen, "Keep a copy in .env? [y/N]: ", "y")
         answer(screen, "Write this? [Y/n]: ", "y")
         assert screen.ends() == 0
-        until(lambda: "goes before the one in .env" in screen.output)
+        until(lambda: "goes before the one in .env" in screen.text)
     assert KEY not in screen.output
     assert tomllib.loads(config_text(home)) == {"model": {"use": "anthropic/claude-sonnet-4-5"}}
     found = keys_of(home).find("ANTHROPIC_API_KEY")
@@ -124,7 +127,7 @@ def test_one_that_does_not_answer_is_written_only_if_a_person_says_so(home: Path
                 answer(screen, "(empty: it needs none): ", "")
                 answer(screen, "Write it all the same? [y/N]: ", reply)
                 assert screen.ends() == code
-                assert "It does not answer: " in screen.output
+                assert "It does not answer: " in screen.text
             assert (config_directory(home) / "config.toml").exists() == (code == 0)
 
 
@@ -207,7 +210,7 @@ def test_a_provider_that_nobody_knows_is_said_to_be_none() -> None:
     assert "one of your own needs --base-url URL" in done.stderr
     with terminal(*CLAW, "setup", "--provider", "olama", width=200) as screen:
         assert screen.ends() == 1
-        until(lambda: "did you mean ollama?" in screen.output)
+        until(lambda: "did you mean ollama?" in screen.text)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +229,7 @@ def test_a_second_run_offers_what_was_chosen(use: str, number: str, model: str, 
         if number == "3":
             answer(screen, "Use it? [Y/n]: ", "")
         assert screen.ends() == 0
-        until(lambda: f"Nothing to change: {use} answers." in screen.output)
+        until(lambda: f"Nothing to change: {use} answers." in screen.text)
 
 
 def test_one_of_ones_own_is_offered_by_its_name(home: Path) -> None:
@@ -237,7 +240,7 @@ def test_one_of_ones_own_is_offered_by_its_name(home: Path) -> None:
         answer(screen, "A name for it [mine]: ", "")
         answer(screen, "Model [m]: ", "")
         assert screen.ends() == 0
-        until(lambda: "Nothing to change: mine/m answers." in screen.output)
+        until(lambda: "Nothing to change: mine/m answers." in screen.text)
 
 
 OURS = """# mine

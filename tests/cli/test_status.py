@@ -6,15 +6,13 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from clawkit.guard.pins import Pins
+from tests.claw import CLAW, claw
 from tests.processes import PATIENCE
-
-COMMAND = (sys.executable, "-m", "clawkit", "status")
 
 
 @pytest.fixture
@@ -25,17 +23,15 @@ def guard(home: Path) -> Path:
 
 
 def status(*arguments: str, code: int = 0) -> str:
-    done = subprocess.run(
-        (*COMMAND, *arguments), capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
-    )
-    assert (done.returncode, done.stderr) == (code, "")
+    done = claw("status", *arguments, code=code)
+    assert done.stderr == ""
     return done.stdout
 
 
 def in_a_terminal(columns: int) -> list[str]:
     ours, theirs = pty.openpty()
     env = {**os.environ, "COLUMNS": str(columns)}
-    subprocess.run(COMMAND, stdout=theirs, env=env, timeout=PATIENCE, check=True)
+    subprocess.run((*CLAW, "status"), stdout=theirs, env=env, timeout=PATIENCE, check=True)
     os.close(theirs)
     shown = os.read(ours, 20_000).decode()
     os.close(ours)
@@ -76,8 +72,7 @@ def test_only_a_server_that_the_guard_starts_gets_an_environment(home: Path) -> 
     servers = {"local": {"command": "x"}, "far": {"url": "https://far.example/mcp"}}
     (home / ".cursor").mkdir()
     (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    wrap = (sys.executable, "-m", "clawkit", "wrap", "--all", "--project", str(home))
-    subprocess.run(wrap, capture_output=True, timeout=PATIENCE, check=True)
+    claw("wrap", "--all", "--project", home, code=0)
     local, far = (line for line in status().splitlines() if " wrapped" in line)
     assert "local" in local
     assert "environment: " in local

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.claude.fakes import fake_cli
+from tests.claw import CLAW, claw, finished
 from tests.processes import PATIENCE, ROOT, on_a_full_disk
 
 KEY = "made-up-key-0123456789"
@@ -33,14 +33,8 @@ def config(home: Path) -> Path:
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    done = subprocess.run(
-        (sys.executable, "-m", "clawkit", "status", *arguments),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (code, "")
+    done = claw("status", *arguments, code=code)
+    assert done.stderr == ""
     return done.stdout
 
 
@@ -166,10 +160,7 @@ def test_a_store_that_cannot_be_read_is_a_problem_and_not_the_end(home: Path) ->
 def test_a_file_with_tools_that_does_not_load_is_a_problem(config: Path) -> None:
     (config / "tools").mkdir()
     (config / "tools" / "broken.py").write_text("print('loading')\nimport no_such_thing\n")
-    done = subprocess.run(
-        (sys.executable, "-m", "clawkit", "status"), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
+    done = claw("status", code=1)
     assert "does not load: " in done.stdout
     assert "no_such_thing" in done.stdout
     assert "loading" not in done.stdout
@@ -178,9 +169,7 @@ def test_a_file_with_tools_that_does_not_load_is_a_problem(config: Path) -> None
 def test_a_disk_that_is_full_is_a_problem(home: Path) -> None:
     data = home / "claw" / "data" / "claw"
     data.mkdir(parents=True)
-    command = on_a_full_disk(sys.executable, "-m", "clawkit", "status")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    done = finished(*on_a_full_disk(*CLAW, "status"), code=1)
     assert f"  problem    {data} cannot be written to: File too large" in done.stdout
 
 

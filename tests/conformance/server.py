@@ -12,7 +12,7 @@ from importlib import import_module
 
 from tests.conformance.everything import server
 
-FIXTURES = ("fixtures_content", "fixtures_reading", "fixtures_questions", "fixtures_tasks")
+FIXTURES = ("fixtures_content", "fixtures_resources", "fixtures_questions", "fixtures_tasks")
 
 
 def announce(url: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
-import re
 import struct
 import subprocess
 import sys
@@ -14,7 +13,9 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from tests.guard.approving import PATIENCE, until
+import pyte
+
+from tests.guard.approvals import PATIENCE, until
 
 # The leader of a session gets the first terminal it opens: Ctrl-C comes from there.
 _IN_TERMINAL = """
@@ -22,8 +23,17 @@ import os, sys
 os.close(os.open(os.ttyname(0), os.O_RDWR))
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-_STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-_END = re.compile(r"\r+\n")
+
+
+class _Screen(pyte.Screen):
+    """A screen that answers a program which asks where its cursor is."""
+
+    def __init__(self, width: int, height: int, near: int) -> None:
+        super().__init__(width, height)
+        self._near = near
+
+    def write_process_input(self, data: str) -> None:
+        os.write(self._near, data.encode())
 
 
 class Terminal:
@@ -31,6 +41,9 @@ class Terminal:
 
     def __init__(self, command: list[str], width: int, height: int) -> None:
         self._near, self._far = pty.openpty()
+        self._lock = threading.Lock()
+        self._screen = _Screen(width, height, self._near)
+        self._stream = pyte.ByteStream(self._screen)
         self.resize(width, height)
         self.mode = termios.tcgetattr(self._far)
         self.process = subprocess.Popen(
@@ -50,7 +63,9 @@ class Terminal:
                 part = os.read(self._near, 65536)
             except OSError:  # the far end is closed
                 return
-            self._output += part
+            with self._lock:
+                self._output += part
+                self._stream.feed(part)
 
     @property
     def output(self) -> str:
@@ -58,25 +73,34 @@ class Terminal:
 
     @property
     def screen(self) -> list[str]:
-        """The lines of the last whole frame; none while the program has the screen no more."""
+        """The lines that show something; none while the program has the screen no more."""
         if "\x1b[?1049l" in self.output:
             return []
-        frames = self.output.split("\x1b[H")[1:]
-        whole = [frame for frame in frames if "\x1b[J" in frame]
-        return _END.split(_STYLE.sub("", whole[-1]).rstrip("\a")) if whole else []
+        with self._lock:
+            lines = [line.rstrip() for line in self._screen.display]
+        while lines and not lines[-1]:
+            del lines[-1]
+        return lines
+
+    @property
+    def text(self) -> str:
+        """What the screen shows."""
+        return "\n".join(self.screen)
 
     def shows(self, *texts: str) -> None:
         """Wait until all these texts are on the screen at once."""
         try:
-            until(lambda: all(text in "\n".join(self.screen) for text in texts))
+            until(lambda: all(text in self.text for text in texts))
         except AssertionError:
-            shown = "\n".join(self.screen) or self.output
+            shown = self.text or self.output
             raise AssertionError(f"{texts} did not appear in:\n{shown}") from None
 
     def type(self, keys: str) -> None:
         os.write(self._near, keys.encode())
 
     def resize(self, width: int, height: int) -> None:
+        with self._lock:
+            self._screen.resize(height, width)
         fcntl.ioctl(self._near, termios.TIOCSWINSZ, struct.pack("4H", height, width, 0, 0))
 
     def ends(self) -> int:

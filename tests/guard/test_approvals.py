@@ -29,7 +29,7 @@ from clawkit.guard.approvals import (
     same_user,
 )
 from clawkit.guard.approvals_view import ApprovalsView
-from tests.guard.approving import PATIENCE, Asking, asked, question, short_folder, until
+from tests.guard.approvals import PATIENCE, Asking, asked, question, short_folder, until
 
 VIEW = """
 import sys, time

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.guard.guarding import ALLOW_ALL, Guarded, guarded
+from tests.guard.guarded_server import ALLOW_ALL, Guarded, guarded
 from tests.guard.test_prompt_rules import ELICITS, POLICY, answer, approve, delete, modern
 from tests.guard.test_server_side import act
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from clawkit.guard.approvals_view import ApprovalsView
-from tests.guard.approving import asked, question, short_folder
-
-COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals.command import app; app()")
+from tests.claw import claw
+from tests.guard.approvals import asked, question, short_folder
 
 
 @pytest.fixture
@@ -29,19 +26,13 @@ def view(socket: Path) -> Iterator[ApprovalsView]:
         yield view
 
 
-def claw(*arguments: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        (*COMMAND, *arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+def approvals(*arguments: str) -> tuple[int, str, str]:
+    done = claw("approvals", *arguments)
     return done.returncode, done.stdout, done.stderr
 
 
 def test_the_live_view_needs_a_terminal(socket: Path) -> None:
-    status, output, errors = claw()
+    status, output, errors = approvals()
     assert (status, output) == (2, "")
     assert errors.startswith("claw approvals: needs a terminal")
     assert not socket.exists()
@@ -49,21 +40,21 @@ def test_the_live_view_needs_a_terminal(socket: Path) -> None:
 
 def test_a_listing_without_a_view_says_how_to_open_one(socket: Path) -> None:
     assert not socket.exists()
-    status, output, _ = claw("list")
+    status, output, _ = approvals("list")
     assert status == 0
     assert "No view is open: run `claw approvals`" in output
-    assert json.loads(claw("list", "--json")[1]) == {"view": False, "pending": []}
+    assert json.loads(approvals("list", "--json")[1]) == {"view": False, "pending": []}
 
 
 def test_an_empty_view_lists_nothing(view: ApprovalsView) -> None:
-    assert claw("list") == (0, "Nothing waits.\n", "")
+    assert approvals("list") == (0, "Nothing waits.\n", "")
     assert view.asks() == ()
 
 
 def test_what_waits_is_listed_whole(view: ApprovalsView, socket: Path) -> None:
     asked(view, socket, question("q1", arguments={"a": "x" * 5000, "command": "rm -rf /"}))
     asked(view, socket, question("q2", tool="run\x1b[2J\n", server="shell"))
-    status, output, _ = claw("list")
+    status, output, _ = approvals("list")
     lines = output.splitlines()
     assert status == 0
     assert lines[0].startswith("q1  files  ")
@@ -79,7 +70,7 @@ def test_the_listing_as_json_has_every_field_and_plain_characters(
 ) -> None:
     ask = question("q1", tool="run\u202e")
     asked(view, socket, ask)
-    output = claw("list", "--json")[1]
+    output = approvals("list", "--json")[1]
     assert output.isascii()
     found = json.loads(output)
     assert found["view"] is True
@@ -91,7 +82,7 @@ def test_the_listing_as_json_has_every_field_and_plain_characters(
 @pytest.mark.parametrize("choice", ["once", "session", "deny"])
 def test_a_script_answers(view: ApprovalsView, socket: Path, choice: str) -> None:
     asking = asked(view, socket, question("q1"))
-    assert claw("answer", "q1", choice) == (0, "", "")
+    assert approvals("answer", "q1", choice) == (0, "", "")
     assert asking.answer == choice
 
 
@@ -101,7 +92,7 @@ def test_a_guarded_server_may_not_answer_for_a_person(
 ) -> None:
     asked(view, socket, question("q1"))
     monkeypatch.setenv("CLAW_GUARDED", "1")
-    status, output, errors = claw(*words)
+    status, output, errors = approvals(*words)
     assert (status, output) == (1, "")
     assert "a guarded server may not answer for a person" in errors
     assert [ask.id for ask in view.asks()] == ["q1"]
@@ -109,12 +100,12 @@ def test_a_guarded_server_may_not_answer_for_a_person(
 
 def test_always_is_not_for_scripts(view: ApprovalsView, socket: Path) -> None:
     asked(view, socket, question("q1"))
-    assert claw("answer", "q1", "always")[0] == 2
+    assert approvals("answer", "q1", "always")[0] == 2
     assert [ask.id for ask in view.asks()] == ["q1"]
 
 
 def test_an_answer_to_nothing_fails(view: ApprovalsView) -> None:
-    status, _, errors = claw("answer", "q9", "once")
+    status, _, errors = approvals("answer", "q9", "once")
     assert status == 1
     assert errors.startswith("claw approvals answer: no question 'q9' waits")
     assert view.asks() == ()
@@ -122,6 +113,6 @@ def test_an_answer_to_nothing_fails(view: ApprovalsView) -> None:
 
 def test_an_answer_without_a_view_fails(socket: Path) -> None:
     assert not socket.exists()
-    status, _, errors = claw("answer", "q1", "once")
+    status, _, errors = approvals("answer", "q1", "once")
     assert status == 1
     assert "no view is open" in errors

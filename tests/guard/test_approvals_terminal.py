@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.guard.approvals import pending
-from tests.guard.approving import Asking, question, short_folder, until
+from tests.guard.approvals import Asking, question, short_folder, until
 from tests.guard.terminal import Terminal, terminal
 
 COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals.command import app; app()")

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import SelftestOptions
-from clawkit.guard.selftest.registry import Attack, all_attacks
+from clawkit.guard.selftest.registry import Attack, all_attacks, categories
 from clawkit.guard.selftest.runner import run
 from clawkit.guard.selftest.scratch import OURS, Scratch
 from tests.processes import PATIENCE
+
+pytestmark = pytest.mark.process
 
 WAITING = [attack for attack in all_attacks() if attack.name.startswith("server-hangs")]
 """A server that does not want to end is given time: these mostly wait, so they wait together."""
@@ -23,7 +24,7 @@ def failures(attacks: list[Attack], folder: Path) -> list[str]:
     return [f"{o.attack}: {o.result}: {o.seen}" for o in outcomes if not o.held]
 
 
-@pytest.mark.parametrize("row", categories.ORDER, ids=lambda row: row[:30])
+@pytest.mark.parametrize("row", categories().values(), ids=lambda row: row[:30])
 def test_the_guard_withstands(row: str, tmp_path: Path) -> None:
     attacks = [each for each in all_attacks() if each.row == row and each not in WAITING]
     assert attacks

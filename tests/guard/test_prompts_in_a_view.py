@@ -14,8 +14,8 @@ from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import ApprovalsView, rule_of, write_rule
 from clawkit.guard.locations import approvals_socket
 from clawkit.settings import settings
-from tests.guard.approving import until
-from tests.guard.guarding import ALLOW_ALL, Guarded, guarded
+from tests.guard.approvals import until
+from tests.guard.guarded_server import ALLOW_ALL, Guarded, guarded
 from tests.guard.test_approvals_are_exact import asks
 from tests.guard.test_prompt_rules import (
     ELICITS,

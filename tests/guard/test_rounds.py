@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clawkit.guard.pending_approvals import PendingApprovals
-from tests.guard.guarding import CLIENT, Guarded, guarded
+from tests.guard.guarded_server import CLIENT, Guarded, guarded
 from tests.guard.test_prompt_rules import ELICITS, POLICY, answer, approve, modern
 from tests.guard.test_server_side import act
 

@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,7 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.guard.guarding import ALLOW_ALL, claw, guarded, records
+from tests.claw import CLAW, claw
+from tests.guard.guarded_server import ALLOW_ALL, guarded, records
 from tests.processes import PATIENCE, StdioServer
 
 
@@ -95,28 +95,15 @@ def test_a_policy_that_is_half_written_allows_nothing_anew(tmp_path: Path) -> No
 
 def test_the_servers_errors_reach_the_clients_terminal() -> None:
     server = "import sys; print('hello from the server', file=sys.stderr); sys.exit(7)"
-    done = subprocess.run(
-        claw("proxy", "--", sys.executable, "-c", server),
-        input=b"",
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert b"hello from the server" in done.stderr
-    assert done.returncode == 7
-    assert done.stdout == b""
+    done = claw("proxy", "--", sys.executable, "-c", server, code=7)
+    assert "hello from the server" in done.stderr
+    assert done.stdout == ""
 
 
 def test_a_command_that_does_not_exist_is_said_to(tmp_path: Path) -> None:
-    done = subprocess.run(
-        claw("proxy", "--", str(tmp_path / "nothing")),
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert b"cannot start" in done.stderr
-    assert b"No such file" in done.stderr
+    done = claw("proxy", "--", tmp_path / "nothing", code=1)
+    assert "cannot start" in done.stderr
+    assert "No such file" in done.stderr
 
 
 def test_end_of_input_ends_the_server_and_every_answer_still_arrives(tmp_path: Path) -> None:
@@ -170,7 +157,7 @@ def test_a_wrapped_server_in_a_shell_is_ended_with_all_that_it_started(
         "-c",
         f"{sys.executable} -c 'import time; time.sleep(600)' & cat > /dev/null; wait",
     )
-    guard = StdioServer(*claw("proxy", "--", *command))
+    guard = StdioServer(*CLAW, "proxy", "--", *command)
     try:
         deadline = time.monotonic() + PATIENCE
         # The shell, its two programs, and the one that watches over them.
@@ -187,7 +174,7 @@ def test_a_wrapped_server_in_a_shell_is_ended_with_all_that_it_started(
 def test_a_guard_that_is_ended_while_its_server_starts_ends_the_server(tmp_path: Path) -> None:
     mark = str(tmp_path)
     command = ("sh", "-c", "kill -TERM $PPID; tail -f /dev/null", mark)
-    guard = StdioServer(*claw("proxy", "--", *command))
+    guard = StdioServer(*CLAW, "proxy", "--", *command)
     try:
         assert guard.process.wait(PATIENCE) == 128 + signal.SIGTERM
         commands = [one.info["cmdline"] or [] for one in psutil.process_iter(["cmdline"])]
@@ -246,7 +233,7 @@ def test_an_unknown_method_passes_and_is_logged(tmp_path: Path, home: Path) -> N
 
 
 def test_a_server_that_ends_is_over_even_if_something_it_started_keeps_its_output() -> None:
-    guard = StdioServer(*claw("proxy", "--", "sh", "-c", "sleep 60 & read line; exit 3"))
+    guard = StdioServer(*CLAW, "proxy", "--", "sh", "-c", "sleep 60 & read line; exit 3")
     try:
         reply = guard.call("initialize", {"capabilities": {}})
         assert "status 3" in reply["error"]["message"]
@@ -259,7 +246,7 @@ def test_a_client_that_leaves_a_server_that_does_not_read_takes_it_along(tmp_pat
     policy = tmp_path / "policy.toml"
     policy.write_text(ALLOW_ALL)
     sleeper = (sys.executable, "-c", "import time; time.sleep(600)")
-    guard = StdioServer(*claw("proxy", "--policy", str(policy), "--", *sleeper))
+    guard = StdioServer(*CLAW, "proxy", "--policy", str(policy), "--", *sleeper)
     try:
         params = {"name": "echo", "arguments": {"text": "x" * 3_000_000}}
         guard.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
@@ -287,7 +274,7 @@ def test_noise_on_the_servers_output_is_left_out(tmp_path: Path) -> None:
     )
     policy = tmp_path / "policy.toml"
     policy.write_text(ALLOW_ALL)
-    command = claw("proxy", "--policy", str(policy), "--", sys.executable, "-c", server)
+    command = (*CLAW, "proxy", "--policy", str(policy), "--", sys.executable, "-c", server)
     guard = StdioServer(*command)
     try:
         assert guard.call("ping", {}) == {"jsonrpc": "2.0", "id": 1, "result": {}}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clawkit.hosts.clients import Machine, client_called, user_files
-from clawkit.hosts.documents.formats import dialect_of
+from clawkit.hosts.documents.edits import dialect_of
 from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import StdioLaunch, launch_of
 from clawkit.hosts.installation import InstallOrder, entry_for, install, records, remove

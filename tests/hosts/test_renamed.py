@@ -12,8 +12,8 @@ from clawkit.hosts.clients import Machine
 from clawkit.hosts.discovery import SearchScope, status
 from clawkit.hosts.ledger import items, ledger_file, remote
 from clawkit.hosts.wrap import unwrap, wrap
-from tests.counting import calls
 from tests.hosts.samples import SAMPLES, Sample
+from tests.work_counter import calls
 
 SECRET = "hunter2" * 3
 LOCAL = {"command": "npx", "args": ["-y", "x"]}

@@ -9,7 +9,7 @@ import pytest
 
 from clawkit.hosts.clients import CLIENTS, Machine, client_called
 from clawkit.hosts.discovery import SearchScope
-from clawkit.hosts.documents.formats import dialect_of
+from clawkit.hosts.documents.edits import dialect_of
 from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import RemoteLaunch, StdioLaunch, is_guarded, launch_of
 from clawkit.hosts.guarded_entry import launcher

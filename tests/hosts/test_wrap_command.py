@@ -6,16 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from clawkit.cli.wrap import unwrap, wrap
+from clawkit.cli.app import app
 from clawkit.guard.locations import policy_file
 from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN
-
-app = typer.Typer()
-app.command()(wrap)
-app.command()(unwrap)
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +23,7 @@ def in_an_empty_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(app, arguments, prog_name="claw")
 
 
 def test_wrap_says_what_changed_what_to_restart_and_where_the_policy_is(home: Path) -> None:

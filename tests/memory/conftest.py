@@ -21,7 +21,7 @@ def postgres_server() -> Iterator[postgres.Server]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Where a store is that nobody has used."""
     if request.param == "sqlite":

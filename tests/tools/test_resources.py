@@ -8,7 +8,7 @@ import pytest
 
 from clawkit import Context, Media, SdkMcpServerImpl, Session
 from clawkit.errors import SchemaError
-from clawkit.tools.resources import compile_template
+from clawkit.tools.text_features import compile_template
 
 
 async def read(server: SdkMcpServerImpl, uri: str) -> dict[str, Any]:

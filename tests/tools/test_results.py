@@ -18,7 +18,7 @@ import pytest
 from clawkit import Media, ToolContent, ToolResult, claw_tool
 from clawkit.errors import SchemaError
 from clawkit.tools.results import to_wire
-from tests.tools.calling import result_of
+from tests.tools.calls import result_of
 
 BYTES = b"\x00\x01\xff"
 ENCODED = base64.b64encode(BYTES).decode()

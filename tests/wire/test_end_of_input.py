@@ -257,11 +257,16 @@ def unread() -> Iterator[Unread]:
         yield found
 
 
-CALLS = {
-    "answers": b"".join(line(call(id, "large", size=300_000)) for id in range(5000)),
-    "pings": b"".join(line(request(id, "ping")) for id in range(200_000)),
-    "progress": line(call(1, "report", {"progressToken": 1}, count=500_000, size=1000)),
-}
+def answers() -> bytes:
+    return b"".join(line(call(id, "large", size=300_000)) for id in range(5000))
+
+
+def pings() -> bytes:
+    return b"".join(line(request(id, "ping")) for id in range(200_000))
+
+
+def progress() -> bytes:
+    return line(call(1, "report", {"progressToken": 1}, count=500_000, size=1000))
 
 
 def test_a_client_that_never_reads_costs_little_memory_and_ends_it_by_closing() -> None:
@@ -273,7 +278,7 @@ def test_a_client_that_never_reads_costs_little_memory_and_ends_it_by_closing() 
             return alive, server.process.wait(PATIENCE), server.rss
 
     with ThreadPoolExecutor() as pool:
-        for alive, code, rss in pool.map(ignore, CALLS.values()):
+        for alive, code, rss in pool.map(ignore, (answers(), pings(), progress())):
             assert alive
             assert code == 0
             assert rss < 250_000_000
@@ -332,7 +337,7 @@ def test_a_client_that_never_reads_its_socket_ends_it_by_closing() -> None:
         ours.settimeout(1)
         try:
             with pytest.raises(TimeoutError):
-                ours.sendall(CALLS["answers"] * 100)
+                ours.sendall(answers() * 100)
             ours.shutdown(socket.SHUT_WR)
             assert process.wait(PATIENCE) == 0
         finally:
@@ -350,6 +355,6 @@ def test_a_client_that_closed_its_end_of_stdout_ends_the_server(
 
 
 def test_a_client_that_is_gone_ends_a_server_that_was_writing(unread: Unread) -> None:
-    unread.flood(CALLS["answers"])
+    unread.flood(answers())
     unread.stdout.close()
     assert unread.process.wait(PATIENCE) == 0

@@ -13,7 +13,7 @@ from clawkit.assistant.media.outbound import Outgoing, to_blocks
 from clawkit.models.protocol import StopReason, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from clawkit.assistant.toolbox.toolbox import CallResult
+    from clawkit.assistant.toolbox.tool_source import CallResult
 
 Origin = Literal["mcp", "ask", "chat"]
 
@@ -117,10 +117,6 @@ class CollectedReply(Callbacks):
     def notices(self) -> tuple[str, ...]:
         return tuple(self._notices)
 
-    def beside(self, other: Callbacks) -> Callbacks:
-        """Both hear everything."""
-        return CallbackPair(self, other)
-
     def result(
         self, reply: AssistantReply, *, with_media: bool, structured: bool
     ) -> dict[str, Any]:
@@ -134,7 +130,7 @@ class CollectedReply(Callbacks):
             notes.append(f"Error: {reply.problem}")
         text = "\n\n".join(filter(None, (combine(self._parts, reply.text), *notes)))
         content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-        if with_media:
+        if reply.media and with_media:
             content += to_blocks(reply.media)
         result: dict[str, Any] = {"content": content, "isError": bool(reply.problem)}
         if structured:
@@ -150,44 +146,6 @@ class CollectedReply(Callbacks):
                 **({"notices": list(self._notices)} if self._notices else {}),
             }
         return result
-
-
-class CallbackPair(Callbacks):
-    """Two listeners as one."""
-
-    def __init__(self, one: Callbacks, other: Callbacks) -> None:
-        self._all = (one, other)
-
-    def text(self, delta: str) -> None:
-        for each in self._all:
-            each.text(delta)
-
-    def take_back(self) -> bool:
-        return all(each.take_back() for each in self._all)
-
-    def block(self, text: str) -> None:
-        for each in self._all:
-            each.block(text)
-
-    def tool_started(self, call: ToolCall) -> None:
-        for each in self._all:
-            each.tool_started(call)
-
-    def tool_ended(self, call: ToolCall, result: CallResult) -> None:
-        for each in self._all:
-            each.tool_ended(call, result)
-
-    def step(self, text: str, tool: str = "") -> None:
-        for each in self._all:
-            each.step(text, tool)
-
-    def notice(self, text: str) -> None:
-        for each in self._all:
-            each.notice(text)
-
-    def problem(self, text: str) -> None:
-        for each in self._all:
-            each.problem(text)
 
 
 def combine(parts: Sequence[str], answer: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from base64 import b64encode
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -382,7 +382,7 @@ class _Turn:
             server, tool = _place(spec.name)
             home = servers.setdefault(server, SdkMcpServerImpl(server, "1.0.0"))
             schema = {"type": "object", **spec.input_schema}
-            handler = _Handler(self, spec.name)
+            handler = self._handler(spec.name)
             home.register_tool(SdkMcpTool(tool, spec.description, schema, handler, options=_TOOL))
         registry = SdkMcpServerRegistry()
         for home in servers.values():
@@ -404,12 +404,23 @@ class _Turn:
                 await self._reader
         await self._client.disconnect()
 
-    async def call(self, name: str, arguments: dict[str, Any], call_id: str) -> ToolOutcome:
-        """Hand a call of the CLI to the reply system and wait for what comes of it."""
-        outcome = asyncio.get_running_loop().create_future()
-        self._outcomes[call_id] = outcome
-        self._heard.put_nowait(Called(ToolCall(call_id, name, arguments)))
-        return await outcome
+    def _handler(self, name: str) -> Callable[..., Awaitable[ToolResult]]:
+        """A tool of the prompt: hands its calls to the reply system and waits for their outcome."""
+
+        async def call(args: dict[str, Any], context: Context) -> ToolResult:
+            waiting: asyncio.Future[ToolOutcome] = asyncio.get_running_loop().create_future()
+            self._outcomes[context.tool_call_id] = waiting
+            self._heard.put_nowait(Called(ToolCall(context.tool_call_id, name, args)))
+            outcome = await waiting
+            content = [
+                ToolContent.text(part.text)
+                if isinstance(part, Text)
+                else ToolContent.image(part.data, part.mime_type)
+                for part in outcome.parts
+            ]
+            return ToolResult(content, is_error=outcome.is_error)
+
+        return call
 
     def take(self, outcomes: list[ToolOutcome]) -> bool:
         """Give the CLI what it waits for, if these are the outcomes of its calls."""
@@ -453,24 +464,6 @@ class _Turn:
                 self._heard.put_nowait(self._hearing.hear(message))
         except (CliError, ModelError) as error:
             self._heard.put_nowait(error)
-
-
-class _Handler:
-    """A tool of the prompt, as the CLI calls it."""
-
-    def __init__(self, turn: _Turn, name: str) -> None:
-        self._turn = turn
-        self._name = name
-
-    async def call(self, args: dict[str, Any], context: Context) -> ToolResult:
-        outcome = await self._turn.call(self._name, args, context.tool_call_id)
-        content = [
-            ToolContent.text(part.text)
-            if isinstance(part, Text)
-            else ToolContent.image(part.data, part.mime_type)
-            for part in outcome.parts
-        ]
-        return ToolResult(content, is_error=outcome.is_error)
 
 
 def _place(name: str) -> tuple[str, str]:

@@ -13,23 +13,12 @@ from msgspec import Struct
 from clawkit.assistant.config import Config, Provider
 from clawkit.errors import ClawError, MissingKeyError, NoSuchModelError, SettingsError
 from clawkit.models.protocol import Model, ModelSettings
-from clawkit.models.retries import answer, ping, stream_with_retries
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from clawkit.assistant.api_keys import Keys
 
-__all__ = [
-    "DEFAULT_MODELS",
-    "ChosenModel",
-    "answer",
-    "choose",
-    "known_providers",
-    "open_model",
-    "ping",
-    "stream_with_retries",
-]
 OFFLINE = "offline"
 CLAUDE_CLI = "claude-cli"
 GROUP = "clawkit.models"

@@ -1,4 +1,7 @@
-"""One call of the order tool: reads the arguments, reports progress, returns the result."""
+"""One call of the order tool: reads the arguments, reports progress, returns the result.
+
+The assistant that takes orders is reopened when its config changes.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,27 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.assistant.callbacks import CollectedReply
+from clawkit.assistant.callbacks import AssistantReply, CollectedReply, MessageContext
+from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
+from clawkit.assistant.media.call_folder import sweep
 from clawkit.assistant.media.inbound import Attachment, receive
 from clawkit.assistant.redaction import redact, session_mark
-from clawkit.assistant.reply import AssistantReply, Callbacks, MessageContext
+from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
-from clawkit.errors import ClawError, InvalidArgumentsError
+from clawkit.errors import ClawError, InvalidArgumentsError, SettingsError
+from clawkit.settings import settings
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
-    from clawkit.assistant.hot_reload import ReloadingAssistant
     from clawkit.assistant.server import Brand
-    from clawkit.assistant.toolbox.toolbox import CallResult
+    from clawkit.assistant.toolbox.tool_source import CallResult
     from clawkit.models.protocol import ToolCall
     from clawkit.wire.context import Context
 
@@ -31,19 +38,23 @@ BETWEEN_TEXTS = 0.25
 LONGEST_TEXT = 8000
 
 
-class OrderProgress(Callbacks):
-    """Sends progress of one order; each message counts one further, as the protocol wants."""
+class OrderProgress(CollectedReply):
+    """Collects the reply to an order, and sends progress on the way.
 
-    def __init__(self, context: Context, heartbeat: float) -> None:
+    Each message counts one further, as the protocol wants.
+    """
+
+    def __init__(self, context: Context, options: AssistantOptions) -> None:
+        super().__init__(show_tools=options.tool_results)
         self._context = context
-        self._heartbeat = heartbeat
+        self._heartbeat = options.heartbeat
         self._started = time.monotonic()
         self._count = 0
         self._text: str = ""
         self._shown: str = ""
         self._seen = False
         """Whether the client has seen any of the text since the last block."""
-        self._notices: list[str] = []
+        self._unsaid: list[str] = []
         self._steps: dict[str, str] = {}
         self._last = 0.0
         self._due: asyncio.TimerHandle | None = None
@@ -71,7 +82,8 @@ class OrderProgress(Callbacks):
         self._text = ""
         return True
 
-    def block(self, text: str) -> None:  # noqa: ARG002 - it came in pieces already
+    def block(self, text: str) -> None:
+        super().block(text)
         self._show()
         self._text = ""
         self._seen = False
@@ -81,6 +93,7 @@ class OrderProgress(Callbacks):
         self._say(f"calling {call.name}")
 
     def tool_ended(self, call: ToolCall, result: CallResult) -> None:
+        super().tool_ended(call, result)
         how = "failed" if result.outcome.is_error else "answered"
         self._say(f"{call.name} {how} after {result.seconds:.1f} s")
 
@@ -90,7 +103,8 @@ class OrderProgress(Callbacks):
         self._soon()
 
     def notice(self, text: str) -> None:
-        self._notices.append(text)
+        super().notice(text)
+        self._unsaid.append(text)
         self._soon()
 
     def _soon(self) -> None:
@@ -102,8 +116,8 @@ class OrderProgress(Callbacks):
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        said = (*self._notices, *self._steps.values())
-        self._notices.clear()
+        said = (*self._unsaid, *self._steps.values())
+        self._unsaid.clear()
         self._steps.clear()
         for one in said:
             self._say(one)
@@ -125,6 +139,84 @@ class OrderProgress(Callbacks):
             await asyncio.sleep(self._heartbeat)
             if time.monotonic() - self._last >= self._heartbeat:
                 self._say(f"working for {time.monotonic() - self._started:.0f} s")
+
+
+class _OpenAssistant:
+    """An assistant, and how many orders it works on."""
+
+    def __init__(self, config: Config) -> None:
+        self.assistant = Assistant(config)
+        self.orders = 0
+        self.retired = False
+
+
+class ReloadingAssistant:
+    """Gives each order the assistant of the newest config; an older one finishes what it has."""
+
+    def __init__(self) -> None:
+        self._newest: _OpenAssistant | None = None
+        self._seen: object = None
+        self._sweeping: asyncio.Task[int] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def task_after(self) -> float:
+        """From the config; a config that cannot be read is reported by the order itself."""
+        if self._newest is not None:
+            return self._newest.assistant.config.assistant.task_after
+        try:
+            return read_config(settings()).assistant.task_after
+        except SettingsError:
+            return AssistantOptions().task_after
+
+    @asynccontextmanager
+    async def assistant(self) -> AsyncGenerator[Assistant]:
+        """The assistant for one order."""
+        opened = await self._current()
+        opened.orders += 1
+        try:
+            yield opened.assistant
+        finally:
+            opened.orders -= 1
+            self._close_beside(opened)
+
+    async def close(self) -> None:
+        """Let go of everything; what is still worked on is waited for by nobody."""
+        if self._sweeping is not None:
+            await self._sweeping
+        if self._closing:
+            await asyncio.wait(self._closing)
+        if self._newest is not None:
+            await self._newest.assistant.close()
+            self._newest = None
+
+    def _close_beside(self, opened: _OpenAssistant) -> None:
+        """Nobody waits for servers that an older config has started."""
+        if opened.retired and opened.orders == 0:
+            task = asyncio.get_running_loop().create_task(opened.assistant.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    async def _current(self) -> _OpenAssistant:
+        places = settings()
+        seen = tuple(_stamp(f) for f in (config_file(places), places.config / ".env"))
+        if self._newest is None:
+            self._sweeping = asyncio.get_running_loop().create_task(asyncio.to_thread(sweep))
+        if self._newest is None or seen != self._seen:
+            opened = _OpenAssistant(read_config(places))
+            retired, self._newest, self._seen = self._newest, opened, seen
+            if retired is not None:
+                retired.retired = True
+                self._close_beside(retired)
+        return self._newest
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Enough of a file to see that it is another one."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 log = logging.getLogger("clawkit.assistant")
@@ -150,18 +242,17 @@ async def take_order(
 ) -> dict[str, Any]:
     """The result of one call; every failure is a result that says what to do about it."""
     keys: Keys | None = None
-    collected: CollectedReply | None = None
+    progress: OrderProgress | None = None
     started = time.monotonic()
     try:
-        order = await _read_beside(brand, arguments)
+        order = await _read_order(brand, arguments)
         _log_order(order)
         if context.task_id is not None:
             note_session(context.task_id, order.session_key)
         async with reloading.assistant() as assistant:
             keys = assistant.keys
             options = assistant.config.assistant
-            collected = CollectedReply(show_tools=options.tool_results)
-            async with OrderProgress(context, options.heartbeat) as progress:
+            async with OrderProgress(context, options) as progress:
                 reply = await assistant.reply(
                     MessageContext(
                         order.message,
@@ -171,21 +262,21 @@ async def take_order(
                         order.attachments,
                         with_media=brand.with_media,
                     ),
-                    collected.beside(progress),
+                    progress,
                 )
         structured = options.structured or context.meta.get(META_STRUCTURED) is True
         _log_reply(reply, time.monotonic() - started)
-        return collected.result(reply, with_media=brand.with_media, structured=structured)
+        return progress.result(reply, with_media=brand.with_media, structured=structured)
     except ClawError as error:
         log.info("order failed: %s: %s", type(error).__name__, redact(str(error), keys))
-        notices = () if collected is None else collected.notices
+        notices = () if progress is None else progress.notices
         return failure(redact(str(error), keys), notices)
     except Exception as error:
         log.exception("order failed")
         return failure(f"{type(error).__name__} in the assistant; `mcp-server --verbose` says more")
 
 
-async def _read_beside(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:
+async def _read_order(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:
     """Megabytes of base64 take a while to check: nobody else should wait for that."""
     if "images" in arguments or "files" in arguments:
         return await asyncio.to_thread(read_order, brand, arguments)
@@ -211,7 +302,8 @@ def read_order(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:
         raise InvalidArgumentsError("message", "a text is required")
     if key is not None and not isinstance(key, str):
         raise InvalidArgumentsError("sessionKey", "must be a text")
-    attachments = receive(arguments.get("images"), arguments.get("files"))
+    images, files = arguments.get("images"), arguments.get("files")
+    attachments = () if images is files is None else receive(images, files)
     if not message.strip() and not attachments:
         raise InvalidArgumentsError("message", "is empty; say what the assistant should do")
     named = bool(key and key.strip())

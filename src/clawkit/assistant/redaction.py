@@ -1,16 +1,22 @@
-"""What may be shown: text without keys, session keys as marks, a filter that sees to it in logs."""
+"""What may be shown: text and logs without keys, session keys as marks, requests in outline."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from clawkit.text.normalization import visible
 from clawkit.text.secrets import redact_secrets
+from clawkit.wire.jsonrpc import Message, as_object
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
+    from clawkit.wire.server import Reply
+
+log = logging.getLogger("clawkit.protocol")
 
 _SHORTEST = 8
 """Local servers are given keys such as `none`: a word, of which every text is full."""
@@ -71,3 +77,59 @@ def _message(record: logging.LogRecord) -> str:
     except (TypeError, ValueError, KeyError):
         # logging itself would print the arguments.
         return f"{record.msg} (its arguments do not fit)"
+
+
+class RequestLog:
+    """Observes a server, and logs each request and what came of it."""
+
+    def received(self, message: Message) -> None:
+        log.info("→ %s", outline(message))
+
+    def replied(self, reply: Reply) -> Reply:
+        if isinstance(reply, Coroutine):
+            return _told(reply)
+        if reply is not None:
+            log.info("← %s", outline(reply))
+        return reply
+
+
+async def _told(work: Coroutine[Any, Any, Message | None]) -> Message | None:
+    reply = await work
+    log.info("← %s", "nothing: cancelled" if reply is None else outline(reply))
+    return reply
+
+
+def outline(message: Message) -> str:
+    """A message without what was said in it."""
+    method, number = message.get("method"), _numbered(message.get("id"))
+    if method is not None:
+        params = as_object(message.get("params")) or {}
+        tool = str(params.get("name", "")) if method == "tools/call" else ""
+        return _spaced(str(method), tool, number)
+    error = as_object(message.get("error"))
+    if error is not None:
+        return f"error {error.get('code')} {number}: {error.get('message')}"
+    result = as_object(message.get("result")) or {}
+    kinds = ", ".join(str(block["type"]) for block in result.get("content", ()))
+    state = "failed" if result.get("isError") else str(result.get("resultType", ""))
+    return _spaced("result", number, state, kinds)
+
+
+def _spaced(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def _numbered(number: object) -> str:
+    return "" if number is None else f"#{number}"
+
+
+def log_to_stderr(*, everything: bool = False) -> None:
+    """Send what Clawkit logs to stderr, redacted; `everything`, or only what goes wrong."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(RedactingFilter())
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    # asyncio tells of errors that nobody has looked at, with whatever is in them.
+    for name in ("clawkit", "asyncio"):
+        logging.getLogger(name).addHandler(handler)
+    if everything:
+        logging.getLogger("clawkit").setLevel(logging.DEBUG)

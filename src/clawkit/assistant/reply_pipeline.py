@@ -1,39 +1,137 @@
-"""Answers one message: recall, prompt, agent loop, files to send, save."""
+"""Answers one message: recall, prompt, model and tools in a loop, files to send, save."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from clawkit.assistant import agent_loop, token_estimate
-from clawkit.assistant.agent_loop import LoopHooks, LoopState, converse
+from msgspec.structs import replace
+
+from clawkit.assistant import token_estimate
 from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext
 from clawkit.assistant.compaction import fit
 from clawkit.assistant.media.call_folder import CallFolder
-from clawkit.assistant.media.prompt_parts import to_parts
+from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox
 from clawkit.assistant.memory.backend import SEARCH_HISTORY, TurnMessage
-from clawkit.assistant.model_choice import answer
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.redaction import redact
-from clawkit.assistant.send_file import SEND_FILE, FileOutbox
 from clawkit.assistant.sessions.records import SessionHistory
 from clawkit.assistant.summaries import compacted
 from clawkit.errors import ClawError, ContextTooLongError, StoreError, ToolTimeoutError
-from clawkit.models.protocol import Message, Part, Prompt, StopReason, Text, ToolCall, ToolSpec
+from clawkit.models.message_history import unanswered, unknown_outcome
+from clawkit.models.protocol import (
+    Called,
+    Finished,
+    Message,
+    Part,
+    Prompt,
+    StopReason,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolOutcome,
+    ToolSpec,
+    Usage,
+)
+from clawkit.models.retries import answer
+from clawkit.models.tool_calls import unreadable
 
 if TYPE_CHECKING:
     from clawkit.assistant.reply import Assistant
     from clawkit.assistant.sessions.async_store import Turn
-    from clawkit.assistant.toolbox.toolbox import CallResult
+    from clawkit.assistant.toolbox.tool_source import CallResult
 
 log = logging.getLogger("clawkit.assistant")
 
 WINDOW = 12_000
 """Tokens of a prompt, where the config does not say how many: what is older is summarised."""
 _ATTEMPTS = 3
+
+LONGEST_ANSWER = 4_000_000
+"""Characters after which a model that does not stop is stopped."""
+
+MOST_NAMED = 20
+"""Tools that an error names."""
+
+Limit = Literal["", "rounds", "size"]
+"""Which of our own limits ended an answer."""
+
+
+class ToolRun:
+    """A tool that was started in a turn, and how it ended as far as is known."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ended = "its outcome is not known"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.ended})"
+
+
+class LoopState:
+    """One turn as it grows: what is new in the conversation, what it cost, how it ended."""
+
+    def __init__(self, user: Message, outbox: FileOutbox) -> None:
+        self.new: list[Message] = [user]
+        self.outbox = outbox
+        self.room = 0
+        """Tokens of messages that fit beside the rest of the prompt."""
+        self.runs: list[ToolRun] = []
+        self._pieces: list[str] = []
+        self._size = 0
+        self.usage = Usage()
+        self.model = ""
+        self.reason: StopReason = "end"
+        self.limit: Limit = ""
+
+    @property
+    def text(self) -> str:
+        """What the model has said since it was last asked."""
+        return "".join(self._pieces)
+
+    def begin(self, text: str = "") -> None:
+        """Hear the model anew."""
+        self._pieces, self._size = [text] if text else [], len(text)
+
+    def hear(self, piece: str) -> bool:
+        """Take a piece of the answer; whether there is room for more."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return self._size < LONGEST_ANSWER
+
+    def finish(self, event: Finished) -> None:
+        self.usage += event.usage
+        self.model = event.model or self.model
+        self.reason = event.reason
+        log.info("model %s: %s, %s", event.model, event.reason, event.usage)
+
+    def stopped(self, how: str) -> list[Message]:
+        """What to keep of a turn that did not end: all of it, what is not known, where it stopped.
+
+        A call that was interrupted may have run: it stays.
+        """
+        unknown = [Message("tool", (unknown_outcome(call.id),)) for call in unanswered(self.new)]
+        said = f"{self.text}\n[{how} here]" if self.text else f"[{how} before an answer]"
+        return [*self.new, *unknown, Message("assistant", (Text(said),))]
+
+    def what_ran(self) -> str:
+        """Which tools ran, for one who might send the same message again; nothing if none did."""
+        if not self.runs:
+            return ""
+        counted = Counter(map(str, self.runs))
+        names = [name if count == 1 else f"{count} × {name}" for name, count in counted.items()]
+        if len(names) > MOST_NAMED:
+            names[MOST_NAMED:] = [f"{len(names) - MOST_NAMED} others"]
+        return (
+            f"Tools had run by then: {', '.join(names)}. What they did is done, and the session "
+            "has it: the same message again would do it again"
+        )
 
 
 class ReplyPipeline:
@@ -52,12 +150,12 @@ class ReplyPipeline:
         self._remembers = assistant.remembers(context.origin)
 
     async def reply(self) -> AssistantReply:
-        async with CallFolder() as folder:
-            exchange = LoopState(await self._message(folder))
+        with CallFolder() as folder:
             outbox = FileOutbox(folder, self._config.workspace)
+            exchange = LoopState(await self._message(folder), outbox)
             try:
                 await self._turn.keep(exchange.new)
-                await self._in_time(exchange, outbox)
+                await self._in_time(exchange)
             except asyncio.CancelledError:
                 await self._save(exchange, exchange.stopped("cancelled"), "cancelled")
                 raise
@@ -65,7 +163,7 @@ class ReplyPipeline:
                 problem = await self._failed(exchange, error)
             else:
                 problem = await self._save(exchange, exchange.new, exchange.reason)
-            text = self._clean(outbox, exchange.text).strip()
+            text = self._clean(exchange, exchange.text).strip()
             picked = outbox.close()
         silent = not (text or picked.media or problem)
         return AssistantReply(
@@ -105,7 +203,7 @@ class ReplyPipeline:
         if exchange.reason == "refusal":
             return ("the model declined to answer",)
         if exchange.limit == "size":
-            return (f"the answer is cut off after {agent_loop.LONGEST_ANSWER:,} characters",)
+            return (f"the answer is cut off after {LONGEST_ANSWER:,} characters",)
         if exchange.reason != "length" or exchange.limit:
             return ()
         most = self._config.model.max_tokens
@@ -114,8 +212,12 @@ class ReplyPipeline:
     async def _message(self, folder: CallFolder) -> Message:
         """What was said, byte for byte, and each attachment once."""
         text = self._context.text
+        if not self._context.attachments:
+            return Message("user", (Text(text),))
+        from clawkit.assistant.media.prompt_parts import to_parts
+
         attached = await to_parts(self._context.attachments, folder, self._assistant.transcriber)
-        words: tuple[Part, ...] = (Text(text),) if text.strip() or not attached else ()
+        words: tuple[Part, ...] = (Text(text),) if text.strip() else ()
         return Message("user", (*words, *attached))
 
     async def _save(self, exchange: LoopState, messages: list[Message], reason: str) -> str:
@@ -134,12 +236,12 @@ class ReplyPipeline:
             )
         return ""
 
-    async def _in_time(self, exchange: LoopState, outbox: FileOutbox) -> None:
+    async def _in_time(self, exchange: LoopState) -> None:
         seconds = self._config.assistant.timeout
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                await self._converse(exchange, outbox)
+                await self._converse(exchange)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -147,43 +249,122 @@ class ReplyPipeline:
                 f"no answer after {seconds:g} s; raise `timeout` under [assistant] in the config"
             ) from None
 
-    async def _converse(self, exchange: LoopState, outbox: FileOutbox) -> None:
+    async def _converse(self, exchange: LoopState) -> None:
         """Ask with as much of the conversation as fits; with less if that is too long."""
         specs = await self._specs()
-        room = self._room(specs)
-        window = min(room, self._config.model.context or WINDOW)
+        exchange.room = self._room(specs)
+        window = min(exchange.room, self._config.model.context or WINDOW)
         history = await self._turn.history(2 * window)
         for left in reversed(range(_ATTEMPTS)):
-            history, messages = await self._fitted(exchange, history, window, room)
+            history, messages = await self._fitted(exchange, history, window)
             prompt = await self._prompt(history, messages, specs)
             try:
-                await converse(
-                    exchange, prompt, self._means(exchange, outbox, room), self._callbacks
-                )
+                await self._loop(exchange, prompt)
                 return
             except ContextTooLongError:
                 if not left or len(exchange.new) > 1 or not history.messages:
                     raise
-                room = window = min(window, token_estimate.of_messages(messages)) // 2
+                window = min(window, token_estimate.of_messages(messages)) // 2
+                exchange.room = window
                 self._callbacks.notice("too long for the model: asking again with less")
 
-    def _means(self, exchange: LoopState, outbox: FileOutbox, room: int) -> LoopHooks:
-        retries = self._config.model.retries
-        return LoopHooks(
-            ask=lambda prompt, take_back: answer(
-                self._models,
-                prompt,
-                retries=retries,
-                notice=self._callbacks.notice,
-                step=self._callbacks.step,
-                take_back=take_back,
-            ),
-            run=partial(self._run, outbox),
-            record=partial(self._turn.keep, exchange.new),
-            trim=partial(_trimmed, room=room),
-            clean=partial(self._clean, outbox),
-            steps=self._config.assistant.tool_steps,
+    async def _loop(self, exchange: LoopState, prompt: Prompt) -> None:
+        """Ask the model, run the tools it calls, and ask again until it has answered."""
+        steps = self._config.assistant.tool_steps
+        for _ in range(steps):
+            calls = await self._listen(exchange, prompt)
+            text = exchange.text
+            said: list[Part] = [Text(text)] if text else []
+            if not calls:
+                exchange.new.append(Message("assistant", tuple(said) or (Text("[no answer]"),)))
+                return
+            if text:
+                self._callbacks.block(self._clean(exchange, text))
+            called = Message("assistant", (*said, *calls))
+            exchange.new.append(called)
+            exchange.begin()
+            try:  # on the disk, because what comes next cannot be undone
+                await self._turn.keep(exchange.new, lasting=True)
+            except StoreError:
+                exchange.new.pop()  # what cannot be written down is not done
+                raise
+            outcomes = Message("tool", await self._run_all(exchange, calls))
+            messages = _trimmed((*prompt.messages, called, outcomes), exchange.room)
+            prompt = replace(prompt, messages=messages)
+        rounds = "1 round" if steps == 1 else f"{steps} rounds"
+        exchange.begin(f"[stopped after {rounds} of tool calls; say `go on` to continue]")
+        exchange.reason, exchange.limit = "length", "rounds"
+        exchange.new.append(Message("assistant", (Text(exchange.text),)))
+
+    async def _listen(self, exchange: LoopState, prompt: Prompt) -> tuple[ToolCall, ...]:
+        """Hear one answer of the model to its end; gives the calls it makes."""
+        callbacks = self._callbacks
+        calls: list[ToolCall] = []
+
+        def take_back() -> bool:
+            if not callbacks.take_back():
+                return False
+            exchange.begin()
+            calls.clear()
+            return True
+
+        exchange.begin()
+        events = answer(
+            self._models,
+            prompt,
+            retries=self._config.model.retries,
+            notice=callbacks.notice,
+            step=callbacks.step,
+            take_back=take_back,
         )
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    callbacks.text(event.text)
+                    if not exchange.hear(event.text):
+                        exchange.reason, exchange.limit = "length", "size"
+                        return ()
+                elif isinstance(event, Called):
+                    calls.append(event.call)
+                else:
+                    exchange.finish(event)
+        return tuple(calls)
+
+    async def _run_all(
+        self, exchange: LoopState, calls: Sequence[ToolCall]
+    ) -> tuple[ToolOutcome, ...]:
+        """Run the calls of one answer side by side, and write down each outcome as it comes.
+
+        If one is cancelled, all are.
+        """
+
+        async def one(call: ToolCall) -> ToolOutcome:
+            problem = unreadable(call)
+            if problem is not None:
+                outcome = ToolOutcome(call.id, (Text(problem),), is_error=True)
+            else:
+                outcome = await self._run(exchange, call)
+            exchange.new.append(Message("tool", (outcome,)))
+            try:
+                await self._turn.keep(exchange.new)
+            except StoreError as error:  # the end of the turn tries again, and says so
+                log.warning("%s", error)
+            return outcome
+
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(one(call)) for call in calls]
+        return tuple(task.result() for task in running)
+
+    async def _run(self, exchange: LoopState, call: ToolCall) -> ToolOutcome:
+        started = ToolRun(call.name)
+        exchange.runs.append(started)
+        self._callbacks.tool_started(call)
+        log.info("tool %s starts", call.name)
+        result = await self._result(exchange.outbox, call)
+        started.ended = "failed" if result.outcome.is_error else "done"
+        log.info("tool %s ends after %.2f s", call.name, result.seconds)
+        self._callbacks.tool_ended(call, result)
+        return result.outcome
 
     def _room(self, specs: tuple[ToolSpec, ...]) -> int:
         """How many tokens of messages fit beside the rest of the prompt."""
@@ -194,13 +375,13 @@ class ReplyPipeline:
         return max(whole - rest - self._config.model.max_tokens, whole // 4)
 
     async def _fitted(
-        self, exchange: LoopState, history: SessionHistory, window: int, room: int
+        self, exchange: LoopState, history: SessionHistory, window: int
     ) -> tuple[SessionHistory, tuple[Message, ...]]:
         """The messages of the prompt. What no longer fits is summarised, once for many turns.
 
         The window is for what was said before; a message may be as large as the model's room.
         """
-        user = exchange.new[0]
+        user, room = exchange.new[0], exchange.room
         messages = (*(saved.message for saved in history.messages), user)
         size = token_estimate.of_message(user)
         total = sum(saved.tokens for saved in history.messages) + size
@@ -252,7 +433,7 @@ class ReplyPipeline:
             *([SEARCH_HISTORY] if self._remembers else ()),
         )
 
-    async def _run(self, outbox: FileOutbox, call: ToolCall) -> CallResult:
+    async def _result(self, outbox: FileOutbox, call: ToolCall) -> CallResult:
         if call.name == SEND_FILE.name and self._context.with_media:
             return outbox.send_file(call)
         if call.name == SEARCH_HISTORY.name and self._remembers:
@@ -263,9 +444,9 @@ class ReplyPipeline:
         outbox.offer(result.media)
         return result
 
-    def _clean(self, outbox: FileOutbox, text: str) -> str:
+    def _clean(self, exchange: LoopState, text: str) -> str:
         """A text without the lines that send files, where files can be sent."""
-        return outbox.take_lines(text) if self._context.with_media else text
+        return exchange.outbox.take_lines(text) if self._context.with_media else text
 
 
 def _trimmed(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:

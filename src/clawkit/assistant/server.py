@@ -5,7 +5,10 @@ What the first order needs is imported by it: a client that only lists the tools
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from clawkit.errors import InternalError, StoreError
 from clawkit.wire.features import TaskUse
@@ -17,64 +20,16 @@ class Brand:
 
     __slots__ = ("definition", "name", "product", "with_media")
 
-    def __init__(
-        self, name: str, product: str, definition: dict[str, Any], *, with_media: bool
-    ) -> None:
+    def __init__(self, name: str, product: str, *, with_media: bool) -> None:
         self.name = name
         self.product = product
-        self.definition = definition
         self.with_media = with_media
+        file = Path(__file__).with_name(f"order_{name}.json")
+        self.definition: dict[str, Any] = msgspec.json.decode(file.read_bytes())
 
 
-def _attachments(kind: str, most: int, example: str) -> dict[str, Any]:
-    return {
-        "type": "array",
-        "description": f"Optional base64-encoded {kind}s (max {most}, 15MB each)",
-        "items": {
-            "type": "object",
-            "properties": {
-                "data": {"type": "string", "description": f"Base64-encoded {kind} data"},
-                "mimeType": {"type": "string", "description": f"MIME type (e.g., '{example}')"},
-                "filename": {"type": "string", "description": "Optional filename"},
-            },
-            "required": ["data", "mimeType"],
-        },
-    }
-
-
-def _order(product: str, more: str, media: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "name": f"order_{product.lower()}",
-        "description": (
-            f"Send a message to {product} and receive a response. "
-            f"The message will be processed as if typed by a user.{more}"
-        ),
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "message": {"type": "string", "description": f"The message to send to {product}"},
-                "sessionKey": {
-                    "type": "string",
-                    "description": "Optional session key for conversation continuity",
-                },
-                **media,
-            },
-            "required": ["message"],
-        },
-    }
-
-
-_MEDIA = {
-    "images": _attachments("image", 10, "image/png"),
-    "files": _attachments("file", 5, "application/pdf"),
-}
-_WITH_MEDIA = (
-    " Supports sending images, files (PDF, text, markdown, CSV, JSON), audio, video, "
-    "and archives (ZIP, TAR.GZ) via base64 encoding."
-)
-
-OPENCLAW = Brand("openclaw", "OpenClaw", _order("OpenClaw", _WITH_MEDIA, _MEDIA), with_media=True)
-CLAWDBOT = Brand("clawdbot", "Clawdbot", _order("Clawdbot", "", {}), with_media=False)
+OPENCLAW = Brand("openclaw", "OpenClaw", with_media=True)
+CLAWDBOT = Brand("clawdbot", "Clawdbot", with_media=False)
 
 
 def brand_of(program: str) -> Brand:
@@ -83,7 +38,7 @@ def brand_of(program: str) -> Brand:
 
 
 if TYPE_CHECKING:
-    from clawkit.assistant.hot_reload import ReloadingAssistant
+    from clawkit.assistant.order import ReloadingAssistant
     from clawkit.assistant.sessions.task_store import StoredTasks
     from clawkit.wire.context import Context
     from clawkit.wire.tasks import TaskRecord
@@ -107,7 +62,7 @@ class OrderTool:
     @property
     def reloading(self) -> ReloadingAssistant:
         if self._reloading is None:
-            from clawkit.assistant.hot_reload import ReloadingAssistant
+            from clawkit.assistant.order import ReloadingAssistant
 
             self._reloading = ReloadingAssistant()
         return self._reloading
@@ -152,10 +107,8 @@ class LateTasks:
         return self._store
 
 
-def order_server(
-    brand: Brand, version: str, tasks: LateTasks | None = None, kind: type[ServerCore] = ServerCore
-) -> ServerCore:
+def order_server(brand: Brand, version: str, tasks: LateTasks | None = None) -> ServerCore:
     """The server that `mcp-server` runs."""
-    server = kind(brand.name, version, title=brand.product, task_store=tasks or LateTasks())
+    server = ServerCore(brand.name, version, title=brand.product, task_store=tasks or LateTasks())
     server.add_tool(OrderTool(brand))
     return server

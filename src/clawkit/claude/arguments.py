@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from clawkit.claude import confinement
-from clawkit.claude.options import ClaudeAgentOptions
-from clawkit.claude.servers import AnyServer, McpServerConfig
+from clawkit.claude.options import AnyServer, ClaudeAgentOptions, McpServerConfig
 
 _STREAMING = (
     *("--output-format", "stream-json"),

@@ -17,7 +17,7 @@ from collections.abc import (
     Mapping,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from clawkit.claude import confinement, turn_tracker
 from clawkit.claude.arguments import (
@@ -39,9 +39,13 @@ from clawkit.claude.messages import (
     read_line,
     write_line,
 )
-from clawkit.claude.options import ClaudeAgentOptions, PermissionMode
+from clawkit.claude.options import (
+    ClaudeAgentOptions,
+    ClaudeAgentOptionsDict,
+    McpServerConfig,
+    PermissionMode,
+)
 from clawkit.claude.process import CliProcess
-from clawkit.claude.servers import McpServerConfig
 from clawkit.claude.tool_names import unmatched_names
 from clawkit.errors import CliEndedError, CliError, CliGarbageError, CliSilentError
 from clawkit.tools.registry import SdkMcpServerRegistry
@@ -66,7 +70,11 @@ class Registered:
 class ClaudeClient:
     """Drives the Claude CLI. Use it as an async context manager, or connect and disconnect."""
 
-    def __init__(self, options: ClaudeAgentOptions | None = None, **fields: Any) -> None:
+    def __init__(
+        self,
+        options: ClaudeAgentOptions | None = None,
+        **fields: Unpack[ClaudeAgentOptionsDict],
+    ) -> None:
         self.options = (options or ClaudeAgentOptions()).replace(**fields)
         self.version = ""
         self.server_info: dict[str, Any] = {}
@@ -388,7 +396,7 @@ async def query(
     options: ClaudeAgentOptions | None = None,
     *,
     registry: McpMessageHandler | None = None,
-    **fields: Any,
+    **fields: Unpack[ClaudeAgentOptionsDict],
 ) -> AsyncGenerator[Message]:
     """One question: everything up to its answer, and what agents in the background still do.
 

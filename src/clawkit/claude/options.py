@@ -1,19 +1,122 @@
-"""Everything the Claude CLI can be told: each option is a flag, or a field of `initialize`."""
+"""Everything the Claude CLI can be told: each option is a flag, or a field of `initialize`.
+
+External MCP servers are among the options, and in `.mcp.json`.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.claude.permissions import CanUseTool, Elicit, HookEvent, HookMatcher
-from clawkit.claude.servers import McpServerConfig
 from clawkit.errors import SettingsError
 from clawkit.tools.registry import SdkMcpServer
+from clawkit.wire.jsonrpc import as_object
+
+
+class McpServerConfig(Struct, frozen=True, tag_field="type"):
+    """A server that the CLI starts or reaches by itself: `Stdio`, `Sse` or `Http`."""
+
+    Stdio: ClassVar[type[StdioServer]]
+    Sse: ClassVar[type[SseServer]]
+    Http: ClassVar[type[HttpServer]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is written: the fields, and `type`."""
+        return msgspec.to_builtins(self)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any], name: str = "server") -> AnyServer:
+        """An entry of a config file; one without `type` is a command, or an address over HTTP."""
+        fields = dict(data)
+        fields.setdefault("type", "http" if "url" in fields else "stdio")
+        try:
+            return msgspec.convert(fields, AnyServer)
+        except msgspec.ValidationError as error:
+            raise SettingsError(f"{name}: {error}") from None
+
+
+class StdioServer(McpServerConfig, frozen=True, tag="stdio"):
+    """A command that speaks MCP on its stdin and stdout."""
+
+    command: str
+    args: list[str] = []
+    env: dict[str, str] = {}
+
+
+class SseServer(McpServerConfig, frozen=True, tag="sse"):
+    """An address that speaks the older HTTP+SSE transport."""
+
+    url: str
+    headers: dict[str, str] = {}
+
+
+class HttpServer(McpServerConfig, frozen=True, tag="http"):
+    """An address that speaks Streamable HTTP."""
+
+    url: str
+    headers: dict[str, str] = {}
+
+
+AnyServer = StdioServer | SseServer | HttpServer
+McpServerConfig.Stdio, McpServerConfig.Sse, McpServerConfig.Http = (
+    StdioServer,
+    SseServer,
+    HttpServer,
+)
+
+
+def read_mcp_json(file: Path | str) -> dict[str, AnyServer]:
+    """The servers of a `.mcp.json`."""
+    entries = _entries(_read(Path(file)), Path(file))
+    return {
+        name: McpServerConfig.from_dict(entry, f"{file}: {name}") for name, entry in entries.items()
+    }
+
+
+def write_mcp_json(file: Path | str, servers: Mapping[str, McpServerConfig]) -> None:
+    """Put servers into a `.mcp.json`; what else stands there stays."""
+    from clawkit.system.files import write_whole
+
+    path = Path(file)
+    data = _read(path) if path.exists() else {}
+    entries = _entries(data, path)
+    for name, server in servers.items():
+        kept = entries.get(name, {})
+        extra = {k: v for k, v in kept.items() if k not in _FIELDS}
+        entries[name] = {**server.to_dict(), **extra}
+    data["mcpServers"] = entries
+    write_whole(path.resolve(), json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n")
+
+
+_FIELDS = frozenset({"type", "command", "args", "env", "url", "headers"})
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from None
+    found = as_object(data)
+    if found is None:
+        raise SettingsError(f"{file} must hold a JSON object")
+    return found
+
+
+def _entries(data: dict[str, Any], file: Path) -> dict[str, dict[str, Any]]:
+    entries = as_object(data.get("mcpServers", {}))
+    found = {name: as_object(entry) for name, entry in (entries or {}).items()}
+    if entries is None or None in found.values():
+        raise SettingsError(f"{file}: mcpServers must be an object of objects")
+    return {name: entry for name, entry in found.items() if entry is not None}
+
 
 PermissionMode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk", "auto"]
 
@@ -91,10 +194,56 @@ class ClaudeAgentOptions(Struct, frozen=True, kw_only=True):
         check_names(fields)
         return cls(**fields)
 
-    def replace(self, **changes: Any) -> ClaudeAgentOptions:
+    def replace(self, **changes: Unpack[ClaudeAgentOptionsDict]) -> ClaudeAgentOptions:
         """The same with some of them changed."""
         check_names(changes)
         return replace(self, **changes)
+
+
+class ClaudeAgentOptionsDict(TypedDict, total=False):
+    """The same as keyword arguments, for editors and type checkers."""
+
+    mcp_servers: Mapping[str, McpServerConfig | Mapping[str, Any]]
+    sdk_mcp_servers: Sequence[SdkMcpServer]
+    strict_mcp_config: bool
+    allowed_tools: Sequence[str]
+    disallowed_tools: Sequence[str]
+    tools: Sequence[str] | None
+    permission_mode: PermissionMode | None
+    can_use_tool: CanUseTool | None
+    elicit: Elicit | None
+    hooks: Mapping[HookEvent, Sequence[HookMatcher]]
+    policy: Path | str | None
+    model: str | None
+    fallback_model: str | None
+    system_prompt: str | None
+    append_system_prompt: str | None
+    agents: Mapping[str, Mapping[str, Any]]
+    effort: str | None
+    max_turns: int | None
+    max_budget_usd: float | None
+    max_thinking_tokens: int | None
+    json_schema: Mapping[str, Any] | None
+    betas: Sequence[str]
+    resume: str | None
+    continue_conversation: bool
+    fork_session: bool
+    session_id: str | None
+    keep_session: bool
+    cwd: Path | str | None
+    add_dirs: Sequence[Path | str]
+    env: Mapping[str, str]
+    settings: Path | str | None
+    setting_sources: Sequence[Literal["user", "project", "local"]]
+    plugin_dirs: Sequence[Path | str]
+    include_partial_messages: bool
+    verbatim_prompts: bool
+    extra_args: Mapping[str, str | None]
+    cli_path: Path | str | None
+    stderr: Callable[[str], None] | None
+    connect_timeout: float
+    control_timeout: float
+    max_line: int
 
 
 class ClaudeAgentOptionsBuilder:
@@ -118,7 +267,7 @@ class ClaudeAgentOptionsBuilder:
         return ClaudeAgentOptions(**self._chosen)
 
 
-def check_names(names: Mapping[str, Any] | Sequence[str]) -> None:
+def check_names(names: Iterable[str]) -> None:
     """Raises for a name that is no option."""
     known = ClaudeAgentOptions.__struct_fields__
     for name in names:

@@ -9,6 +9,13 @@ from clawkit.wire.line_io import open_closed_streams
 
 def main() -> None:
     """The entry point of `claw`, `openclaw`, `clawdbot` and `clawai`."""
+    try:
+        _main()
+    except KeyboardInterrupt:  # while something is imported: a command that runs says more
+        sys.exit(130)
+
+
+def _main() -> None:
     open_closed_streams()
     arguments = sys.argv[1:]
     if len(arguments) == 2 and arguments[0] == "serve" and not arguments[1].startswith("-"):

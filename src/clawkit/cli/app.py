@@ -1,32 +1,76 @@
-"""The command line: one function a verb, each a few lines that call the room behind it."""
+"""The command line: the table of commands, and those that an MCP client starts."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 import clawkit
-from clawkit.cli import guard, pins
-from clawkit.cli.approvals.command import app as approvals_app
-from clawkit.cli.ask import ask
-from clawkit.cli.being.command import app as being_app
-from clawkit.cli.chat.command import chat
-from clawkit.cli.doctor.command import doctor
-from clawkit.cli.http_options import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
-from clawkit.cli.install import install
-from clawkit.cli.log.command import app as log_app
-from clawkit.cli.memory.command import app as memory_app
-from clawkit.cli.policy.command import app as policy_app
-from clawkit.cli.remember import recall, remember
-from clawkit.cli.sessions.command import app as sessions_app
-from clawkit.cli.setup.command import setup
-from clawkit.cli.status.command import status
-from clawkit.cli.wrap import unwrap, wrap
+from clawkit.cli.commands import (
+    MAX_CONNECTIONS,
+    AllowHost,
+    CommandGroup,
+    Host,
+    MaxConnections,
+    Target,
+)
+from clawkit.cli.mcp_server import program
+
+COMMANDS = {
+    "ask": "Ask the assistant one question.",
+    "chat": "Talk with the assistant. In a pipe: one message a line, plain answers.",
+    "remember": 'Remember something, from now on: `claw remember "Anna is allergic to nuts"`.',
+    "recall": "Recall what is relevant to a sentence, as the assistant would, or nothing.",
+    "setup": "Choose the model that answers, and keep its key.",
+    "install": "Add the assistant, or a memory, to an MCP client; without CLIENT, list where.",
+    "status": "Show assistant, memory and guard: model, tools; Beings; servers, policy, pins.",
+    "doctor": "Check the installation, the config and the store; without --deep, nothing is sent.",
+    "wrap": "Put the guard before a server in the clients' files that start it.",
+    "unwrap": "Take the guard away again and put the entry back as it was.",
+    "tools": "List what a Python file would offer: its tools, resources and prompts.",
+    "sessions": "List what the assistant was told, session by session.",
+    "memory": "What your Being remembers.",
+    "being": "Beings: memories that any MCP client can use, each with its own walls.",
+    "policy": "Make, test and understand the guard's policy.",
+    "approvals": "Answer the calls that a `prompt` rule holds, in a live view.",
+    "log": "Show what passed the guard and what it stopped.",
+    "pins": "Show what each server was seen with, and accept what changed.",
+    "guard": "Try the guard out.",
+}
+"""What the list of commands says about each that is imported only when it is run."""
+_FILES = {"recall": "remember", "unwrap": "wrap"}
+_FOLDERS = ("chat", "setup", "status", "doctor", "memory", "being", "approvals")
+
+
+class _LazyGroup(CommandGroup):
+    """Imports a command when it is run: the list of commands needs none of them."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in COMMANDS:
+            command = get_command(imported(name))
+            command.name = name
+        return name, command, rest
+
+
+def imported(name: str) -> typer.Typer:
+    """The command of this name, from its file."""
+    file = f"{name}.command" if name in _FOLDERS else _FILES.get(name, name)
+    module = import_module(f"clawkit.cli.{file}")
+    if hasattr(module, "app"):
+        return module.app
+    one = typer.Typer(add_completion=False)
+    one.command()(getattr(module, name))
+    return one
+
 
 app = typer.Typer(
     name="claw",
+    cls=_LazyGroup,
     help="Make an agent reachable, capable, remembering and safe over MCP.",
     no_args_is_help=True,
     add_completion=False,
@@ -34,27 +78,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Target = Annotated[
-    str,
-    typer.Argument(metavar="FILE[:SERVER]", help="A Python file, and the variable of its server."),
-]
+
+def _listed() -> None:
+    """Stands in the list for a command that is not imported yet."""
 
 
-for command in (ask, chat, remember, recall, setup, install, status, doctor, wrap, unwrap):
-    app.command()(command)
-app.add_typer(sessions_app, name="sessions")
-app.add_typer(memory_app, name="memory")
-app.add_typer(being_app, name="being")
-app.add_typer(policy_app, name="policy")
-app.add_typer(approvals_app, name="approvals")
-app.add_typer(log_app, name="log")
-app.add_typer(pins.app, name="pins")
-app.add_typer(guard.app, name="guard")
+for _name, _help in COMMANDS.items():
+    app.command(_name, help=_help)(_listed)
 
 
 def run() -> None:
-    from clawkit.cli.mcp_server import program
-
     app(prog_name=program())
 
 
@@ -135,17 +168,6 @@ def mcp_server(
     from clawkit.cli.mcp_server import mcp_server as serve_assistant
 
     raise typer.Exit(serve_assistant(verbose=verbose))
-
-
-@app.command()
-def tools(
-    target: Target,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the definitions as JSON.")] = False,
-) -> None:
-    """List what a Python file would offer: its tools, resources and prompts."""
-    from clawkit.cli.tools import show
-
-    raise typer.Exit(show(target, as_json=as_json))
 
 
 @app.command()

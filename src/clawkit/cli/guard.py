@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import msgspec
 import typer
 
-if TYPE_CHECKING:
-    from clawkit.guard.selftest.registry import Attack
-    from clawkit.guard.selftest.verdicts import AttackOutcome
+from clawkit.cli.commands import AsJson, CommandFailure, command_group
+from clawkit.cli.output import print_json
+from clawkit.cli.tables import counted, terminal_width
+from clawkit.guard.selftest.bench import SelftestOptions
+from clawkit.guard.selftest.registry import Attack, all_attacks
+from clawkit.guard.selftest.runner import require_serving, run
+from clawkit.guard.selftest.scratch import OURS, Scratch, described
+from clawkit.guard.selftest.verdicts import AttackOutcome, NotHeld
+from clawkit.text.normalization import visible
 
-app = typer.Typer(help="Try the guard out.", no_args_is_help=True)
+app = command_group("Try the guard out.")
 _BIG = 1024
 _USUAL = 64
 _BELOW = " " * 17
@@ -45,7 +52,7 @@ def selftest(
             metavar="NAME", help="Only attacks whose name has this in it; can be given again."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcomes as JSON.")] = False,
+    as_json: AsJson = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch folder.")] = False,
     root: Annotated[
         Path | None,
@@ -67,11 +74,6 @@ def selftest(
     ] = False,
 ) -> None:
     """Send known attacks through a guard to a gullible server, and show what it withstands."""
-    from clawkit.guard.selftest.bench import SelftestOptions
-    from clawkit.guard.selftest.runner import require_serving, run
-    from clawkit.guard.selftest.scratch import OURS, Scratch, described
-    from clawkit.guard.selftest.verdicts import NotHeld
-
     if print_policy:
         print(described((root or Path("/path/of/--root")).absolute()))
         return
@@ -82,16 +84,13 @@ def selftest(
         try:
             require_serving(options, scratch)
         except NotHeld as error:
-            print(f"claw guard: an allowed call is not served: {error}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            raise CommandFailure(f"an allowed call is not served: {error}") from None
         outcomes = run(attacks, options, scratch)
         done = _print_json(outcomes) if as_json else _print_table(outcomes)
     raise typer.Exit(0 if all(outcome.held for outcome in done) else 1)
 
 
 def _chosen(only: list[str] | None) -> list[Attack]:
-    from clawkit.guard.selftest.registry import all_attacks
-
     chosen = [
         attack for attack in all_attacks() if not only or any(part in attack.name for part in only)
     ]
@@ -122,8 +121,6 @@ def _folder(root: Path | None, keep: bool) -> Generator[Path]:
 
 def _empty(folder: Path) -> None:
     """Leave the folder that was given, without what was put there."""
-    import shutil
-
     for item in folder.iterdir():
         if item.is_dir() and not item.is_symlink():
             shutil.rmtree(item)
@@ -133,7 +130,7 @@ def _empty(folder: Path) -> None:
 
 def _print_json(outcomes: Iterator[AttackOutcome]) -> list[AttackOutcome]:
     done = list(outcomes)
-    print(msgspec.json.format(msgspec.json.encode(done), indent=2).decode())
+    print_json(done)
     return done
 
 
@@ -152,15 +149,11 @@ def _print_table(outcomes: Iterator[AttackOutcome]) -> list[AttackOutcome]:
 
 def _outcome_text(outcome: AttackOutcome) -> str:
     """One line; in a terminal that is too narrow, what was seen stands below, in a few."""
-    import shutil
-    import textwrap
-
-    from clawkit.guard.scan import visible
 
     start = f"  {outcome.result:<13}  {outcome.attack:<42}"
     seen = visible(outcome.seen)
-    width = shutil.get_terminal_size((80, 24)).columns
-    if not sys.stdout.isatty() or len(start) + 2 + len(seen) <= width:
+    width = terminal_width()
+    if width is None or len(start) + 2 + len(seen) <= width:
         return f"{start}  {seen}".rstrip()
     below = textwrap.wrap(
         seen,
@@ -178,7 +171,7 @@ def _print_count(done: list[AttackOutcome]) -> None:
     for outcome in done:
         counts[outcome.result] = counts.get(outcome.result, 0) + 1
     said = ", ".join(f"{number} {result}" for result, number in sorted(counts.items(), key=_order))
-    print(f"\n{len(done)} {'attack' if len(done) == 1 else 'attacks'}: {said}.")
+    print(f"\n{counted(len(done), 'attack')}: {said}.")
     failed = [outcome.attack for outcome in done if not outcome.held]
     if failed:
         print(f"Look at one with its files: claw guard selftest --only {failed[0]} --keep")

@@ -8,20 +8,27 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from clawkit.cli.output import ExitOnError, at_home, print_json, print_rows, shown
-from clawkit.cli.wrap import AsJson, DryRun
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clawkit.hosts.clients import ClientApp
-    from clawkit.hosts.installation import InstallOrder, InstallOutcome, Presence
+from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.config import read_config
+from clawkit.assistant.model_choice import choose, known_providers
+from clawkit.cli.being.opened_store import MemoryPlace, opened
+from clawkit.cli.commands import AsJson
+from clawkit.cli.output import print_json
+from clawkit.cli.tables import at_home, print_rows
+from clawkit.cli.wrap import DryRun
+from clawkit.errors import ClawError, HostError
+from clawkit.hosts import installation
+from clawkit.hosts.clients import ClientApp, client_called
+from clawkit.hosts.guarded_entry import launcher
+from clawkit.hosts.installation import InstallOrder, InstallOutcome, Presence, survey
+from clawkit.text.normalization import visible
 
 _DONE = ("installed", "removed")
 _STATES = {"installed": "added", "not installed": "not added"}
@@ -57,36 +64,34 @@ def install(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add the assistant, or a memory, to an MCP client; without CLIENT, list where it is."""
+    """Add the assistant, or a memory, to an MCP client; without CLIENT, list where."""
     if client is not None and everywhere:
         raise typer.BadParameter("give a CLIENT, or --all")
-    with ExitOnError("install"):
-        order = _order(name, being, project, dry_run=dry_run)
-        if being and not remove:
-            _check_being(being)
-        clients = _clients(client, order, everywhere=everywhere)
-        if clients is None:
-            if remove or dry_run:
-                raise typer.BadParameter("give a CLIENT, or --all")
-            _list(order, as_json=as_json)
-            return
-        outcomes = _carry_out(clients, order, remove=remove)
-        if as_json:
-            print_json({"outcomes": outcomes, "claude": _claude_command(order)})
-        else:
-            _print_outcomes(outcomes, order)
-            if not being and any(outcome.action == "installed" for outcome in outcomes):
-                _advise()
+    order = _order(name, being, project, dry_run=dry_run)
+    if being and not remove:
+        # One that is not there would only be missed when the client starts its server.
+        with opened(MemoryPlace(embedder="none")) as keeper:
+            keeper.find(being)
+    clients = _clients(client, order, everywhere=everywhere)
+    if clients is None:
+        if remove or dry_run:
+            raise typer.BadParameter("give a CLIENT, or --all")
+        _list(order, as_json=as_json)
+        return
+    act = installation.remove if remove else installation.install
+    outcomes = tuple(act(one, order) for one in clients)
+    if as_json:
+        print_json({"outcomes": outcomes, "claude": _claude_command(order)})
+    else:
+        _print_outcomes(outcomes, order)
+        if not being and any(outcome.action == "installed" for outcome in outcomes):
+            _advise()
     raise typer.Exit(int(any(outcome.action == "failed" for outcome in outcomes)))
 
 
 def _order(name: str, being: str, project: Path | None, *, dry_run: bool) -> InstallOrder:
-    from clawkit.errors import HostError
-    from clawkit.hosts.guarded_entry import launcher
-    from clawkit.hosts.installation import InstallOrder
-
     if re.search(r"[\s/\\]", name) or not name.isprintable():
-        raise HostError(f"--name {shown(name)!r}: clients want one word, without / and \\")
+        raise HostError(f"--name {visible(name)!r}: clients want one word, without / and \\")
     if being:
         argv = (*launcher("claw"), "being", "stdio", being)
         return InstallOrder(name or "memory", argv, project=project, dry_run=dry_run)
@@ -95,24 +100,10 @@ def _order(name: str, being: str, project: Path | None, *, dry_run: bool) -> Ins
     return InstallOrder(name or brand, argv, project=project, dry_run=dry_run)
 
 
-def _check_being(called: str) -> None:
-    """One that is not there would only be missed when the client starts its server."""
-    from clawkit.cli.being.opened_store import MemoryPlace
-
-    keeper = MemoryPlace(embedder="none").open()
-    try:
-        keeper.find(called)
-    finally:
-        keeper.close()
-
-
 def _clients(
     name: str | None, order: InstallOrder, *, everywhere: bool
 ) -> tuple[ClientApp, ...] | None:
     """Which clients are meant; None where none is named."""
-    from clawkit.hosts.clients import client_called
-    from clawkit.hosts.installation import survey
-
     if name is not None:
         return (client_called(name),)
     if not everywhere:
@@ -122,18 +113,7 @@ def _clients(
     )
 
 
-def _carry_out(
-    clients: Sequence[ClientApp], order: InstallOrder, *, remove: bool
-) -> tuple[InstallOutcome, ...]:
-    from clawkit.hosts import installation
-
-    act = installation.remove if remove else installation.install
-    return tuple(act(client, order) for client in clients)
-
-
 def _print_outcomes(outcomes: Sequence[InstallOutcome], order: InstallOrder) -> None:
-    from clawkit.hosts.clients import client_called
-
     if not outcomes:
         print("No MCP client that we know was found on this machine.")
         return
@@ -160,11 +140,6 @@ def _print_outcomes(outcomes: Sequence[InstallOutcome], order: InstallOrder) -> 
 
 def _advise() -> None:
     """Who will answer there: a client's server does not see the variables of this shell."""
-    from clawkit.assistant.api_keys import Keys
-    from clawkit.assistant.config import read_config
-    from clawkit.assistant.model_choice import choose, known_providers
-    from clawkit.errors import ClawError
-
     with suppress(ClawError):  # `claw doctor` is for what is wrong with the config
         config = read_config()
         keys = Keys(config)
@@ -182,9 +157,9 @@ def _advise() -> None:
 
 def _print_text(outcome: InstallOutcome) -> None:
     """What would be added; what stands around it is nobody's business here."""
-    print(f"{shown(outcome.file)}, line {outcome.line}:")
+    print(f"{visible(outcome.file)}, line {outcome.line}:")
     for line in outcome.text.splitlines():
-        print(f"+{shown(line.replace(chr(9), '    '))}")
+        print(f"+{visible(line.replace(chr(9), '    '))}")
     print()
 
 
@@ -194,8 +169,6 @@ def _verb(outcome: InstallOutcome, order: InstallOrder) -> str:
 
 
 def _list(order: InstallOrder, *, as_json: bool) -> None:
-    from clawkit.hosts.installation import survey
-
     found = survey(order)
     if as_json:
         print_json({"clients": found, "claude": _claude_command(order)})

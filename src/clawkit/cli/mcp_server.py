@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clawkit import __version__
-from clawkit.assistant.server import Brand, LateTasks, brand_of, order_server
+from clawkit.assistant.server import LateTasks, brand_of, order_server
 from clawkit.errors import ClawError
 from clawkit.wire.line_io import claim_stdio
-from clawkit.wire.server import ServerCore
 from clawkit.wire.stdio import serve_stdio
 
 if TYPE_CHECKING:
     from clawkit.wire.jsonrpc import Message
-    from clawkit.wire.server import Reply
-    from clawkit.wire.session import Principal, Send, Session
+    from clawkit.wire.server import Reply, ServerCore, ServerObserver
 
 LONGEST_ORDER = 320 * 1024 * 1024
 """15 attachments of 15 MB each, in base64, and what is said about them."""
@@ -51,7 +48,8 @@ def mcp_server(*, verbose: bool) -> int:
         if os.isatty(fds[0]):
             print(_HINT.format(name=program()), file=sys.stderr)
         tasks = LateTasks()
-        server = _server(brand, tasks, verbose=verbose)
+        server = order_server(brand, __version__, tasks)
+        server.observer = _observer(server, verbose=verbose)
         serve_stdio(server, fds=fds, max_line=LONGEST_ORDER, on_end=tasks.close)
     except ClawError as error:
         print(f"{program()} mcp-server: {error}", file=sys.stderr)
@@ -67,33 +65,30 @@ def program() -> str:
     return "claw" if name == "__main__" else name
 
 
-class _OrderServer(ServerCore):
-    """A server that logs only what goes wrong; before there is an order, nothing can."""
+class _BeforeOrders:
+    """Has errors logged from the first order on; before it nothing can go wrong.
 
-    def begin(
-        self,
-        message: Message,
-        session: Session,
-        send: Send | None = None,
-        principal: Principal | None = None,
-    ) -> Reply:
+    Without that, Python itself would write to stderr, with every key that is in it.
+    """
+
+    def __init__(self, server: ServerCore) -> None:
+        self._server = server
+
+    def received(self, message: Message) -> None:
         if message.get("method") not in _BEFORE_ORDERS:
-            _log_to_stderr()
-        return super().begin(message, session, send, principal)
+            from clawkit.assistant.redaction import log_to_stderr
+
+            log_to_stderr()
+            self._server.observer = None
+
+    def replied(self, reply: Reply) -> Reply:
+        return reply
 
 
-@cache
-def _log_to_stderr() -> None:
-    """Once; without this, Python itself would write to stderr, with every key that is in it."""
-    from clawkit.assistant.stderr_log import log_to_stderr
-
-    log_to_stderr()
-
-
-def _server(brand: Brand, tasks: LateTasks, *, verbose: bool) -> ServerCore:
+def _observer(server: ServerCore, *, verbose: bool) -> ServerObserver:
     if not verbose:
-        return order_server(brand, __version__, tasks, _OrderServer)
-    from clawkit.assistant.stderr_log import LoggingServer, log_to_stderr
+        return _BeforeOrders(server)
+    from clawkit.assistant.redaction import RequestLog, log_to_stderr
 
     log_to_stderr(everything=True)
-    return order_server(brand, __version__, tasks, LoggingServer)
+    return RequestLog()

@@ -1,4 +1,4 @@
-"""What commands print: rows, JSON, errors as lines; a full disk is reported in one line."""
+"""Standard output of commands: JSON, text that is safe to show, a full disk in one line."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from _typeshed import ReadableBuffer
 
 
@@ -96,47 +93,13 @@ class ExitOnError:
             raise typer.Exit(1) from None
 
 
-def print_rows(rows: Sequence[tuple[str, ...]]) -> None:
-    """Aligned; the last cell of a row is a note, on a line of its own below it."""
-    cells = [[shown(cell) for cell in row] for row in rows]
-    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for *row, note in cells:
-        padded = (cell.ljust(width) for cell, width in zip(row, wide, strict=False))
-        print("  ".join(padded).rstrip())
-        if note:
-            print(f"    {note}")
-
-
 def print_json(value: object) -> None:
     import msgspec
 
     print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def at_home(file: str) -> str:
-    home = str(Path.home())
-    return "~" + file[len(home) :] if file.startswith(home + "/") else file
-
-
 def shown(text: str) -> str:
     from clawkit.guard.scan import visible
 
     return visible(text)
-
-
-def plural(number: int, name: str) -> str:
-    return f"{number} {name}" if number == 1 else f"{number} {name}s"
-
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-
-
-def ago(seconds: float) -> str:
-    """How long ago something was, as one would say it."""
-    if seconds < _MINUTE:
-        return "just now"
-    if seconds < _HOUR:
-        return f"{int(seconds // _MINUTE)} min ago"
-    if seconds < 2 * _DAY:
-        return f"{int(seconds // _HOUR)} h ago"
-    return f"{int(seconds // _DAY)} days ago"

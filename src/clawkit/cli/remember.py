@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import closing
+from datetime import datetime
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
+from clawkit.assistant.api_keys import Keys
 from clawkit.cli.being.opened_store import (
-    AsJson,
     BeingOption,
     EmbedderOption,
     MemoryPlace,
     ProgressLine,
     StoreOption,
-    fail,
     make_few_vectors,
     opened,
-    reported,
     say_missing,
     say_removed,
 )
-from clawkit.cli.output import print_json, shown
-
-if TYPE_CHECKING:
-    from clawkit.memory.remote_being import RemoteBeing
+from clawkit.cli.commands import AsJson, CommandFailure, print_lines
+from clawkit.cli.output import print_json
+from clawkit.memory.caller import Caller
+from clawkit.text.normalization import visible
 
 _NOTHING = "No relevant memories found."
 
 
 def remember(
     text: Annotated[
-        list[str], typer.Argument(metavar="TEXT", help="What happened or what is so; - for stdin.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What happened or what is so; - for stdin."),
+    ] = None,
     when: Annotated[
         list[str] | None,
         typer.Option(metavar="DATE", help="Which day it is about, YYYY-MM-DD; today, without."),
@@ -62,11 +64,8 @@ def remember(
     as_json: AsJson = False,
 ) -> None:
     """Remember something, from now on: `claw remember "Anna is allergic to nuts"`."""
-    verb = "remember"
     place = MemoryPlace(store, embedder)
-    said = _given(text)
-    if not said.strip():
-        raise fail(verb, "there is nothing to remember: give it as TEXT, or - and it on stdin", 2)
+    said = _given(text, "to remember", "remember")
     scene: dict[str, Any] = {
         "actors": about or [],
         "when": when or [],
@@ -75,14 +74,10 @@ def remember(
         "themes": theme or [],
         "importance": importance,
     }
-    with reported(verb):
-        far = "" if being else place.remote
-    if far:
+    if place.remote and not being:
         _remember_far(place, said, scene, as_json=as_json)
         return
-    with opened(verb, place) as keeper:
-        from clawkit.memory.caller import Caller
-
+    with opened(place) as keeper:
         memory = keeper.open(place.own(keeper, being))
         with ProgressLine("Remembering") as progress:
             progress.begin()
@@ -91,14 +86,15 @@ def remember(
         if as_json:
             print_json(node)
         else:
-            print(f"Remembered: {shown(node.text)} ({node.id[:8]})")
+            print(f"Remembered: {visible(node.text)} ({node.id[:8]})")
             say_removed(sieve.said())
 
 
 def recall(
     text: Annotated[
-        list[str], typer.Argument(metavar="TEXT", help="A question, or anything; - for stdin.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="A question, or anything; - for stdin."),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show why each was found.")] = False,
     as_of: Annotated[str, typer.Option(metavar="DATE", help="What was known then, not now.")] = "",
     limit: Annotated[
@@ -109,23 +105,18 @@ def recall(
     embedder: EmbedderOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """Recall what is relevant to a sentence, as the assistant would; nothing if nothing is."""
-    verb = "recall"
+    """Recall what is relevant to a sentence, as the assistant would, or nothing."""
     place = MemoryPlace(store, embedder)
-    asked = _given(text)
-    with reported(verb):
-        far, begun = "" if being else place.remote, place.is_begun()
-    if far:
+    asked = _given(text, "to recall for", "recall")
+    if place.remote and not being:
         _recall_far(place, asked, as_of, as_json=as_json, explain=explain)
         return
-    if not begun:
-        print_json({"kind": "keyword", "text": _NOTHING, "hits": []}) if as_json else print(
-            _NOTHING
-        )
+    if not place.is_begun():
+        none = {"kind": "keyword", "text": _NOTHING, "hits": ()}
+        print_lines((_NOTHING,), none, as_json=as_json)
         return
-    with opened(verb, place) as keeper:
+    with opened(place) as keeper:
         from clawkit.cli.memory.output import hit_lines, hits_json
-        from clawkit.memory.caller import Caller
 
         memory = keeper.open(place.own(keeper, being))
         make_few_vectors(keeper, memory.being)
@@ -134,54 +125,46 @@ def recall(
             found = memory.recall(
                 asked, Caller(), explain=explain, as_of=as_of or None, limit=limit
             )
-        if as_json:
-            print_json({"kind": found.kind, "text": found.text, "hits": hits_json(found.hits)})
-            return
-        for hit in found.hits:
-            for line in hit_lines(hit):
-                print(line)
-        if not found.hits:
-            print(_NOTHING)
-        say_missing(keeper, memory.being, found.kind)
+        hits = {"kind": found.kind, "text": found.text, "hits": hits_json(found.hits)}
+        print_lines(hit_lines(found.hits, _NOTHING), hits, as_json=as_json)
+        if not as_json:
+            say_missing(keeper, memory.being, found.kind)
 
 
-def _given(text: list[str]) -> str:
-    return sys.stdin.read().strip() if text == ["-"] else " ".join(text)
+def _given(text: list[str] | None, purpose: str, verb: str) -> str:
+    said = sys.stdin.read() if text == ["-"] else " ".join(text or ())
+    if not said.strip():
+        advice = f"give it as TEXT, or - and it on stdin, as in `echo … | claw {verb} -`"
+        raise CommandFailure(f"there is nothing {purpose}: {advice}", 2)
+    return said.strip() if text == ["-"] else said
 
 
-def _far(verb: str, place: MemoryPlace) -> RemoteBeing:
-    """The Being elsewhere that the config names."""
-    from clawkit.assistant.api_keys import Keys
+def _call_far(place: MemoryPlace, tool: str, arguments: dict[str, Any]) -> str:
+    """What the Being elsewhere that the config names answers."""
     from clawkit.memory.remote_being import RemoteBeing
 
     options = place.config.memory
     found = Keys(place.config).find(options.token_env)
     if found is None:
-        raise fail(verb, f"the Being at {options.url} needs a token: set {options.token_env}")
-    return RemoteBeing(options.url, found.value)
+        raise CommandFailure(f"the Being at {options.url} needs a token: set {options.token_env}")
+    with closing(RemoteBeing(options.url, found.value)) as being:
+        return being.call(tool, arguments)
 
 
 def _remember_far(place: MemoryPlace, said: str, scene: dict[str, Any], *, as_json: bool) -> None:
-    from datetime import datetime
-
-    with reported("remember"):
-        being = _far("remember", place)
-        today = datetime.now().astimezone().date().isoformat()
-        whole = {**scene, "action": said, "when": scene["when"] or [today]}
-        answer = being.call("update_notes", {"scenes": [whole]})
-        being.close()
-        if as_json:
-            print(answer)
-            return
-        left_out = _left_out(answer)
-        print(f"Noted at {shown(place.remote)}{': ' + shown(said) if not left_out else '.'}")
-        say_removed(left_out)
+    today = datetime.now().astimezone().date().isoformat()
+    whole = {**scene, "action": said, "when": scene["when"] or [today]}
+    answer = _call_far(place, "update_notes", {"scenes": [whole]})
+    if as_json:
+        print(answer)
+        return
+    left_out = _left_out(answer)
+    print(f"Noted at {visible(place.remote)}{': ' + visible(said) if not left_out else '.'}")
+    say_removed(left_out)
 
 
 def _left_out(answer: str) -> str:
     """What a Being elsewhere says that it has left out."""
-    import msgspec
-
     try:
         told = msgspec.json.decode(answer, type=dict[str, Any])
     except msgspec.DecodeError:
@@ -195,10 +178,7 @@ def _left_out(answer: str) -> str:
 def _recall_far(
     place: MemoryPlace, asked: str, as_of: str, *, as_json: bool, explain: bool
 ) -> None:
-    with reported("recall"):
-        being = _far("recall", place)
-        more: dict[str, Any] = {"as_of": as_of} if as_of else {}
-        arguments = {"user_message": asked, **more, **({"explain": True} if explain else {})}
-        answer = being.call("recall", arguments)
-        being.close()
-        print_json({"text": answer}) if as_json else print(answer)
+    more: dict[str, Any] = {"as_of": as_of} if as_of else {}
+    more |= {"explain": True} if explain else {}
+    answer = _call_far(place, "recall", {"user_message": asked, **more})
+    print_lines((answer,), {"text": answer}, as_json=as_json)

@@ -45,6 +45,7 @@ def serve_file_http(
 ) -> int:
     """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
     from clawkit.settings import settings
+    from clawkit.wire.http import HttpAppOptions
     from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback, serve_http
     from clawkit.wire.input_requests import StateSeal
 
@@ -58,11 +59,11 @@ def serve_file_http(
         secret = settings().secret
         if secret is not None:
             server.seal = StateSeal(secret)
-        options = {} if hosts is None else {"hosts": hosts}
+        options: HttpAppOptions = {"sessions": sessions}
+        if hosts is not None:
+            options["hosts"] = hosts
         limits = HttpLimits(connections=max_connections)
-        serve_http(
-            server, host, port, on_ready=announce, limits=limits, sessions=sessions, **options
-        )
+        serve_http(server, host, port, on_ready=announce, limits=limits, **options)
     except ClawError as error:
         print(f"claw serve: {error}", file=sys.stderr)
         return 1

@@ -6,26 +6,21 @@ import sys
 from contextlib import redirect_stdout
 from typing import Any, cast
 
-import msgspec
-
-from clawkit.errors import ClawError
+from clawkit.cli.commands import AsJson, Target
+from clawkit.cli.output import print_json
 from clawkit.tools.loader import load_server
 from clawkit.wire.server import ServerCore
 
 
-def show(target: str, *, as_json: bool) -> int:
-    try:
-        with redirect_stdout(sys.stderr):
-            server = load_server(target)
-    except ClawError as error:
-        print(f"claw tools: {error}", file=sys.stderr)
-        return 1
+def tools(target: Target, as_json: AsJson = False) -> None:
+    """List what a Python file would offer: its tools, resources and prompts."""
+    with redirect_stdout(sys.stderr):
+        server = load_server(target)
     offered = _offered(server)
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(offered), indent=2).decode())
+        print_json(offered)
     else:
         _print_tables(server, offered)
-    return 0
 
 
 def _offered(server: ServerCore) -> dict[str, list[dict[str, Any]]]:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from clawkit.cli.output import ExitOnError, at_home, print_json, print_rows, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clawkit.hosts.discovery import SearchScope, StatusReport
-    from clawkit.hosts.wrap import EntryChange, Report
+from clawkit.cli.commands import AsJson
+from clawkit.cli.output import print_json
+from clawkit.cli.tables import at_home, print_rows
+from clawkit.guard.authoring.default_policy import write_default_policy
+from clawkit.guard.locations import policy_file
+from clawkit.guard.scan import redact_secrets
+from clawkit.hosts.clients import client_called
+from clawkit.hosts.discovery import SearchScope
+from clawkit.hosts.discovery import status as server_status
+from clawkit.hosts.wrap import EntryChange, Report
+from clawkit.hosts.wrap import unwrap as unwrap_servers
+from clawkit.hosts.wrap import wrap as wrap_servers
+from clawkit.text.normalization import visible
 
 ServerName = Annotated[
     str | None, typer.Argument(metavar="SERVER", help="The server's name in the client's file.")
@@ -27,7 +35,6 @@ Project = Annotated[
     Path, typer.Option("--project", metavar="DIR", help="Whose project files to look at, too.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes and make none.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 _NOTHING = "No client on this machine has an MCP server."
 
@@ -44,22 +51,14 @@ def wrap(
     as_json: AsJson = False,
 ) -> None:
     """Put the guard before a server in the clients' files that start it."""
-    from clawkit.hosts.wrap import wrap as wrap_servers
-
     if not status:
         _check(server, everything=everything)
-    with ExitOnError("wrap"):
-        scope = _scope(client, project)
-        if status:
-            raise typer.Exit(_print_standings(scope, as_json=as_json))
-        report = wrap_servers(server, scope, dry_run=dry_run)
-        policy = None if dry_run or not _done(report) else _policy()
-        if as_json:
-            print_json(_as_data(report, policy))
-        else:
-            _print_report(report, dry_run=dry_run)
-            _print_next(report, policy, dry_run=dry_run)
-        raise typer.Exit(int(report.failed))
+    scope = _scope(client, project)
+    if status:
+        raise typer.Exit(_print_standings(scope, as_json=as_json))
+    report = wrap_servers(server, scope, dry_run=dry_run)
+    policy = None if dry_run or not _done(report) else _policy()
+    _finish(report, policy, dry_run=dry_run, as_json=as_json)
 
 
 def unwrap(
@@ -71,17 +70,18 @@ def unwrap(
     as_json: AsJson = False,
 ) -> None:
     """Take the guard away again and put the entry back as it was."""
-    from clawkit.hosts.wrap import unwrap as unwrap_servers
-
     _check(server, everything=everything)
-    with ExitOnError("unwrap"):
-        report = unwrap_servers(server, _scope(client, project), dry_run=dry_run)
-        if as_json:
-            print_json(_as_data(report, None))
-        else:
-            _print_report(report, dry_run=dry_run)
-            _print_next(report, None, dry_run=dry_run)
-        raise typer.Exit(int(report.failed))
+    report = unwrap_servers(server, _scope(client, project), dry_run=dry_run)
+    _finish(report, None, dry_run=dry_run, as_json=as_json)
+
+
+def _finish(report: Report, policy: dict[str, Any] | None, *, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"changes": report.changes, "problems": report.problems, "policy": policy})
+    else:
+        _print_report(report, dry_run=dry_run)
+        _print_next(report, policy, dry_run=dry_run)
+    raise typer.Exit(int(report.failed))
 
 
 def _check(server: str | None, *, everything: bool) -> None:
@@ -90,8 +90,6 @@ def _check(server: str | None, *, everything: bool) -> None:
 
 
 def _scope(client: str | None, project: Path) -> SearchScope:
-    from clawkit.hosts.discovery import SearchScope
-
     scope = SearchScope(client, project)
     _ = scope.clients  # an unknown name is said before anything is read
     return scope
@@ -103,9 +101,6 @@ def _done(report: Report) -> bool:
 
 def _policy() -> dict[str, Any]:
     """Where the policy is; a default one is made where there is none, for else all is denied."""
-    from clawkit.guard.authoring.default_policy import write_default_policy
-    from clawkit.guard.locations import policy_file
-
     return {"file": str(policy_file()), "made": write_default_policy(policy_file())}
 
 
@@ -126,7 +121,7 @@ def _print_report(report: Report, *, dry_run: bool) -> None:
 
 def _print_problems(problems: Sequence[str]) -> None:
     for problem in problems:
-        print(f"claw: {shown(problem)}", file=sys.stderr)
+        print(f"claw: {visible(problem)}", file=sys.stderr)
 
 
 def _verb(change: EntryChange, *, dry_run: bool) -> str:
@@ -137,23 +132,17 @@ def _verb(change: EntryChange, *, dry_run: bool) -> str:
 
 def _print_diff(change: EntryChange) -> None:
     """A unified diff of the entry alone: what stands around it is nobody's business here."""
-    import difflib
-
-    from clawkit.guard.scan import redact_secrets
-
     before, after = change.before.splitlines(), change.after.splitlines()
     whole = max(len(before), len(after))
-    file, place = shown(change.file), shown(".".join(change.keys))
+    file, place = visible(change.file), visible(".".join(change.keys))
     print(f"--- {file}\n+++ {file}")
     print(f"@@ -{change.line},{len(before)} +{change.line},{len(after)} @@ {place}")
     for line in list(difflib.unified_diff(before, after, n=whole, lineterm=""))[3:]:
-        print(shown(redact_secrets(line.replace("\t", "    "))[0]))
+        print(visible(redact_secrets(line.replace("\t", "    "))[0]))
     print()
 
 
 def _print_next(report: Report, policy: dict[str, Any] | None, *, dry_run: bool) -> None:
-    from clawkit.hosts.clients import client_called
-
     if dry_run:
         print("\nNothing was changed: this was a dry run.")
         return
@@ -171,17 +160,10 @@ def _print_next(report: Report, policy: dict[str, Any] | None, *, dry_run: bool)
 
 
 def _print_standings(scope: SearchScope, *, as_json: bool) -> int:
-    from clawkit.hosts.discovery import status
-
-    standings = status(scope)
+    standings = server_status(scope)
     if as_json:
         print_json(standings)
-    else:
-        _print_table(standings)
-    return int(bool(standings.problems))
-
-
-def _print_table(standings: StatusReport) -> None:
+        return int(bool(standings.problems))
     print_rows(
         [
             (one.state, one.server, one.client, one.transport, at_home(one.file), one.note)
@@ -193,7 +175,4 @@ def _print_table(standings: StatusReport) -> None:
         print(_NOTHING)
     elif any(one.state == "not wrapped" and one.transport for one in standings.servers):
         print("\n`claw wrap SERVER` or `claw wrap --all` puts the guard before them.")
-
-
-def _as_data(report: Report, policy: dict[str, Any] | None) -> dict[str, Any]:
-    return {"changes": report.changes, "problems": report.problems, "policy": policy}
+    return int(bool(standings.problems))

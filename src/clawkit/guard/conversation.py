@@ -23,9 +23,7 @@ from clawkit.errors import (
     PinError,
     ProtocolError,
 )
-from clawkit.guard.approval_flow import ApprovalFlow, ApprovalQuestion
-from clawkit.guard.client_profile import ClientProfile
-from clawkit.guard.deferred_audit import DeferredAudit
+from clawkit.guard.approval_flow import ApprovalFlow, ApprovalQuestion, ClientProfile
 from clawkit.guard.inspection import (
     Inspected,
     declared,
@@ -40,7 +38,7 @@ from clawkit.guard.inspection import (
     undeclared,
     with_host,
 )
-from clawkit.guard.journal import Flight, Journal
+from clawkit.guard.journal import DeferredAudit, Flight, Journal
 from clawkit.guard.judge import Judge, call_digest
 from clawkit.guard.passages import Passage, Side, denied, failure, forwarded, id_within, returned
 from clawkit.guard.path_queue import PathQueue

@@ -1,18 +1,22 @@
-"""What one conversation leaves in the audit log."""
+"""What one conversation leaves in the audit log: calls at once, answers many at a time."""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
+from collections import deque
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
 
+from clawkit.errors import AuditError
 from clawkit.guard.audit.record import AuditRecord, Kind, Side
+from clawkit.guard.inspection import Inspected, injections_in
 from clawkit.guard.judge import Judge
 from clawkit.guard.pending_approvals import Binding
 from clawkit.guard.policy.call import EVALUATED, Call
@@ -23,6 +27,7 @@ from clawkit.wire.jsonrpc import as_object
 _LONGEST_NAME = 200
 _LONGEST_REASON = 500
 _MOST_FLAGS = 32
+_MOST_BYTES_DEFERRED = 256 * 1024
 _canonical = msgspec.json.Encoder(order="sorted").encode
 _LISTED = {"resources/templates/list": "resourceTemplates"}
 _ADDRESSES = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
@@ -161,6 +166,68 @@ class Journal:
             listed=self._judge.listed,
             **fields,
         )
+
+
+class Answered(NamedTuple):
+    """An answer that the log does not have yet."""
+
+    side: Side
+    flight: Flight
+    inspected: Inspected
+    line: bytes
+    latency: float
+    at: float
+    look: bool
+    """Whether to look for phrases that give orders to the model."""
+
+
+class DeferredAudit:
+    """A call is logged before it happens, its answer a moment after it has been passed on."""
+
+    def __init__(self, journal: Journal, *, defers: bool) -> None:
+        self._journal = journal
+        self._defers = defers
+        self._answers: deque[Answered] = deque()
+        self._bytes = 0
+        self._turn = threading.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._answers)
+
+    @property
+    def is_much(self) -> bool:
+        """Whether it should not wait for a quiet moment."""
+        return self._bytes > _MOST_BYTES_DEFERRED
+
+    def add(
+        self, side: Side, flight: Flight, inspected: Inspected, line: bytes, *, look: bool = False
+    ) -> None:
+        latency = time.monotonic() - flight.started
+        self._answers.append(Answered(side, flight, inspected, line, latency, time.time(), look))
+        self._bytes += len(line)
+        # The calls that follow a list of tools refer to its record.
+        if not self._defers or flight.call.method == "tools/list":
+            self.write_down()
+
+    def write_down(self) -> None:
+        """Log them all; if that cannot be done, they stay. Raises AuditError."""
+        with self._turn:
+            answers = [self._answers.popleft() for _ in range(len(self._answers))]
+            self._bytes = 0
+            try:
+                if answers:
+                    self._journal.write([self._record(answered) for answered in answers])
+            except AuditError:
+                self._answers.extendleft(reversed(answers))
+                raise
+
+    def _record(self, answered: Answered) -> AuditRecord:
+        side, flight, inspected, line, latency, at, look = answered
+        flags = inspected.flags
+        if look and not any(flag.startswith("injection:") for flag in flags):
+            flags = (*flags, *injections_in(inspected.message, line))
+        found = (side, flight, line, flags)
+        return self._journal.answer(*found, latency=latency, at=at, refusal=inspected.refusal)
 
 
 def _utc(at: float) -> str:

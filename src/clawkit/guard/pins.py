@@ -23,6 +23,7 @@ from clawkit.errors import PinError
 from clawkit.guard.policy.paths import normal, slashed
 from clawkit.guard.policy.spellings import every_stage
 from clawkit.settings import is_there
+from clawkit.system.files import write_whole
 from clawkit.system.locks import locked
 from clawkit.text.normalization import plain, visible
 
@@ -342,12 +343,7 @@ class Pins:
             raise PinError(f"{self._file}: cannot be written: {error}") from error
 
     def _write(self, document: _Document) -> None:
-        """Write beside and rename, so that nobody ever reads half a file."""
-        beside = self._file.with_suffix(".new")
-        beside.unlink(missing_ok=True)
-        beside.touch(0o600, exist_ok=False)
-        beside.write_text(json.dumps(msgspec.to_builtins(document), indent=1))
-        beside.replace(self._file)
+        write_whole(self._file, json.dumps(msgspec.to_builtins(document), indent=1).encode())
 
 
 class _Look(NamedTuple):

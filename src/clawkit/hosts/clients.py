@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Literal
@@ -11,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.formats import Format
+from clawkit.hosts.documents.nodes import Format
 
 Transport = Literal["http", "sse"]
 
@@ -24,11 +25,11 @@ class Machine(msgspec.Struct, frozen=True):
     platform: str
 
 
-class EntryForm(msgspec.Struct, frozen=True):
+class EntryForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a client writes an entry.
 
-    command     the program, or the whole command line as a list where `args` is None
-    urls        keys that hold a remote address, and the transport that the key alone implies
+    command     the program, or the whole command line as a list where `args` is empty
+    urls        keys that hold a remote address, and the transport that the key implies, if any
     kinds       keys that name the transport
     stdio       what such a key says for a local server; None: it is left out
     transport   of a remote entry that says nothing about it
@@ -37,9 +38,9 @@ class EntryForm(msgspec.Struct, frozen=True):
     """
 
     command: str = "command"
-    args: str | None = "args"
+    args: str = "args"
     env: str = "env"
-    urls: tuple[tuple[str, Transport | None], ...] = (("url", None),)
+    urls: tuple[tuple[str, Transport | Literal[""]], ...] = (("url", ""),)
     kinds: tuple[str, ...] = ("type",)
     stdio: str | None = None
     transport: Transport = "http"
@@ -47,145 +48,31 @@ class EntryForm(msgspec.Struct, frozen=True):
     templates: Literal["client", "sender", "nobody"] = "client"
 
 
-class ClientApp(msgspec.Struct, frozen=True):
-    """One row of the table. `{…}` in a place is one of the roots below; `*` in keys is any key.
+class ClientApp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One table of clients.toml. `{…}` in a place is a root below; `*` in keys is any key.
 
     directory   is there once the client is installed; that of its first place if not given
+    also        what the client wants to find in an entry of ours beside the command
     """
 
     id: str
     title: str
-    format: Format
-    keys: tuple[tuple[str, ...], ...]
     places: tuple[str, ...]
+    format: Format = "json"
+    keys: tuple[tuple[str, ...], ...] = (("mcpServers",),)
     windows: tuple[str, ...] = ()
     project: tuple[str, ...] = ()
     form: EntryForm = EntryForm()
     directory: str = ""
+    also: dict[str, str | int | bool] = {}
 
 
-_STDIO = EntryForm(stdio="stdio")
-_SERVERS = (("mcpServers",),)
-_CLINE = "Code/User/globalStorage/saoudrizwan.claude-dev"
+def _read_clients() -> tuple[ClientApp, ...]:
+    found = tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8"))
+    return msgspec.convert(found["client"], tuple[ClientApp, ...])
 
-CLIENTS: tuple[ClientApp, ...] = (
-    ClientApp(
-        "claude-desktop",
-        "Claude Desktop",
-        "json",
-        _SERVERS,
-        (
-            "{support}/Claude/claude_desktop_config.json",
-            "{home}/.claude/claude_desktop_config.json",
-        ),
-        form=EntryForm(urls=()),
-    ),
-    ClientApp(
-        "claude-code",
-        "Claude Code",
-        "json",
-        (("mcpServers",), ("projects", "*", "mcpServers")),
-        ("{claude}/.claude.json",),
-        project=(".mcp.json",),
-        form=_STDIO,
-        directory="{claude_directory}",
-    ),
-    ClientApp(
-        "cursor",
-        "Cursor",
-        "json",
-        _SERVERS,
-        ("{home}/.cursor/mcp.json",),
-        project=(".cursor/mcp.json",),
-        form=_STDIO,
-    ),
-    ClientApp(
-        "vscode",
-        "VS Code",
-        "json",
-        (("servers",),),
-        ("{support}/Code/User/mcp.json",),
-        project=(".vscode/mcp.json",),
-        form=_STDIO,
-    ),
-    ClientApp(
-        "windsurf",
-        "Windsurf",
-        "json",
-        _SERVERS,
-        ("{home}/.codeium/windsurf/mcp_config.json",),
-        form=EntryForm(urls=(("serverUrl", None), ("url", None))),
-    ),
-    ClientApp(
-        "zed",
-        "Zed",
-        "json",
-        (("context_servers",),),
-        ("{config}/zed/settings.json",),
-        windows=("{support}/Zed/settings.json",),
-        project=(".zed/settings.json",),
-    ),
-    ClientApp(
-        "codex",
-        "Codex",
-        "toml",
-        (("mcp_servers",),),
-        ("{codex}/config.toml",),
-        project=(".codex/config.toml",),
-        form=EntryForm(headers="http_headers", templates="nobody"),
-    ),
-    ClientApp(
-        "gemini",
-        "Gemini CLI",
-        "json",
-        _SERVERS,
-        ("{home}/.gemini/settings.json",),
-        project=(".gemini/settings.json",),
-        form=EntryForm(urls=(("httpUrl", "http"), ("url", "sse"))),
-    ),
-    ClientApp(
-        "goose",
-        "Goose",
-        "yaml",
-        (("extensions",),),
-        ("{config}/goose/config.yaml",),
-        windows=("{support}/Block/goose/config/config.yaml",),
-        form=EntryForm(
-            command="cmd", env="envs", urls=(("uri", None),), stdio="stdio", templates="sender"
-        ),
-    ),
-    ClientApp(
-        "cline",
-        "Cline",
-        "json",
-        _SERVERS,
-        (f"{{support}}/{_CLINE}/settings/cline_mcp_settings.json",),
-        form=EntryForm(stdio="stdio", transport="sse"),
-    ),
-    ClientApp(
-        "openclaw",
-        "OpenClaw",
-        "json",
-        (("mcp", "servers"),),
-        ("{openclaw}",),
-        form=EntryForm(kinds=("transport", "type"), transport="sse"),
-    ),
-    ClientApp("lmstudio", "LM Studio", "json", _SERVERS, ("{home}/.lmstudio/mcp.json",)),
-    ClientApp(
-        "opencode",
-        "opencode",
-        "json",
-        (("mcp",),),
-        ("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"),
-        project=(
-            "opencode.json",
-            "opencode.jsonc",
-            ".opencode/opencode.json",
-            ".opencode/opencode.jsonc",
-        ),
-        form=EntryForm(args=None, env="environment", stdio="local"),
-    ),
-)
+
+CLIENTS = _read_clients()
 
 
 def client_called(name: str) -> ClientApp:

@@ -19,7 +19,7 @@ from clawkit.hosts.clients import (
     this_machine,
     user_files,
 )
-from clawkit.hosts.documents.formats import dialect_of
+from clawkit.hosts.documents.edits import dialect_of
 from clawkit.hosts.entries import (
     ServerEntry,
     StdioLaunch,

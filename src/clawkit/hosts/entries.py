@@ -113,7 +113,9 @@ def _stdio(form: EntryForm, data: Data) -> StdioLaunch | str:
     return StdioLaunch(tuple(str(part) for part in parts), tuple(variables), places)
 
 
-def _remote(form: EntryForm, data: Data, key: str, implied: Transport | None) -> RemoteLaunch | str:
+def _remote(
+    form: EntryForm, data: Data, key: str, implied: Transport | Literal[""]
+) -> RemoteLaunch | str:
     url = data[key]
     if not isinstance(url, str) or not _WEB.match(url):
         return "its address is not one of http or https"

@@ -104,7 +104,7 @@ def guard_stdio(form: EntryForm, data: Data, program: tuple[str, ...]) -> Data:
     if isinstance(command, dict):
         inner = guard_stdio(EntryForm(command="path"), cast("Data", command), program)
         return {**data, form.command: inner}
-    if form.args is None:
+    if not form.args:
         return {**data, form.command: [*program, "proxy", "--", *command]}
     args = [*program[1:], "proxy", "--", command, *(data.get(form.args) or ())]
     return _with_command(form, data, program[0], args)
@@ -119,7 +119,7 @@ def unguard_stdio(form: EntryForm, data: Data, launch: StdioLaunch) -> Data:
     if isinstance(command, dict):
         inner = unguard_stdio(EntryForm(command="path"), cast("Data", command), launch)
         return {**data, form.command: inner}
-    if form.args is None:
+    if not form.args:
         return {**data, form.command: argv}
     return _with_command(form, data, argv[0], argv[1:])
 
@@ -134,7 +134,7 @@ def guard_remote(
     record = _record(client.form, data, launch, variables, forwarded)
     argv = [*program, "proxy", "--entry", entry_id, "--url", shown_address(launch.url)]
     lines: Data = {client.form.command: argv}
-    if client.form.args is not None:
+    if client.form.args:
         lines = {client.form.command: argv[0], client.form.args: argv[1:]}
     if variables:
         env = data.get(client.form.env)
@@ -177,7 +177,7 @@ def _with_command(form: EntryForm, data: Data, command: str, args: list[Any]) ->
         if key == form.command:
             new[key] = command
             if form.args not in data:
-                new[cast("str", form.args)] = args
+                new[form.args] = args
         else:
             new[key] = args if key == form.args else value
     return new

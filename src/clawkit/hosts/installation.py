@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -20,11 +20,17 @@ from clawkit.hosts.clients import (
     user_directory,
     user_files,
 )
-from clawkit.hosts.documents.edits import Added, Piece, add_entry, take_entry, take_pieces
-from clawkit.hosts.documents.formats import dialect_of
+from clawkit.hosts.documents.edits import (
+    Added,
+    Piece,
+    add_entry,
+    dialect_of,
+    take_entry,
+    take_pieces,
+)
 from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import Data, StdioLaunch, is_guarded, launch_of, our_server
-from clawkit.hosts.ledger import alone
+from clawkit.hosts.ledger import alone, write_records
 from clawkit.hosts.wrap import ATTEMPTS, SHARED, back_up, now
 from clawkit.settings import settings
 from clawkit.system.files import (
@@ -35,7 +41,6 @@ from clawkit.system.files import (
     read_source,
     remove_source,
     replace_source,
-    write_whole,
 )
 
 
@@ -71,33 +76,21 @@ def records() -> tuple[Installed, ...]:
 
 def add_record(new: Installed) -> None:
     """In place of an older record of the same entry."""
-    _write_records((*(one for one in records() if one.place != new.place), new))
+    write_records(installed_file(), (*_others(new), new))
 
 
 def remove_record(old: Installed) -> None:
-    kept = tuple(one for one in records() if one.place != old.place)
+    kept = _others(old)
     if len(kept) < len(records()):
-        _write_records(kept)
+        write_records(installed_file(), kept)
 
 
-def _write_records(new: Iterable[Installed]) -> None:
-    path = installed_file()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_whole(path, msgspec.json.format(msgspec.json.encode(tuple(new)), indent=1))
-    except OSError as error:
-        raise HostError(f"{path}: cannot be written: {error.strerror}") from None
+def _others(one: Installed) -> tuple[Installed, ...]:
+    return tuple(other for other in records() if other.place != one.place)
 
 
 Action = Literal["installed", "removed", "unchanged", "failed"]
 State = Literal["installed", "not installed", "something else", "cannot be read", "no such client"]
-
-_ALSO: dict[str, Data] = {
-    "zed": {"source": "custom"},
-    "opencode": {"enabled": True},
-    "goose": {"enabled": True, "description": "Your assistant", "timeout": 300},
-}
-"""What a client wants to find in an entry beside the command."""
 
 
 class InstallOrder(msgspec.Struct, frozen=True):
@@ -157,11 +150,11 @@ def entry_for(client: ClientApp, order: InstallOrder) -> Data:
         entry[form.kinds[0]] = form.stdio
     if client.id == "goose":
         entry["name"] = order.name
-    if form.args is None:
-        entry[form.command] = list(order.argv)
-    else:
+    if form.args:
         entry |= {form.command: order.argv[0], form.args: list(order.argv[1:])}
-    return {**entry, **_ALSO.get(client.id, {})}
+    else:
+        entry[form.command] = list(order.argv)
+    return {**entry, **client.also}
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -306,10 +299,7 @@ def _is_here(client: ClientApp, order: InstallOrder) -> bool:
 
 
 def _remove(place: _Place, order: InstallOrder) -> InstallOutcome:
-    record = next(
-        (one for one in records() if one.place == (place.real, place.keys)),
-        None,
-    )
+    record = next((one for one in records() if one.place == (place.real, place.keys)), None)
     if place.entry is None:
         if record is not None and not order.dry_run:
             remove_record(record)

@@ -89,7 +89,8 @@ def servers_for(argv: Sequence[str]) -> tuple[str, ...]:
     known = [(item.server, item.argv) for item in items() if item.argv]
     command = tuple(argv)
     exact = [name for name, wrapped in known if wrapped == command]
-    return _unique(exact or (name for name, wrapped in known if _fits(wrapped, command)))
+    alike = exact or (name for name, wrapped in known if _fits(wrapped, command))
+    return tuple(dict.fromkeys(alike))
 
 
 def remote(entry_id: str, environment: Mapping[str, str] | None = None) -> RemoteTarget:
@@ -132,12 +133,17 @@ class Ledger:
             self._write(tuple(item for item in self.items if item.id not in gone))
 
     def _write(self, new: tuple[Item, ...]) -> None:
-        text = msgspec.json.format(msgspec.json.encode(new), indent=1)
-        try:
-            write_whole(ledger_file(), text)
-        except OSError as error:
-            raise HostError(f"{ledger_file()}: cannot be written: {error.strerror}") from None
+        write_records(ledger_file(), new)
         self.items = new
+
+
+def write_records(path: Path, records: Sequence[msgspec.Struct]) -> None:
+    """A file of records, for its owner only and there when it is whole."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(path, msgspec.json.format(msgspec.json.encode(records), indent=1))
+    except OSError as error:
+        raise HostError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 @contextmanager
@@ -193,7 +199,3 @@ def _filled(text: str, values: Mapping[str, str], server: str) -> str:
         return values[name]
 
     return _VARIABLE.sub(value, text)
-
-
-def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))

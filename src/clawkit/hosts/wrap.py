@@ -24,8 +24,7 @@ from clawkit.hosts.discovery import (
     of_file,
     read,
 )
-from clawkit.hosts.documents.edits import Edited, edit_entry, replace_entry
-from clawkit.hosts.documents.formats import dialect_of
+from clawkit.hosts.documents.edits import Edited, dialect_of, edit_entry, replace_entry
 from clawkit.hosts.documents.nodes import Dialect, data_at
 from clawkit.hosts.entries import (
     Data,
@@ -134,14 +133,10 @@ def carry_out(
     failures = list(problems)
     for file in files:
         try:
-            changes += _try(file, plan) if dry_run else _do(file, plan)
+            changes += plan(read(file), items()).changes if dry_run else _do(file, plan)
         except HostError as error:
             failures.append(str(error))
     return Report(tuple(changes), tuple(failures))
-
-
-def _try(file: HostFile, plan: Planner) -> tuple[EntryChange, ...]:
-    return plan(read(file), items()).changes
 
 
 def _do(file: HostFile, plan: Planner) -> tuple[EntryChange, ...]:
@@ -194,7 +189,7 @@ def _plan_wrap(
         try:
             change, item, text = _wrap_entry(reading, text, entry, recorded.get(entry.keys))
         except HostError as error:
-            change, item = change_of(entry, "failed", note=str(error)), None
+            change, item = _change(entry, "failed", str(error)), None
         changes.append(change)
         added += [item] if item else []
     return WrapPlan(text, tuple(changes), tuple(added))
@@ -204,12 +199,12 @@ def _wrap_entry(
     reading: HostFileContent, text: str, entry: ServerEntry, earlier: Item | None
 ) -> tuple[EntryChange, Item | None, str]:
     if entry.launch is None:
-        return change_of(entry, "unchanged", note=f"not wrapped: {entry.reason}"), None, text
+        return _change(entry, "unchanged", f"not wrapped: {entry.reason}"), None, text
     if isinstance(entry.launch, StdioLaunch) and is_guarded(entry.launch.argv):
         how = "already wrapped" if earlier else "already wrapped by hand"
         foreign = (foreign_places(entry.launch), foreign_program(entry.launch.argv))
         note = "; ".join(filter(None, (how, *foreign)))
-        return change_of(entry, "unchanged", note=note), None, text
+        return _change(entry, "unchanged", note), None, text
     data = cast("Data", data_at(reading.data, entry.keys))
     # The same id again where an earlier attempt got no further than the ledger.
     identity = earlier.id if earlier else os.urandom(6).hex()
@@ -220,14 +215,7 @@ def _wrap_entry(
         guarded = guard_remote(client, data, entry.launch, launcher(), identity)
     dialect = dialect_of(client.format)
     edited = edit_entry(dialect, text, entry.file, entry.keys, guarded.data)
-    change = change_of(
-        entry,
-        "wrapped",
-        before=without_secrets(dialect, edited.before, entry.file),
-        after=without_secrets(dialect, edited.after, entry.file),
-        line=edited.line,
-        note="; ".join(filter(None, (guarded.note, SHARED if reading.file.shared else ""))),
-    )
+    note = "; ".join(filter(None, (guarded.note, SHARED if reading.file.shared else "")))
     item = Item(
         id=identity,
         client=client.id,
@@ -241,21 +229,24 @@ def _wrap_entry(
         argv=entry.launch.argv if isinstance(entry.launch, StdioLaunch) else (),
         remote=guarded.remote,
     )
-    return change, item, edited.text
+    return _change(entry, "wrapped", note, dialect, edited), item, edited.text
 
 
-def change_of(
+def _change(
     entry: ServerEntry,
     action: Literal["wrapped", "unwrapped", "unchanged", "failed"],
-    *,
-    before: str = "",
-    after: str = "",
-    line: int = 0,
-    note: str = "",
+    note: str,
+    dialect: Dialect | None = None,
+    edited: Edited | None = None,
 ) -> EntryChange:
-    return EntryChange(
-        entry.file, entry.client, entry.name, entry.keys, action, before, after, line, note
+    """What is reported about an entry, its texts before and after without secrets."""
+    place = (entry.file, entry.client, entry.name, entry.keys, action)
+    if dialect is None or edited is None:
+        return EntryChange(*place, note=note)
+    before, after = (
+        without_secrets(dialect, text, entry.file) for text in (edited.before, edited.after)
     )
+    return EntryChange(*place, before, after, edited.line, note)
 
 
 def now() -> str:
@@ -265,13 +256,6 @@ def now() -> str:
 
 
 _MISSING = object()
-
-
-class RestoredEntry(msgspec.Struct, frozen=True):
-    """The document with the entry put back, and the keys whose later changes were kept."""
-
-    edited: Edited
-    kept: tuple[str, ...]
 
 
 def unwrap(server: str | None, scope: SearchScope, *, dry_run: bool = False) -> Report:
@@ -332,7 +316,7 @@ def _plan_unwrap(
         try:
             change, text = _unwrap_entry(reading, text, entry, item)
         except HostError as error:
-            changes.append(change_of(entry, "failed", note=str(error)))
+            changes.append(_change(entry, "failed", str(error)))
             continue
         changes.append(change)
         done += [item] if item else []
@@ -391,23 +375,14 @@ def _unwrap_entry(
     guarded = isinstance(entry.launch, StdioLaunch) and is_guarded(entry.launch.argv)
     if not guarded:
         note = "not wrapped" if item is None else "not wrapped any more; removed from the ledger"
-        return change_of(entry, "unchanged", note=note), text
+        return _change(entry, "unchanged", note), text
     if item is None:
         edited, note = _rebuilt(reading, dialect, text, entry), "rebuilt from the entry itself"
     elif item.client != entry.client:
         raise HostError(_by_hand(f"it was wrapped in another client ({item.client})", item))
     else:
-        restored = _restored(dialect, text, entry, item)
-        edited, note = restored.edited, _note(restored.kept)
-    change = change_of(
-        entry,
-        "unwrapped",
-        before=without_secrets(dialect, edited.before, entry.file),
-        after=without_secrets(dialect, edited.after, entry.file),
-        line=edited.line,
-        note=note,
-    )
-    return change, edited.text
+        edited, note = _restored(dialect, text, entry, item)
+    return _change(entry, "unwrapped", note, dialect, edited), edited.text
 
 
 def _rebuilt(reading: HostFileContent, dialect: Dialect, text: str, entry: ServerEntry) -> Edited:
@@ -422,8 +397,8 @@ def _rebuilt(reading: HostFileContent, dialect: Dialect, text: str, entry: Serve
     return edit_entry(dialect, text, entry.file, entry.keys, new)
 
 
-def _restored(dialect: Dialect, text: str, entry: ServerEntry, item: Item) -> RestoredEntry:
-    """The original bytes; what else changed in the entry meanwhile is carried over to them."""
+def _restored(dialect: Dialect, text: str, entry: ServerEntry, item: Item) -> tuple[Edited, str]:
+    """The original bytes, to which what else changed in the entry is carried over, as is noted."""
     document = dialect.open(text, entry.file)
     start, end = document.span(entry.keys)
     now = cast("Data", data_at(document.data, entry.keys))
@@ -439,16 +414,16 @@ def _restored(dialect: Dialect, text: str, entry: ServerEntry, item: Item) -> Re
     touched = _differing(now, written)
     ours = [key for key in touched if key in _differing(before, written)]
     if ours:
-        listed = ", ".join(f"`{key}`" for key in ours)
-        raise HostError(_by_hand(f"{listed} changed since it was wrapped", item))
+        raise HostError(_by_hand(f"{_listed(ours)} changed since it was wrapped", item))
     put_back = replace_entry(dialect, text, entry.file, entry.keys, original, before)
     if not touched:
-        return RestoredEntry(put_back, ())
+        return put_back, ""
     merged = {key: value for key, value in before.items() if key not in touched}
     merged |= {key: now[key] for key in touched if key in now}
     merged = {key: merged[key] for key in (*before, *now) if key in merged}
     edited = edit_entry(dialect, put_back.text, entry.file, entry.keys, merged)
-    return RestoredEntry(msgspec.structs.replace(edited, before=put_back.before), tuple(touched))
+    note = f"{_listed(touched)} changed since it was wrapped and was kept"
+    return msgspec.structs.replace(edited, before=put_back.before), note
 
 
 def _meaning(dialect: Dialect, text: str, entry: ServerEntry) -> Data:
@@ -469,8 +444,5 @@ def _by_hand(why: str, item: Item) -> str:
     )
 
 
-def _note(kept: tuple[str, ...]) -> str:
-    if not kept:
-        return ""
-    listed = ", ".join(f"`{key}`" for key in kept)
-    return f"{listed} changed since it was wrapped and was kept"
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(f"`{key}`" for key in keys)

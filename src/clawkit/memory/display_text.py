@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from clawkit.memory.store.storable_text import cleaned
+from clawkit.memory.store.database import cleaned
 
 LONGEST_SHOWN = 1_000
 """Characters of one memory in an answer; the rest can be asked for by its id."""
@@ -48,7 +48,7 @@ def told(text: str, longest: int = LONGEST_SHOWN) -> str:
     from clawkit.text.model_instructions import find_instructions
 
     line = shown(text, longest)
-    if not find_instructions(line) and not find_instructions(text):
+    if not find_instructions(line) and (line == text or not find_instructions(text)):
         return line
     inner = line.replace('"', "'")
     return f'{QUOTED} "{inner}"'

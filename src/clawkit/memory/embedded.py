@@ -11,6 +11,7 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.recollection import NOTHING
+from clawkit.memory.statistics import node_called
 from clawkit.memory.store import open_store
 
 if TYPE_CHECKING:
@@ -63,8 +64,10 @@ class OpenBeing:
         return [(hit.node.id, hit.node.scene.action) for hit in found.hits]
 
     def forget(self, *ids: str) -> None:
-        """Take memories back; `claw memory history` can undo it."""
-        self._memory.retract(ids, Caller(), "forgotten on request")
+        """Take memories back by their ids or beginnings of ids; `claw memory undo` undoes it."""
+        with self._beings.database.read(self._memory.being.n) as unit:
+            whole = [node_called(unit, one).id for one in ids]
+        self._memory.retract(whole, Caller(), "forgotten on request")
 
     def patrol(self) -> None:
         """Put memory in order: topics, repetitions, what fades."""

@@ -6,37 +6,37 @@ into the principal as `Access`; over stdio it is always the same.
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawkit.errors import InvalidParamsError, ToolExecutionError
-from clawkit.memory.caller import LONGEST_CONVERSATION, META_CONVERSATION, Access
-from clawkit.memory.tools.act_tool import Act, act_tool
-from clawkit.memory.tools.being_tool import ACT, CallQueue, tool
-from clawkit.memory.tools.memory_tools import (
-    MERGE_NODES,
-    RECALL,
-    RECALL_MEMORY,
-    SEARCH_MEMORY,
-    UPDATE_MEMORY,
-    UPDATE_NOTES,
-    UPDATE_RELATION,
+from clawkit.errors import (
+    ClawError,
+    InvalidArgumentsError,
+    InvalidParamsError,
+    StoreError,
+    ToolExecutionError,
 )
-from clawkit.memory.tools.session_tools import (
-    GET_CURRENT_TIME,
-    SEARCH_HISTORY,
-    TRIGGER_PATROL,
-    Offered,
-    get_context,
-)
+from clawkit.memory import tokens
+from clawkit.memory.caller import LONGEST_CONVERSATION, META_CONVERSATION, Access, Caller
+from clawkit.memory.display_text import shown
+from clawkit.memory.store.database import written
+from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
+from clawkit.tools.results import ToolResult
+from clawkit.tools.schema.converter import converter_for
+from clawkit.tools.schema.problems import unknown_argument
+from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.version import __version__
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Principal
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.memory import Memory
     from clawkit.memory.records import Being
     from clawkit.wire.context import Context
     from clawkit.wire.features import Tool
@@ -46,74 +46,206 @@ INSTRUCTIONS = (
     "This is a long-term memory. Call get_context once at the start of a session and recall with "
     "each user message. Record what is worth remembering with update_notes."
 )
+AT_ONCE = 16
+WAITING = 1_000
+_NOT_NOW = "this memory cannot be reached right now: nothing was changed; try again in a moment"
+_WHAT_ACT_DOES = (
+    "Have a device or program that is connected to this Being do something; it answers within "
+    "five seconds. There are:"
+)
+_log = logging.getLogger("clawkit.memory")
+
+Act = Callable[[int, str, dict[str, Any]], Awaitable[Any]]
 
 
-class BeingDoor:
-    """Finds out which Being a call is for: the principal's, or the one that is served."""
+class ActArguments(msgspec.Struct, frozen=True):
+    """What `act` takes."""
 
-    def __init__(self, keeper: BeingStore, being: Being | None) -> None:
+    name: str
+    arguments: dict[str, Any] | None = None
+
+
+_act_arguments = converter_for(ActArguments, where=ACT).convert
+
+
+class CallQueue:
+    """Lets a number of calls of each Being work; the others of it wait in order, in no thread."""
+
+    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
+        self._at_once = at_once
+        self._most_waiting = waiting
+        self._working: dict[int, int] = {}
+        self._waiting: dict[int, deque[asyncio.Future[None]]] = {}
+
+    async def enter(self, being: int) -> None:
+        """Wait for a turn; whoever has one must `leave`."""
+        working = self._working.get(being, 0)
+        if working < self._at_once:
+            self._working[being] = working + 1
+            return
+        waiting = self._waiting.setdefault(being, deque())
+        if len(waiting) >= self._most_waiting:
+            raise ToolExecutionError("too many calls of this Being wait already: try again later")
+        turn = asyncio.get_running_loop().create_future()
+        waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                waiting.remove(turn)
+            else:
+                self.leave(being)
+            raise
+
+    def leave(self, being: int) -> None:
+        """Give the turn to the next of the Being, or back."""
+        waiting = self._waiting.get(being)
+        while waiting:
+            turn = waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._waiting.pop(being, None)
+        self._working[being] -= 1
+        if not self._working[being]:
+            del self._working[being]
+
+
+class BeingServer(ServerCore):
+    """A server whose callers each have their own Being: the principal's, or the one served."""
+
+    def __init__(
+        self,
+        keeper: BeingStore,
+        *,
+        being: Being | None = None,
+        capabilities: Offered = lambda _: [],
+        senses: Offered = lambda _: [],
+        act: Act | None = None,
+        **options: Any,
+    ) -> None:
+        """`options` are those of the core's `Server`."""
+        super().__init__(NAME, __version__, instructions=INSTRUCTIONS, **options)
         self._keeper = keeper
         self._fixed = None if being is None else Access(being)
+        self._capabilities = capabilities
+        self._act = act
+        self._turns = CallQueue()
+        for work in being_tools(capabilities, senses):
+            self.add_tool(self._tool(work))
 
-    def find(self, principal: Principal | None) -> Access | None:
+    def tools_for(self, principal: Principal | None) -> dict[str, Tool]:
+        """All tools, and `act` with what the Being's bridges can do, if they can do anything."""
+        access = self._access(principal)
+        able = self._capabilities(access.being.n) if self._act is not None and access else []
+        if self._act is None or not able:
+            return self.tools
+        return {**self.tools, ACT: self._act_tool(self._act, able)}
+
+    def _access(self, principal: Principal | None) -> Access | None:
         found = self._fixed if principal is None else principal.data
         return found if isinstance(found, Access) else None
 
-    def asked(self, context: Context) -> Access:
-        access = self.find(context.principal)
+    def _asked(self, tool: str, context: Context) -> Access:
+        """Which Being a call may use, and who asks, in which conversation."""
+        access = self._access(context.principal)
         if access is None:
             raise ToolExecutionError("this call has no access to a Being")
+        check_scope(tool, access.caller)
         conversation = _conversation(context.meta)
         if not conversation:
             return access
         caller = msgspec.structs.replace(access.caller, conversation=conversation)
         return Access(access.being, caller)
 
-    def open(self, being: Being) -> Memory:
-        return self._keeper.open(being)
+    def _tool(self, work: BeingTool) -> SdkMcpTool:
+        """A tool whose calls take turns."""
+        definition = DEFINITIONS[work.name]
+        convert = converter_for(work.arguments, where=work.name).convert
+
+        def run(access: Access, arguments: dict[str, Any]) -> str:
+            check_names(arguments, definition.input_schema["properties"])
+            memory = self._keeper.open(access.being)
+            memory.count_call()
+            answer = work.run(memory, access.caller, convert(arguments))
+            return answer if isinstance(answer, str) else written(answer)
+
+        async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
+            access = self._asked(work.name, context)
+            being = access.being.n
+            values = {"access": access, "arguments": arguments}
+            await self._turns.enter(being)
+            try:
+                return ToolResult.text(await context.run_in_thread(run, values))
+            except Exception as error:
+                if context.principal is None:
+                    raise
+                raise _told(work.name, error) from None
+            finally:
+                context.when_idle(partial(self._turns.leave, being))
+
+        hints = definition.annotations
+        options = ToolOptions(
+            read_only=hints["readOnlyHint"],
+            destructive=hints.get("destructiveHint"),
+            open_world=hints["openWorldHint"],
+        )
+        return SdkMcpTool(
+            work.name, definition.description, definition.input_schema, call, options=options
+        )
+
+    def _act_tool(self, act: Act, able: Sequence[dict[str, Any]]) -> SdkMcpTool:
+        """Has a connected bridge do something; for a Being whose bridges can do this."""
+        names = [str(one["name"]) for one in able]
+        properties = {
+            "name": {"type": "string", "enum": names, "description": "What to do"},
+            "arguments": {"type": "object", "description": "What the capability takes"},
+        }
+
+        async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
+            access = self._asked(ACT, context)
+            check_names(arguments, properties)
+            given: ActArguments = _act_arguments(arguments)
+            await context.run_in_thread(self._keeper.open(access.being).count_call, {})
+            answer = await act(access.being.n, given.name, given.arguments or {})
+            return ToolResult.text(answer if isinstance(answer, str) else written(answer))
+
+        schema = {"type": "object", "properties": properties, "required": ["name"]}
+        options = ToolOptions(read_only=False, open_world=True)
+        return SdkMcpTool(ACT, _description(able), schema, call, options=options)
 
 
-class BeingServer(ServerCore):
-    """A server whose callers each have their own Being."""
-
-    def __init__(
-        self, door: BeingDoor, capabilities: Offered, act: Act | None, **options: Any
-    ) -> None:
-        super().__init__(NAME, __version__, instructions=INSTRUCTIONS, **options)
-        self._door = door
-        self._capabilities = capabilities
-        self._act = act
-
-    def tools_for(self, principal: Principal | None) -> dict[str, Tool]:
-        """All tools, and `act` with what the Being's bridges can do, if they can do anything."""
-        access = self._door.find(principal)
-        able = self._capabilities(access.being.n) if self._act is not None and access else []
-        if self._act is None or not able:
-            return self.tools
-        return {**self.tools, ACT: act_tool(self._door, self._act, able)}
+def check_scope(tool: str, caller: Caller) -> None:
+    """Refuse what a read-only token may not call; a door that can say no earlier asks this too."""
+    if not caller.may_write and (tool in WRITE_TOOLS or tool == ACT):
+        raise tokens.forbidden(f"A read-only token may not call {tool}", "full")
 
 
-def being_server(
-    keeper: BeingStore,
-    *,
-    being: Being | None = None,
-    capabilities: Offered = lambda _: [],
-    senses: Offered = lambda _: [],
-    act: Act | None = None,
-    **options: Any,
-) -> ServerCore:
-    """The server of a store's Beings, or of one; `options` are those of the core's `Server`."""
-    door = BeingDoor(keeper, being)
-    server = BeingServer(door, capabilities, act, **options)
-    works = (
-        *(RECALL, get_context(capabilities, senses), RECALL_MEMORY, SEARCH_MEMORY, MERGE_NODES),
-        *(UPDATE_MEMORY, UPDATE_NOTES, SEARCH_HISTORY, UPDATE_RELATION, TRIGGER_PATROL),
-        GET_CURRENT_TIME,
-    )
-    turns = CallQueue()
-    for work in works:
-        server.add_tool(tool(work, door, turns))
-    return server
+def check_names(arguments: dict[str, Any], taken: Collection[str]) -> None:
+    """Refuse arguments that a tool does not have: a misspelt one would change nothing, silently."""
+    for name in arguments:
+        if name not in taken:
+            raise InvalidArgumentsError(str(name), unknown_argument(taken))
+
+
+def _told(name: str, error: Exception) -> ClawError:
+    """What a caller elsewhere is told; what is wrong here is for those who run the server."""
+    if isinstance(error, StoreError):
+        _log.error("%s: %s", name, error)
+        return ToolExecutionError(_NOT_NOW)
+    if isinstance(error, ClawError):
+        return error
+    _log.error("%s failed", name, exc_info=error)
+    return ToolExecutionError(f"{name} failed here; whoever runs this server finds why in its log")
+
+
+def _description(able: Sequence[dict[str, Any]]) -> str:
+    lines = [_WHAT_ACT_DOES]
+    for one in able:
+        takes = one.get("input_schema")
+        arguments = f" Arguments: {shown(written(takes))}" if takes else ""
+        lines.append(f"- {one['name']}: {shown(str(one.get('description', '')))}{arguments}")
+    return "\n".join(lines)
 
 
 def _conversation(meta: dict[str, Any]) -> str:

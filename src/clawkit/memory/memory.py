@@ -28,11 +28,12 @@ from clawkit.memory.caller import Caller, check_owner
 from clawkit.memory.job_worker import EMBED, PATROL
 from clawkit.memory.patrol import replacement
 from clawkit.memory.patrol.vectors import ahead, catch_up
-from clawkit.memory.recollection import Recollection, SearchOptions
+from clawkit.memory.recall.engine import search
+from clawkit.memory.recollection import Recollection
 from clawkit.memory.records import Being, Change, HistoryMessage, LedgerEntry, Node, Scene
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.statistics import figures, wants_vectors
-from clawkit.memory.store import jobs, messages, reads
+from clawkit.memory.store import jobs, ledger, messages, reads
 from clawkit.text.calendar import resolved
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ if TYPE_CHECKING:
     from clawkit.memory.patrol.run import PatrolOutcome
     from clawkit.memory.patrol.transcript import ConversationMessage
     from clawkit.memory.patrol.vectors import Embed
-    from clawkit.memory.recall.candidates import Mode
-    from clawkit.memory.recall.engine import SearchResult
+    from clawkit.memory.recall.engine import Mode, SearchResult
 
 T = TypeVar("T")
 
@@ -78,11 +78,16 @@ class Memory:
         Nothing that was said in the conversation `apart_from` comes.
         """
         validation.sized("user_message", message, validation.LONGEST_ASKED)
-        how = SearchOptions(
-            limit, self.now, as_of=_moment(as_of), apart_from=apart_from, asker=caller.person
-        )
         told = recollection.recollect(
-            self._database, self.being.n, message, self._embedder, caller, how
+            self._keeper.database,
+            self.being.n,
+            message,
+            self._embedder,
+            caller,
+            limit=limit,
+            now=self.now,
+            as_of=_moment(as_of),
+            apart_from=apart_from,
         )
         self._catch_up_later(told.kind, caller)
         if explain:
@@ -105,30 +110,27 @@ class Memory:
         All callers find the same.
         """
         validation.said("query", query, validation.LONGEST_ASKED)
-        asker = caller.person if caller is not None else ""
-        how = SearchOptions(limit, self.now, mode, _moment(as_of), asker=asker)
         with self._database.read(self.being.n) as unit:
-            found = recollection.found(unit, query, self._embedder, how)
+            found = search(
+                unit,
+                query,
+                embedder=self._embedder,
+                limit=limit,
+                mode=mode,
+                as_of=_moment(as_of),
+                asker=caller.person if caller is not None else "",
+                now=self.now,
+            )
         self._catch_up_later(found.kind, caller)
         return found if explain else msgspec.structs.replace(found, hits=_unexplained(found.hits))
 
-    def explore(
-        self,
-        caller: Caller,
-        *,
-        cluster_id: str | None = None,
-        node_id: str | None = None,
-        limit: int = 5,
-        query: str = "",
-        no_nodes: bool = False,
-    ) -> str:
+    def explore(self, caller: Caller, asked: recollection.ExploreRequest) -> str:
         """The clusters, one cluster or one node, as plain text; dead nodes shown are touched."""
-        asked = recollection.ExploreRequest(
-            None if cluster_id is None else validation.identifier("cluster_id", cluster_id),
-            None if node_id is None else validation.identifier("node_id", node_id),
-            limit,
-            validation.sized("query", query, validation.LONGEST_ASKED),
-            no_nodes,
+        validation.sized("query", asked.query, validation.LONGEST_ASKED)
+        asked = msgspec.structs.replace(
+            asked,
+            cluster=asked.cluster and validation.identifier("cluster_id", asked.cluster),
+            node=asked.node and validation.identifier("node_id", asked.node),
         )
         return recollection.explore(self._database, self.being.n, asked, caller, self.now)
 
@@ -397,7 +399,7 @@ class Memory:
     def ledger(self, limit: int = 20) -> list[LedgerEntry]:
         """What was done to this memory, the newest first."""
         with self._database.read(self.being.n) as unit:
-            return changes.show(unit, limit)
+            return ledger.latest(unit, limit)
 
     def undo(self, n: int, caller: Caller, dry_run: bool = False) -> list[Change]:
         """Undo one entry of the ledger; gives what changes by it."""

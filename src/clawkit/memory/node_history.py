@@ -17,10 +17,11 @@ from clawkit.memory.store import ledger
 from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import (
     AGES,
-    COLUMNS,
     KEYS,
     NODES,
     is_known,
+    key_in,
+    row,
     stretches_of,
     write_nodes,
 )
@@ -31,21 +32,6 @@ UNDO = "undo"
 _COUNTERS = frozenset(("session_count", "reactivation_count", "last_activated"))
 _FEW = 50
 _CALLED = {NODES: "a memory", "clusters": "a topic", "notes": "a note", "entries": "an entry"}
-
-
-def show(unit: Unit, limit: int = 20, before: int | None = None) -> list[LedgerEntry]:
-    """The newest entries, the newest first."""
-    return ledger.latest(unit, limit, before)
-
-
-def row(unit: Unit, table: str, key: str) -> dict[str, Any] | None:
-    """A row of a table as a `Change` has it; None if there is none."""
-    columns = COLUMNS[table]
-    found = unit.row(
-        f"SELECT {', '.join(columns)} FROM {table} WHERE being = $being AND {KEYS[table]} = ?",
-        _key(table, key),
-    )
-    return dict(zip(columns, found, strict=True)) if found else None
 
 
 def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> list[Change]:
@@ -110,8 +96,8 @@ def _not_before(unit: Unit, key: str, now: float) -> float:
     """Now, or when the youngest of these nodes began, where the clock went back."""
     first, last = stretches_of(key)[0][0], stretches_of(key)[-1][1]
     sql = "SELECT max(created) FROM nodes WHERE being = $being AND seq BETWEEN ? AND ?"
-    row = unit.row(sql, first, last)
-    return max(now, row[0]) if row and row[0] is not None else now
+    found = unit.row(sql, first, last)
+    return max(now, found[0]) if found and found[0] is not None else now
 
 
 def _nodes_have(unit: Unit, key: str, values: Mapping[str, Any]) -> bool:
@@ -236,13 +222,13 @@ def _apply(unit: Unit, change: Change) -> None:
         write_nodes(unit, stretches_of(key), after or {})
     elif after is None:
         sql = f"DELETE FROM {table} WHERE being = $being AND {KEYS[table]} = ?"
-        unit.run(sql, _key(table, key))
+        unit.run(sql, key_in(table, key))
     elif before is None:
-        unit.insert(table, {KEYS[table]: _key(table, key), **after})
+        unit.insert(table, {KEYS[table]: key_in(table, key), **after})
     else:
         settings = ", ".join(f"{column} = ?" for column in after)
         sql = f"UPDATE {table} SET {settings} WHERE being = $being AND {KEYS[table]} = ?"
-        unit.run(sql, *after.values(), _key(table, key))
+        unit.run(sql, *after.values(), key_in(table, key))
 
 
 def _age(unit: Unit, key: str, by: int) -> None:
@@ -251,10 +237,6 @@ def _age(unit: Unit, key: str, by: int) -> None:
         "ELSE session_count + ? END WHERE being = $being AND seq BETWEEN ? AND ?",
         [(by, by, first, last) for first, last in stretches_of(key)],
     )
-
-
-def _key(table: str, key: str) -> int | str:
-    return int(key) if KEYS[table] == "n" else key
 
 
 def _clusters_of(unit: Unit, changes: list[Change]) -> set[int]:

@@ -14,8 +14,7 @@ import msgspec
 
 from clawkit.memory.records import Note
 from clawkit.memory.store import marks
-from clawkit.memory.store.database import Unit
-from clawkit.memory.store.storable_text import written
+from clawkit.memory.store.database import Unit, written
 
 USER = "user"
 """The speaker whose name nobody has said yet."""

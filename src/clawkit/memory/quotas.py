@@ -45,7 +45,10 @@ class Used(msgspec.Struct, frozen=True):
 
 
 def quota_of(connection: Connection, being: int) -> Quota:
-    text = beings.quota(connection, being)
+    return _read(beings.quota(connection, being))
+
+
+def _read(text: str) -> Quota:
     return msgspec.json.decode(text, type=Quota) if text else Quota()
 
 
@@ -92,7 +95,7 @@ class Limited:
     def write(self, being: int) -> Generator[Unit]:
         with self._database.write(being) as unit:
             name, text = beings.named(unit)
-            quota = msgspec.json.decode(text, type=Quota) if text else Quota()
+            quota = _read(text)
             if quota.memories is None and quota.bytes is None:
                 yield unit
                 return
@@ -104,7 +107,7 @@ class Limited:
         """Refuse what a patrol would keep if there is no room for it."""
         with self._database.read(being) as unit:
             name, text = beings.named(unit)
-            quota = msgspec.json.decode(text, type=Quota) if text else Quota()
+            quota = _read(text)
             if quota.memories is not None or quota.bytes is not None:
                 before = used(unit)
                 after = Used(before.memories + memories, before.bytes + size)
@@ -198,4 +201,4 @@ def _span(seconds: float) -> str:
 
 def shown(quota: Quota) -> dict[str, Any]:
     """Every limit by its name, those that are not set too."""
-    return {"memories": quota.memories, "bytes": quota.bytes, "calls": quota.calls}
+    return msgspec.structs.asdict(quota)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawkit.errors import BeingError, ModelError, StoreError
+from clawkit.errors import BeingError, StoreError
 from clawkit.memory import people
 from clawkit.memory.caller import Caller
 from clawkit.memory.display_text import shown, told
-from clawkit.memory.recall.candidates import Mode
-from clawkit.memory.recall.engine import Hit, SearchResult, search, worth_telling
+from clawkit.memory.recall.engine import Hit, search, worth_telling
 from clawkit.memory.records import Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes, notes, reads
 from clawkit.memory.store.database import Database, Unit
@@ -58,50 +57,45 @@ class Recollection(msgspec.Struct, frozen=True):
     text: str
 
 
-class SearchOptions(msgspec.Struct, frozen=True):
-    """How one search is to be done."""
-
-    limit: int
-    now: float
-    mode: Mode = "or"
-    as_of: float | None = None
-    apart_from: str = ""
-    """A conversation that knows what was said in it and need not be reminded."""
-
-    asker: str = ""
-    """Who says "I" in the question."""
-
-
-def found(unit: Unit, query: str, embedder: Embedder | None, how: SearchOptions) -> SearchResult:
-    """What a search finds."""
-    return _search(unit, query, embedder, how, ())
-
-
 def recollect(
     database: Database,
     being: int,
     message: str,
     embedder: Embedder | None,
     caller: Caller,
-    how: SearchOptions,
+    *,
+    limit: int,
+    now: float,
+    as_of: float | None = None,
+    apart_from: str = "",
 ) -> Recollection:
-    """What is worth telling about a message, which this conversation has not been told."""
-    apart = how.apart_from
-    most = how.limit + _BESIDE
-    wide = msgspec.structs.replace(how, limit=most * _WIDER if apart else most)
+    """What is worth telling about a message, which this conversation has not been told.
+
+    The conversation `apart_from` knows what was said in it and need not be reminded.
+    """
+    most = limit + _BESIDE
     with database.read(being) as unit:
-        known = _search(unit, message, embedder, wide, told_to(unit, caller))
+        known = search(
+            unit,
+            message,
+            embedder=embedder,
+            limit=most * _WIDER if apart_from else most,
+            as_of=as_of,
+            exclude=[seq for seq in told_to(unit, caller) if seq > 0],
+            asker=caller.person,
+            now=now,
+        )
         hits = worth_telling(known)
-        if apart:
-            hits = tuple(hit for hit in hits if hit.node.source.conversation != apart)
+        if apart_from:
+            hits = tuple(hit for hit in hits if hit.node.source.conversation != apart_from)
         hits = hits[:most]
         telling = MemoryTexts(unit, [hit.node for hit in hits])
         vectors = _vectors(unit, embedder, hits)
     if hits:
-        hits = _told_now(database, being, hits, caller, how.now)
-    matters = _matters([hit.node for hit in hits], how.limit, vectors)
+        hits = _told_now(database, being, hits, caller, now)
+    matters = _matters([hit.node for hit in hits], limit, vectors)
     block = telling.block(message, matters)
-    return Recollection(known.kind, hits[: how.limit], hits[how.limit :], block)
+    return Recollection(known.kind, hits[:limit], hits[limit:], block)
 
 
 def _vectors(unit: Unit, embedder: Embedder | None, hits: Sequence[Hit]) -> Mapping[int, Floats]:
@@ -136,17 +130,6 @@ def count_reads(unit: Unit, read: Sequence[Node], caller: Caller, now: float) ->
         nodes.touch(unit, times, now)
     else:
         reads.queue(unit, caller.token, times, now)
-
-
-def count_reads_if_possible(
-    database: Database, being: int, read: Sequence[Node], caller: Caller, now: float
-) -> None:
-    """The same in a transaction of its own, and no failure where nothing can be written."""
-    try:
-        with database.jot(being) as unit:
-            count_reads(unit, read, caller, now)
-    except StoreError as error:
-        _log.warning("what was read cannot be counted: %s", error)
 
 
 class MemoryTexts:
@@ -226,57 +209,24 @@ def _days(node: Node) -> str:
     return f"{since} until {datetime.fromtimestamp(node.ended, UTC).date().isoformat()}"
 
 
-def _search(
-    unit: Unit, query: str, embedder: Embedder | None, how: SearchOptions, exclude: Collection[int]
-) -> SearchResult:
-    """What is remembered, found by words alone where the embedder does not answer."""
-    seqs = [seq for seq in exclude if seq > 0]
-    try:
-        return _asked(unit, query, embedder, how, seqs)
-    except ModelError as error:
-        _log.warning("memories are searched by keywords: %s", error)
-        return _asked(unit, query, None, how, seqs)
-
-
-def _asked(
-    unit: Unit, query: str, embedder: Embedder | None, how: SearchOptions, exclude: Collection[int]
-) -> SearchResult:
-    return search(
-        unit,
-        query,
-        embedder=embedder,
-        limit=how.limit,
-        mode=how.mode,
-        as_of=how.as_of,
-        exclude=exclude,
-        asker=how.asker,
-        now=how.now,
-    )
-
-
 def _told_now(
     database: Database, being: int, hits: tuple[Hit, ...], caller: Caller, now: float
 ) -> tuple[Hit, ...]:
-    """What is left to tell; where nothing can be written, memories are told all the same."""
+    """Write down what is told; another call of the same conversation may have told some of it.
+
+    Where nothing can be written, memories are told all the same.
+    """
     try:
-        return _tell(database, being, hits, caller, now)
+        with database.jot(being) as unit:
+            told = told_to(unit, caller)
+            new = tuple(hit for hit in hits if hit.node.seq not in told)
+            count_reads(unit, [hit.node for hit in new], caller, now)
+            if caller.conversation:
+                reads.tell(unit, _conversation(caller), [hit.node.seq for hit in new], now)
+            return new
     except StoreError as error:
         _log.warning("what was recalled cannot be counted: %s", error)
         return hits
-
-
-def _tell(
-    database: Database, being: int, hits: tuple[Hit, ...], caller: Caller, now: float
-) -> tuple[Hit, ...]:
-    """Write down what is told; another call of the same conversation may have told some of it."""
-    with database.jot(being) as unit:
-        told = told_to(unit, caller)
-        new = tuple(hit for hit in hits if hit.node.seq not in told)
-        count_reads(unit, [hit.node for hit in new], caller, now)
-        if caller.conversation:
-            seqs = [hit.node.seq for hit in new]
-            reads.tell(unit, _conversation(caller), seqs, now)
-    return new
 
 
 def _conversation(caller: Caller) -> str:
@@ -307,7 +257,11 @@ def explore(
         text, read = _explored(unit, asked)
     dead = [node for node in read if node.status == "dead" and node.ended is None]
     if dead:
-        count_reads_if_possible(database, being, dead, caller, now)
+        try:
+            with database.jot(being) as unit:
+                count_reads(unit, dead, caller, now)
+        except StoreError as error:
+            _log.warning("what was read cannot be counted: %s", error)
     return text
 
 

@@ -185,3 +185,5 @@ Target = Literal[
     "souls",
 ]
 EntryAction = Literal["get", "append", "update", "delete"]
+REFLECTIONS = "reflections"
+"""A target that only a patrol writes, for the next session."""

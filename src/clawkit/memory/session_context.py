@@ -18,15 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawkit.errors import ModelError
 from clawkit.memory import people
 from clawkit.memory.display_text import shown, shown_as_written, told
-from clawkit.memory.patrol.diary import REFLECTIONS
 from clawkit.memory.recall.engine import search
 from clawkit.memory.recall.index_text import day_terms, days_of
 from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.recollection import MemoryTexts
-from clawkit.memory.records import Being, Entry, Node
+from clawkit.memory.records import REFLECTIONS, Being, Entry, Node
 from clawkit.memory.store import entries, nodes, notes, postings
 from clawkit.memory.store.database import Unit
 from clawkit.memory.structured_memory import iso
@@ -97,10 +95,7 @@ def _standing(
     for title, questions in STANDING.items():
         answers: list[list[Node]] = [_introductions(unit)] if title == WHO else []
         for question in questions:
-            try:
-                found = search(unit, question, embedder=embedder, limit=_EACH, now=now)
-            except ModelError:
-                return
+            found = search(unit, question, embedder=embedder, limit=_EACH, now=now)
             if found.kind == "keyword":
                 return
             answers.append([hit.node for hit in found.hits if not only_asks(hit.node.scene.action)])

@@ -23,10 +23,10 @@ import msgspec
 
 from clawkit.errors import InvalidArgumentsError
 from clawkit.memory import validation
-from clawkit.memory.node_history import row
 from clawkit.memory.records import Change, Entry, EntryAction, MemorySource, Note, Target
 from clawkit.memory.store import entries, ledger, notes
 from clawkit.memory.store.database import Unit
+from clawkit.memory.store.ledger import row
 
 SWITCH = {"enabled": True, "disabled": False}
 MOST_SHOWN = 200

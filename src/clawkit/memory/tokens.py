@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, get_args
 from clawkit.errors import AccessError, BeingError
 from clawkit.memory.caller import Access, Caller
 from clawkit.memory.records import Being, Scope, Token, moment
-from clawkit.memory.store import beings
 from clawkit.memory.store import token_hashes as stored
 
 if TYPE_CHECKING:
@@ -77,10 +76,9 @@ def check(keeper: BeingStore, secret: str, being_id: str = "") -> Access:
     """
     with keeper.database.registry() as connection:
         found = stored.by_hash(connection, digest(secret)) if looks_right(secret) else None
-        being = beings.by_number(connection, found[1].being) if found is not None else None
-    if found is None or being is None or not hmac.compare_digest(found[0], digest(secret)):
+    if found is None or not hmac.compare_digest(found[0], digest(secret)):
         raise invalid("The token is not known")
-    token = found[1]
+    _, token, being = found
     if token.revoked is not None:
         raise invalid("The token was revoked")
     if token.expires is not None and token.expires <= keeper.clock():

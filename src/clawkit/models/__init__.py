@@ -1,1 +1,33 @@
-"""The one client of language models and embedding servers: protocol, HTTP, providers, retries."""
+"""The client of language models and embedding servers; here is what a model of your own needs."""
+
+from clawkit.models.protocol import (
+    Called,
+    Event,
+    Finished,
+    Image,
+    Message,
+    Model,
+    ModelSettings,
+    Prompt,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolOutcome,
+    Usage,
+)
+
+__all__ = [
+    "Called",
+    "Event",
+    "Finished",
+    "Image",
+    "Message",
+    "Model",
+    "ModelSettings",
+    "Prompt",
+    "Text",
+    "TextDelta",
+    "ToolCall",
+    "ToolOutcome",
+    "Usage",
+]

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
 from typing import Any
 
 import msgspec
 
-from clawkit.models.http import ProviderClient, ProviderRefusal, ProviderResponse
+from clawkit.models.http import ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
 from clawkit.models.message_history import SEEN_TYPES, describe, tidy
 from clawkit.models.protocol import (
-    Called,
-    Event,
-    Finished,
     Image,
     Message,
     ModelSettings,
@@ -24,19 +20,12 @@ from clawkit.models.protocol import (
     Prompt,
     StopReason,
     Text,
-    TextDelta,
     ToolCall,
     Usage,
-    ending,
 )
-from clawkit.models.provider_errors import (
-    broke_off,
-    from_status,
-    no_stream,
-    read_error,
-    too_many_arguments,
-)
-from clawkit.models.tool_calls import A_CALL, LONGEST_ARGUMENTS, ToolNames, read_arguments
+from clawkit.models.provider_errors import no_stream, read_error
+from clawkit.models.streamed_model import GrowingCall, StreamedAnswer, StreamedModel
+from clawkit.models.tool_calls import ToolNames
 
 _CACHED: Json = {"cache_control": {"type": "ephemeral"}}
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]")
@@ -128,74 +117,6 @@ _REASONS: dict[str, StopReason] = {
 }
 
 
-class AnthropicModel:
-    """A model of Anthropic's, or of a server that speaks as Anthropic does."""
-
-    def __init__(
-        self, settings: ModelSettings, *, key_env: str = "", context: int | None = None
-    ) -> None:
-        self.name = f"{settings.provider}/{settings.model}"
-        self.context = context or _CONTEXT
-        self._settings = settings
-        headers = {"anthropic-version": _VERSION}
-        if settings.key:
-            headers["x-api-key"] = settings.key
-        self._door = ProviderClient(settings, headers, key_env)
-        # People write the address with the version as often as without.
-        self._path = "/messages" if self._door.base_url.endswith("/v1") else "/v1/messages"
-
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Event]:
-        """The answer. Calls come at its end: one that breaks off before can be asked for anew."""
-        names = ToolNames(prompt.tools, prompt.messages)
-        body = build(prompt, self._settings.model, names)
-        try:
-            async with (
-                self._door.post(self._path, body) as answer,
-                aclosing(self._read(answer, names)) as events,
-            ):
-                async for event in events:
-                    yield event
-        except ProviderRefusal as refusal:
-            # Whoever shortens the conversation can now do it by what really fits.
-            self.context = refusal.limit(self.context)
-            raise refusal.error from None
-
-    async def close(self) -> None:
-        await self._door.close()
-
-    async def _read(self, answer: ProviderResponse, names: ToolNames) -> AsyncGenerator[Event]:
-        reading = _Reading(names)
-        async for event in self._events(answer):
-            if event.get("type") == "error":
-                said = read_error(event)
-                raise from_status(self._door.party, said.status, said)
-            delta = reading.take(event)
-            if reading.arguments > LONGEST_ARGUMENTS:
-                raise too_many_arguments(self._door.party, LONGEST_ARGUMENTS)
-            if delta:
-                yield TextDelta(delta)
-            if reading.is_over:
-                break
-        else:
-            raise broke_off(self._door.party)
-        await answer.drain()
-        for call in reading.calls():
-            yield Called(call)
-        yield reading.finished(self._settings)
-
-    async def _events(self, answer: ProviderResponse) -> AsyncGenerator[Json]:
-        """What streams in, or the same out of the one document of a server that does not stream."""
-        if answer.kind != "application/json":
-            async for event in answer.events():
-                yield event
-            return
-        document = await answer.document()
-        if document.get("type") != "error" and not isinstance(document.get("content"), list):
-            raise no_stream(self._door.party, answer.kind, read_error(document))
-        for event in _as_stream(document):
-            yield event
-
-
 def _as_stream(message: Json) -> Iterator[Json]:
     """The events that a whole message would have come in."""
     if message.get("type") == "error":
@@ -212,21 +133,17 @@ def _as_stream(message: Json) -> Iterator[Json]:
     yield {"type": "message_stop"}
 
 
-class _Reading:
-    """An answer as far as it came."""
+class _Answer(StreamedAnswer):
+    reasons = _REASONS
 
     def __init__(self, names: ToolNames) -> None:
-        self.is_over = False
-        self.arguments = 0
-        """How large the calls are so far."""
-        self._names = names
-        self._blocks: dict[str, tuple[str, str, list[str]]] = {}
-        self._usage: Json = {}
-        self._stop = ""
-        self._model = ""
+        super().__init__(names)
+        self._counts: Json = {}
+
+    def error_in(self, event: Json) -> Json | None:
+        return event if event.get("type") == "error" else None
 
     def take(self, event: Json) -> str:
-        """One event; gives what it adds to the text."""
         kind = event.get("type")
         if kind == "content_block_delta":
             return self._grow(str(event.get("index")), fields(event.get("delta")))
@@ -234,48 +151,58 @@ class _Reading:
             return self._start(str(event.get("index")), fields(event.get("content_block")))
         if kind == "message_start":
             message = fields(event.get("message"))
-            self._model = text(message.get("model"))
+            self.model = text(message.get("model"))
             self._count(message.get("usage"))
         elif kind == "message_delta":
-            self._stop = text(fields(event.get("delta")).get("stop_reason")) or self._stop
+            self.stop = text(fields(event.get("delta")).get("stop_reason")) or self.stop
             self._count(event.get("usage"))
         elif kind == "message_stop":
             self.is_over = True
         return ""
 
-    def calls(self) -> list[ToolCall]:
-        return [
-            ToolCall(id, self._names.ours(name), read_arguments("".join(pieces)))
-            for id, name, pieces in self._blocks.values()
-        ]
-
-    def finished(self, settings: ModelSettings) -> Finished:
-        reason = ending(_REASONS.get(self._stop, "end"), calls=bool(self._blocks))
-        model = f"{settings.provider}/{self._model or settings.model}"
-        return Finished(reason, self._counted(), model)
-
     def _start(self, index: str, block: Json) -> str:
         if block.get("type") == "tool_use":
-            id, name = text(block.get("id")), text(block.get("name"))
-            self._blocks[index] = (id, name, [])
-            self.arguments += A_CALL + len(id) + len(name)
+            self.add_call(index, GrowingCall(text(block.get("id")), text(block.get("name"))))
         return text(block.get("text")) if block.get("type") == "text" else ""
 
     def _grow(self, index: str, delta: Json) -> str:
-        if delta.get("type") == "input_json_delta" and index in self._blocks:
-            piece = text(delta.get("partial_json"))
-            self._blocks[index][2].append(piece)
-            self.arguments += len(piece)
+        if delta.get("type") == "input_json_delta" and index in self.calls:
+            self.grow(self.calls[index], text(delta.get("partial_json")))
         return text(delta.get("text")) if delta.get("type") == "text_delta" else ""
 
     def _count(self, usage: Any) -> None:
-        """Counts are totals: later ones replace earlier ones."""
-        counts = fields(usage)
-        self._usage |= {name: counts[name] for name in _COUNTS if name in counts}
+        """Counts are totals: later ones replace earlier ones. What came from the cache, or went
+        into it, is input as well."""
+        self._counts |= fields(usage)
+        rest, output, cached, new = (number(self._counts.get(name)) for name in _COUNTS)
+        self.usage = Usage(rest + new + cached, output, cached)
 
-    def _counted(self) -> Usage:
-        """What came from the cache, or went into it, is input as well."""
-        cached = number(self._usage.get("cache_read_input_tokens"))
-        new = number(self._usage.get("cache_creation_input_tokens"))
-        rest = number(self._usage.get("input_tokens"))
-        return Usage(rest + new + cached, number(self._usage.get("output_tokens")), cached)
+
+class AnthropicModel(StreamedModel):
+    """A model of Anthropic's, or of a server that speaks as Anthropic does."""
+
+    answer_type = _Answer
+
+    def __init__(
+        self, settings: ModelSettings, *, key_env: str = "", context: int | None = None
+    ) -> None:
+        headers = {"anthropic-version": _VERSION}
+        if settings.key:
+            headers["x-api-key"] = settings.key
+        super().__init__(settings, headers, key_env, context or _CONTEXT)
+        # People write the address with the version as often as without.
+        self.path = "/messages" if self.door.base_url.endswith("/v1") else "/v1/messages"
+
+    def body(self, prompt: Prompt, names: ToolNames) -> Json:
+        return build(prompt, self.settings.model, names)
+
+    async def events(self, response: ProviderResponse) -> AsyncGenerator[Json]:
+        if response.kind != "application/json":
+            async for event in response.events():
+                yield event
+            return
+        document = await response.document()
+        if document.get("type") != "error" and not isinstance(document.get("content"), list):
+            raise no_stream(self.door.party, response.kind, read_error(document))
+        for event in _as_stream(document):
+            yield event

@@ -8,18 +8,14 @@ import re
 import uuid
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
 
-from clawkit.errors import ContextTooLongError, ModelError
-from clawkit.models.http import DONE, ProviderClient, ProviderRefusal, ProviderResponse
+from clawkit.errors import ContextTooLongError
+from clawkit.models.http import DONE, ProviderRefusal, ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
 from clawkit.models.message_history import SEEN_TYPES, describe, tidy
 from clawkit.models.protocol import (
-    Called,
-    Event,
-    Finished,
     Image,
     Message,
     ModelSettings,
@@ -27,22 +23,14 @@ from clawkit.models.protocol import (
     Prompt,
     StopReason,
     Text,
-    TextDelta,
     ToolCall,
     ToolOutcome,
     ToolSpec,
     Usage,
-    ending,
 )
-from clawkit.models.provider_errors import (
-    ErrorReply,
-    broke_off,
-    from_status,
-    read_error,
-    speaks_of_answer,
-    too_many_arguments,
-)
-from clawkit.models.tool_calls import A_CALL, LONGEST_ARGUMENTS, ToolNames, read_arguments
+from clawkit.models.provider_errors import ErrorReply, speaks_of_answer
+from clawkit.models.streamed_model import GrowingCall, StreamedAnswer, StreamedModel
+from clawkit.models.tool_calls import ToolNames
 
 _log = logging.getLogger(__name__)
 _NO_TOOLS = re.compile(
@@ -237,181 +225,99 @@ _REASONS: dict[str, StopReason] = {
 }
 
 
-class OpenAiModel:
-    """A model behind OpenAI's chat completions."""
+class _Answer(StreamedAnswer):
+    reasons = _REASONS
 
-    def __init__(
-        self, settings: ModelSettings, *, key_env: str = "", context: int | None = None
-    ) -> None:
-        self.name = f"{settings.provider}/{settings.model}"
-        self.context = context or _CONTEXT
-        self._settings = settings
-        headers = {"authorization": f"Bearer {settings.key}"} if settings.key else {}
-        self._door = ProviderClient(settings, headers, key_env)
-        host = urlsplit(self._door.base_url).hostname
-        self._manners = ServerQuirks(modern_limit=host == "api.openai.com")
-        self._path = "" if self._door.base_url.endswith(_PATH) else _PATH
+    @property
+    def is_complete(self) -> bool:
+        return self.is_over or bool(self.stop)
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Event]:
-        """The answer. Calls come at its end: one that breaks off before can be asked for anew."""
-        names = ToolNames(prompt.tools, prompt.messages)
-        while True:
-            # An answer as long as all that fits would leave no room for the question.
-            most = self.context // 2
-            body = build(prompt, self._settings.model, names, self._manners, most)
-            try:
-                async with (
-                    self._door.post(self._path, body) as answer,
-                    aclosing(self._read(answer, names)) as events,
-                ):
-                    async for event in events:
-                        yield event
-                return
-            except ProviderRefusal as refusal:
-                if not self._learn(refusal, prompt):
-                    raise refusal.error from None
+    def error_in(self, event: Json) -> Json | None:
+        """It stands where a provider finds it fit."""
+        choices = event.get("choices")
+        if event.get("error") or (choices is None and event.get("object") == "error"):
+            return event
+        choice = _first(choices)
+        return choice if choice.get("error") else None
 
-    def _learn(self, refusal: ProviderRefusal, prompt: Prompt) -> bool:
-        """Whether asking again, with what the refusal tells, is worth it."""
-        if not isinstance(refusal.error, ContextTooLongError):
-            return self._manners.learn(refusal.said, prompt, self.name)
-        asked = min(prompt.max_tokens, self.context // 2)
-        # Whoever shortens the conversation can now do it by what really fits.
-        self.context = refusal.limit(self.context)
-        return self.context // 2 < asked and speaks_of_answer(refusal.said)
-
-    async def close(self) -> None:
-        await self._door.close()
-
-    async def _read(self, answer: ProviderResponse, names: ToolNames) -> AsyncGenerator[Event]:
-        reading = _Reading(names)
-        try:
-            async for chunk in _chunks(answer):
-                if chunk is DONE:
-                    reading.is_over = True
-                    break
-                if error := _error(chunk):
-                    said = read_error(error)
-                    raise from_status(self._door.party, said.status, said)
-                delta = reading.take(chunk)
-                if reading.arguments > LONGEST_ARGUMENTS:
-                    raise too_many_arguments(self._door.party, LONGEST_ARGUMENTS)
-                if delta:
-                    yield TextDelta(delta)
-        except ModelError:
-            # With the reason for its end the answer is complete, whatever comes after it.
-            if not reading.stop:
-                raise
-        if not (reading.stop or reading.is_over):
-            raise broke_off(self._door.party)
-        await answer.drain()
-        for call in reading.calls():
-            yield Called(call)
-        yield reading.finished(self._settings)
-
-
-async def _chunks(answer: ProviderResponse) -> AsyncGenerator[Json]:
-    if answer.kind == "application/json":  # A server that does not stream.
-        yield await answer.document()
-        return
-    async for event in answer.events():
-        yield event
-
-
-def _error(chunk: Json) -> Any:
-    """The error in a chunk, which stands where a provider finds it fit."""
-    if chunk.get("error"):
-        return chunk
-    choices = chunk.get("choices")
-    if choices is None and chunk.get("object") == "error":
-        return chunk
-    choice = _first(choices)
-    return choice if choice.get("error") else None
-
-
-class _Called:
-    def __init__(self, index: Any, id: str) -> None:
-        self.index = index
-        self.id = id
-        self.name = ""
-        self.pieces: list[str] = []
-
-
-class _Reading:
-    """An answer as far as it came."""
-
-    def __init__(self, names: ToolNames) -> None:
-        self.is_over = False
-        self.stop = ""
-        self.arguments = 0
-        """How large the calls are so far."""
-        self._refused = False
-        self._names = names
-        self._calls: list[_Called] = []
-        self._usage = Usage()
-        self._model = ""
-
-    def take(self, chunk: Json) -> str:
-        """One chunk; gives what it adds to the text."""
-        self._model = text(chunk.get("model")) or self._model
-        self._count(chunk.get("usage"))
-        choice = _first(chunk.get("choices"))
+    def take(self, event: Json) -> str:
+        if event is DONE:
+            self.is_over = True
+            return ""
+        model = text(event.get("model"))
+        # llama.cpp tells the path of a file.
+        self.model = (model.rpartition("/")[2] if model[:1] == "/" else model) or self.model
+        self._count(event.get("usage"))
+        choice = _first(event.get("choices"))
         self.stop = text(choice.get("finish_reason")) or self.stop
         delta = fields(choice.get("delta") or choice.get("message"))
         for call in objects(delta.get("tool_calls")):
             self._grow(call)
         refusal = _refusal(delta)
-        self._refused = self._refused or bool(refusal)
+        self.refused = self.refused or bool(refusal)
         return _text(delta.get("content")) + refusal
-
-    def calls(self) -> list[ToolCall]:
-        return [
-            ToolCall(call.id, self._names.ours(call.name), read_arguments("".join(call.pieces)))
-            for call in self._calls
-        ]
-
-    def finished(self, settings: ModelSettings) -> Finished:
-        said = "refusal" if self._refused else _REASONS.get(self.stop, "end")
-        reason = ending(said, calls=bool(self._calls))
-        # llama.cpp tells the path of a file.
-        used = self._model.rpartition("/")[2] if self._model[:1] == "/" else self._model
-        return Finished(reason, self._usage, f"{settings.provider}/{used or settings.model}")
 
     def _grow(self, delta: Json) -> None:
         call = self._find(delta.get("index"), text(delta.get("id")))
         function = fields(delta.get("function"))
         call.name = call.name or text(function.get("name"))
         arguments = function.get("arguments")
-        if isinstance(
-            arguments, (dict, list)
-        ):  # Not as text, as it should be, but as what it says.
+        if isinstance(arguments, (dict, list)):  # not as text, as it should be
             arguments = json.dumps(arguments)
-        piece = text(arguments)
-        call.pieces.append(piece)
-        self.arguments += len(piece)
+        self.grow(call, text(arguments))
 
-    def _find(self, index: Any, id: str) -> _Called:
+    def _find(self, index: Any, id: str) -> GrowingCall:
         """The call that a delta belongs to: not every server numbers them."""
-        for call in reversed(self._calls):
+        for call in reversed(self.calls.values()):
             if call.index == index and (not id or call.id == id):
                 return call
-        call = _Called(index, id or f"call_{uuid.uuid4().hex[:24]}")
-        if any(other.id == id for other in self._calls):
-            call.id = f"call_{uuid.uuid4().hex[:24]}"
-        self._calls.append(call)
-        self.arguments += A_CALL + len(call.id)
-        return call
+        if not id or id in self.calls:
+            id = f"call_{uuid.uuid4().hex[:24]}"
+        return self.add_call(id, GrowingCall(id, index=index))
 
     def _count(self, usage: Any) -> None:
         counts = fields(usage)
         if counts:
             details = fields(counts.get("prompt_tokens_details"))
             cached = details.get("cached_tokens") or counts.get("prompt_cache_hit_tokens")
-            self._usage = Usage(
+            self.usage = Usage(
                 number(counts.get("prompt_tokens")),
                 number(counts.get("completion_tokens")),
                 number(cached),
             )
+
+
+class OpenAiModel(StreamedModel):
+    """A model behind OpenAI's chat completions."""
+
+    answer_type = _Answer
+
+    def __init__(
+        self, settings: ModelSettings, *, key_env: str = "", context: int | None = None
+    ) -> None:
+        headers = {"authorization": f"Bearer {settings.key}"} if settings.key else {}
+        super().__init__(settings, headers, key_env, context or _CONTEXT)
+        host = urlsplit(self.door.base_url).hostname
+        self._manners = ServerQuirks(modern_limit=host == "api.openai.com")
+        self.path = "" if self.door.base_url.endswith(_PATH) else _PATH
+
+    def body(self, prompt: Prompt, names: ToolNames) -> Json:
+        # An answer as long as all that fits would leave no room for the question.
+        return build(prompt, self.settings.model, names, self._manners, self.context // 2)
+
+    def learn(self, refusal: ProviderRefusal, prompt: Prompt) -> bool:
+        if not isinstance(refusal.error, ContextTooLongError):
+            return self._manners.learn(refusal.said, prompt, self.name)
+        asked = min(prompt.max_tokens, self.context // 2)
+        super().learn(refusal, prompt)
+        return self.context // 2 < asked and speaks_of_answer(refusal.said)
+
+    async def events(self, response: ProviderResponse) -> AsyncGenerator[Json]:
+        if response.kind == "application/json":
+            yield await response.document()
+            return
+        async for event in response.events():
+            yield event
 
 
 def _first(choices: Any) -> Json:

@@ -140,6 +140,8 @@ async def _complete(model: Model, prompt: Prompt) -> AsyncGenerator[Event]:
 
 def _whole(text: str) -> tuple[str, str]:
     """The text without half a character at its end, and that half: the other may come next."""
+    if text.isascii():
+        return text, ""
     if "\ud800" <= text[-1:] <= "\udbff":
         return joined(text[:-1]), text[-1]
     return joined(text), ""

@@ -77,3 +77,13 @@ def _host(url: str) -> str:
         return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
         return "not.an.address"
+
+
+def shown_address(address: str) -> str:
+    """The address without what is secret in it."""
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        return address
+    before, _, options = rest.partition("?")
+    # A `?` or `@` that should have been escaped: what is what cannot be told.
+    return f"{scheme}://{'…' if '@' in options else before.rpartition('@')[2]}"

@@ -143,9 +143,9 @@ def remove_source(source: FileSnapshot) -> None:
         raise HostError(f"{source.path}: cannot be removed: {error.strerror}") from None
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """A file of our own, for this person only."""
-    beside = write_beside(path, data, 0o600)
+def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """A file of our own: every reader sees the old one or the new one."""
+    beside = write_beside(path, data, mode)
     try:
         beside.replace(path)
     finally:

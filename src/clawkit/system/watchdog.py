@@ -20,16 +20,22 @@ all() {
     done
 }
 while read -r each; do given="$given $each"; done
-found=$(all "$1"); kill -s TERM $found
+found=$(all "$1")
+sleep "$2"
+kill -s TERM -- $found
 sleep 1
-kill -s KILL $found $(all "$1")
+kill -s KILL -- $found $(all "$1")
 """
 
 
 class Watchdog:
-    """Ends what carries its mark once this process is gone, unless it was told to stop."""
+    """Ends what carries its mark once this process is gone, unless it was told to stop.
 
-    def __init__(self) -> None:
+    `grace` are the seconds in which servers may end by themselves, as their input does.
+    """
+
+    def __init__(self, grace: int = 0) -> None:
+        self._grace = grace
         self._mark = secrets.token_hex(16)
         self._shell: subprocess.Popen[bytes] | None = None
 
@@ -37,13 +43,13 @@ class Watchdog:
         """The environment of a server that is to be watched."""
         return {**environment, _MARK: self._mark}
 
-    def begin(self, server: int) -> None:
-        """Watch over the server of this process id; where there is no shell, nobody does."""
+    def begin(self, *processes: int) -> None:
+        """Watch over these processes, groups if negative; where there is no shell, nobody does."""
         shell = shutil.which("sh")
         if shell is None:
             return
         self._shell = subprocess.Popen(
-            [shell, "-c", _SCRIPT, "claw-watch", f"{_MARK}={self._mark}"],
+            [shell, "-c", _SCRIPT, "claw-watch", f"{_MARK}={self._mark}", str(self._grace)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -54,7 +60,7 @@ class Watchdog:
         )
         assert self._shell.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._shell.stdin.write(b"%d\n" % server)
+            self._shell.stdin.write(b"".join(b"%d\n" % each for each in processes))
 
     def stop(self) -> None:
         if self._shell is not None:

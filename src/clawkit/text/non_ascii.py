@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from clawkit.text.keyword_search import decoded, encoded, has_controls
+from clawkit.text.tables import table
 
 _ORDINARY = bytes(set(range(128)) - ({*range(32), 127} - set(b"\t\n\r")))
 _MOST_CHANGES = 24
@@ -82,73 +83,14 @@ def _combines(sign: str) -> bool:
     return unicodedata.category(first).startswith("M") or "\u1161" <= first <= "\u11ff"
 
 
-_LOOKALIKES = {
-    "-": "\u02d7\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212",
-    "A": "\u0391\u0410",
-    "B": "\u0392\u0412",
-    "C": "\u0421",
-    "E": "\u0395\u0415",
-    "G": "\u050c",
-    "H": "\u0397\u041d",
-    "I": "\u0130\u0399\u0406",
-    "J": "\u0408",
-    "K": "\u039a\u041a",
-    "M": "\u039c\u041c",
-    "N": "\u039d",
-    "O": "\u039f\u041e",
-    "P": "\u03a1\u0420",
-    "Q": "\u051a",
-    "S": "\u0405",
-    "T": "\u03a4\u0422",
-    "W": "\u051c",
-    "X": "\u03a7\u0425",
-    "Y": "\u03a5\u0423\u04ae",
-    "Z": "\u0396",
-    "_": "\u02cd\u2017",
-    "a": "\u0251\u03b1\u0430\u1d00",
-    "b": "\u0299",
-    "c": "\u0441\u1d04",
-    "d": "\u0501\u1d05",
-    "e": "\u025b\u03b5\u0435\u1d07",
-    "f": "\ua730",
-    "g": "\u0261\u0262\u0581",
-    "h": "\u029c\u04bb\u0570",
-    "i": "\u0131\u0269\u026a\u03b9\u0456",
-    "j": "\u0458\u1d0a",
-    "k": "\u03ba\u043a\u1d0b",
-    "l": "\u029f\u04cf",
-    "m": "\u043c\u1d0d",
-    "n": "\u0274\u03b7\u0578",
-    "o": "\u03bf\u043e\u0585\u1d0f",
-    "p": "\u03c1\u0440\u1d18",
-    "q": "\u051b\u0566",
-    "r": "\u0280\u0433",
-    "s": "\u0455\ua731",
-    "t": "\u03c4\u1d1b",
-    "u": "\u03c5\u057d\u1d1c",
-    "v": "\u03bd\u0475\u1d20",
-    "w": "\u03c9\u051d\u1d21",
-    "x": "\u03c7\u0445",
-    "y": "\u028f\u03b3\u0443",
-    "z": "\u1d22",
-}
-_SIGNS = {
-    "%": "\u066a\u2052",
-    ".": "\u06d4\u0701\u0702\u2024\ua4f8",
-    "/": "\u1735\u2044\u2215\u2571\u27cb\u29f8",
-    ":": "\u2236\ua789",
-    "\\": "\u2216\u2572\u29f5\u29f9",
-    "~": "\u02dc\u2053\u223c",
-}
+def _by_letter(kind: str) -> dict[str, str]:
+    found: dict[str, str] = table("look_alikes")[kind]
+    return {letter: plain for plain, letters in found.items() for letter in letters}
 
 
-def _by_letter(table: dict[str, str]) -> dict[str, str]:
-    return {letter: plain for plain, letters in table.items() for letter in letters}
-
-
-_LOOKS = _by_letter(_LOOKALIKES)
+_LOOKS = _by_letter("letters")
 _LOOKS_LIKE = re.compile(f"[{''.join(_LOOKS)}]")
-_STANDS_FOR = _by_letter(_SIGNS)
+_STANDS_FOR = _by_letter("signs")
 _SIGN_LIKE = re.compile(f"[{''.join(_STANDS_FOR)}]")
 # Characters that show nothing: controls but not white space, joiners, direction marks, fillers,
 # variation selectors, tags, halves of pairs.

@@ -1,34 +1,21 @@
-"""Secrets in text by their issuers' formats: a fast prefilter, and redaction."""
+"""Secrets in text by their issuers' formats, in `tables/secrets.toml`: prefilter and redaction."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property
+from typing import Any
 
 from clawkit.text.keyword_search import KeywordSearch, encoded
+from clawkit.text.tables import expanded, table
 
 Format = tuple[str, Callable[[str, str], tuple[str, int]]]
 """The kind of a secret, and what redacts each of them in a text and counts them.
 
 Its second argument is the end of the marker that is left.
 """
-Formats = Callable[[], tuple[Format, ...]]
-
-WORD = r"[A-Za-z0-9]"
-DASHED = r"[A-Za-z0-9_-]"
-BASE64 = r"[A-Za-z0-9+/]"
-_ASSIGNED = r"[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}[\"'\\]{0,4}"
-_PEM = r"(?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-_LINE_END = r"(?:\s|\\[nr])"
-# How a private key begins in base64: of OpenSSH, of RSA alone and in PKCS 8, of elliptic curves.
-_KEY_STARTS = (
-    r"b3BlbnNzaC1rZXktdj|MII[A-Za-z0-9+/]{3}IBAAK[BC]|MII[A-Za-z0-9+/]{3}IBADANBgkqhkiG9w0BAQEF"
-    r"|MHcCAQEEI|MIGkAgEBBD|MIGHAgEAMBMGByqGSM49|MC4CAQAwBQYDK2VwBC"
-)
-_AWS_ID = r"[0-9A-Z]{16}(?![A-Za-z0-9])"
-_AWS_SECRET = rf"({BASE64}{{40}})(?![\w+/=])"
-_CREDENTIALS = r"(?i:bearer|basic|token)\s{1,8}([\w.~+/-]{12,4000}={0,2})"
+_AWS_SECRET = r"[A-Za-z0-9+/]{40}"
 
 
 def _token(kind: str, prefix: str, rest: str, inner: str = "A-Za-z0-9") -> Format:
@@ -73,152 +60,54 @@ def _is_password(value: str) -> bool:
     return value[0] not in "${<%[*" and set(value) != {"x"}
 
 
-def _any(_value: str) -> bool:
-    return True
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "mixed": _is_mixed,
+    "filled in": _is_password,
+    "": lambda _: True,
+}
+
+
+class SecretGroup:
+    """Formats that are looked for together, once a text has one of their hints."""
+
+    def __init__(self, written: dict[str, Any]) -> None:
+        parts = table("secrets")["parts"]
+        self.hints = [
+            (word, re.compile(expanded(hint["then"], parts).encode()))
+            for hint in written["hints"]
+            for word in hint["words"].split()
+        ]
+        self._formats = written["formats"]
+
+    @cached_property
+    def formats(self) -> tuple[Format, ...]:
+        """Compiled when first needed: most processes never do."""
+        return tuple(one for written in self._formats for one in _compiled(written))
+
+
+def _compiled(written: dict[str, Any]) -> Iterator[Format]:
+    kind, parts = written["kind"], table("secrets")["parts"]
+    if "pattern" in written:
+        check = _CHECKS[written.get("check", "")]
+        yield _part(kind, expanded(written["pattern"], parts), check)
+    for start in written.get("starts", ()):
+        rest = expanded(written["rest"], parts)
+        yield _token(kind, start, rest, written.get("inner", "A-Za-z0-9"))
 
 
 @cache
-def with_underscore() -> tuple[Format, ...]:
-    return (
-        *(
-            _token("github-token", f"gh{c}_", WORD + r"{36,255}(?![A-Za-z0-9])", "")
-            for c in "pousr"
-        ),
-        _token("github-token", "github_pat_", r"[A-Za-z0-9]{20}[A-Za-z0-9_]{20,255}", ""),
-        *(
-            _token("stripe-key", f"{kind}_{mode}_", WORD + r"{16,255}")
-            for kind in ("sk", "rk")
-            for mode in ("live", "test")
-        ),
-        _token("npm-token", "npm_", WORD + r"{36}(?![A-Za-z0-9])", ""),
-        _token("huggingface-token", "hf_", WORD + r"{34}(?![A-Za-z0-9])"),
-        _token("being-token", "brt_", DASHED + r"{16,255}"),
-        _token("being-token", "bto_", DASHED + r"{16,255}"),
-        _part("aws-secret-key", f"ecret_access_key{_ASSIGNED}{_AWS_SECRET}", _is_mixed),
-    )
+def groups() -> dict[str, SecretGroup]:
+    """All of them, in the order in which a text is redacted."""
+    return {n: SecretGroup(group) for n, group in table("secrets").items() if n != "parts"}
 
 
 @cache
-def with_dash() -> tuple[Format, ...]:
-    body = r"(?:[^-]|-(?!-)){40,20000}"
-    end = _LINE_END
-    cut_off = (
-        rf"{end}{{0,9}}{BASE64}{{40,20000}}={{0,2}}(?:{end}{{1,4}}{BASE64}{{16,20000}}={{0,2}})*"
-    )
-    return (
-        _token("private-key", "-----BEGIN ", f"{_PEM}{body}-----END {_PEM}", "-"),
-        _token("private-key", "-----BEGIN ", f"{_PEM}{cut_off}", "-"),
-        *(
-            _token("gitlab-token", f"gl{kind}-", DASHED + r"{20,255}", "")
-            for kind in ("pat", "dt", "rt", "ptt", "cbt")
-        ),
-        *(
-            _token("slack-token", f"xox{c}-", r"(?=[A-Za-z-]{0,32}\d)[A-Za-z0-9-]{20,255}", "")
-            for c in "abeprs"
-        ),
-        _token("slack-token", "xapp-", r"\d-[A-Za-z0-9-]{20,255}", ""),
-        _token("anthropic-key", "sk-ant-", r"[a-z0-9]{3,12}-[A-Za-z0-9_-]{20,255}"),
-        *(
-            _token("openai-key", f"sk-{kind}-", DASHED + r"{20,255}")
-            for kind in ("proj", "svcacct", "admin", "None")
-        ),
-        _token("openrouter-key", "sk-or-v1-", r"[0-9a-f]{64}"),
-        _token("openai-key", "sk-", WORD + r"{40,255}(?![A-Za-z0-9])"),
-        _token("pypi-token", "pypi-AgE", DASHED + r"{50,512}", ""),
-    )
+def _hints() -> list[tuple[str, re.Pattern[bytes], SecretGroup]]:
+    return [(*hint, group) for group in groups().values() for hint in group.hints]
 
-
-@cache
-def with_key_body() -> tuple[Format, ...]:
-    """A private key without the line that says so."""
-    lines = rf"(?:{_LINE_END}{{1,4}}{BASE64}{{60,20000}})*"
-    last = rf"(?:{_LINE_END}{{1,4}}{BASE64}{{1,76}}(?=={{0,2}}(?:[\r\n\"'\\-]|$)))?={{0,2}}"
-    body = rf"((?:{_KEY_STARTS}){BASE64}{{32,20000}}{lines}{last})"
-    return (_part("private-key", body, _any),)
-
-
-@cache
-def with_capital_a() -> tuple[Format, ...]:
-    next_to_id = rf"{_AWS_ID}[\s\S]{{1,160}}?(?<![\w+/]){_AWS_SECRET}"
-    return (
-        # The secret first, while the id next to it is there to be seen.
-        _part("aws-secret-key", f"AKIA{next_to_id}", _is_mixed),
-        _part("aws-secret-key", f"ASIA{next_to_id}", _is_mixed),
-        _token("aws-access-key", "AKIA", _AWS_ID, ""),
-        _token("aws-access-key", "ASIA", _AWS_ID, ""),
-        _part("aws-secret-key", f"ecretAccessKey{_ASSIGNED}{_AWS_SECRET}", _is_mixed),
-        _part("aws-secret-key", f"ECRET_ACCESS_KEY{_ASSIGNED}{_AWS_SECRET}", _is_mixed),
-        _token("google-api-key", "AIza", r"[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])", ""),
-        _part("azure-storage-key", rf"AccountKey=({BASE64}{{60,100}}={{0,2}})", _any),
-    )
-
-
-@cache
-def with_capital_j() -> tuple[Format, ...]:
-    claims = r"[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,32000}\.[A-Za-z0-9_-]{16,2000}"
-    return (_token("jwt", "eyJ", claims, "A-Za-z0-9_-"),)
-
-
-@cache
-def with_at_sign() -> tuple[Format, ...]:
-    address = r"://[^\s:@/?#\"'\\]{0,128}:([^\s@/\"'\\]{1,256})@"
-    return (_part("url-password", address, _is_password),)
-
-
-@cache
-def with_authorization() -> tuple[Format, ...]:
-    return (
-        _part("authorization", f"uthorization{_ASSIGNED}{_CREDENTIALS}", _any),
-        _part("authorization", f"UTHORIZATION{_ASSIGNED}{_CREDENTIALS}", _any),
-    )
-
-
-EVERY: tuple[Formats, ...] = (
-    with_underscore,
-    with_dash,
-    with_capital_a,
-    with_capital_j,
-    with_at_sign,
-    with_authorization,
-    with_key_body,
-)
-"""All of them, in the order in which a text is redacted."""
 
 _MOST_ROUNDS = 4
 
-# Words, one of which is in every text with a secret of these formats, and what follows it there.
-# The text may be a line of JSON: quotes, slashes and ends of lines are escaped then.
-_GROUPS = (
-    (
-        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ sk_live_ sk_test_ rk_live_ rk_test_ npm_ hf_",
-        rb"[A-Za-z0-9]{16}",
-        with_underscore,
-    ),
-    ("brt_ bto_", rb"[\w-]{16}", with_underscore),
-    ("ecret_access_key", rb"", with_underscore),
-    ("-BEGIN", rb"(?<=-----BEGIN) ", with_dash),
-    (
-        "sk- xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp- pypi-AgE glpat- gldt- glrt- glptt- glcbt-",
-        rb"[\w-]{16}",
-        with_dash,
-    ),
-    ("AKIA ASIA", rb"[0-9A-Z]{16}", with_capital_a),
-    ("AIza", rb"[\w-]{35}", with_capital_a),
-    ("ccountKey= ecretAccessKey ECRET_ACCESS_KEY", rb"", with_capital_a),
-    (".eyJ", rb"[\w-]{8}", with_capital_j),
-    ("uthorization UTHORIZATION", rb"", with_authorization),
-    (
-        (
-            "b3BlbnNzaC1rZXktdj IBAAKB IBAAKC IBADANBgkqhkiG9w0BAQEF MHcCAQ MIGkAgEBBD"
-            " gEAMBMGByqGSM49 MC4CAQAwBQYDK2VwBC"
-        ),
-        rb"[\w+/\\]{16}",
-        with_key_body,
-    ),
-)
-_FOLLOWED = [
-    (word, re.compile(rest), known) for words, rest, known in _GROUPS for word in words.split()
-]
 _ADDRESS = (b"://", b":\\/\\/", b":/\\/", b":\\//")
 _PASSWORD = re.compile(rb"[^\s:@/?#\"]{0,512}:[^\s@/\"]{1,1024}@")
 _AWS_NAMES = ("ecret_access_key", "ecretAccessKey", "ECRET_ACCESS_KEY")
@@ -228,7 +117,7 @@ _HEADER = r"((?i:bearer|basic|token)\s{1,8})[\w.~+/-]{12}"
 
 @cache
 def _words() -> KeywordSearch:
-    return KeywordSearch(word.encode() for word, _, _ in _FOLLOWED)
+    return KeywordSearch(word.encode() for word, _, _ in _hints())
 
 
 @cache
@@ -241,20 +130,17 @@ def may_hold_secret(content: bytes) -> bool:
     return bool(_worth_trying(content))
 
 
-def _worth_trying(content: bytes) -> list[Formats]:
+def _worth_trying(content: bytes) -> list[SecretGroup]:
     places = _words().places(content)
     # Many texts are full of addresses, few have the @ that ends a password.
     addresses = _addresses().places(content) if b"@" in content else ()
     if not places and not addresses:
         return []
-    found = {
-        _FOLLOWED[number][2]
-        for number, _, end in places
-        if _FOLLOWED[number][1].match(content, end)
-    }
+    hints = _hints()
+    found = {hints[number][2] for number, _, end in places if hints[number][1].match(content, end)}
     if any(_PASSWORD.match(content, end) for _, _, end in addresses):
-        found.add(with_at_sign)
-    return [known for known in EVERY if known in found]
+        found.add(groups()["at_sign"])
+    return [group for group in groups().values() if group in found]
 
 
 def redact_secrets(text: str, tail: str = "") -> tuple[str, tuple[str, ...]]:
@@ -299,8 +185,8 @@ def _redact(text: str, tail: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _redact_once(text: str, kinds: dict[str, None], tail: str) -> str:
-    for known in _worth_trying(encoded(text)):
-        for kind, redact in known():
+    for group in _worth_trying(encoded(text)):
+        for kind, redact in group.formats:
             text, count = redact(text, tail)
             if count:
                 kinds[kind] = None
@@ -309,7 +195,7 @@ def _redact_once(text: str, kinds: dict[str, None], tail: str) -> str:
 
 def redact_named(name: str, value: str, tail: str = "") -> tuple[str, str]:
     """A value whose name in an object makes it a secret: redacted, and its kind."""
-    if name.endswith(_AWS_NAMES) and re.fullmatch(BASE64 + "{40}", value):
+    if name.endswith(_AWS_NAMES) and re.fullmatch(_AWS_SECRET, value):
         return f"[redacted: aws-secret-key{tail}]", "aws-secret-key"
     if name.endswith(_HEADER_NAMES) and (found := re.match(_HEADER, value)):
         return f"{found[1]}[redacted: authorization{tail}]", "authorization"

@@ -11,7 +11,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from clawkit.text.tables import table
 
 USUAL = 220
 """Characters up to which sentences are put together."""
@@ -19,36 +21,16 @@ USUAL = 220
 LONGEST = 1_000
 """Characters of one piece; a sentence that is longer is cut at a space."""
 
-_ABBREVIATIONS = (
-    "mr mrs ms dr prof st sr sra jr rev hr fr mme mlle sig "
-    "dott ing av no nr num núm tel str vol fig ca "
-    "approx incl excl vs etc bzw usw evtl ggf inkl zzgl max min std tgl jan feb apr aug sept sep "
-    "okt oct nov dez dec mo di mi do sa so"
-)
-_SHORTENED = re.compile(
-    rf"(?:\b(?:{'|'.join(_ABBREVIATIONS.split())}|[^\W\d]|[ei]\.[ge]|[zduos]\.\s?[abdhuo])|\d)\.$",
-    re.IGNORECASE,
-)
 _END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。\uff01\uff1f])[」』\uff09]*|\s*\n\s*")
 _BULLET = re.compile(r"^\s*[-*•・#]+\s+")
-_GOES_ON = re.compile(
-    r"(?:he|she|it|it's|they|his|her|hers|its|their|that|that's|this|these|those|there|him|them|both"
-    r"|er|sie|es|das|dies|diese[rsmn]?|dort|davon|damit|dafür|sein|seine[rnms]?|ihre?[rnms]?"
-    r"|il|elle|ils|elles|ce|c'est|cela|ça|son|sa|ses|leurs?"
-    r"|él|ella|ellos|ellas|eso|esto|esa|ese|su|sus|lui|lei|questo|quello|ele|ela|eles|elas|isso"
-    r"|isto|seu|sua|hij|zij|het|dat|dit|он|она|оно|они|это|o|onu|bu|그|그녀|그것)(?!\w)"
-    r"|(?:彼|彼女|それ|これ|その|この|あれ|あの|そこ|他|她|它|这|那)",
-    re.IGNORECASE,
-)
 
 
 def pieces(text: str) -> list[str]:
     """The pieces of a message, in their order; together they are all of its words."""
     found: list[str] = []
     for sentence in sentences(text):
-        together = found and len(found[-1]) + len(sentence) < USUAL
-        goes_on = found and _GOES_ON.match(sentence) and len(found[-1]) + len(sentence) < 2 * USUAL
-        if together or goes_on:
+        most = 2 * USUAL if _goes_on().match(sentence) else USUAL
+        if found and len(found[-1]) + len(sentence) < most:
             found[-1] = f"{found[-1]} {sentence}"
         else:
             found += _cut(sentence)
@@ -67,13 +49,30 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     start = 0
     for end in _END.finditer(text):
-        if "\n" not in end[0] and _SHORTENED.search(
+        if "\n" not in end[0] and _shortened().search(
             text[max(start, end.start() - 9) : end.start()]
         ):
             continue
         found.append((start, end.end()))
         start = end.end()
     return [*found, (start, len(text))]
+
+
+@cache
+def _shortened() -> re.Pattern[str]:
+    """A word with the dot that belongs to it."""
+    words = "|".join(table("words")["abbreviations"].split())
+    return re.compile(
+        rf"(?:\b(?:{words}|[^\W\d]|[ei]\.[ge]|[zduos]\.\s?[abdhuo])|\d)\.$", re.IGNORECASE
+    )
+
+
+@cache
+def _goes_on() -> re.Pattern[str]:
+    """The beginning of a sentence about the one before."""
+    words = table("words")["goes_on"]
+    spaced, unspaced = ("|".join(words[kind].split()) for kind in ("spaced", "unspaced"))
+    return re.compile(rf"(?:{spaced})(?!\w)|(?:{unspaced})", re.IGNORECASE)
 
 
 def _cut(sentence: str) -> list[str]:
@@ -123,7 +122,7 @@ def terms(text: str) -> Counter[str]:
             continue
         run = word.translate(_TO_HIRAGANA)
         found.update(run)
-        found.update(_pairs(run))
+        found.update(pairs(run))
     return found
 
 
@@ -145,8 +144,8 @@ def content(text: str) -> list[list[str]]:
     for word, unspaced in _words(text[:LONGEST_INDEXED]):
         if unspaced:
             for run in _runs_of_content(word):
-                pairs = _pairs(run.translate(_TO_HIRAGANA))
-                found[tuple(pairs) or (run.translate(_TO_HIRAGANA),)] = None
+                plain = run.translate(_TO_HIRAGANA)
+                found[tuple(pairs(plain)) or (plain,)] = None
         elif _weight(word) > _LITTLE:
             found[(stem(word),)] = None
     return [list(word) for word in found][:MOST_ASKED]
@@ -161,24 +160,27 @@ def folded(text: str) -> str:
     return text.encode("utf-8", "ignore").decode()
 
 
-def _words(text: str) -> Iterator[tuple[str, bool]]:
-    for match in _WORD.finditer(_CLITIC.sub(" ", folded(text))):
-        word = match[0]
+def split(folded_text: str) -> Iterator[tuple[str, bool]]:
+    """The words of a text that is `folded` already, and whether their script has no spaces.
+
+    `第2回go` is four of them; an emoji is one.
+    """
+    for match in _WORD.finditer(folded_text):
+        word, end = match[0], 0
         if len(word) == 1 and not word.isalnum() and unicodedata.category(word)[0] != "S":
             continue
-        yield from _pieces(word)
+        for run in _RUN.finditer(word):
+            if run.start() > end:
+                yield word[end : run.start()], False
+            yield run[0], True
+            end = run.end()
+        if end < len(word):
+            yield word[end:], False
 
 
-def _pieces(word: str) -> Iterator[tuple[str, bool]]:
-    """The parts of a word with and without spaces around its words: `第2回go` is four parts."""
-    end = 0
-    for run in _RUN.finditer(word):
-        if run.start() > end:
-            yield _plain(word[end : run.start()]), False
-        yield run[0], True
-        end = run.end()
-    if end < len(word):
-        yield _plain(word[end:]), False
+def _words(text: str) -> Iterator[tuple[str, bool]]:
+    for word, unspaced in split(_CLITIC.sub(" ", folded(text))):
+        yield word if unspaced else _plain(word), unspaced
 
 
 def _plain(word: str) -> str:
@@ -189,7 +191,17 @@ def _plain(word: str) -> str:
 
 
 def _weight(word: str) -> float:
-    return _LITTLE if word in WORDS_THAT_SAY_LITTLE else 1.0
+    return _LITTLE if word in words_that_say_little() else 1.0
+
+
+@cache
+def words_that_say_little() -> frozenset[str]:
+    return frozenset(" ".join(table("words")["words_that_say_little"].values()).split())
+
+
+@cache
+def _pairs_that_say_little() -> frozenset[str]:
+    return frozenset(table("words")["pairs_that_say_little"].split())
 
 
 def _asked_run(run: str) -> dict[str, float]:
@@ -206,7 +218,7 @@ def _asked_run(run: str) -> dict[str, float]:
 
 
 def _pair_weight(pair: str) -> float:
-    if pair in PAIRS_THAT_SAY_LITTLE:
+    if pair in _pairs_that_say_little():
         return _LITTLE
     kana = sum(bool(_HIRAGANA.match(character)) for character in pair)
     return (1.0, _MIXED_PAIR, _KANA_PAIR)[kana]
@@ -215,46 +227,23 @@ def _pair_weight(pair: str) -> float:
 def _runs_of_content(run: str) -> list[str]:
     """The parts of a run without hiragana; the run itself where there is nothing else."""
     parts = [part for part in re.split("[\u3041-\u309f]+", run) if part]
-    return parts or ([run] if run not in PAIRS_THAT_SAY_LITTLE else [])
+    return parts or ([run] if run not in _pairs_that_say_little() else [])
 
 
-def _pairs(run: str) -> list[str]:
+def pairs(run: str) -> list[str]:
+    """Every two characters that follow each other."""
     return [run[at : at + 2] for at in range(len(run) - 1)]
 
 
-_PAST = """
-be am is are was were been being|have has had having|do does did done doing|go goes went gone
-buy bought|bring brought|think thought|teach taught|catch caught|seek sought|fight fought
-get got gotten|give gave given|take took taken|make made|come came|become became|see saw seen
-say said|tell told|know knew known|grow grew grown|throw threw thrown|fly flew flown
-draw drew drawn|show shown|write wrote written|ride rode ridden|drive drove driven
-rise rose risen|choose chose chosen|speak spoke spoken|break broke broken|wake woke woken
-steal stole stolen|freeze froze frozen|wear wore worn|tear tore torn|bear bore born
-begin began begun|drink drank drunk|sing sang sung|ring rang rung|swim swam swum|run ran
-sit sat|win won|find found|feel felt|keep kept|sleep slept|leave left|meet met|lose lost
-send sent|spend spent|lend lent|build built|bend bent|hear heard|hold held|stand stood
-understand understood|pay paid|sell sold|fall fell fallen|eat ate eaten|hide hid hidden
-forget forgot forgotten|lead led|feed fed|read|mean meant|learn learnt|dream dreamt
-shoot shot|hang hung|stick stuck|strike struck|dig dug|spin spun|bake|light lit|shake shook
-forgive forgave forgiven|bite bit bitten|blow blew blown|swear swore sworn|deal dealt
-child children|man men|woman women|foot feet|tooth teeth|mouse mice|person people
-life lives|wife wives|knife knives|leaf leaves|half halves|wolf wolves|shelf shelves
-mom mum mother mommy mama|dad father daddy papa|grandma grandmother granny
-grandpa grandfather|bike bicycle|photo photograph picture pic
-tv television|movie film|uni university|vet veterinarian|fridge refrigerator
-phone telephone smartphone|plane airplane|doc doctor
-january jan|february feb|april apr|june jun|july jul|august aug
-september sep sept|october oct|november nov|december dec
-tuesday tue tues|thursday thu thurs|friday fri
-"""
 _VOWELS = frozenset("aeiouy")
 _SHORTEST = 4
 
 
+@cache
 def _irregular() -> dict[str, str]:
     """Each form as the first of its group."""
     found: dict[str, str] = {}
-    for group in _PAST.replace("\n", "|").split("|"):
+    for group in table("words")["same"].replace("\n", "|").split("|"):
         forms = group.split()
         for form in forms:
             found.setdefault(form, _regular(forms[0]))
@@ -264,12 +253,13 @@ def _irregular() -> dict[str, str]:
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """What a word has in common with its other forms."""
-    known = _IRREGULAR.get(word)
+    irregular = _irregular()
+    known = irregular.get(word)
     if known is not None:
         return known
     if len(word) < _SHORTEST or not word.isascii() or word[0].isdigit():
         return word
-    return _IRREGULAR.get(_without_plural(word)) or _regular(word)
+    return irregular.get(_without_plural(word)) or _regular(word)
 
 
 def _regular(word: str) -> str:
@@ -307,62 +297,3 @@ def _without_tense(word: str) -> str:
             left = left[:-1]
         return left
     return word
-
-
-_IRREGULAR = _irregular()
-
-_ENGLISH = """
-a an the this that these those there here it its he him his she her hers they them their theirs
-we us our ours you your yours i me my mine myself himself herself themselves
-and or but nor so if then than as of to in on at by for from with without about into onto over
-under after before between during until while because since through against within
-am is are was were be been being do does did done doing have has had having will would shall
-should can could may might must not no yes don didn doesn isn wasn won couldn wouldn
-what which who whom whose when where why how many much often long old kind type sort
-some any all both each every other another such more most very too just also only even
-up out off down again once ever never still yet already
-hey hi hello oh wow yeah yep okay ok well really thanks thank please
-tell remember know say said mention mentioned according
-s t m re ve ll d
-"""
-_GERMAN = """
-der die das ein eine einer einen einem und oder aber ich du er sie es wir ihr mein dein sein ist
-sind war waren hat haben hatte habe wird werden nicht mit von zu im am auf für fur in den dem des
-was wer wie wo wann warum welche welcher welches auch noch nur schon
-"""
-_FRENCH = """
-le la les un une des du de et ou mais je tu il elle nous vous ils elles mon ma mes ton ta tes son
-sa ses est sont etait a ont avait avec sans pour dans sur au aux ce cette ces qui que quoi quel
-quelle quand comment pourquoi ne pas plus aussi
-"""
-_SPANISH = """
-el la los las un una unos unas de del y o pero yo tu el ella nosotros ellos mi su sus es son era
-fue ha han habia con sin para por en al que quien cual cuando como donde porque no muy mas tambien
-"""
-_ITALIAN_PORTUGUESE = """
-il lo gli uno della dei e ed ma io lui lei noi voi loro suo sono ho hai abbiamo con per che chi
-quando come dove perche non o os as um uma do da dos das em no na nos nas eu ele ela eles meu seu
-foi tem com sem para por qual quem onde nao
-"""
-
-WORDS_THAT_SAY_LITTLE = frozenset(
-    f"{_ENGLISH} {_GERMAN} {_FRENCH} {_SPANISH} {_ITALIAN_PORTUGUESE}".split()
-)
-
-# Grammar of Japanese, Chinese and Korean, as pairs of characters.
-_PAIRS = """
-です ます した まし ませ せん んか すか たか して いる
-いた って てい から まで ので のは のが のを のに には
-では とは との とか ない なか かっ った たの たん んで
-だっ なん なに 何を 何が 何で 何の 何か いつ どこ どん
-んな どう だれ 誰が 誰と 誰の 誰に いく くつ どの どれ
-なぜ こと もの もう よう ため ある あり あっ れる られ
-れた さん ちゃ ゃん くん よね かな だよ だね でし しょ
-ょう すが けど これ それ あれ この その あの ここ そこ
-私は 私の 僕は 僕の 俺は 彼は 彼女 は何 はど はい が好
-什么 怎么 谁的 哪里 哪个 为什 我的 你的 他的 她的 我们
-你们 他们 是不 不是 没有 有没 的是 了吗 的吗 一个 这个
-那个 습니 니다 니까 했어 었어 였어 는데 에서 에게 으로
-무엇 언제 어디 누구 어떤 그리 하고 했나 나요 어요
-"""
-PAIRS_THAT_SAY_LITTLE = frozenset(_PAIRS.split())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import isasyncgenfunction, isgeneratorfunction
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, Unpack, overload
 
 from clawkit.errors import SchemaError
 from clawkit.tools.results import ToolResult
 from clawkit.tools.schema.signature import read_signature
-from clawkit.tools.tool import FunctionTool, ToolOptions, read_options
+from clawkit.tools.tool import FunctionTool, ToolOptions, ToolOptionsDict, read_options
 from clawkit.wire.context import Context
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,7 +44,7 @@ class ClawTool(Generic[F]):
 def claw_tool(function: F, /) -> ClawTool[F]: ...
 @overload
 def claw_tool(
-    *, name: str | None = None, description: str | None = None, **options: Any
+    *, name: str | None = None, description: str | None = None, **options: Unpack[ToolOptionsDict]
 ) -> Callable[[F], ClawTool[F]]: ...
 def claw_tool(
     function: Any = None,
@@ -52,15 +52,14 @@ def claw_tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    **options: Any,
+    **options: Unpack[ToolOptionsDict],
 ) -> Any:
     """Make a tool of a function, sync or async.
 
     Args:
         name: The tool's name; by default the function's, with `-` for `_`.
         description: What the model reads; by default the docstring without its parameters.
-        options: Fields of `ToolOptions`: read_only, destructive, idempotent, open_world, timeout,
-            concurrency, requires_approval, always_load, structured, task, task_after, title, …
+        options: Fields of `ToolOptions`.
     """
     if function is not None and not callable(function):
         raise SchemaError("claw_tool takes keyword arguments: @claw_tool(name=…, description=…)")

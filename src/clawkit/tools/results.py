@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Literal, TypedDict, Unpack, cast
 
 import msgspec
 
@@ -12,6 +12,26 @@ from clawkit.errors import SchemaError
 
 Block = dict[str, Any]
 _PLAIN = (int, float, bool, dict)
+
+
+class BlockAnnotations(TypedDict, total=False):
+    """For whom a block is, how much it matters from 0 to 1, and when it was changed (ISO 8601)."""
+
+    audience: list[Literal["user", "assistant"]]
+    priority: float
+    lastModified: str
+
+
+class LinkFields(TypedDict, total=False):
+    """What a link may say about its resource beside its URI and name."""
+
+    title: str
+    description: str
+    mimeType: str
+    size: int
+    icons: list[dict[str, Any]]
+    annotations: BlockAnnotations
+    _meta: dict[str, Any]
 
 
 class ToolContent(dict[str, Any]):
@@ -46,12 +66,12 @@ class ToolContent(dict[str, Any]):
         return cls({"type": "resource", "resource": contents(uri, data, mime_type)})
 
     @classmethod
-    def link(cls, uri: str, name: str, **fields: Any) -> ToolContent:
-        """A resource that the client may read; `fields` are `title`, `mimeType` and the like."""
+    def link(cls, uri: str, name: str, **fields: Unpack[LinkFields]) -> ToolContent:
+        """A resource that the client may read."""
         return cls({"type": "resource_link", "uri": uri, "name": name, **fields})
 
-    def annotated(self, **annotations: Any) -> ToolContent:
-        """The same block with `audience`, `priority` or `lastModified`."""
+    def annotated(self, **annotations: Unpack[BlockAnnotations]) -> ToolContent:
+        """The same block with annotations."""
         return ToolContent({**self, "annotations": annotations})
 
     def __repr__(self) -> str:

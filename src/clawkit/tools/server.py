@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from clawkit.errors import SchemaError
 from clawkit.tools.decorator import ClawTool, claw_tool
-from clawkit.tools.tool import FunctionTool, SdkMcpTool
+from clawkit.tools.tool import FunctionTool, SdkMcpTool, ToolOptionsDict
 from clawkit.wire.server import ServerCore
 
 if TYPE_CHECKING:
-    from clawkit.wire.http import App
+    from clawkit.wire.http import App, HttpAppOptions
     from clawkit.wire.http.uvicorn_server import HttpLimits
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,9 +41,25 @@ class SdkMcpServerImpl(ServerCore):
         return [tool.definition for tool in self.tools.values()]
 
     @overload
-    def tool(self, function: F, /, **options: Any) -> ClawTool[F]: ...
+    def tool(
+        self,
+        function: F,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        **options: Unpack[ToolOptionsDict],
+    ) -> ClawTool[F]: ...
     @overload
-    def tool(self, function: None = None, /, **options: Any) -> Callable[[F], ClawTool[F]]: ...
+    def tool(
+        self,
+        function: None = None,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        **options: Unpack[ToolOptionsDict],
+    ) -> Callable[[F], ClawTool[F]]: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Decorator: `claw_tool` and `register_tool` in one."""
 
@@ -74,7 +90,7 @@ class SdkMcpServerImpl(ServerCore):
         shown = _given(more, name=name, description=description, icons=icons, meta=meta)
 
         def register(function: F) -> F:
-            from clawkit.tools.resources import FunctionResource, FunctionTemplate
+            from clawkit.tools.text_features import FunctionResource, FunctionTemplate
 
             definition = _described(function, shown)
             if "{" in uri:
@@ -112,7 +128,7 @@ class SdkMcpServerImpl(ServerCore):
         shown = _given({"title": title}, description=description, icons=icons, meta=meta)
 
         def register(function: Any, called: str | None = None) -> Any:
-            from clawkit.tools.prompts import FunctionPrompt
+            from clawkit.tools.text_features import FunctionPrompt
 
             self.add_prompt(FunctionPrompt(function, called, shown))
             return function
@@ -144,15 +160,19 @@ class SdkMcpServerImpl(ServerCore):
         *,
         on_ready: Callable[[str], None] | None = None,
         limits: HttpLimits | None = None,
-        **options: Any,
+        **options: Unpack[HttpAppOptions],
     ) -> None:
         """Serve HTTP until interrupted; `on_ready` gets the address, `options` are `http_app`'s."""
         from clawkit.wire.http.uvicorn_server import serve_http
 
         serve_http(self, host, port, on_ready=on_ready, limits=limits, **options)
 
-    def http_app(self, **options: Any) -> App:
-        """An ASGI app that serves this server at `/mcp`; see `clawkit.wire.http.http_app`."""
+    def http_app(self, **options: Unpack[HttpAppOptions]) -> App:
+        """An ASGI app that serves this server at `/mcp`, statelessly unless `sessions` is true.
+
+        `hosts` are the host names it may be reached by, None for any; `origins` are further web
+        pages that may call it. `authenticate` says who is calling, else the server's own hook.
+        """
         from clawkit.wire.http import http_app
 
         return http_app(self, **options)

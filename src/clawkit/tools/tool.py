@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import FunctionType
-from typing import Annotated, Any, Protocol, cast, runtime_checkable
+from typing import Annotated, Any, Protocol, TypedDict, Unpack, cast, runtime_checkable
 
 import msgspec
 
@@ -68,7 +68,26 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return {**always, **(self.meta or {})}
 
 
-def read_options(options: dict[str, Any]) -> ToolOptions:
+class ToolOptionsDict(TypedDict, total=False):
+    """The same as keyword arguments, for editors and type checkers."""
+
+    title: str | None
+    read_only: bool | None
+    destructive: bool | None
+    idempotent: bool | None
+    open_world: bool | None
+    timeout: float | None
+    concurrency: int | None
+    requires_approval: bool
+    always_load: bool
+    structured: bool
+    task: TaskUse
+    task_after: float | None
+    icons: list[dict[str, Any]] | None
+    meta: dict[str, Any] | None
+
+
+def read_options(options: Mapping[str, object]) -> ToolOptions:
     """The options of a tool; raises SchemaError for one that does not exist or does not fit."""
     unknown = sorted(set(options) - set(ToolOptions.__struct_fields__))
     if unknown:
@@ -93,7 +112,7 @@ class SdkMcpTool:
         *,
         output_schema: dict[str, Any] | None = None,
         options: ToolOptions | None = None,
-        **more: Any,
+        **more: Unpack[ToolOptionsDict],
     ) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SchemaError(f"{name!r} cannot name a tool; use letters, digits, - and _")
@@ -106,30 +125,14 @@ class SdkMcpTool:
         self.input_schema = input_schema
         self.output_schema = output_schema
         self.handler = handler
-        self.options = options or read_options(more)
+        self.options = chosen = options or read_options(more)
+        self.timeout, self.concurrency = chosen.timeout, chosen.concurrency
+        self.requires_approval = chosen.requires_approval
+        self.task: TaskUse = chosen.task
+        self.task_after = chosen.task_after
         self.headers = dict(_headers(input_schema))
         self.definition = self._define()
         self._run = _runner(handler)
-
-    @property
-    def timeout(self) -> float | None:
-        return self.options.timeout
-
-    @property
-    def concurrency(self) -> int | None:
-        return self.options.concurrency
-
-    @property
-    def requires_approval(self) -> bool:
-        return self.options.requires_approval
-
-    @property
-    def task(self) -> TaskUse:
-        return self.options.task
-
-    @property
-    def task_after(self) -> float | None:
-        return self.options.task_after
 
     async def invoke(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
         """The result of one call, as it goes over the wire."""

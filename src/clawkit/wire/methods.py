@@ -221,21 +221,15 @@ async def listen(
     return await server.hub.listen(request, features, visible)
 
 
-async def get_task(
-    server: ServerCore, request: McpRequest, _running: RunningRequest
-) -> dict[str, Any]:
+def get_task(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     return server.tasks.get(request)
 
 
-async def update_task(
-    server: ServerCore, request: McpRequest, _running: RunningRequest
-) -> dict[str, Any]:
+def update_task(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     return server.tasks.update(request)
 
 
-async def cancel_task(
-    server: ServerCore, request: McpRequest, _running: RunningRequest
-) -> dict[str, Any]:
+def cancel_task(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     return server.tasks.cancel(request)
 
 
@@ -255,9 +249,9 @@ ROUTES: dict[str, Route] = {
     "prompts/get": Route(get_prompt, awaits=True, feature="prompts"),
     "completion/complete": Route(complete, awaits=True, feature="completions"),
     "subscriptions/listen": Route(listen, awaits=True, legacy=False),
-    "tasks/get": Route(get_task, awaits=True, legacy=False, feature="tasks"),
-    "tasks/update": Route(update_task, awaits=True, legacy=False, feature="tasks"),
-    "tasks/cancel": Route(cancel_task, awaits=True, legacy=False, feature="tasks"),
+    "tasks/get": Route(get_task, legacy=False, feature="tasks"),
+    "tasks/update": Route(update_task, legacy=False, feature="tasks"),
+    "tasks/cancel": Route(cancel_task, legacy=False, feature="tasks"),
 }
 
 

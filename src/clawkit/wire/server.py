@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from clawkit.errors import (
     InternalError,
@@ -35,6 +35,15 @@ Reply = Message | None | Coroutine[Any, Any, Message | None]
 """An answer, no answer, or a coroutine that has one: only then is an event loop needed."""
 
 
+class ServerObserver(Protocol):
+    """Sees each message that a server gets, and what came of it."""
+
+    def received(self, message: Message) -> None: ...
+    def replied(self, reply: Reply) -> Reply:
+        """The reply to give instead: the same, or a coroutine that passes on what it awaits."""
+        ...
+
+
 class ServerCore:
     """An MCP server in both eras. It knows no transport: doors call `begin` or `handle`."""
 
@@ -60,6 +69,7 @@ class ServerCore:
         if not isinstance(name, str) or not isinstance(version, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SettingsError(f"a server needs a name and a version, not {name!r}, {version!r}")
         self.authenticate = authenticate
+        self.observer: ServerObserver | None = None
         self.name = name
         self.version = version
         self.instructions = instructions
@@ -199,6 +209,15 @@ class ServerCore:
         principal: Principal | None = None,
     ) -> Reply:
         """Take one well-formed message. What needs no waiting is answered here and now."""
+        observer = self.observer
+        if observer is None:
+            return self._begin(message, session, send, principal)
+        observer.received(message)
+        return observer.replied(self._begin(message, session, send, principal))
+
+    def _begin(
+        self, message: Message, session: Session, send: Send | None, principal: Principal | None
+    ) -> Reply:
         method = message.get("method")
         if method is None:
             session.resolve(message)
@@ -216,7 +235,7 @@ class ServerCore:
                 return jsonrpc.success(request.id, self._dress(request, route, result))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return jsonrpc.failure(message["id"], _protocol_error(method, error))
-        running = RunningRequest(None)
+        running = RunningRequest()
         if session.remembers:
             session.running[request.id] = running
         return self._work(request, route, running)

@@ -42,8 +42,8 @@ class RunningRequest:
 
     __slots__ = ("cancelled", "over", "task")
 
-    def __init__(self, task: asyncio.Task[Any] | None) -> None:
-        self.task = task
+    def __init__(self) -> None:
+        self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
         self.over = False
 

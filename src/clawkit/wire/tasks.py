@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 import msgspec
@@ -42,6 +42,15 @@ class TaskRecord(msgspec.Struct):
     poll_ms: int = POLL_MS
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
+
+    @property
+    def expires(self) -> float | None:
+        return None if self.ttl_ms is None else self.created + self.ttl_ms / 1000
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its time to live has passed."""
+        return self.expires is not None and time.time() > self.expires
 
     def to_wire(self, questions: dict[str, InputRequest] | None = None) -> dict[str, Any]:
         task: dict[str, Any] = {
@@ -84,14 +93,14 @@ class MemoryTaskStore:
 
     def load(self, task_id: str) -> TaskRecord | None:
         record = self._records.get(task_id)
-        if record is not None and _expired(record):
+        if record is not None and record.is_over:
             del self._records[task_id]
             return None
         return record
 
     def _drop(self) -> None:
         ended = [r for r in self._records.values() if r.status in ENDED]
-        gone = [r for r in ended if _expired(r)] or sorted(ended, key=lambda r: r.updated)[:1]
+        gone = [r for r in ended if r.is_over] or sorted(ended, key=lambda r: r.updated)[:1]
         for record in gone:
             del self._records[record.id]
 
@@ -234,12 +243,12 @@ class Tasks:
         request: McpRequest,
         running: RunningRequest,
         after: float | None,
-        work: Callable[[], Awaitable[dict[str, Any]]],
+        work: Callable[[], Coroutine[Any, Any, dict[str, Any]]],
         attach: Callable[[TaskHandle], None],
     ) -> dict[str, Any]:
         """Result of `work`, or a task when it is promoted first: `after` seconds, or by itself."""
         loop = asyncio.get_running_loop()
-        task = loop.create_task(_awaited(work))
+        task = loop.create_task(work())
         handle = TaskHandle(self, request, running, task)
         attach(handle)
         timer = loop.call_later(after, handle.promote) if after else None
@@ -313,14 +322,6 @@ class Tasks:
         """Whether this is a task of whoever asks."""
         record = self._store.load(task_id)
         return record is not None and record.owner == request.owner
-
-
-async def _awaited(work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-    return await work()
-
-
-def _expired(record: TaskRecord) -> bool:
-    return record.ttl_ms is not None and time.time() > record.created + record.ttl_ms / 1000
 
 
 def _iso(moment: float) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.assistant.media.dimensions import dimensions
+from clawkit.assistant.media.containers import dimensions
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + bytes(9)
 GIF = b"GIF89a" + struct.pack("<HH", 320, 200) + bytes(4)

@@ -14,11 +14,12 @@ from pypdf import PdfReader, PdfWriter
 
 from clawkit.assistant.media import detection, pdf_child
 from clawkit.assistant.media.pdf import read_pdf
-from clawkit.assistant.media.pdf_events import PdfLimits
-from clawkit.assistant.media.png import write_png
+from clawkit.assistant.media.pdf_child import PdfLimits, write_png
 from clawkit.models.protocol import Image, Text
+from tests.assistant.media.child_processes import LONGER, has_ended, until
 from tests.assistant.media.samples import BOX, assemble, pdf, words
-from tests.assistant.media.waiting import LONGER, has_ended, until
+
+pytestmark = pytest.mark.process
 
 
 async def read(tmp_path: Path, data: bytes, limits: PdfLimits | None = None) -> list[Text | Image]:

@@ -25,7 +25,7 @@ from clawkit.assistant.media.transcription import Transcriber, transcriber
 from clawkit.errors import MediaError
 from clawkit.settings import Settings
 from tests.assistant.media import samples
-from tests.assistant.media.waiting import LONGER, has_ended, until
+from tests.assistant.media.child_processes import LONGER, has_ended, until
 from tests.processes import PATIENCE
 
 KEY = "a-key-that-nobody-may-see-0123456789"
@@ -131,6 +131,7 @@ async def test_openai_gets_a_form_with_the_file_and_the_model(tmp_path: Path) ->
     assert fields["response_format"][2] == b"json"
 
 
+@pytest.mark.process
 async def test_a_name_that_says_something_else_is_put_right(tmp_path: Path) -> None:
     audio = tmp_path / "memo.txt"
     audio.write_bytes(samples.OPUS)
@@ -221,11 +222,13 @@ def whisper(tmp_path: Path, code: str, *arguments: str, **options: Any) -> Trans
     return make(tmp_path, provider="whisper", command=command, **options)
 
 
+@pytest.mark.process
 async def test_a_command_is_given_the_file_and_its_output_is_the_text(tmp_path: Path) -> None:
     code = "print(Path(sys.argv[1]).name, len(Path(sys.argv[1]).read_bytes()), sys.stdin.read())"
     assert await write_down(whisper(tmp_path, code), tmp_path) == "voice.wav 204"
 
 
+@pytest.mark.process
 async def test_the_file_and_the_model_go_where_the_command_wants_them(tmp_path: Path) -> None:
     code = "print([a.replace(os.getcwd(), '.') for a in sys.argv[1:]])"
     scribe = whisper(tmp_path, code, "-m", "{model}.bin", "-f={file}", "-nt", model="tiny")
@@ -234,6 +237,7 @@ async def test_the_file_and_the_model_go_where_the_command_wants_them(tmp_path: 
     assert await write_down(scribe, tmp_path) == "['--model', 'tiny', './voice.wav']"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["voice.txt", "voice.wav.txt"])
 async def test_the_text_file_of_a_command_counts_more_than_its_output(
     tmp_path: Path, name: str
@@ -242,6 +246,7 @@ async def test_the_text_file_of_a_command_counts_more_than_its_output(
     assert await write_down(whisper(tmp_path, code), tmp_path) == "Good morning."
 
 
+@pytest.mark.process
 async def test_a_command_that_fails_is_quoted_without_keys(tmp_path: Path) -> None:
     token = "ghp_" + "a1B2" * 9
     code = f"sys.stderr.write('no model: {token}'); sys.exit(3)"
@@ -257,6 +262,7 @@ async def test_a_command_that_does_not_exist_is_named(tmp_path: Path) -> None:
     assert "`command` under [transcription] names it" in await problem(scribe, tmp_path)
 
 
+@pytest.mark.process
 async def test_a_command_that_talks_without_end_does_not_fill_the_memory(tmp_path: Path) -> None:
     code = "for _ in range(200): sys.stdout.write('x' * 100_000)"
     assert len(await write_down(whisper(tmp_path, code), tmp_path)) == 4 * 1024 * 1024
@@ -285,6 +291,7 @@ async def wait_for_the_end(processes: list[psutil.Process]) -> None:
     await until(lambda: all(map(has_ended, processes)))
 
 
+@pytest.mark.process
 async def test_a_command_that_takes_too_long_ends_with_its_children(tmp_path: Path) -> None:
     for seconds in LONGER:
         pids = tmp_path / f"pids-{seconds}"
@@ -296,6 +303,7 @@ async def test_a_command_that_takes_too_long_ends_with_its_children(tmp_path: Pa
     raise AssertionError("the command has never started its child")
 
 
+@pytest.mark.process
 async def test_a_cancelled_transcription_ends_the_command_and_its_children(tmp_path: Path) -> None:
     scribe = whisper(tmp_path, STUBBORN, str(tmp_path / "pids"), "{file}")
     task = asyncio.create_task(write_down(scribe, tmp_path))
@@ -335,6 +343,7 @@ async def test_a_command_ends_when_we_are_killed(tmp_path: Path) -> None:
     await wait_for_the_end(processes)
 
 
+@pytest.mark.process
 async def test_what_a_command_leaves_running_is_ended(tmp_path: Path) -> None:
     code = (
         "import subprocess\n"
@@ -346,6 +355,7 @@ async def test_what_a_command_leaves_running_is_ended(tmp_path: Path) -> None:
         await wait_for_the_end([psutil.Process(pid)])
 
 
+@pytest.mark.process
 async def test_nothing_of_a_transcription_is_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,9 +11,9 @@ from clawkit.assistant.callbacks import AssistantReply
 from clawkit.assistant.claude_cli_model import ClaudeCli
 from clawkit.assistant.reply import Assistant
 from clawkit.models.protocol import Event, Prompt
-from tests.assistant.gardening import TOOLS as GARDEN
+from tests.assistant.garden import TOOLS as GARDEN
 from tests.assistant.providers.steps import Call, Request, Say, Script, Step
-from tests.assistant.replying import Heard, config_of, say
+from tests.assistant.replies import Heard, config_of, say
 from tests.processes import started
 
 CONFIG = '[model]\nprovider = "claude-cli"\nretries = 0\n'

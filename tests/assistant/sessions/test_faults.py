@@ -13,8 +13,8 @@ from clawkit.assistant.sessions.database import SCHEMA_VERSION
 from clawkit.assistant.sessions.repair import contents, replace_damaged, set_aside
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import StoreError
-from tests.assistant.sessions.talking import all_texts, child, keep, opened, say, texts
 from tests.assistant.sessions.test_many_processes import HOLD
+from tests.assistant.sessions.turns import all_texts, child, keep, opened, say, texts
 
 NOBODY = 65534
 

@@ -8,7 +8,7 @@ import pytest
 
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.models.protocol import Message, Text, ToolCall, ToolOutcome
-from tests.assistant.sessions.talking import (
+from tests.assistant.sessions.turns import (
     all_texts,
     assistant,
     child,

@@ -10,7 +10,7 @@ from clawkit.assistant.sessions.database import SessionDatabase
 from clawkit.assistant.sessions.message_rows import encode
 from clawkit.assistant.sessions.turn_queue import TurnTicket
 from clawkit.models.protocol import Usage
-from tests.assistant.sessions.talking import assistant, texts, user
+from tests.assistant.sessions.turns import assistant, texts, user
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions import turn_waiters
+from clawkit.assistant.sessions import async_store
 from clawkit.assistant.sessions.store import SessionStore
-from tests.assistant.sessions.talking import all_texts, child, keep, opened, say, texts
+from tests.assistant.sessions.turns import all_texts, child, keep, opened, say, texts
 from tests.processes import PATIENCE
 
 APPEND = """
@@ -126,7 +126,7 @@ def test_turns_of_many_processes_run_in_the_order_of_arrival(file: Path) -> None
 async def test_the_next_one_sees_for_itself_that_a_holder_was_killed(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_waiters, "_CALLED", 600.0)  # nobody is there to call
+    monkeypatch.setattr(async_store, "_CALLED", 600.0)  # nobody is there to call
     with child(HOLD, file) as holder:
         await asyncio.to_thread(holder.reaches, "running")
         async with opened(file) as sessions:

@@ -8,7 +8,7 @@ import pytest
 from clawkit.assistant.sessions import database
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import StoreError
-from tests.assistant.sessions.talking import all_texts, opened, say
+from tests.assistant.sessions.turns import all_texts, opened, say
 
 
 @pytest.fixture
@@ -25,9 +25,10 @@ def version(file: Path) -> int:
 
 
 def add_step(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    ladder = (*database._MIGRATIONS, step)
-    monkeypatch.setattr(database, "_MIGRATIONS", ladder)
-    monkeypatch.setattr(database, "SCHEMA_VERSION", len(ladder))
+    last, usual = database.SCHEMA_VERSION, database._migration
+    steps = {last + 1: step}
+    monkeypatch.setattr(database, "_migration", lambda number: steps.get(number) or usual(number))
+    monkeypatch.setattr(database, "SCHEMA_VERSION", last + 1)
 
 
 async def test_an_older_store_climbs_the_ladder_and_keeps_what_was_said(
@@ -48,7 +49,6 @@ async def test_a_store_of_the_first_version_gets_what_the_later_ones_have(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(database, "_MIGRATIONS", database._MIGRATIONS[:1])
         patched.setattr(database, "SCHEMA_VERSION", 1)
         async with opened(file) as sessions:
             await say(sessions, "k", "before")

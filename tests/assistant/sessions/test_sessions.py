@@ -12,7 +12,7 @@ from clawkit.assistant.sessions.async_store import AsyncSessionStore
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import SessionError, StoreError
 from clawkit.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
-from tests.assistant.sessions.talking import (
+from tests.assistant.sessions.turns import (
     all_texts,
     assistant,
     keep,
@@ -301,15 +301,20 @@ async def test_usage_adds_up_over_the_saves_of_a_turn(file: Path) -> None:
     assert found == [(11, 6, 2, "end", None)]
 
 
+def is_made(file: Path) -> bool:
+    return file.exists()
+
+
 @pytest.mark.parametrize(
     "key", ["", "x" * 513, "a\nb", "a\0", "\x1b[31m", "a\x7f", "\u0085", "\ud800"], ids=ascii
 )
-def test_a_key_that_cannot_be_used_is_refused_and_not_shown(file: Path, key: str) -> None:
+async def test_a_key_that_cannot_be_used_is_refused_and_not_shown(file: Path, key: str) -> None:
     with pytest.raises(SessionError) as caught:
-        AsyncSessionStore(file).turn(key, origin="mcp", named=True)
+        async with AsyncSessionStore(file).turn(key, origin="mcp", named=True):
+            pass
     assert "session key" in str(caught.value)
     assert not key or key not in str(caught.value)
-    assert not file.exists()
+    assert not is_made(file)
 
 
 @pytest.mark.parametrize(

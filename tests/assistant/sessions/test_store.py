@@ -12,8 +12,9 @@ from clawkit.assistant.sessions.live_processes import directory_for
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import SessionError
 from clawkit.models.protocol import Message, Text, ToolOutcome
-from tests.assistant.replying import until
-from tests.assistant.sessions.talking import (
+from tests.assistant.replies import until
+from tests.assistant.sessions.test_many_processes import HOLD
+from tests.assistant.sessions.turns import (
     all_texts,
     assistant,
     child,
@@ -24,7 +25,6 @@ from tests.assistant.sessions.talking import (
     texts,
     user,
 )
-from tests.assistant.sessions.test_many_processes import HOLD
 from tests.processes import PATIENCE
 
 DAY = 86_400.0

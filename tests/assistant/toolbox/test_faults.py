@@ -29,6 +29,8 @@ from tests.assistant.toolbox.boxes import (
 )
 from tests.processes import PATIENCE, ROOT
 
+pytestmark = pytest.mark.process
+
 GOOD = """
     import os, subprocess, sys, time
     from clawkit import SdkMcpServerImpl

@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.toolbox import python_tools
 from clawkit.assistant.toolbox.python_tools import ToolFiles
-from clawkit.assistant.toolbox.toolbox import Toolbox
 from clawkit.models.protocol import ToolCall
-from clawkit.tools.tool import SdkMcpTool
-from tests.assistant.toolbox.boxes import call, config_in, names, said, toolbox, write_tools
+from tests.assistant.toolbox.boxes import call, names, said, toolbox, write_tools
 
 GREET = """
     from clawkit import Context, claw_tool
@@ -316,18 +313,11 @@ async def test_tools_that_cannot_run_here_are_not_offered(tmp_path: Path) -> Non
         assert "erase wants a person's approval" in problem
 
 
-async def test_built_in_tools_keep_their_names_and_come_first(tmp_path: Path) -> None:
-    async def handler(arguments: dict[str, object]) -> str:
-        return f"sent {arguments['path']}"
-
-    tool = SdkMcpTool("send_file", "Send a file.", {"type": "object"}, handler)
+async def test_a_toolbox_that_is_closed_runs_nothing(tmp_path: Path) -> None:
     write_tools(tmp_path, "greeting.py", GREET)
-    config = config_in(tmp_path)
-    box = Toolbox(config, Keys(config, {}), [tool])
-    assert await names(box) == ["send_file", "mcp__greeting__say-hello"]
-    assert said(await call(box, "send_file", path="a")) == "sent a"
-    await box.close()
-    assert (await call(box, "send_file", path="a")).outcome.is_error
+    async with toolbox(tmp_path) as box:
+        assert await names(box) == ["mcp__greeting__say-hello"]
+    assert (await call(box, "mcp__greeting__say-hello", name="Ada")).outcome.is_error
 
 
 async def test_a_tool_may_change_its_arguments_without_changing_the_conversation(

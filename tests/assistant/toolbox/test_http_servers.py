@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant.config import McpServer
-from tests.assistant.toolbox.boxes import EVERYTHING, NODE, call, children, names, said, toolbox
+from tests.assistant.toolbox.boxes import EVERYTHING, call, children, names, said, toolbox
+from tests.nodejs import node_program
 from tests.processes import PATIENCE, ROOT, http_server, serving
 from tests.together.doors import EVERYTHING as OUR_EVERYTHING
 
@@ -33,7 +34,7 @@ def everything(kind: str, port: int | None = None) -> Iterator[str]:
     """The well-known server over HTTP; gives its address."""
     port = port or free_port()
     process = subprocess.Popen(
-        (NODE, EVERYTHING, kind),
+        (node_program(), EVERYTHING, kind),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PORT": str(port)},

@@ -26,6 +26,8 @@ from tests.assistant.toolbox.boxes import (
 from tests.processes import PATIENCE, serving
 from tests.together.doors import EVERYTHING as OUR_EVERYTHING
 
+pytestmark = pytest.mark.process
+
 
 def our_server(**options: float) -> McpServer:
     command, *arguments = serving(OUR_EVERYTHING)

@@ -15,9 +15,9 @@ import pytest
 
 from clawkit.errors import AuditError
 from clawkit.guard.audit.log import AuditLog
-from clawkit.guard.audit.reader import verify
 from clawkit.guard.audit.record import AuditRecord
-from tests.guard.audit.writing import call, log_files, write_all, write_many, written
+from clawkit.guard.audit.verification import verify
+from tests.guard.audit.written_log import call, log_files, write_all, write_many, written
 
 
 @pytest.fixture

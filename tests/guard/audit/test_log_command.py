@@ -16,13 +16,14 @@ import pytest
 
 from clawkit.guard.audit.record import AuditRecord
 from clawkit.guard.pins import Pins
-from tests.guard.audit.writing import call, write_all, write_many
+from tests.claw import Done, claw
+from tests.guard.audit.written_log import call, write_all, write_many
 from tests.processes import PATIENCE
 
 COMMAND = (
     sys.executable,
     "-c",
-    "from clawkit.cli.log.command import app; app(prog_name='claw log')",
+    "from clawkit.cli.log import app; app(prog_name='claw log')",
 )
 
 
@@ -31,15 +32,8 @@ def directory(home: Path) -> Path:
     return home / "claw" / "data" / "claw" / "guard" / "audit"
 
 
-def claw_log(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        (*COMMAND, *arguments),
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", "TZ": "UTC", **env},
-        timeout=PATIENCE,
-        check=False,
-    )
+def claw_log(*arguments: str, **env: str) -> Done:
+    return claw("log", *arguments, env={"TZ": "UTC", **env})
 
 
 def sample() -> tuple[AuditRecord, ...]:
@@ -128,7 +122,7 @@ def test_finding_nothing_is_said(directory: Path) -> None:
 def test_a_time_that_is_none_is_refused(command: list[str]) -> None:
     done = claw_log(*command, "--since", "soon")
     assert done.returncode == 1
-    assert done.stderr.startswith("claw log: 'soon' is no time")
+    assert done.stderr.startswith(f"{' '.join(('claw log', *command))}: 'soon' is no time")
 
 
 def test_a_reader_that_leaves_early_is_no_error(directory: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.audit.reader import verify
-from tests.guard.audit.writing import log_files, write_many, writer, written
+from clawkit.guard.audit.verification import verify
+from tests.guard.audit.written_log import log_files, write_many, writer, written
 
 WRITERS = 8
 EACH = 500

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.subscriptions import ToolsListChanged
 
-from tests.guard.guarding import ALLOW_ALL
+from tests.guard.guarded_server import ALLOW_ALL
 from tests.guard.http.worlds import remote_command, reverse_proxy
 from tests.processes import PATIENCE, ROOT, http_server
 from tests.samples.everything import NOTE

@@ -20,8 +20,9 @@ from starlette.routing import Route
 
 from clawkit.wire.http.uvicorn_server import listen
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
-from tests.guard.approving import until
-from tests.guard.guarding import ALLOW_ALL, CLIENT, claw
+from tests.claw import CLAW
+from tests.guard.approvals import until
+from tests.guard.guarded_server import ALLOW_ALL, CLIENT
 from tests.processes import PATIENCE, ROOT
 
 _METHODS = ["GET", "POST", "DELETE"]
@@ -178,7 +179,7 @@ def proxy_process(
 ) -> Generator[tuple[subprocess.Popen[str], str]]:
     file = folder / "policy.toml"
     file.write_text(policy)
-    command = claw("proxy", "--listen", "0", "--url", url, "--policy", str(file), *options)
+    command = (*CLAW, "proxy", "--listen", "0", "--url", url, "--policy", str(file), *options)
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, cwd=ROOT, text=True, env={**os.environ, **env}
     )
@@ -204,4 +205,4 @@ def remote_command(url: str, folder: Path, policy: str = ALLOW_ALL, *options: st
     """`claw proxy --url` as a client starts it."""
     file = folder / "policy.toml"
     file.write_text(policy)
-    return list(claw("proxy", "--url", url, "--policy", str(file), *options))
+    return [*CLAW, "proxy", "--url", url, "--policy", str(file), *options]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from clawkit.guard.policy.argument_values import texts
 from clawkit.guard.policy.call import CallSession, call_of
 from clawkit.guard.policy.policy import Paths
-from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, action, allow, deny, on_path, policy
+from clawkit.guard.policy.readings import texts
+from tests.guard.policy.decisions import IN_PROJECT, TEXT_ONLY, action, allow, deny, on_path, policy
 
 WORK = allow("/home/user/project/**")
 

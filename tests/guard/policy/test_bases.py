@@ -9,7 +9,7 @@ import pytest
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.matcher import RuleMatcher
 from clawkit.guard.policy.paths import Paths, directories
-from tests.guard.policy.deciding import SERVERS, action, allow, deny, on_path
+from tests.guard.policy.decisions import SERVERS, action, allow, deny, on_path
 
 HOME = "/home/user"
 

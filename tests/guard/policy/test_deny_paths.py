@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clawkit.guard.policy.policy import Paths
-from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, deny, on_path
+from tests.guard.policy.decisions import IN_PROJECT, TEXT_ONLY, deny, on_path
 
 SECRET = deny("/home/user/secret/**")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clawkit.guard.policy.policy import Paths
-from tests.guard.policy.deciding import IN_PROJECT, TEXT_ONLY, action, deny, on_path, policy
+from tests.guard.policy.decisions import IN_PROJECT, TEXT_ONLY, action, deny, on_path, policy
 
 BAD = "/etc/shadow"
 ON_PATH = deny("/etc/**", "path")

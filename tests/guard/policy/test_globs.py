@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.guard.policy.globs import Glob, GlobIndex, is_any
-from tests.counting import calls
+from tests.work_counter import calls
 
 PATTERNS = st.text(alphabet="ab/?*", max_size=10)
 TEXTS = st.text(alphabet="ab/", max_size=14)

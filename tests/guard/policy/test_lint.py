@@ -8,7 +8,7 @@ import pytest
 
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
 from clawkit.guard.authoring.lint import Issue, lint, lint_file
-from tests.counting import calls
+from tests.work_counter import calls
 
 END = '[[rule]]\naction = "deny"\ntool = "*"\ndescription = "Default deny"\n'
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.policy import Paths
-from tests.guard.policy.deciding import SERVERS, TEXT_ONLY, allow, deny, on_path, policy
+from tests.guard.policy.decisions import SERVERS, TEXT_ONLY, allow, deny, on_path, policy
 
 RULES = policy(
     'action = "deny"\ntool = "*"\nargs."*" = ["/etc/**", "**/.ssh/**", "http://10.0.0.1/**", "22"]',

@@ -7,7 +7,7 @@ import pytest
 from clawkit.errors import InvalidParamsError
 from clawkit.guard.policy.call import call_of
 from clawkit.guard.policy.policy import Policy
-from tests.guard.policy.deciding import SERVERS, TEXT_ONLY, action, on_method, policy
+from tests.guard.policy.decisions import SERVERS, TEXT_ONLY, action, on_method, policy
 
 ALLOW_ALL = 'action = "allow"\ntool = "*"'
 OUTSIDE_THE_TABLE = ["completion/complete", "resources/subscribe", "elicitation/create", "x/y"]

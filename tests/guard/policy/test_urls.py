@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from clawkit.guard.policy.urls import url_readings
-from tests.guard.policy.deciding import IN_PROJECT, allow, deny, on_path
+from tests.guard.policy.decisions import IN_PROJECT, allow, deny, on_path
 
 METADATA = deny("http://169.254.169.254/**")
 GOOD = allow("https://good.example/api/**")

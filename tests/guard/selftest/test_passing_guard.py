@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import SelftestOptions
-from clawkit.guard.selftest.registry import all_attacks
+from clawkit.guard.selftest.registry import all_attacks, categories
 from clawkit.guard.selftest.runner import run
 from clawkit.guard.selftest.scratch import Scratch
+
+pytestmark = pytest.mark.process
 
 GUARDS = str(Path(__file__).with_name("guards.py"))
 
 
-@pytest.mark.parametrize("row", categories.ORDER, ids=lambda row: row[:30])
+@pytest.mark.parametrize("row", categories().values(), ids=lambda row: row[:30])
 def test_no_attack_is_held_by_a_guard_that_passes_everything(row: str, tmp_path: Path) -> None:
     attacks = [attack for attack in all_attacks() if attack.row == row]
     assert attacks
@@ -42,4 +43,4 @@ def test_every_attack_says_what_must_be_true() -> None:
     for attack in all_attacks():
         assert attack.name
         assert attack.must
-        assert attack.row in categories.ORDER
+        assert attack.row in categories().values()

@@ -26,6 +26,7 @@ def unboxed(text: str) -> str:
     return " ".join(text.replace("│", " ").split())
 
 
+@pytest.mark.process
 def test_what_leaked_is_in_the_table_and_the_count() -> None:
     result = selftest("--only", "path-dotdot", "--only", "batch-one")
     assert result.exit_code == 1
@@ -36,6 +37,7 @@ def test_what_leaked_is_in_the_table_and_the_count() -> None:
     assert "--only path-dotdot --keep" in result.stdout
 
 
+@pytest.mark.process
 def test_the_outcomes_can_be_had_as_json() -> None:
     result = selftest("--only", "notified-call", "--json")
     assert result.exit_code == 1
@@ -45,6 +47,7 @@ def test_the_outcomes_can_be_had_as_json() -> None:
     assert outcome["row"] == "a call sent as a notification"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", ["refuses", "silent", "dies"])
 def test_a_guard_that_serves_nothing_is_told_apart_from_one_that_leaks(kind: str) -> None:
     result = selftest("--patience", "1", guard=kind)
@@ -67,6 +70,7 @@ def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "mine").exists()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("keep", [True, False])
 def test_what_is_left_in_the_folder(tmp_path: Path, keep: bool) -> None:
     root = tmp_path / "root"

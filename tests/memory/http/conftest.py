@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.memory.http.being_store import keeper_at
-from tests.memory.http.serving import Served, served
+from tests.memory.http.served_beings import Served, served
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from clawkit.memory.records import Token
 from clawkit.memory.store import token_hashes as stored
 from clawkit.memory.tokens import digest
 from tests.memory.http.being_store import keeper_at
-from tests.memory.http.serving import CAPABILITIES_KEY, MODERN, VERSION_KEY, Served, served
+from tests.memory.http.served_beings import CAPABILITIES_KEY, MODERN, VERSION_KEY, Served, served
 from tests.processes import PATIENCE
 
 PLAIN = 'Bearer realm="clawkit"'

@@ -20,9 +20,9 @@ from clawkit.memory.http.app import Health
 from clawkit.memory.store import open_store, sqlite
 from clawkit.memory.store.database import Database
 from tests.memory.http.being_store import keeper_at
-from tests.memory.http.serving import served
+from tests.memory.http.served_beings import served
 from tests.memory.postgres import Server
-from tests.memory.store.making import remember
+from tests.memory.store.records import remember
 from tests.processes import PATIENCE, ROOT
 
 OK = {"status": "ok", "store": "reachable", "writable": True}

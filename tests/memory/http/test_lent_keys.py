@@ -10,7 +10,7 @@ import pytest
 
 from tests.assistant.providers.scripted import Request, Say, scripted_anthropic
 from tests.memory.http.being_store import keeper_at
-from tests.memory.http.serving import Served, served
+from tests.memory.http.served_beings import Served, served
 from tests.memory.patrol.test_model import ANTHROPIC_KEY
 from tests.memory.tools.being_client import scene
 from tests.processes import PATIENCE

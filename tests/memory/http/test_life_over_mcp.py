@@ -16,8 +16,8 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import moment
 from clawkit.memory.store.database import Database
 from tests.memory.http.being_store import Clock
-from tests.memory.http.serving import Served, served
-from tests.memory.patrol.test_splitting import LIFE
+from tests.memory.http.served_beings import Served, served
+from tests.memory.patrol.test_topics import LIFE
 from tests.together.test_being_clients import connected, said
 
 DAY = 86_400.0

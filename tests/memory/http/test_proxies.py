@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.memory.http.client_limits import RequestLimits, TrustedProxies
+from clawkit.memory.http.authentication import RequestLimits, TrustedProxies
 from tests.memory.http.being_store import keeper_at
-from tests.memory.http.serving import served
-from tests.memory.http.test_limits import NEVER, WRONG
+from tests.memory.http.served_beings import served
+from tests.memory.http.test_client_limits import NEVER, WRONG
 
 PROXIES = ("10.0.0.0/24", "192.168.1.1", "fd00::/64")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
-from tests.memory.http.serving import WRITES, Served, modern, text_of
+from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS
+from tests.memory.http.served_beings import WRITES, Served, modern, text_of
 
 READS: dict[str, dict[str, Any]] = {
     "recall": {"user_message": "the red bicycle"},

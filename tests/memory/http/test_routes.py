@@ -10,9 +10,9 @@ import pytest
 
 from clawkit.memory.job_worker import PATROL
 from clawkit.memory.store import jobs
-from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
+from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS
 from tests.memory.http.being_store import Clock, keeper_at
-from tests.memory.http.serving import MODERN, Served, modern, served, text_of
+from tests.memory.http.served_beings import MODERN, Served, modern, served, text_of
 
 ELEVEN = READ_TOOLS | WRITE_TOOLS
 INITIALIZE = {

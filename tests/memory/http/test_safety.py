@@ -13,11 +13,10 @@ from mcp import Client
 from clawkit.memory import secret_filter
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.display_text import QUOTED
-from clawkit.memory.patrol.diary import REFLECTIONS
-from clawkit.memory.records import Entry
+from clawkit.memory.records import REFLECTIONS, Entry
 from clawkit.memory.store import entries
 from clawkit.memory.store.database import Database
-from tests.memory.http.serving import Served, served
+from tests.memory.http.served_beings import Served, served
 from tests.together.test_being_clients import connected
 
 WIFI = "The wifi password is hunter2"

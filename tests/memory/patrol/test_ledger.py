@@ -159,7 +159,7 @@ def test_edits_of_structured_memory_are_undone_too(mind: Mind) -> None:
     entry = Entry("e1", "preferences", "tea", "likes green tea", NOW)
     with mind.database.write(mind.being) as unit:
         entries.add(unit, entry, "t")
-        made = node_history.row(unit, "entries", "e1")
+        made = stored.row(unit, "entries", "e1")
         first = stored.add(unit, NOW, "edited", "", "t", [Change("entries", "e1", None, made)])
         entries.remove(unit, "e1")
         second = stored.add(unit, NOW, "edited", "", "t", [Change("entries", "e1", made, None)])
@@ -174,8 +174,8 @@ def test_edits_of_structured_memory_are_undone_too(mind: Mind) -> None:
 def test_the_history_is_shown_newest_first(mind: Mind) -> None:
     mind.remember("apples")
     with mind.database.read(mind.being) as unit:
-        assert [entry.n for entry in node_history.show(unit, 2)] == [3, 2]
-        assert [entry.n for entry in node_history.show(unit, 2, before=2)] == [1]
+        assert [entry.n for entry in stored.latest(unit, 2)] == [3, 2]
+        assert [entry.n for entry in stored.latest(unit, 2, before=2)] == [1]
 
 
 def test_an_undo_that_is_back_in_force_has_undone_its_entry_again(mind: Mind) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from clawkit.memory.caller import Caller
 from clawkit.memory.model import llm
 from clawkit.memory.patrol import digests, topics
+from clawkit.memory.patrol.context import PatrolContext
 from tests.assistant.llama import llama_server
 from tests.memory.patrol.minds import NOW, Mind, WordEmbedder
 
@@ -21,9 +23,10 @@ def test_a_real_model_names_and_describes_topics(mind: Mind, tmp_path: Path) -> 
         sizes = digests.sizes(unit)
     with llama_server(tmp_path) as server:
         model = llm("a-key", url=server.url, model="smollm2")
-        described = digests.describe(
-            mind.database, mind.being, sizes, llm=model, now=NOW + 1, token="t"
+        run = PatrolContext(
+            mind.database, mind.being, NOW + 1, Caller("t"), None, "", model, cap=None
         )
+        described = digests.describe(run, sizes)
     after = {cluster.id: cluster for cluster in mind.clusters().values()}
     assert after.keys() == before.keys()
     new = [after[n] for n in after if before[n].parent is not None]

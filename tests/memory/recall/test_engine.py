@@ -206,6 +206,26 @@ def test_the_gate_opens_for_what_is_known_and_not_for_what_is_not(mind: Mind):
     assert not mind.ask("How does photosynthesis work in algae?").relevant
 
 
+def test_among_few_memories_a_distant_one_is_told_and_what_is_unknown_is_not(mind: Mind) -> None:
+    mind.remember(Scene("I moved to Halle"))
+    assert mind.ask("Where do I live?").relevant
+    for unknown in ("What is my blood type?", "When is my sister's birthday?", "Who is Tom?"):
+        assert not mind.ask(unknown).relevant
+
+
+def test_who_asks_again_is_not_told_the_question(mind: Mind) -> None:
+    mind.remember(Scene("I moved to Halle last week"), Scene("What is my blood type?"))
+    assert not mind.ask("What is my blood type?").relevant
+
+
+@pytest.mark.parametrize(
+    "question", ["What do you know about me?", "Was weißt du über mich?", "Que sais-tu sur moi ?"]
+)
+def test_who_asks_for_everything_is_told_what_is_known(mind: Mind, question: str) -> None:
+    mind.remember(*LIFE)
+    assert mind.ask(question).relevant
+
+
 def test_one_mind_never_shows_anothers(tmp_path: Path):
     database = open_store(f"sqlite:{tmp_path / 'beings.db'}")
     try:

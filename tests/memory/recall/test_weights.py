@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.recall import japanese, synthetic
-from clawkit.memory.recall.gate import DIALOGUE, NOTES, WORDS_ONLY
+from clawkit.memory.recall.engine import DIALOGUE, NOTES, WORDS_ONLY
 from clawkit.memory.recall.signals import SIGNALS
-from clawkit.memory.recall.weights import GATE, THRESHOLD
 
 
 def test_every_weight_is_that_of_a_signal_and_every_signal_has_one():
@@ -15,8 +14,8 @@ def test_every_weight_is_that_of_a_signal_and_every_signal_has_one():
 
 
 def test_the_gate_can_be_passed_and_can_be_closed():
-    assert 0 < THRESHOLD < 1
-    assert "bias" in GATE
+    assert 0 < DIALOGUE.threshold < 1
+    assert "bias" in DIALOGUE.gate
 
 
 def test_the_same_seed_makes_the_same_conversations():

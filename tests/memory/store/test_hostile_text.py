@@ -13,10 +13,9 @@ from clawkit.memory.store import (
     nodes,
     notes,
     postings,
-    storable_text,
 )
-from clawkit.memory.store.database import Database
-from tests.memory.store.making import MODEL, NOW, being, node, remember, vectors
+from clawkit.memory.store.database import Database, key
+from tests.memory.store.records import MODEL, NOW, being, node, remember, vectors
 
 HARMLESS = {
     "sql": "'; DROP TABLE nodes; --",
@@ -100,8 +99,8 @@ def test_texts_sort_alike_in_both(database: Database) -> None:
 
 
 def test_a_long_key_is_told_from_another_that_begins_alike() -> None:
-    assert storable_text.key("short") == "short"
-    assert storable_text.key("k" * 300) != storable_text.key("k" * 301)
-    assert storable_text.key("k" * 300) == storable_text.key("k" * 300)
-    assert len(storable_text.key("\0" * 10_000).encode()) < 400
-    assert storable_text.key(MODEL) == MODEL
+    assert key("short") == "short"
+    assert key("k" * 300) != key("k" * 301)
+    assert key("k" * 300) == key("k" * 300)
+    assert len(key("\0" * 10_000).encode()) < 400
+    assert key(MODEL) == MODEL

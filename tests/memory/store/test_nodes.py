@@ -6,7 +6,7 @@ import pytest
 from clawkit.memory.records import MemorySource, Scene
 from clawkit.memory.store import nodes
 from clawkit.memory.store.database import Database
-from tests.memory.store.making import NOW, being, node, remember
+from tests.memory.store.records import NOW, being, node, remember
 
 
 def test_a_node_comes_back_as_it_was_added(database: Database) -> None:

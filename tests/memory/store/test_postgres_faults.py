@@ -16,10 +16,10 @@ from clawkit.memory.store import marks, nodes, open_store
 from clawkit.memory.store.postgres import PostgresDatabase
 from clawkit.memory.store.postgres_failures import explained
 from clawkit.memory.store.schema import POSTGRES_STEPS
-from clawkit.memory.store.store_address import shown
+from clawkit.system.addresses import shown_address
 from tests.memory import postgres
 from tests.memory.postgres import PASSWORD, Server
-from tests.memory.store.making import being, remember
+from tests.memory.store.records import being, remember
 from tests.processes import PATIENCE
 
 
@@ -103,7 +103,7 @@ def test_an_address_that_cannot_be_read_is_told_without_its_secrets(address: str
     ],
 )
 def test_an_address_is_shown_without_its_secrets(address: str, public: str) -> None:
-    assert shown(address) == public
+    assert shown_address(address) == public
 
 
 @pytest.mark.parametrize(

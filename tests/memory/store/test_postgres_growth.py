@@ -11,7 +11,7 @@ import pytest
 from clawkit.memory.store.postgres import PostgresDatabase
 from clawkit.memory.store.postgres_vectors import grow
 from tests.memory.postgres import Server
-from tests.memory.store.making import being, vectors
+from tests.memory.store.records import being, vectors
 
 STRANGE = 'it\'s a "model"; DROP TABLE vectors; -- %s ?'
 

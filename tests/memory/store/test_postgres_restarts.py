@@ -12,7 +12,7 @@ from clawkit.errors import StoreError
 from clawkit.memory.store import marks, nodes, postings
 from clawkit.memory.store.postgres import PostgresDatabase
 from tests.memory.postgres import Server
-from tests.memory.store.making import MODEL, being, place, remember, vectors
+from tests.memory.store.records import MODEL, being, place, remember, vectors
 from tests.processes import PATIENCE
 
 

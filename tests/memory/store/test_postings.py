@@ -8,7 +8,7 @@ import pytest
 
 from clawkit.memory.store import nodes, postings
 from clawkit.memory.store.database import Database
-from tests.memory.store.making import being, remember
+from tests.memory.store.records import being, remember
 
 ACTIONS = ["red boat", "red red house", "blue boat on blue water", "nothing else"]
 

@@ -8,7 +8,7 @@ import sys
 
 from clawkit.memory.store import nodes, open_store, postings
 from clawkit.memory.store.database import Database, Unit
-from tests.memory.store.making import MODEL, being, place, remember, vectors
+from tests.memory.store.records import MODEL, being, place, remember, vectors
 from tests.memory.store.together import run_together, running
 from tests.processes import PATIENCE
 

@@ -8,7 +8,7 @@ import pytest
 from clawkit.memory.records import Change, Cluster, Entry, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import clusters, entries, ledger, marks, messages, notes, reads
 from clawkit.memory.store.database import Database
-from tests.memory.store.making import NOW, being, vectors
+from tests.memory.store.records import NOW, being, vectors
 
 
 def test_notes_wait_until_they_are_taken_or_removed(database: Database) -> None:

@@ -11,7 +11,7 @@ from clawkit.errors import BeingError
 from clawkit.memory.records import Token
 from clawkit.memory.store import beings, jobs, ledger, nodes, open_store, token_hashes
 from clawkit.memory.store.database import Database
-from tests.memory.store.making import MODEL, NOW, being, place, remember, vectors
+from tests.memory.store.records import MODEL, NOW, being, place, remember, vectors
 from tests.memory.store.together import run_together
 from tests.processes import PATIENCE
 
@@ -56,7 +56,7 @@ def test_tokens_are_known_by_their_hash_and_end(database: Database) -> None:
     with database.registry(write=True) as connection:
         token_hashes.add(connection, token, "hash1")
         token_hashes.add(connection, Token("t2", ada.n, "bto", "full", "", NOW + 1), "hash2")
-        assert token_hashes.by_hash(connection, "hash1") == ("hash1", token)
+        assert token_hashes.by_hash(connection, "hash1") == ("hash1", token, ada)
         assert token_hashes.by_hash(connection, "hash") is None
         token_hashes.used(connection, "t1", NOW + 5)
         assert token_hashes.revoke(connection, "t1", NOW + 6)

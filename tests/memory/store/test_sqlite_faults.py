@@ -17,7 +17,7 @@ from clawkit.memory.store import nodes, open_store
 from clawkit.memory.store.schema import SQLITE_STEPS
 from clawkit.memory.store.sqlite import SqliteDatabase
 from clawkit.memory.store.sqlite_failures import is_damage as is_damage
-from tests.memory.store.making import being, place, remember, vectors
+from tests.memory.store.records import being, place, remember, vectors
 from tests.memory.store.together import ROOT
 
 

@@ -8,7 +8,7 @@ import pytest
 from clawkit.errors import StoreError
 from clawkit.memory.store import marks, nodes, open_store, postings
 from clawkit.memory.store.database import Database
-from tests.memory.store.making import MODEL, being, place, remember, vectors
+from tests.memory.store.records import MODEL, being, place, remember, vectors
 from tests.processes import PATIENCE
 
 

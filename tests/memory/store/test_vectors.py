@@ -5,7 +5,7 @@ import pytest
 
 from clawkit.errors import StoreError
 from clawkit.memory.store.database import Database
-from tests.memory.store.making import MODEL, SIZE, being, place, remember, vectors
+from tests.memory.store.records import MODEL, SIZE, being, place, remember, vectors
 
 
 def test_the_nearest_of_few_are_exactly_the_nearest(database: Database) -> None:

@@ -22,7 +22,7 @@ from clawkit.memory.store import (
     reads,
 )
 from clawkit.memory.store.database import Database, Unit
-from tests.memory.store.making import MODEL, NOW, being, place, remember, vectors
+from tests.memory.store.records import MODEL, NOW, being, place, remember, vectors
 
 WORDS = ["boat", "house", "tree", "river", "stone", "light", "winter", "bread"]
 ASKED = {"boat": 1.0, "winter": 0.5, "bread": 2.0}

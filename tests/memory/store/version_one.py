@@ -17,7 +17,7 @@ from clawkit.memory.records import Note, Scene
 from clawkit.memory.store import notes, open_store
 from clawkit.memory.store.schema import POSTGRES_STEPS, SQLITE_STEPS
 from clawkit.memory.store.sqlite import APPLICATION
-from tests.memory.store.making import MODEL, vectors
+from tests.memory.store.records import MODEL, vectors
 
 KNOWN = "Anna is allergic to peanuts"
 WAITS = "Ben forgot his umbrella in Kyoto"

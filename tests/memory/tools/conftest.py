@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.mcp_server import being_server
+from clawkit.memory.mcp_server import BeingServer
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Being
 from clawkit.wire.server import ServerCore
@@ -24,7 +24,7 @@ def memory(keeper: BeingStore, being: Being) -> Memory:
 
 @pytest.fixture
 def server(keeper: BeingStore) -> ServerCore:
-    return being_server(keeper)
+    return BeingServer(keeper)
 
 
 @pytest.fixture(params=["legacy", "modern"])

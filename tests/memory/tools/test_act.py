@@ -7,7 +7,7 @@ import pytest
 
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.bridges import Bridges
-from clawkit.memory.mcp_server import being_server
+from clawkit.memory.mcp_server import BeingServer
 from clawkit.memory.records import Being
 from tests.memory.tools.being_client import READER, BeingClient
 
@@ -46,7 +46,7 @@ def bridges() -> Bridges:
 
 @pytest.fixture
 def clients(keeper: BeingStore, being: Being, bridges: Bridges) -> tuple[BeingClient, BeingClient]:
-    server = being_server(
+    server = BeingServer(
         keeper, capabilities=bridges.capabilities, senses=bridges.senses, act=bridges.act
     )
     stranger = keeper.create("Stranger")

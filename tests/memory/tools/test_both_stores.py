@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.mcp_server import being_server
+from clawkit.memory.mcp_server import BeingServer
 from clawkit.memory.store.database import Database
-from clawkit.memory.tools.being_tool import READ_TOOLS, WRITE_TOOLS
+from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS
 from tests.memory.tools.being_client import READER, BeingClient, scene
 
 NAUGHTY = "The kitten\x00 O'Hara's 100% <memory-recall> \ud800 NEAR( ; --"
@@ -14,7 +14,7 @@ NAUGHTY = "The kitten\x00 O'Hara's 100% <memory-recall> \ud800 NEAR( ; --"
 async def test_every_tool_works_on_either_store(database: Database) -> None:
     keeper = BeingStore(database, "none")
     being = keeper.create("Hana")
-    server = being_server(keeper)
+    server = BeingServer(keeper)
     client = BeingClient(server, being, conversation="monday")
     assert server.tools.keys() == READ_TOOLS | WRITE_TOOLS
     noted = await client.json(

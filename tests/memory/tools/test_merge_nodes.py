@@ -59,7 +59,7 @@ async def test_a_merge_can_be_undone(
 async def test_the_vector_of_the_cluster_is_computed_again(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    from clawkit.memory.mcp_server import being_server
+    from clawkit.memory.mcp_server import BeingServer
     from clawkit.memory.store import open_store
 
     keeper = BeingStore(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
@@ -74,7 +74,7 @@ async def test_the_vector_of_the_cluster_is_computed_again(
             return clusters.middles(unit, keeper.embedder.name)[kittens[0].cluster]
 
     before = middle()
-    client = BeingClient(being_server(keeper), memory.being)
+    client = BeingClient(BeingServer(keeper), memory.being)
     await client.call("merge_nodes", node_ids=joined(kittens), summary="The budget was approved")
     assert not np.allclose(before, middle(), atol=0.01)
     keeper.close()

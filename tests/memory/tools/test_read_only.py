@@ -5,7 +5,7 @@ import pytest
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.store import nodes
-from clawkit.memory.tools.being_tool import WRITE_TOOLS
+from clawkit.memory.tools import WRITE_TOOLS
 from tests.memory.tools.being_client import FULL, BeingClient
 
 ARGUMENTS = {

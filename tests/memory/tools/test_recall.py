@@ -6,7 +6,7 @@ import re
 import pytest
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.mcp_server import being_server
+from clawkit.memory.mcp_server import BeingServer
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Being, Scene
 from clawkit.memory.store import nodes
@@ -231,7 +231,7 @@ async def test_recall_searches_by_meaning_with_the_embedder(
     memory = keeper.open(keeper.create("Hana"))
     memory.remember("Rika adopted a grey kitten from the animal shelter", FULL)
     memory.remember("The quarterly budget was approved by the board", FULL)
-    client = BeingClient(being_server(keeper), memory.being)
+    client = BeingClient(BeingServer(keeper), memory.being)
     found = await client.call("search_memory", query="Does she have a cat as a pet?", limit=1)
     assert "hybrid search" in found
     assert "kitten" in found

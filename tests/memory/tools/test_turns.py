@@ -7,10 +7,9 @@ import pytest
 
 from clawkit.errors import ToolExecutionError
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.mcp_server import being_server
+from clawkit.memory.mcp_server import BeingServer, CallQueue
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Being
-from clawkit.memory.tools.being_tool import CallQueue
 from clawkit.wire.calls import Limits
 from tests.memory.tools.being_client import BeingClient
 
@@ -18,7 +17,7 @@ from tests.memory.tools.being_client import BeingClient
 async def test_one_being_cannot_take_all_threads(
     keeper: BeingStore, being: Being, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = being_server(keeper, limits=Limits(threads=20))
+    server = BeingServer(keeper, limits=Limits(threads=20))
     over, whole = threading.Event(), Memory.search
 
     def search(memory: Memory, query: str, *rest: object, **more: object) -> object:
@@ -86,6 +85,6 @@ async def test_a_fault_is_in_the_log_and_not_in_the_answer(
         raise ValueError("/srv/secret/place")
 
     monkeypatch.setattr(Memory, "search", broken)
-    told = await BeingClient(being_server(keeper), being).error("search_memory", query="x")
+    told = await BeingClient(BeingServer(keeper), being).error("search_memory", query="x")
     assert told == "search_memory failed here; whoever runs this server finds why in its log"
     assert "search_memory failed" in caplog.text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pytest
 
 from clawkit.errors import SchemaError
-from clawkit.tools.schema.scope import AnnotationScope
+from clawkit.tools.schema.annotations import AnnotationScope
 from clawkit.tools.schema.signature import Signature, read_signature
 
 if TYPE_CHECKING:

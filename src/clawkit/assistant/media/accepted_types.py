@@ -7,8 +7,10 @@ taken for the type that it means, and only that type is seen from there on.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 Kind = Literal["image", "text", "pdf", "audio", "video", "archive"]
@@ -23,92 +25,35 @@ MAX_SENT_ITEM = 20 * MEGABYTE
 MAX_SENT = 50 * MEGABYTE
 """Of all files in an answer together."""
 
-IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-TEXT_TYPES = ("text/plain", "text/markdown", "text/html", "text/csv", "application/json")
-AUDIO_TYPES = (
-    "audio/mpeg",
-    "audio/wav",
-    "audio/ogg",
-    "audio/mp4",
-    "audio/aac",
-    "audio/flac",
-    "audio/opus",
-)
-VIDEO_TYPES = ("video/mp4", "video/webm", "video/quicktime", "video/x-msvideo")
-ARCHIVE_TYPES = (
-    "application/zip",
-    "application/gzip",
-    "application/x-tar",
-    "application/x-compressed-tar",
-)
-FILE_TYPES = ("application/pdf", *TEXT_TYPES, *AUDIO_TYPES, *VIDEO_TYPES, *ARCHIVE_TYPES)
 
-KINDS: dict[str, Kind] = {
-    **dict.fromkeys(IMAGE_TYPES, "image"),
-    **dict.fromkeys(TEXT_TYPES, "text"),
-    **dict.fromkeys(AUDIO_TYPES, "audio"),
-    **dict.fromkeys(VIDEO_TYPES, "video"),
-    **dict.fromkeys(ARCHIVE_TYPES, "archive"),
-    "application/pdf": "pdf",
-}
+class TypeRow(Struct, frozen=True):
+    """A type in `types.json`: what it is in words, and the bytes it begins with, in hexadecimal.
 
-ALIASES = {
-    "image/jpg": "image/jpeg",
-    "image/pjpeg": "image/jpeg",
-    "image/x-png": "image/png",
-    "text/x-markdown": "text/markdown",
-    "application/csv": "text/csv",
-    "text/json": "application/json",
-    "application/x-pdf": "application/pdf",
-    "audio/mp3": "audio/mpeg",
-    "audio/x-mp3": "audio/mpeg",
-    "audio/x-mpeg": "audio/mpeg",
-    "audio/x-wav": "audio/wav",
-    "audio/wave": "audio/wav",
-    "audio/vnd.wave": "audio/wav",
-    "audio/m4a": "audio/mp4",
-    "audio/x-m4a": "audio/mp4",
-    "audio/x-aac": "audio/aac",
-    "audio/x-flac": "audio/flac",
-    "video/avi": "video/x-msvideo",
-    "video/msvideo": "video/x-msvideo",
-    "application/x-zip": "application/zip",
-    "application/x-zip-compressed": "application/zip",
-    "application/x-gzip": "application/gzip",
-    "application/tar": "application/x-tar",
-    "application/x-gtar": "application/x-tar",
-    "application/x-tgz": "application/x-compressed-tar",
-    "application/x-gtar-compressed": "application/x-compressed-tar",
-}
+    With a `kind` it may come with a message; `suffix` is for files that nobody has named.
+    """
 
-SUFFIXES = {
-    "image/jpeg": ".jpg",
-    "image/png": ".png",
-    "image/gif": ".gif",
-    "image/webp": ".webp",
-    "text/plain": ".txt",
-    "text/markdown": ".md",
-    "text/html": ".html",
-    "text/csv": ".csv",
-    "application/json": ".json",
-    "application/pdf": ".pdf",
-    "audio/mpeg": ".mp3",
-    "audio/wav": ".wav",
-    "audio/ogg": ".ogg",
-    "audio/mp4": ".m4a",
-    "audio/aac": ".aac",
-    "audio/flac": ".flac",
-    "audio/opus": ".opus",
-    "video/mp4": ".mp4",
-    "video/webm": ".webm",
-    "video/quicktime": ".mov",
-    "video/x-msvideo": ".avi",
-    "application/zip": ".zip",
-    "application/gzip": ".gz",
-    "application/x-tar": ".tar",
-    "application/x-compressed-tar": ".tar.gz",
-}
-"""What a file of a type is called when nobody has named it."""
+    name: str
+    words: str = ""
+    kind: Kind | None = None
+    suffix: str = ""
+    aliases: tuple[str, ...] = ()
+    magic: tuple[str, ...] = ()
+
+
+class TypeTable(Struct, frozen=True):
+    """All of `types.json`; `by_suffix` tells apart what bytes alone do not."""
+
+    types: tuple[TypeRow, ...]
+    by_suffix: dict[str, dict[str, str]]
+
+
+TABLE = msgspec.json.decode(Path(__file__).with_name("types.json").read_bytes(), type=TypeTable)
+KINDS: dict[str, Kind] = {row.name: row.kind for row in TABLE.types if row.kind is not None}
+IMAGE_TYPES = tuple(name for name, kind in KINDS.items() if kind == "image")
+TEXT_TYPES = tuple(name for name, kind in KINDS.items() if kind == "text")
+FILE_TYPES = tuple(name for name in KINDS if name not in IMAGE_TYPES)
+SUFFIXES = {row.name: row.suffix for row in TABLE.types if row.suffix}
+_ALIASES = {alias: row.name for row in TABLE.types for alias in row.aliases}
 
 LONGEST_TYPE = 255
 """Characters, parameters included."""
@@ -132,7 +77,7 @@ def read_type(text: str) -> MediaType | None:
     name = match[1].lower()
     parameters = {found[1].lower(): found[2] for found in _PARAMETER.finditer(match[2] or "")}
     charset = parameters.get("charset", "").strip().strip('"').strip().lower()
-    return MediaType(ALIASES.get(name, name), charset)
+    return MediaType(_ALIASES.get(name, name), charset)
 
 
 def megabytes(size: int) -> str:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from clawkit.errors import MediaError
@@ -33,7 +32,7 @@ _ORPHANED_AFTER = 3600.0
 
 
 class CallFolder:
-    """`with CallFolder() as folder:` or `async with`; leaving the block removes it.
+    """`with CallFolder() as folder:`; leaving the block removes it, and awaits nothing.
 
     It is made when it is first asked for: most calls have nothing to put there.
     """
@@ -72,26 +71,9 @@ class CallFolder:
         self._is_open = True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_open = False
         self._remove()
-
-    async def __aenter__(self) -> CallFolder:
-        return self.__enter__()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        # Nothing is awaited here, so that no cancellation can come in between.
-        self.__exit__(kind, error, traceback)
 
     def _make(self) -> None:
         root = self._root or Path(tempfile.gettempdir())

@@ -8,72 +8,13 @@ import re
 import msgspec
 
 from clawkit.assistant.media import containers
-from clawkit.assistant.media.accepted_types import KINDS, TEXT_TYPES, read_type
+from clawkit.assistant.media.accepted_types import KINDS, TABLE, TEXT_TYPES, read_type
 from clawkit.assistant.media.file_names import split_suffix
 
-_MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"PK\x05\x06", "application/zip"),
-    (b"PK\x07\x08", "application/zip"),
-    (b"fLaC", "audio/flac"),
-    (b"Rar!\x1a\x07", "application/vnd.rar"),
-    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
-    (b"\xfd7zXZ\x00", "application/x-xz"),
-    (b"\x28\xb5\x2f\xfd", "application/zstd"),
-    (b"BZh", "application/x-bzip2"),
-    (b"\x7fELF", "application/x-elf"),
-    (b"MZ", "application/vnd.microsoft.portable-executable"),
-    (b"II*\x00", "image/tiff"),
-    (b"MM\x00*", "image/tiff"),
-    (b"BM", "image/bmp"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
-    (b"SQLite format 3\x00", "application/vnd.sqlite3"),
-    (b"MThd", "audio/midi"),
-)
+_MAGIC = tuple((bytes.fromhex(start), row.name) for row in TABLE.types for start in row.magic)
 _HEAD_OF_PDF = re.compile(rb"%PDF-\d\.\d")
 _PDF_AT_MOST_AT = 1024
-_WORDS = {
-    "image/png": "a PNG image",
-    "image/jpeg": "a JPEG image",
-    "image/gif": "a GIF image",
-    "image/webp": "a WebP image",
-    "image/heic": "a HEIC image",
-    "image/avif": "an AVIF image",
-    "image/tiff": "a TIFF image",
-    "image/bmp": "a BMP image",
-    "application/pdf": "a PDF document",
-    "audio/mpeg": "MP3 audio",
-    "audio/wav": "WAV audio",
-    "audio/ogg": "Ogg audio",
-    "audio/opus": "Opus audio",
-    "audio/mp4": "MP4 audio",
-    "audio/aac": "AAC audio",
-    "audio/flac": "FLAC audio",
-    "audio/midi": "a MIDI file",
-    "video/mp4": "an MP4 video",
-    "video/webm": "a WebM video",
-    "video/quicktime": "a QuickTime video",
-    "video/x-msvideo": "an AVI video",
-    "video/x-matroska": "a Matroska video",
-    "video/ogg": "an Ogg video",
-    "application/zip": "a ZIP archive",
-    "application/gzip": "gzip data",
-    "application/x-tar": "a tar archive",
-    "application/x-compressed-tar": "a compressed tar archive",
-    "application/vnd.rar": "a RAR archive",
-    "application/x-7z-compressed": "a 7z archive",
-    "application/x-xz": "xz data",
-    "application/x-bzip2": "bzip2 data",
-    "application/zstd": "Zstandard data",
-    "application/x-elf": "a program",
-    "application/vnd.microsoft.portable-executable": "a program",
-    "application/x-ole-storage": "an old Office document",
-    "application/vnd.sqlite3": "an SQLite database",
-}
+_WORDS = {row.name: row.words for row in TABLE.types if row.words}
 
 
 def sniff(data: bytes) -> tuple[str, ...]:
@@ -210,60 +151,6 @@ def _what(data: bytes) -> str:
 
 
 _UNKNOWN = "application/octet-stream"
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-_OPEN = "application/vnd.oasis.opendocument"
-_IN_ZIP = {
-    ".docx": f"{_OFFICE}.wordprocessingml.document",
-    ".xlsx": f"{_OFFICE}.spreadsheetml.sheet",
-    ".pptx": f"{_OFFICE}.presentationml.presentation",
-    ".odt": f"{_OPEN}.text",
-    ".ods": f"{_OPEN}.spreadsheet",
-    ".odp": f"{_OPEN}.presentation",
-    ".epub": "application/epub+zip",
-    ".jar": "application/java-archive",
-}
-_IN_OLE = {
-    ".doc": "application/msword",
-    ".xls": "application/vnd.ms-excel",
-    ".ppt": "application/vnd.ms-powerpoint",
-}
-_IN_TEXT = {
-    ".md": "text/markdown",
-    ".markdown": "text/markdown",
-    ".htm": "text/html",
-    ".html": "text/html",
-    ".csv": "text/csv",
-    ".tsv": "text/tab-separated-values",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".mjs": "text/javascript",
-    ".json": "application/json",
-    ".xml": "application/xml",
-    ".yaml": "application/yaml",
-    ".yml": "application/yaml",
-    ".toml": "application/toml",
-    ".svg": "image/svg+xml",
-    ".ics": "text/calendar",
-    ".vcf": "text/vcard",
-    ".rtf": "application/rtf",
-    ".tex": "application/x-tex",
-    ".eml": "message/rfc822",
-}
-_BINARY = {
-    ".ttf": "font/ttf",
-    ".otf": "font/otf",
-    ".woff": "font/woff",
-    ".woff2": "font/woff2",
-    ".wasm": "application/wasm",
-    ".parquet": "application/vnd.apache.parquet",
-}
-_REFINED = {
-    "application/zip": _IN_ZIP,
-    "application/x-ole-storage": _IN_OLE,
-    "video/mp4": {".m4a": "audio/mp4", ".m4b": "audio/mp4"},
-    "audio/opus": {".ogg": "audio/ogg", ".oga": "audio/ogg"},
-    "application/x-compressed-tar": {".gz": "application/gzip"},
-}
 
 
 def type_of(name: str, data: bytes, stated: str = "") -> str:
@@ -273,7 +160,7 @@ def type_of(name: str, data: bytes, stated: str = "") -> str:
     claim = declared.name if declared else ""
     found = sniff(data)
     if found:
-        like_it = _REFINED.get(found[0], {})
+        like_it = TABLE.by_suffix.get(found[0], {})
         if claim in found or claim in like_it.values():
             return claim
         return like_it.get(suffix, found[0])
@@ -282,5 +169,5 @@ def type_of(name: str, data: bytes, stated: str = "") -> str:
     try:
         read_text(data)
     except NotTextError:
-        return _BINARY.get(suffix, _UNKNOWN)
-    return _IN_TEXT.get(suffix, "text/plain")
+        return TABLE.by_suffix[_UNKNOWN].get(suffix, _UNKNOWN)
+    return TABLE.by_suffix["text/plain"].get(suffix, "text/plain")

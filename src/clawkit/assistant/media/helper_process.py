@@ -1,16 +1,26 @@
-"""Child processes that work on one attachment: they end with the call, and with us."""
+"""Child processes that work on one attachment: they end with the call, and with us.
+
+Run as a module, this is such a process around a command. Its standard input is a pipe that we hold
+and never write to: that it ends is the one sign of our death that no way of dying can withhold.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
+import subprocess
 import sys
+import threading
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from typing import TYPE_CHECKING
+
+from clawkit.system.processes import adopt_orphans, end_children
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
 
 _PATIENCE = 1.0
 _STEP = 0.005
@@ -31,6 +41,8 @@ class HelperProcess:
     async def start(
         cls, module: str, *arguments: str, cwd: Path, errors: bool = False
     ) -> HelperProcess:
+        import asyncio  # the module itself is run by processes that need none
+
         read_end, lifeline = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
@@ -41,8 +53,8 @@ class HelperProcess:
                 module,
                 *arguments,
                 stdin=read_end,
-                stdout=PIPE,
-                stderr=PIPE if errors else DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE if errors else subprocess.DEVNULL,
                 cwd=cwd,
                 limit=_LONGEST_LINE,
                 start_new_session=True,
@@ -57,12 +69,7 @@ class HelperProcess:
     async def __aenter__(self) -> HelperProcess:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.end()
         await self.process.wait()
 
@@ -93,3 +100,41 @@ class HelperProcess:
             return os.waitid(os.P_PID, self.process.pid, options) is not None
         except ChildProcessError:
             return True  # Somebody has asked for its status already.
+
+
+def end_with_parent(end: Callable[[], None]) -> None:
+    """Call `end` when the process that started this one lets go of our standard input."""
+
+    def wait() -> None:
+        with suppress(OSError):
+            while os.read(0, 1):
+                pass
+        end()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def end_group() -> None:
+    """End everything that was started from here, and this process."""
+    end_children(0.0)
+    if sys.platform != "win32":
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+    os._exit(1)
+
+
+def main(command: list[str]) -> None:
+    """Run a command; its status is ours, and what it leaves running is ended."""
+    adopt_orphans()
+    try:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        sys.stderr.write(f"{command[0]}: {error.strerror}\n")
+        sys.exit(127)
+    end_with_parent(end_group)
+    status = child.wait()
+    end_children(0.0)
+    os._exit(status if status >= 0 else 128 - status)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -123,14 +123,6 @@ _WORDS: dict[type, str] = {
     bool: "a boolean",
     type(None): "null",
 }
-_TEXT_SUFFIXES = {
-    ".md": "text/markdown",
-    ".markdown": "text/markdown",
-    ".htm": "text/html",
-    ".html": "text/html",
-    ".csv": "text/csv",
-    ".json": "application/json",
-}
 
 
 class Attachment(Struct, frozen=True):
@@ -302,13 +294,13 @@ def _type_of_file(path: Path, data: bytes, label: str) -> str:
         what = detection.describe(data)
         problem = str(error) if what == "text" else f"{what} cannot be sent to the assistant"
         raise MediaError(label, problem) from None
-    named = _TEXT_SUFFIXES.get(path.suffix.lower(), "text/plain")
+    named = accepted_types.TABLE.by_suffix["text/plain"].get(path.suffix.lower(), "")
     if named == "application/json":
         try:
             check_json(text)
         except NotTextError:
             return "text/plain"
-    return named
+    return named if named in KINDS else "text/plain"
 
 
 def _shown(value: object) -> str:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from clawkit.assistant.media import pdf_events
 from clawkit.assistant.media.helper_process import HelperProcess
-from clawkit.assistant.media.pdf_events import (
+from clawkit.assistant.media.pdf_child import (
     Event,
     PdfDone,
     PdfFailed,
@@ -19,6 +18,7 @@ from clawkit.assistant.media.pdf_events import (
     PdfPage,
     PdfPicture,
     Trouble,
+    decode,
 )
 from clawkit.models.protocol import Image, Text
 
@@ -52,7 +52,7 @@ async def _read(file: Path, limits: PdfLimits, take: Callable[[Event], None]) ->
     async with await HelperProcess.start(_MODULE, str(file), options, cwd=file.parent) as helper:
         assert helper.process.stdout is not None
         async for line in helper.process.stdout:
-            take(pdf_events.decode(line))
+            take(decode(line))
 
 
 def _parts(events: list[Event], name: str, problem: str) -> list[Text | Image]:

@@ -1,5 +1,7 @@
 """Runs as a process of its own and reads one PDF: it may hang or burst without harm to anybody.
 
+It says what it reads as events, one line of JSON for each; pages without text as PNG.
+
 python -m clawkit.assistant.media.pdf_child FILE LIMITS-AS-JSON
 """
 
@@ -7,29 +9,71 @@ from __future__ import annotations
 
 import logging
 import os
+import struct
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec import Struct
 
-from clawkit.assistant.media.pdf_events import (
-    Event,
-    PdfDone,
-    PdfFailed,
-    PdfLimits,
-    PdfOpened,
-    PdfPage,
-    PdfPicture,
-    encode,
-)
-from clawkit.assistant.media.png import write_png
-from clawkit.assistant.media.supervisor import end_with_parent
+from clawkit.assistant.media.helper_process import end_with_parent
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
+
+Trouble = Literal["encrypted", "broken", "too much"]
+
+
+class PdfLimits(Struct, frozen=True):
+    """How much is taken from one PDF. What is left out is said."""
+
+    seconds: float = 30.0
+    characters: int = 500_000
+    pictures: int = 10
+    memory: int = 2 * 1024**3
+
+
+class PdfOpened(Struct, frozen=True, tag="opened"):
+    """It can be read, and has this many pages."""
+
+    pages: int
+
+
+class PdfPage(Struct, frozen=True, tag="page"):
+    """The text of a page; `problem` says why there is none."""
+
+    number: int
+    text: str = ""
+    problem: str = ""
+
+
+class PdfPicture(Struct, frozen=True, tag="picture"):
+    """A page without text, as a PNG."""
+
+    number: int
+    data: bytes
+
+
+class PdfFailed(Struct, frozen=True, tag="failed"):
+    """Nothing more can be read."""
+
+    trouble: Trouble
+    detail: str = ""
+
+
+class PdfDone(Struct, frozen=True, tag="done"):
+    """Everything has been said; `left_out` is the first page for which there was no room."""
+
+    left_out: int = 0
+
+
+Event = PdfOpened | PdfPage | PdfPicture | PdfFailed | PdfDone
+
+decode = msgspec.json.Decoder(Event).decode
 
 NO_RENDERER = "it has no text, and no renderer is installed (pip install 'clawkit[scans]')"
 NO_MORE_PICTURES = "it has no text, and enough pages are shown as pictures already"
@@ -45,7 +89,7 @@ def main(file: str, limits: PdfLimits) -> None:
     logging.disable(logging.CRITICAL)
     _limit_memory(limits.memory)
     for event in _whole(file, limits):
-        sys.stdout.buffer.write(encode(event) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
         sys.stdout.buffer.flush()
 
 
@@ -165,6 +209,48 @@ def _png(bitmap: Any) -> bytes | None:
     if all(row == first for row in rows):
         return None
     return write_png(width, height, channels, rows)
+
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_COLOURS = {1: 0, 3: 2, 4: 6}
+"""What PNG calls grey, RGB and RGBA, by the number of their channels."""
+_NONE, _UP = b"\0", b"\2"
+
+
+def write_png(width: int, height: int, channels: int, rows: list[bytes]) -> bytes:
+    """A PNG of `height` rows, each with `width` pixels of `channels` bytes."""
+    header = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
+    plain = zlib.compress(b"".join(_NONE + row for row in rows), 6)
+    # Drawings are smaller as they are, photographs as differences to the row above.
+    differing = zlib.compress(b"".join(_UP + row for row in _differences(rows)), 6)
+    return b"".join(
+        (
+            _SIGNATURE,
+            _chunk(b"IHDR", header),
+            _chunk(b"IDAT", min(plain, differing, key=len)),
+            _chunk(b"IEND", b""),
+        )
+    )
+
+
+def _chunk(name: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def _differences(rows: list[bytes]) -> list[bytes]:
+    """Each row minus the one above, byte by byte modulo 256, a whole row in one subtraction."""
+    size = len(rows[0])
+    tops = int.from_bytes(b"\x80" * size, "little")
+    rest = int.from_bytes(b"\x7f" * size, "little")
+    above = 0
+    found: list[bytes] = []
+    for row in rows:
+        here = int.from_bytes(row, "little")
+        # With the top bit of each byte set no byte borrows from the next; it is put right after.
+        difference = ((here | tops) - (above & rest)) ^ ((here ^ above ^ tops) & tops)
+        found.append(difference.to_bytes(size, "little"))
+        above = here
+    return found
 
 
 def _clean(text: str) -> str:

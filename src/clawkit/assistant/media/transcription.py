@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.config import Transcription
 
-_SUPERVISOR = "clawkit.assistant.media.supervisor"
+_SUPERVISOR = "clawkit.assistant.media.helper_process"
 _MOST_OUTPUT = 4 * 1024 * 1024
 _LONGEST_ERROR = 300
 
@@ -46,7 +46,7 @@ class Whisper:
         self._keys = keys
 
     async def transcribe(self, file: Path, mime_type: str) -> str:
-        async with CallFolder() as folder:
+        with CallFolder() as folder:
             audio = folder.outbox / with_suffix(file.name, SUFFIXES[mime_type])
             command = self._command(audio)
             await asyncio.to_thread(shutil.copyfile, file, audio)

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clawkit.assistant.memory.backend import RecalledMemory, TurnMessage
-from clawkit.assistant.model_choice import choose
 from clawkit.errors import ClawError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.caller import Caller
@@ -84,11 +83,9 @@ def open_local(config: Config, keys: Keys) -> LocalMemory:
     options = config.memory
     address = options.store or f"sqlite:{config.places.data / 'beings.db'}"
     key = keys.find("OPENAI_API_KEY")
-    # Loading the embedder takes a second, and the embedded default answers in less; what it keeps
-    # is found by its words at once, and gets its vectors from the next command that needs them.
-    offline = choose(config, keys)[0].name == "offline"
-    embedding = options.embedder or ("none" if offline else "")
-    keeper = BeingStore(open_store(address), embedding, embedding_key=key.value if key else "")
+    keeper = BeingStore(
+        open_store(address), options.embedder, embedding_key=key.value if key else ""
+    )
     try:
         being = keeper.find(options.being) if options.being else keeper.default()
         return LocalMemory(keeper, keeper.open(being))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawkit.assistant.memory.backend import MOST_FOUND, MemoryBackend, RecalledMemory, TurnMessage
-from clawkit.assistant.toolbox.toolbox import CallResult
+from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.errors import ClawError, ToolExecutionError
 from clawkit.models.protocol import Text, ToolCall, ToolOutcome
 from clawkit.wire.threads import Workers

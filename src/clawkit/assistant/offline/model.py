@@ -7,29 +7,32 @@ the lines that recall and compaction put into the system prompt.
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
 from clawkit.assistant import token_estimate
+from clawkit.assistant.media.containers import dimensions
 from clawkit.assistant.media.framed import Attached, Received, receive
-from clawkit.assistant.offline.attachments import describe_image, extract, quoted
 from clawkit.assistant.offline.calculator import compute, tell_date
 from clawkit.assistant.offline.statements import (
-    Found,
     Sentence,
     Statement,
     find,
     inline,
     is_taken_back,
+    nearest,
     read,
     statements,
     told,
 )
 from clawkit.assistant.prompt import EARLIER, REMEMBERED
-from clawkit.models.protocol import Event, Finished, Prompt, TextDelta, Usage
-from clawkit.text.tokenizer import sentences
+from clawkit.models.protocol import Event, Finished, Image, Prompt, TextDelta, Usage
+from clawkit.text.tokenizer import content, sentences, terms
 
 INTRODUCTION = (
     "(I am Clawkit's offline assistant, not a language model: I remember what you tell me "
@@ -77,9 +80,16 @@ _SUMMARIZE = re.compile(
 _FEW_WORDS = re.compile(r"(?:\S+\s*){1,3}|\s+")
 _LINE = re.compile(r"^- (User: |Noted: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
 _DATED = re.compile(r"^(\d{4}-\d\d-\d\d)[\d, -]* — (.+)$")
+_RETRACT = "`claw memory` shows its id, `claw memory retract ID` takes it back."
+_SEARCHED = 2_000_000
+"""Characters of a file in which answers are looked for."""
+_EXTRACTED = 5
+"""Sentences of an extract."""
+_LONGEST_QUOTE = 400
 _MOST_ACKNOWLEDGED = 5
 _MOST_QUESTIONS = 5
 _MOST_EARLIER = 2
+_MOST_CLOSE = 3
 _MOST_LISTED = 30
 
 
@@ -104,7 +114,8 @@ class Offline:
         return 1_000_000
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Event]:
-        answer = answer_to(prompt)
+        # In a thread: vectors may have to be loaded, and others are answered meanwhile.
+        answer = await asyncio.to_thread(answer_to, prompt)
         for piece in _FEW_WORDS.findall(answer):
             yield TextDelta(piece)
         usage = Usage(input=token_estimate.of_prompt(prompt), output=token_estimate.count(answer))
@@ -201,12 +212,11 @@ def _acknowledged(stated: Sequence[Sentence]) -> str:
 
 def _forgotten(named: str, known: Sequence[Statement]) -> str:
     gone = [inline(one) for one in known if is_taken_back(one.text, named)]
-    if not gone:
-        return "I found nothing like that to forget."
-    return (
-        f"I won't use that any more here: {'; '.join(gone[-_MOST_ACKNOWLEDGED:])}. Memory still "
-        "has it: `claw memory` shows its id, `claw memory retract ID` takes it back."
-    )
+    if gone:
+        listed = "; ".join(gone[-_MOST_ACKNOWLEDGED:])
+        return f"I won't use that any more here: {listed}. Memory still has it: {_RETRACT}"
+    closest = _closest(nearest(named, known))
+    return f"I found nothing like that to forget.{f' {closest} {_RETRACT}' if closest else ''}"
 
 
 def _answer(question: str, known: Sequence[Statement], conversation: Conversation) -> str:
@@ -215,24 +225,26 @@ def _answer(question: str, known: Sequence[Statement], conversation: Conversatio
         return computed
     if _EVERYTHING.fullmatch(question.strip(" ¿?!.")):
         return _everything(known)
-    found = find(question, known)
     return (
         _quoted(last.files, question)
-        or (_told(found) if found and found.sure else "")
+        or _told(find(question, known))
         or _quoted(conversation.attached_before, question)
         or _not_in(last)
-        or (_closest(found.statements[0]) if found and not last.images else "")
+        or ("" if last.images else _closest(nearest(question, known)))
         or _not_found(conversation)
     )
 
 
-def _closest(one: Statement) -> str:
-    return f"The closest I know: {f'{inline(one)}.' if one.own else told(one)}"
+def _closest(found: Sequence[Statement]) -> str:
+    shown = "; ".join(inline(one) if one.own else told(one) for one in found[:_MOST_CLOSE])
+    return f"The closest I know: {shown.rstrip('.')}." if shown else ""
 
 
-def _told(found: Found) -> str:
+def _told(found: Sequence[Statement]) -> str:
     """The newest, and what was said before it that fits as well."""
-    newest, *earlier = found.statements
+    if not found:
+        return ""
+    newest, *earlier = found
     before = "; ".join(f"“{one.said}”" for one in earlier[:_MOST_EARLIER])
     return f"{told(newest)}{f' (Earlier: {before})' if before else ''}"
 
@@ -280,3 +292,45 @@ def _not_found(conversation: Conversation) -> str:
         return ""
     hint = "" if conversation.is_first else " `claw setup` connects a model that can answer more."
     return f"{NOT_FOUND}{hint}"
+
+
+def quoted(attached: Attached, question: str) -> str:
+    """The sentence of a text that has the words of a question, quoted; or nothing."""
+    words = [set(word) for word in content(question)]
+    best, most = "", 0
+    for sentence in sentences(attached.text[:_SEARCHED]) if words else ():
+        found = terms(sentence).keys()
+        shared = sum(word <= found for word in words)
+        if shared > most:
+            best, most = sentence, shared
+    # A single word in common is no answer to a question that has three.
+    if most * 3 < len(words) * 2:
+        return ""
+    quote = best if len(best) <= _LONGEST_QUOTE else f"{best[:_LONGEST_QUOTE].rstrip()} …"
+    return f"{attached.name} says: “{quote}”" if quote else ""
+
+
+def extract(attached: Attached) -> str:
+    """The sentences of a text whose words occur in it most, in their order."""
+    said = sentences(attached.text[:_SEARCHED])
+    common = Counter(word for one in said for (word, *_) in content(one))
+
+    def weight(at: int) -> float:
+        words = content(said[at])
+        return sum(common[word[0]] for word in words) / (len(words) + 3)
+
+    # What a text begins with mostly says what it is about.
+    best = sorted(range(1, len(said)), key=weight, reverse=True)[: _EXTRACTED - 1]
+    chosen = [0, *sorted(best)] if said else []
+    if not chosen:
+        return ""
+    gaps = {at for at, after in pairwise(chosen) if after > at + 1}
+    quotes = " ".join(f"{said[at][:_LONGEST_QUOTE]}{' […]' if at in gaps else ''}" for at in chosen)
+    return f"An extract, {len(chosen)} of {len(said):,} sentences: “{quotes}”"
+
+
+def describe_image(image: Image) -> str:
+    """`cat.png (image/png, 12,345 bytes, 640 × 480 pixels)`."""
+    size = dimensions(image.data)
+    pixels = f", {size[0]} × {size[1]} pixels" if size else ""
+    return f"{image.name} ({image.mime_type}, {len(image.data):,} bytes{pixels})"

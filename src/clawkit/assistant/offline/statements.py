@@ -14,13 +14,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.text.tokenizer import (
-    WORDS_THAT_SAY_LITTLE,
     asked,
     content,
     folded,
     sentences,
     stem,
     terms,
+    words_that_say_little,
 )
 
 Kind = Literal["state", "ask", "forget", "request"]
@@ -41,13 +41,6 @@ class Statement(Struct, frozen=True):
     said: str
     when: str = ""
     own: bool = True
-
-
-class Found(Struct, frozen=True):
-    """The statements that fit a question best, the newest first; `sure` if all its words fit."""
-
-    statements: tuple[Statement, ...]
-    sure: bool
 
 
 def _pattern(*pieces: str) -> re.Pattern[str]:
@@ -167,11 +160,14 @@ _FILLER = _pattern(
     r"\b(?:(?:do|can|could) you|i forgot|did i (?:tell|say)(?: you)?(?: to remember)?)\b|",
     _ASK_UNSPACED.pattern,
 )
-_SURE, _CLOSE, _CLOSE_TO_OTHERS = 0.8, 0.5, 0.66
+_SURE = 0.8
+_NEAR, _NEARER = 0.31, 0.028
+"""How near a statement has to be to a question, and how much less among fewer, as recall has it."""
+_AS_NEAR = 0.12
 
 
-def find(question: str, known: Sequence[Statement]) -> Found | None:
-    """The statements that share most of the question's words, or none."""
+def find(question: str, known: Sequence[Statement]) -> list[Statement]:
+    """The statements that have the words of a question, the newest first."""
     weights = {
         _ALIKE.get(term, term): weight
         for term, weight in asked(_FILLER.sub(" ", question)).items()
@@ -179,16 +175,24 @@ def find(question: str, known: Sequence[Statement]) -> Found | None:
     }
     fits = [_fit(one.text, weights) for one in known]
     if not weights or not fits:
-        return None
+        return []
     share, persons = best = max(fits)
-    tells = any(weight > _LITTLE for weight in weights.values())
-    sure = share >= _SURE and persons >= (1 if weights.keys() & _PERSONS else 0)
-    close = tells and share >= (_CLOSE if persons > 0 else _CLOSE_TO_OTHERS)
-    if not sure and not close:
-        return None
-    return Found(
-        tuple(one for one, fit in zip(known, fits, strict=True) if fit == best)[::-1], sure
-    )
+    if share < _SURE or persons < (1 if weights.keys() & _PERSONS else 0):
+        return []
+    return [one for one, fit in zip(known, fits, strict=True) if fit == best][::-1]
+
+
+def nearest(question: str, known: Sequence[Statement]) -> list[Statement]:
+    """The statements that are near to a question by what they mean, the newest first."""
+    from clawkit.memory.embed import builtin
+    from clawkit.memory.recall.engine import few
+
+    if not known:
+        return []
+    vectors = builtin.shared.embed([one.text for one in known])
+    cosines = vectors @ builtin.shared.ask([question])[0]
+    enough = max(_NEAR - _NEARER * few(len(known)), cosines.max() - _AS_NEAR)
+    return [known[at] for at in range(len(known) - 1, -1, -1) if cosines[at] >= enough]
 
 
 def _fit(text: str, weights: dict[str, float]) -> tuple[float, int]:
@@ -249,7 +253,7 @@ def inline(one: Statement | Sentence) -> str:
         return f"“{_cut(one.said.rstrip('.'))}”"
     first, space, rest = turned.partition(" ")
     return _cut(
-        f"{first.lower() if first.lower() in WORDS_THAT_SAY_LITTLE else first}{space}{rest}"
+        f"{first.lower() if first.lower() in words_that_say_little() else first}{space}{rest}"
     )
 
 

@@ -1,20 +1,27 @@
-"""The sessions for the event loop: one turn after the other, and what is said in them."""
+"""The sessions for the event loop: a thread for the database, one turn after the other, and what is
+said in them.
+
+The thread is a daemon: a process may end at any moment, and a transaction that was not committed
+is none. Who waits for a turn is woken by those of this process, and polls for those of others.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import queue
 import sqlite3
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from clawkit.assistant.sessions import live_processes, message_rows, queries, turn_queue
 from clawkit.assistant.sessions.database import PATIENCE, SessionDatabase
-from clawkit.assistant.sessions.database_thread import DatabaseThread
 from clawkit.assistant.sessions.message_rows import encode
 from clawkit.assistant.sessions.records import (
     LAST,
@@ -25,12 +32,288 @@ from clawkit.assistant.sessions.records import (
     check_key,
 )
 from clawkit.assistant.sessions.retention import prune_if_due
-from clawkit.assistant.sessions.turn_queue import TurnTicket
-from clawkit.assistant.sessions.turn_waiters import OnWait, TurnWaiters
+from clawkit.assistant.sessions.turn_queue import QueuePosition, TurnTicket
+from clawkit.errors import StoreError
 from clawkit.models.protocol import Message, Usage
 
 T = TypeVar("T")
-InSession = Callable[[sqlite3.Connection, int], T]
+P = ParamSpec("P")
+Job = Callable[[SessionDatabase], T]
+Chore = Callable[[SessionDatabase], Iterator[object]]
+"""Work of no hurry, in small steps."""
+
+_AGAIN = 1.0
+_LEISURE = 0.03
+"""Between two steps of a chore, so that other processes get the store, too."""
+_LAST_STEPS = 5
+"""Of a chore, when the thread ends: programs that live for one turn do their part."""
+
+log = logging.getLogger("clawkit.assistant")
+
+
+class DatabaseThread:
+    """Runs jobs in the order in which they come. The thread starts with the first."""
+
+    def __init__(self, database: SessionDatabase) -> None:
+        self._database = database
+        self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._owed: list[Job[object]] = []
+        self._tried = 0.0
+        self._chores: list[Iterator[object]] = []
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._starting = threading.Lock()
+
+    async def do(self, job: Job[T]) -> T:
+        """The outcome of a job. It is done even if nobody waits for it any more."""
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[T] = loop.create_future()
+
+        def run() -> None:
+            settle: Callable[[Any], None] = outcome.set_result
+            value: Any = None
+            try:
+                value = job(self._database)
+            except Exception as error:  # noqa: BLE001 - handed to the waiting coroutine
+                settle, value = outcome.set_exception, error
+            with suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(_settle, outcome, settle, value)
+
+        self._put(run)
+        return await outcome
+
+    def do_at_leisure(self, chore: Chore) -> None:
+        """Do a chore step by step, whenever nobody waits for anything; if it fails, it ends."""
+        with suppress(StoreError):  # the store may be closed by now
+            self._put(lambda: self._chores.append(chore(self._database)))
+
+    def owe(self, job: Job[object], done: Callable[[], None] | None = None) -> None:
+        """Do a job that must be done: while the store cannot be written it is tried again."""
+
+        def run() -> None:
+            if not self._attempt(job):
+                self._owed.append(job)
+                self._tried = time.monotonic()
+            if done is not None:
+                done()
+
+        self._put(run)
+
+    async def done(self, job: Job[object]) -> None:
+        """Wait until an owed job was tried for the first time."""
+        loop = asyncio.get_running_loop()
+        tried = asyncio.Event()
+
+        def tell() -> None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(tried.set)
+
+        self.owe(job, tell)
+        await tried.wait()
+
+    def stop(self) -> threading.Thread | None:
+        """Let the thread end after what is still to be done; gives it, if it ever started."""
+        with self._starting:
+            if not self._closed:
+                self._closed = True
+                self._jobs.put(None)
+            return self._thread
+
+    async def close(self) -> None:
+        """End the thread and the connection, when everything is done."""
+        thread = self.stop()
+        if thread is not None:
+            await asyncio.to_thread(thread.join)
+
+    def _put(self, run: Callable[[], object]) -> None:
+        with self._starting:
+            if self._closed:
+                raise StoreError(f"{self._database.file}: the store of sessions was closed")
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="claw-sessions", daemon=True
+                )
+                self._thread.start()
+            self._jobs.put(run)
+
+    def _work(self) -> None:
+        try:
+            while True:
+                try:
+                    run = self._jobs.get(timeout=self._pause())
+                    if run is None:
+                        break
+                    run()
+                except queue.Empty:
+                    self._step()
+                if self._owed and time.monotonic() - self._tried >= _AGAIN:
+                    self._pay()
+            self._pay()
+            for _ in range(_LAST_STEPS):
+                self._step()
+        finally:
+            self._database.close()
+
+    def _pause(self) -> float | None:
+        """How long to wait for a job before there is something else to do."""
+        if self._chores:
+            return _LEISURE
+        return _AGAIN if self._owed else None
+
+    def _step(self) -> None:
+        """Go on with the first chore; one that has come to its end, or failed, is done with."""
+        if self._chores:
+            chore, done = self._chores[0], list[object]()
+            self._attempt(lambda _: done.extend(islice(chore, 1)))
+            if not done:
+                del self._chores[0]
+
+    def _pay(self) -> None:
+        self._tried = time.monotonic()
+        self._owed = [job for job in self._owed if not self._attempt(job)]
+
+    def _attempt(self, job: Job[object]) -> bool:
+        try:
+            job(self._database)
+        except StoreError as error:
+            log.warning("%s", error)
+            return False
+        except Exception:
+            log.exception("a job of the store of sessions failed")
+        return True
+
+
+def _settle(outcome: asyncio.Future[Any], settle: Callable[[Any], None], value: Any) -> None:
+    if not outcome.done():
+        settle(value)
+
+
+SessionQueue = tuple[Path, str]
+"""A session in a store."""
+
+_waiting: dict[SessionQueue, dict[int, WakeUp]] = {}
+_lock = threading.Lock()
+
+
+class WakeUp:
+    """Wakes one who waits, from any thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+
+    def wake(self) -> None:
+        with suppress(RuntimeError):  # the loop may be closed by now
+            self._loop.call_soon_threadsafe(self._event.set)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait to be woken, or for so long."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), seconds)
+        self._event.clear()
+
+
+def add_waiter(queue: SessionQueue, ticket: int, wake_up: WakeUp) -> None:
+    with _lock:
+        _waiting.setdefault(queue, {})[ticket] = wake_up
+
+
+def remove_waiter(queue: SessionQueue, ticket: int) -> None:
+    with _lock:
+        waiters = _waiting.get(queue, {})
+        waiters.pop(ticket, None)
+        if not waiters:
+            _waiting.pop(queue, None)
+
+
+def is_next(queue: SessionQueue, ticket: int) -> bool:
+    """Whether nobody else of this process waits before this one."""
+    with _lock:
+        return ticket == min(_waiting.get(queue, {ticket: None}))
+
+
+def wake_next(queue: SessionQueue) -> None:
+    with _lock:
+        waiters = _waiting.get(queue)
+        if waiters:
+            waiters[min(waiters)].wake()
+
+
+OnWait = Callable[[int], None]
+
+_FIRST_LOOK = 0.002
+_LAST_LOOK = 0.05
+_GROWTH = 1.5
+_CALLED = 1.0
+"""Seconds: one who will be woken still polls now and then."""
+
+
+class TurnWaiters:
+    """The tickets that one store's user holds."""
+
+    def __init__(self, file: Path, worker: DatabaseThread) -> None:
+        self._file = file
+        self._worker = worker
+        self._open: list[TurnTicket] = []
+
+    async def wait(self, ticket: TurnTicket, on_wait: OnWait | None) -> None:
+        """Get in line and wait to be first. On any error, `leave` must follow all the same."""
+        wake_up = WakeUp()
+        self._open.append(ticket)
+        position = await self._take(ticket, wake_up)
+        pause, told = _FIRST_LOOK, 0
+        while position.ahead:
+            if on_wait is not None and position.ahead != told:
+                told = position.ahead
+                on_wait(told)
+            if position.others and is_next(self._queue(ticket), ticket.id):
+                await wake_up.wait(pause)
+                pause = min(pause * _GROWTH, _LAST_LOOK)
+            else:
+                await wake_up.wait(_CALLED)
+            position = await self._worker.do(lambda database: turn_queue.look(database, ticket))
+            if position.missing:  # the session was deleted
+                remove_waiter(self._queue(ticket), ticket.id)
+                position = await self._take(ticket, wake_up)
+        ticket.running = True
+
+    async def leave(self, ticket: TurnTicket, reason: str) -> None:
+        """End a turn, and wait until the next can begin."""
+        if ticket in self._open:
+            self._open.remove(ticket)
+            await self._worker.done(lambda database: self._end(database, ticket, reason))
+
+    def give_up(self, ticket: TurnTicket, reason: str) -> None:
+        """The same for one who cannot wait."""
+        if ticket in self._open:
+            self._open.remove(ticket)
+            self._worker.owe(lambda database: self._end(database, ticket, reason))
+
+    def give_up_all(self, reason: str) -> None:
+        for ticket in self._open.copy():
+            self.give_up(ticket, reason)
+
+    async def _take(self, ticket: TurnTicket, wake_up: WakeUp) -> QueuePosition:
+        def job(database: SessionDatabase) -> QueuePosition:
+            position = turn_queue.take(database, ticket)
+            if not position.ahead:
+                return position
+            add_waiter(self._queue(ticket), ticket.id, wake_up)
+            return turn_queue.look(
+                database, ticket
+            )  # the one ahead may have left before we were added
+
+        return await self._worker.do(job)
+
+    def _end(self, database: SessionDatabase, ticket: TurnTicket, reason: str) -> None:
+        turn_queue.end(database, ticket, reason)
+        remove_waiter(self._queue(ticket), ticket.id)
+        wake_next(self._queue(ticket))
+
+    def _queue(self, ticket: TurnTicket) -> SessionQueue:
+        return self._file, ticket.key
+
+
 _PRUNE_EVERY = 3600.0
 
 
@@ -43,23 +326,39 @@ class AsyncSessionStore:
         self._waiters = TurnWaiters(file, self._worker)
         self._pruned = -_PRUNE_EVERY
 
-    def turn(
+    @asynccontextmanager
+    async def turn(
         self, key: str, *, origin: str, named: bool, on_wait: OnWait | None = None
-    ) -> AbstractAsyncContextManager[Turn]:
+    ) -> AsyncGenerator[Turn]:
         """A turn in a session, once all that came before it are over, in whichever process.
 
         `on_wait` hears how many are ahead. Left without a save, the turn is recorded as failed or
         cancelled if an error ended it, and not at all if none did.
         """
         check_key(key)
-        return _Entrance(self, self._waiters, self._worker, TurnTicket(key, origin, named), on_wait)
+        ticket = TurnTicket(key, origin, named)
+        try:
+            await self._waiters.wait(ticket, on_wait)
+        except BaseException:
+            self._waiters.give_up(ticket, "")
+            raise
+        reason = ""
+        try:
+            yield Turn(self.file, self._worker, ticket)
+        except BaseException as error:
+            is_cancelled = isinstance(error, asyncio.CancelledError)
+            reason = "cancelled" if is_cancelled else f"failed: {type(error).__name__}"
+            raise
+        finally:
+            await self._waiters.leave(ticket, reason)
+            self._prune_some_time()
 
     async def close(self) -> None:
         """Give up what still waits or runs, and let go of the file."""
         self._waiters.give_up_all("cancelled")
         await self._worker.close()
 
-    def prune_some_time(self) -> None:
+    def _prune_some_time(self) -> None:
         """See, when there is nothing else to do and not too often, whether something can go."""
         now = time.monotonic()
         if now - self._pruned >= _PRUNE_EVERY:
@@ -70,10 +369,8 @@ class AsyncSessionStore:
 class Turn:
     """One message and its answer: what was said before it, and what will have been said in it."""
 
-    def __init__(
-        self, sessions: AsyncSessionStore, worker: DatabaseThread, ticket: TurnTicket
-    ) -> None:
-        self._sessions = sessions
+    def __init__(self, file: Path, worker: DatabaseThread, ticket: TurnTicket) -> None:
+        self._file = file
         self._worker = worker
         self._ticket = ticket
         # What follows is only used by the worker's thread.
@@ -111,36 +408,22 @@ class Turn:
 
     async def stretches(self, up_to: int, size: int) -> tuple[Stretch, ...]:
         """What no summary covers up to a message, in pieces of about so many tokens."""
-        return await self._read(
-            lambda connection, session: queries.stretches(
-                connection, session, min(up_to, self._first - 1), size
-            )
-        )
+        return await self._read(queries.stretches, min(up_to, self._first - 1), size)
 
     async def read(self, stretch: Stretch) -> tuple[Saved, ...]:
         """The messages of a stretch, as they were said."""
-        return await self._read(
-            lambda connection, session: queries.read(connection, session, stretch)
-        )
+        return await self._read(queries.read, stretch)
 
     async def search(
         self, text: str, limit: int = 5, *, outside: int | None = None
     ) -> tuple[Saved, ...]:
         """The messages of this session that match best; `outside`: only those before this one."""
-        return await self._read(
-            lambda connection, session: queries.search(
-                connection, session, text, limit, min(outside or LAST, self._first)
-            )
-        )
+        return await self._read(queries.search, text, limit, min(outside or LAST, self._first))
 
     async def info(self) -> SessionInfo:
         """What is known of the session, counted since it last began anew."""
-        is_alive = partial(
-            live_processes.is_alive, live_processes.directory_for(self._sessions.file)
-        )
-        found = await self._read(
-            lambda connection, session: queries.describe(connection, session, is_alive)
-        )
+        is_alive = partial(live_processes.is_alive, live_processes.directory_for(self._file))
+        found = await self._read(queries.describe, is_alive)
         if found is not None:
             return found
         now = time.time()
@@ -217,11 +500,7 @@ class Turn:
 
     async def compact(self, summary: str, up_to: int) -> None:
         """Let a summary stand in history for the messages up to and with `up_to`."""
-        await self._write(
-            lambda connection, session: queries.compact(
-                connection, session, summary, min(up_to, self._first - 1)
-            )
-        )
+        await self._write(queries.compact, summary, min(up_to, self._first - 1))
 
     async def reset(self) -> int:
         """Leave everything behind that was said; gives how many messages that is."""
@@ -229,68 +508,32 @@ class Turn:
 
     async def choose_model(self, model: str) -> None:
         """Let another model answer in this session from now on; `""` for the usual one."""
-        await self._write(
-            lambda connection, session: queries.choose_model(connection, session, model)
-        )
+        await self._write(queries.choose_model, model)
         self._ticket.model = model
 
-    async def _read(self, work: InSession[T]) -> T:
-        def job(database: SessionDatabase) -> T:
-            return database.read(
-                lambda connection: work(connection, turn_queue.session_of(connection, self._ticket))
-            )
+    async def _read(
+        self,
+        work: Callable[Concatenate[sqlite3.Connection, int, P], T],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        def in_session(connection: sqlite3.Connection) -> T:
+            session = turn_queue.session_of(connection, self._ticket)
+            return work(connection, session, *arguments, **options)
 
-        return await self._worker.do(job)
+        return await self._worker.do(lambda database: database.read(in_session))
 
-    async def _write(self, work: InSession[T]) -> T:
+    async def _write(
+        self,
+        work: Callable[Concatenate[sqlite3.Connection, int, P], T],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> T:
         def job(database: SessionDatabase) -> T:
-            def all_of_it(connection: sqlite3.Connection) -> T:
+            def in_session(connection: sqlite3.Connection) -> T:
                 self._renew(database, connection)
-                return work(connection, self._ticket.session)
+                return work(connection, self._ticket.session, *arguments, **options)
 
-            return database.write(all_of_it)
+            return database.write(in_session)
 
         return await self._worker.do(job)
-
-
-class _Entrance(AbstractAsyncContextManager[Turn]):
-    """Waits on the way in, and lets the next one in on the way out, whatever happens between."""
-
-    def __init__(
-        self,
-        sessions: AsyncSessionStore,
-        waiters: TurnWaiters,
-        worker: DatabaseThread,
-        ticket: TurnTicket,
-        on_wait: OnWait | None,
-    ) -> None:
-        self._sessions = sessions
-        self._waiters = waiters
-        self._worker = worker
-        self._ticket = ticket
-        self._on_wait = on_wait
-
-    async def __aenter__(self) -> Turn:
-        try:
-            await self._waiters.wait(self._ticket, self._on_wait)
-        except BaseException:
-            self._waiters.give_up(self._ticket, "")
-            raise
-        return Turn(self._sessions, self._worker, self._ticket)
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._waiters.leave(self._ticket, _reason(error))
-        self._sessions.prune_some_time()
-
-
-def _reason(error: BaseException | None) -> str:
-    if error is None:
-        return ""
-    if isinstance(error, asyncio.CancelledError):
-        return "cancelled"
-    return f"failed: {type(error).__name__}"

@@ -1,4 +1,4 @@
-"""The SQLite database of sessions: tables, migrations, one connection, its errors in words.
+"""The SQLite database of sessions: migrations, one connection, its errors in words.
 
 Times are seconds since 1970. A turn with an `owner` waits or runs in that process; the lowest such
 id of a session is the one that runs. `floor` is the last message that history leaves out. What was
@@ -38,92 +38,8 @@ too_new = partial(sqlite_failures.too_new, thing=_STORE_NAME)
 
 _APPLICATION = int.from_bytes(b"Claw", "big")
 
-_FIRST_TABLES = """
-PRAGMA application_id = 1131176311;
-
-CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    key TEXT NOT NULL UNIQUE,
-    origin TEXT NOT NULL,
-    named INTEGER NOT NULL,
-    created REAL NOT NULL,
-    updated REAL NOT NULL,
-    title TEXT NOT NULL DEFAULT '',
-    chosen_model TEXT NOT NULL DEFAULT '',
-    last_model TEXT NOT NULL DEFAULT '',
-    epoch INTEGER NOT NULL DEFAULT 0,
-    floor INTEGER NOT NULL DEFAULT 0,
-    summary TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX sessions_idle ON sessions (updated) WHERE NOT named;
-
-CREATE TABLE turns (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
-    owner TEXT,
-    began REAL NOT NULL,
-    ended REAL,
-    reason TEXT NOT NULL DEFAULT '',
-    model TEXT NOT NULL DEFAULT '',
-    input INTEGER NOT NULL DEFAULT 0,
-    output INTEGER NOT NULL DEFAULT 0,
-    cached INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX turns_of_session ON turns (session, id);
-CREATE INDEX turns_open ON turns (session, id) WHERE owner IS NOT NULL;
-
-CREATE TABLE messages (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
-    turn INTEGER NOT NULL REFERENCES turns ON DELETE CASCADE,
-    epoch INTEGER NOT NULL,
-    created REAL NOT NULL,
-    tokens INTEGER NOT NULL,
-    role TEXT NOT NULL,
-    parts BLOB NOT NULL
-);
-CREATE INDEX messages_of_session ON messages (session, id, turn, epoch);
-CREATE INDEX messages_of_turn ON messages (turn);
-
-CREATE TABLE images (
-    id INTEGER PRIMARY KEY,
-    digest TEXT NOT NULL UNIQUE,
-    data BLOB NOT NULL
-);
-CREATE TABLE image_uses (
-    message INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,
-    image INTEGER NOT NULL REFERENCES images,
-    PRIMARY KEY (message, image)
-) WITHOUT ROWID;
-CREATE INDEX image_uses_of_image ON image_uses (image);
-CREATE TRIGGER image_unused AFTER DELETE ON image_uses
-    WHEN NOT EXISTS (SELECT 1 FROM image_uses WHERE image = old.image)
-    BEGIN DELETE FROM images WHERE id = old.image; END;
-
-CREATE VIRTUAL TABLE said USING fts5 (words, tokenize = 'porter ascii');
-
-CREATE TABLE tasks (
-    id TEXT PRIMARY KEY,
-    process TEXT NOT NULL,
-    status TEXT NOT NULL,
-    expires REAL,
-    record BLOB NOT NULL
-);
-CREATE INDEX tasks_expiring ON tasks (expires);
-
-CREATE TABLE notes (name TEXT PRIMARY KEY, value REAL NOT NULL);
-"""
-
-# A key, not a number: a task is there before its session is.
-_TASKS_OF_SESSIONS = """
-ALTER TABLE tasks ADD COLUMN session TEXT;
-CREATE INDEX tasks_of_session ON tasks (session);
-"""
-
-_MIGRATIONS = (_FIRST_TABLES, _TASKS_OF_SESSIONS)
-"""The step at index n leads from version n to n + 1."""
-
-SCHEMA_VERSION = len(_MIGRATIONS)
+SCHEMA_VERSION = 2
+"""`schema_N.sql` leads from version N - 1 to N."""
 
 
 def schema_version(connection: sqlite3.Connection, file: Path) -> int:
@@ -144,10 +60,10 @@ def migrate(connection: sqlite3.Connection, file: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = schema_version(connection, file)
-        for number in range(version, SCHEMA_VERSION):
-            for statement in _statements(_MIGRATIONS[number]):
+        for number in range(version + 1, SCHEMA_VERSION + 1):
+            for statement in _statements(_migration(number)):
                 connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {number + 1}")
+            connection.execute(f"PRAGMA user_version = {number}")
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
@@ -159,6 +75,10 @@ def empty_store() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     migrate(connection, Path())
     return connection
+
+
+def _migration(number: int) -> str:
+    return Path(__file__).with_name(f"schema_{number}.sql").read_text(encoding="utf-8")
 
 
 def _statements(script: str) -> list[str]:

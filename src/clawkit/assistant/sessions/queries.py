@@ -67,22 +67,10 @@ def every(
 
 
 def _info(row: tuple[Any, ...], is_alive: IsAlive) -> SessionInfo:
-    key, origin, named, created, updated, messages, turns, model, owners, reason, title, epoch = row
+    key, origin, named, *counted, owners, reason, title, epoch = row
     running = any(is_alive(owner) for owner in str(owners or "").split(",") if owner)
-    return SessionInfo(
-        key,
-        origin,
-        bool(named),
-        created,
-        updated,
-        messages,
-        turns,
-        model,
-        running,
-        reason or "",
-        title,
-        epoch,
-    )
+    rest: tuple[Any, ...] = (*counted, running, reason or "", title, epoch)
+    return SessionInfo(key, origin, bool(named), *rest)
 
 
 MOST_IMAGE_BYTES = 20 << 20

@@ -37,6 +37,7 @@ from clawkit.settings import is_there
 
 T = TypeVar("T")
 _AT_ONCE = 10  # each may have pictures
+_SESSION = "key, origin, named, created, updated, chosen_model, epoch, summary, floor"
 _TURN = "id, began, ended, reason, model, input, output, cached"
 
 
@@ -216,34 +217,19 @@ def _exported(database: SessionDatabase, session: int) -> Iterator[dict[str, Any
 def _head(
     connection: sqlite3.Connection, session: int
 ) -> tuple[str, dict[str, Any] | None, list[dict[str, Any]]]:
-    row = connection.execute(
-        "SELECT key, origin, named, created, updated, chosen_model, epoch, floor, summary"
-        " FROM sessions WHERE id = ?",
-        (session,),
-    ).fetchone()
+    row = connection.execute(f"SELECT {_SESSION} FROM sessions WHERE id = ?", (session,)).fetchone()
     if row is None:
         return "", None, []
-    key, origin, named, created, updated, model, epoch, floor, summary = row
-    about = {
-        "type": "session",
-        "key": key,
-        "origin": origin,
-        "named": bool(named),
-        "created": created,
-        "updated": updated,
-        "chosen_model": model,
-        "epoch": epoch,
-        "summary": summary,
-        "summary_up_to": floor,
-    }
-    names = _TURN.split(", ")
+    about = {"type": "session", **dict(zip(_SESSION.split(", "), row, strict=True))}
+    about["named"] = bool(about["named"])
+    about["summary_up_to"] = about.pop("floor")
     turns = connection.execute(
         f"SELECT {_TURN} FROM turns WHERE session = ? AND (ended IS NOT NULL"
         " OR EXISTS (SELECT 1 FROM messages WHERE turn = turns.id)) ORDER BY id",
         (session,),
     )
-    head = {"type": "turn", "session": key}
-    return key, about, [{**head, **dict(zip(names, turn, strict=True))} for turn in turns]
+    head, names = {"type": "turn", "session": about["key"]}, _TURN.split(", ")
+    return about["key"], about, [{**head, **dict(zip(names, turn, strict=True))} for turn in turns]
 
 
 def _page(connection: sqlite3.Connection, session: int, after: int) -> list[Saved]:

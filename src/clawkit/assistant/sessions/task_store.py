@@ -15,9 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from clawkit.assistant.sessions.database import PATIENCE, SessionDatabase, explained_os
-from clawkit.assistant.sessions.database_thread import DatabaseThread, log
-from clawkit.assistant.sessions.live_processes import directory_for, is_alive, this_process
+from clawkit.assistant.sessions.async_store import DatabaseThread, log
+from clawkit.assistant.sessions.database import PATIENCE, SessionDatabase
+from clawkit.assistant.sessions.live_processes import directory_for, is_alive
+from clawkit.assistant.sessions.turn_queue import owner_here
 from clawkit.errors import InternalError, StoreError
 from clawkit.settings import is_there
 from clawkit.wire.jsonrpc import error_object
@@ -66,7 +67,7 @@ class StoredTasks:
         with self._turn:
             record = self._here.get(task_id)
             if record is not None:
-                return None if _is_over(record) else record
+                return None if record.is_over else record
             if not is_there(self._file):
                 return None
             return self._find(task_id)
@@ -86,7 +87,7 @@ class StoredTasks:
             record = self._here.get(task_id)
         if record is None:
             return
-        process, session = _process(database.file), _sessions.get(task_id)
+        process, session = owner_here(database.file), _sessions.get(task_id)
         data = msgspec.json.encode(record)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -95,7 +96,7 @@ class StoredTasks:
             connection.execute(
                 "INSERT OR REPLACE INTO tasks (id, process, status, expires, record, session)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (record.id, process, record.status, _expires(record), data, session),
+                (record.id, process, record.status, record.expires, data, session),
             )
 
         ended = record.status in ENDED
@@ -113,7 +114,7 @@ class StoredTasks:
         if row is None:
             return None
         record = msgspec.json.decode(row[1], type=TaskRecord)
-        if _is_over(record):
+        if record.is_over:
             self._try_to_write("DELETE FROM tasks WHERE id = ?", task_id)
             return None
         if record.status in ENDED or is_alive(directory_for(self._file), row[0]):
@@ -141,19 +142,3 @@ def _fail(record: TaskRecord) -> None:
     record.message = CUT_OFF
     record.error = error_object(InternalError(CUT_OFF))
     record.updated = time.time()
-
-
-def _expires(record: TaskRecord) -> float | None:
-    return None if record.ttl_ms is None else record.created + record.ttl_ms / 1000
-
-
-def _is_over(record: TaskRecord) -> bool:
-    expires = _expires(record)
-    return expires is not None and time.time() > expires
-
-
-def _process(file: Path) -> str:
-    try:
-        return this_process(directory_for(file))
-    except OSError as error:
-        raise explained_os(file, error) from error

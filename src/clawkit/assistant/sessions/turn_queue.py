@@ -49,7 +49,7 @@ class QueuePosition(Struct, frozen=True):
 
 def take(database: SessionDatabase, ticket: TurnTicket) -> QueuePosition:
     """Get in line; the session is made if there is none."""
-    owner = _owner(database.file)
+    owner = owner_here(database.file)
 
     def work(connection: sqlite3.Connection) -> QueuePosition:
         enter(connection, ticket, owner)
@@ -60,7 +60,7 @@ def take(database: SessionDatabase, ticket: TurnTicket) -> QueuePosition:
 
 def look(database: SessionDatabase, ticket: TurnTicket) -> QueuePosition:
     """Where a ticket stands now that those of dead processes are cleared away."""
-    owner = _owner(database.file)
+    owner = owner_here(database.file)
     directory = directory_for(database.file)
 
     def owners_ahead(connection: sqlite3.Connection) -> set[str]:
@@ -94,7 +94,7 @@ def renew(database: SessionDatabase, connection: sqlite3.Connection, ticket: Tur
     """Whether the ticket is still there; else the session was deleted in the middle of its turn,
     or the file, and it gets another one.
     """
-    owner = _owner(database.file)
+    owner = owner_here(database.file)
     mine = (ticket.id, owner, ticket.key)
     found = connection.execute(f"SELECT session FROM turns WHERE {_MINE}", mine).fetchone()
     if found is None:
@@ -117,7 +117,7 @@ def end(database: SessionDatabase, ticket: TurnTicket, reason: str) -> None:
     """
     if not ticket.id:
         return
-    mine = (ticket.id, _owner(database.file), ticket.key)
+    mine = (ticket.id, owner_here(database.file), ticket.key)
 
     def work(connection: sqlite3.Connection) -> None:
         if connection.execute(f"SELECT 1 FROM turns WHERE {_MINE}", mine).fetchone() is None:
@@ -189,7 +189,8 @@ def _standing(connection: sqlite3.Connection, ticket: TurnTicket, owner: str) ->
     return QueuePosition(len(rows) - 1, any(name != owner for _, name in rows[:-1]))
 
 
-def _owner(file: Path) -> str:
+def owner_here(file: Path) -> str:
+    """The name of this process as an owner of turns and tasks in a store."""
     try:
         return this_process(directory_for(file))
     except OSError as error:

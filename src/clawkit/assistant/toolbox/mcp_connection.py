@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import math
 import os
 from codecs import BOM_UTF8
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,17 +31,15 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from clawkit import __version__
 from clawkit.assistant.config import McpServer
 from clawkit.assistant.redaction import redact
-from clawkit.assistant.toolbox import connection_attempts
-from clawkit.assistant.toolbox.connection_attempts import (
-    Attempt,
-    NotTakenError,
-    UnreachableError,
-    attempts,
-    is_worth_another,
-)
 from clawkit.assistant.toolbox.server_process import LONGEST_LINE, Command, ServerProcess, inherited
-from clawkit.assistant.toolbox.tool_source import OfferedTool, Tell, in_words
-from clawkit.errors import ToolExecutionError, ToolTimeoutError
+from clawkit.assistant.toolbox.tool_source import (
+    NotTakenError,
+    OfferedTool,
+    Tell,
+    UnreachableError,
+    in_words,
+)
+from clawkit.errors import ClawError, ToolExecutionError, ToolTimeoutError
 from clawkit.system.addresses import check_address
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ _CLOSE_GRACE = 5.0
 _LONGEST_BACKLOG = 1_000_000
 _CLOSED = "Connection closed"
 """What the client itself says; a server may use the same code for errors of its own."""
+
+
+_KEY_WANTED = (401, 403)
+Attempt = tuple[str, str]
+"""A transport, and the era to speak: `auto` asks the server."""
 
 
 class McpConnection:
@@ -193,9 +198,7 @@ class McpConnection:
         if error.code == REQUEST_TIMEOUT and "timed out" in error.message:
             return ToolTimeoutError(self._too_long(tool))
         if error.code == CONNECTION_CLOSED and not self.is_usable():
-            how = connection_attempts.end_of(self._child) or (
-                f": {self._failure}" if self._failure else ""
-            )
+            how = end_of(self._child) or (f": {self._failure}" if self._failure else "")
             return UnreachableError(
                 f"the connection to {self._name} ended during the call{how}. "
                 f"Whether {tool} did its work is not known. The next call connects again"
@@ -223,9 +226,7 @@ class McpConnection:
         except TimeoutError:
             self._fail(f"did not answer within {self._server.timeout:g} s")
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - becomes words
-            self._fail(
-                connection_attempts.explain(error, self._server, self._child, self._refusals)
-            )
+            self._fail(explain(error, self._server, self._child, self._refusals))
         finally:
             if not self._opened.is_set():
                 self._fail("was closed while it started")
@@ -271,7 +272,12 @@ class McpConnection:
         self, transport: AbstractAsyncContextManager[TransportStreams]
     ) -> AsyncGenerator[TransportStreams]:
         async with transport as (read, write):
-            yield _Sifted(read, self._sieve), write
+            yield _Sifted(read, self._sieve, self._ended), write
+
+    def _ended(self) -> None:
+        """The server says nothing more; while the connection is opened, another way is tried."""
+        if self._opened.is_set():
+            self._over.set()
 
     async def _hear(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
@@ -319,8 +325,7 @@ class McpConnection:
 
         def end() -> None:
             send.close()
-            if self._opened.is_set():
-                self._over.set()
+            self._ended()
 
         def show(text: str) -> str:
             return redact(text, self._keys)
@@ -350,14 +355,8 @@ class McpConnection:
         ):
             yield both
 
-    @asynccontextmanager
-    async def _over_sse(self) -> AsyncGenerator[TransportStreams]:
-        making = self._http_client
-        async with sse_client(self._address(), self._headers(), httpx_client_factory=making) as (
-            read,
-            write,
-        ):
-            yield _Watched(read, self._over.set), write
+    def _over_sse(self) -> AbstractAsyncContextManager[TransportStreams]:
+        return sse_client(self._address(), self._headers(), httpx_client_factory=self._http_client)
 
     def _address(self) -> str:
         address = self._keys.expand(self._server.url)
@@ -434,31 +433,6 @@ class _Unread(ObjectReceiveStream[SessionMessage | Exception]):
         await self._stream.aclose()
 
 
-class _Watched(ObjectReceiveStream[SessionMessage | Exception]):
-    """A stream that says when it ends."""
-
-    def __init__(
-        self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], None]
-    ) -> None:
-        self._stream = stream
-        self._on_end = on_end
-
-    @property
-    def last_context(self) -> Context | None:
-        """The context of whoever sent the last item, which the client looks for."""
-        return getattr(self._stream, "last_context", None)
-
-    async def receive(self) -> SessionMessage | Exception:
-        try:
-            return await self._stream.receive()
-        except anyio.EndOfStream:
-            self._on_end()
-            raise
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
 class ToolFilter:
     """Leaves out tools that break the protocol or have no valid schema, and says why.
 
@@ -514,21 +488,121 @@ class ToolFilter:
 
 
 class _Sifted(ObjectReceiveStream[SessionMessage | Exception]):
-    """A stream whose lists of tools have only tools in them."""
+    """A stream whose lists of tools have only tools in them, and that says when it ends."""
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], sieve: ToolFilter) -> None:
+    def __init__(
+        self,
+        stream: ReadStream[SessionMessage | Exception],
+        sieve: ToolFilter,
+        on_end: Callable[[], None],
+    ) -> None:
         self._stream = stream
         self._sieve = sieve
+        self._on_end = on_end
 
     @property
     def last_context(self) -> Context | None:
+        """The context of whoever sent the last item, which the client looks for."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        item = await self._stream.receive()
+        try:
+            item = await self._stream.receive()
+        except anyio.EndOfStream:
+            self._on_end()
+            raise
         if isinstance(item, SessionMessage):
             self._sieve.sift(item)
         return item
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+def explain(
+    error: BaseException, server: McpServer, child: ServerProcess | None, refusals: Sequence[int]
+) -> str:
+    """Why a connection could not be opened."""
+    reasons = list(leaf_errors(error))
+    for reason in reasons:
+        if isinstance(reason, OSError) and server.command and child is None:
+            return _not_started(reason, server)
+        if isinstance(reason, ClawError):
+            return str(reason)
+    if child is not None and not child.was_stopped:
+        ended = "ended at once" if child.exit_code is not None else "closed its output"
+        return f"`{_shown(server)}` {ended}{end_of(child)}"
+    if refusals:
+        return _refused(server, refusals[-1])
+    kinds = {type(reason).__name__ for reason in reasons}
+    text = next((str(reason) for reason in reasons if str(reason)), "no reason given")
+    if "ConnectError" in kinds:
+        return f"{server.url} cannot be reached ({text}); is it running, and is `url` right?"
+    if kinds & {"ConnectTimeout", "ReadTimeout", "PoolTimeout"}:
+        return f"{server.url} did not answer in time"
+    return f"{_shown(server)}: {text}"
+
+
+def end_of(child: ServerProcess | None) -> str:
+    """How a process ended, as the end of a sentence."""
+    if child is None:
+        return ""
+    code = "" if child.exit_code is None else f" (exit code {child.exit_code})"
+    return f"{code}: {child.last_words}" if child.last_words else code
+
+
+def _not_started(error: OSError, server: McpServer) -> str:
+    if server.cwd and not Path(server.cwd).expanduser().is_dir():
+        return f"`cwd = {server.cwd!r}`: there is no such folder"
+    if error.errno in (None, errno.ENOENT):
+        return (
+            f"command not found: {server.command!r}; install it, or write its full path "
+            "as `command`"
+        )
+    return f"{server.command!r} cannot be run: {error.strerror or error}"
+
+
+def _refused(server: McpServer, status: int) -> str:
+    known = {int(code): code.phrase for code in HTTPStatus}
+    answer = f"{server.url} answered {status} {known.get(status, '')}".rstrip()
+    if status in _KEY_WANTED:
+        return f'{answer}; give it a key: headers = {{ Authorization = "Bearer ${{NAME}}" }}'
+    if status == HTTPStatus.NOT_FOUND:
+        return f"{answer}; is `url` right?"
+    return answer
+
+
+def _shown(server: McpServer) -> str:
+    return server.command or server.url
+
+
+def leaf_errors(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group, however deep."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from leaf_errors(inner)
+    else:
+        yield error
+
+
+def attempts(server: McpServer) -> list[Attempt]:
+    """What to try, the likeliest first."""
+    if server.command:
+        # Some older servers end when the first thing they hear is not `initialize`.
+        return [("stdio", "auto"), ("stdio", "legacy")]
+    if server.transport == "sse":
+        return [("sse", "legacy")]
+    if server.transport == "http":
+        return [("http", "auto")]
+    both: list[Attempt] = [("http", "auto"), ("sse", "legacy")]
+    return both[::-1] if server.url.partition("?")[0].rstrip("/").endswith("/sse") else both
+
+
+def is_worth_another(error: BaseException, refusals: Sequence[int]) -> bool:
+    """Whether the same server may be reached in another way; `refusals` are HTTP's status codes."""
+    reasons = list(leaf_errors(error))
+    if any(isinstance(reason, OSError | ClawError) for reason in reasons):
+        return False
+    if refusals:
+        return refusals[-1] < 500 and refusals[-1] not in _KEY_WANTED
+    return all(type(reason).__name__ == "MCPError" for reason in reasons)

@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from typing import cast
 from msgspec import Struct
 
 from clawkit.system.processes import KILL, descendants, end_all
+from clawkit.system.watchdog import Watchdog
 from clawkit.wire.jsonrpc import one_line
 
 log = logging.getLogger("clawkit.assistant.toolbox")
@@ -36,16 +36,6 @@ _DRAIN = 0.25
 _REAPED = 5.0
 LONGEST_LINE = 100_000_000
 _KEPT_LINES = 8
-# What the server has started is looked for before anything ends, since it then has no parent.
-_WATCH = """
-started() {
-    for each in $(cat /proc/"$1"/task/*/children); do echo "$each"; started "$each"; done
-}
-read -r _
-all=$(started "$1")
-sleep 1; kill -s TERM -- "-$1" $all
-sleep 1; kill -s KILL -- "-$1" $all
-"""
 
 # What a program needs to find its way. Everything else stays here: a person's shell is full of keys
 # (for models, repositories, clouds), and a server is somebody else's code. One that needs a key is
@@ -102,7 +92,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._is_closing = False
         self.was_stopped = False
         """Whether it ended because it was told to."""
-        self._watch: subprocess.Popen[bytes] | None = None
+        self._watchdog = Watchdog(grace=1)
 
     @classmethod
     async def start(
@@ -121,7 +111,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 lambda: child,
                 program,
                 *command.arguments,
-                env=command.environment,
+                env=child._watchdog.marked(command.environment),
                 cwd=command.folder,
                 start_new_session=True,
             )
@@ -140,7 +130,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._close()
             return
         self._input = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
-        self._watch = _watch_over(self.pid)
+        self._watchdog.begin(self.pid, -self.pid)
         _living.add(self)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -248,10 +238,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         """End all of it at once."""
         _living.discard(self)
         _kill_all(self.pid)
-        if self._watch is not None:
-            self._watch.kill()
-            self._watch.communicate()
-            self._watch = None
+        self._watchdog.stop()
         self._close()
         self._end()
 
@@ -323,23 +310,6 @@ def _exists(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _watch_over(pid: int) -> subprocess.Popen[bytes] | None:
-    """A shell that ends the process and what it started when we are gone: then its input ends.
-
-    Servers should end by themselves when their own input does, and many do not.
-    """
-    shell = None if sys.platform == "win32" else shutil.which("sh")
-    if shell is None:
-        return None
-    return subprocess.Popen(
-        [shell, "-c", _WATCH, "claw-watch", str(pid)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
 
 
 async def _happens(event: asyncio.Event, patience: float) -> bool:

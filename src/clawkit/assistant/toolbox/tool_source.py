@@ -1,17 +1,31 @@
-"""A source of tools as the toolbox sees it: what it offers, and how to call it."""
+"""A source of tools as the toolbox sees it: what it offers, how to call it, what came of a call."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
+
+from clawkit.errors import ToolExecutionError
+from clawkit.models.protocol import ToolOutcome
+
+if TYPE_CHECKING:
+    from clawkit.assistant.media.outbound import Outgoing
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
 Tell = Callable[[str], None]
 """Hears how far a call is, in words."""
+
+
+class UnreachableError(ToolExecutionError):
+    """There is no connection, or it ended."""
+
+
+class NotTakenError(ToolExecutionError):
+    """The server refused a call before it looked at it: it does not know the session any more."""
 
 
 class OfferedTool(Struct, frozen=True):
@@ -20,6 +34,15 @@ class OfferedTool(Struct, frozen=True):
     name: str
     description: str
     input_schema: dict[str, Any]
+
+
+class CallResult(Struct, frozen=True):
+    """What came of a call: the outcome for the model, its words, and media to send along."""
+
+    outcome: ToolOutcome
+    text: str
+    media: tuple[Outgoing, ...]
+    seconds: float
 
 
 class ToolSource(Protocol):

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.assistant.toolbox.tool_source import OfferedTool, Tell, ToolSource
+from clawkit.assistant.toolbox.tool_source import CallResult, OfferedTool, Tell, ToolSource
 from clawkit.errors import ClawError, ToolExecutionError
 from clawkit.models.protocol import ToolCall, ToolOutcome, ToolSpec
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.config import Config
-    from clawkit.assistant.media.outbound import Outgoing
     from clawkit.assistant.toolbox.tool_results import SortedResult
-    from clawkit.tools.tool import SdkMcpTool
 
 LONGEST = 64
 _SERVER_PART = 24
@@ -83,15 +81,6 @@ log = logging.getLogger("clawkit.assistant.toolbox")
 _LISTED = 20
 
 
-class CallResult(Struct, frozen=True):
-    """What came of a call: the outcome for the model, its words, and media to send along."""
-
-    outcome: ToolOutcome
-    text: str
-    media: tuple[Outgoing, ...]
-    seconds: float
-
-
 class _Entry(Struct, frozen=True):
     """A tool that the model can call: whose it is, and under which name."""
 
@@ -106,12 +95,11 @@ class Toolbox:
     What fails is a line of `problems`; everything else works.
     """
 
-    def __init__(self, config: Config, keys: Keys, built_in: Sequence[SdkMcpTool] = ()) -> None:
+    def __init__(self, config: Config, keys: Keys) -> None:
         from clawkit.assistant.toolbox.external_server import ExternalServer
         from clawkit.assistant.toolbox.python_tools import ToolFiles
 
         self._keys = keys
-        self._built_in = _server_of(built_in)
         self._files = ToolFiles(config.tools_directory)
         self._servers = [
             ExternalServer(name, server, keys)
@@ -191,8 +179,6 @@ class Toolbox:
             group.create_task(self._files.refresh())
             listing = [(server, group.create_task(server.offers())) for server in self._servers]
         found: list[tuple[str, ToolSource, OfferedTool]] = []
-        if self._built_in is not None:
-            found += [("", self._built_in, offer) for offer in self._built_in.offers()]
         for name, source in self._files.sources():
             found += [(name, source, offer) for offer in source.offers()]
         for server, offered in listing:
@@ -208,19 +194,6 @@ class Toolbox:
         from clawkit.assistant.redaction import redact
 
         return redact(text, self._keys)
-
-
-def _server_of(tools: Sequence[SdkMcpTool]) -> Any:
-    """The built-in tools behind the same door as all others."""
-    if not tools:
-        return None
-    from clawkit.assistant.toolbox.python_tools import InProcess
-    from clawkit.tools.server import SdkMcpServerImpl
-
-    server = SdkMcpServerImpl("assistant", "1")
-    for tool in tools:
-        server.register_tool(tool)
-    return InProcess(server)
 
 
 def _spec(name: str, offer: OfferedTool) -> ToolSpec:

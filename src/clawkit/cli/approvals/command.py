@@ -92,13 +92,12 @@ def _live() -> int:
 
     try:
         with ApprovalsView(approvals_socket()) as view:
-            run(view)
+            return run(view)
     except ClawError as error:
         print(f"claw approvals: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
 
 
 def _print_asks(asks: list[Ask]) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import re
-import select
+import asyncio
 import signal
 import sys
-import termios
 import time
-import tty
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Any, Literal
 
 import msgspec
+from prompt_toolkit.application import Application
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import Layout, UIContent, UIControl, Window
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from clawkit.errors import PolicyError
@@ -22,9 +21,6 @@ from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import ApprovalsView, is_whole, policy_of, rule_of, write_rule
 from clawkit.guard.call_display import call_lines, rows, spelled
 from clawkit.guard.scan import visible
-
-if TYPE_CHECKING:
-    import io
 
 CALM = 0.6
 """Seconds in which no answer counts after the question on the screen changed by itself."""
@@ -36,7 +32,7 @@ _NOT_WHOLE = "What came cannot be shown, or is not what was asked about: it can 
 _NARROWEST = 8
 _TOO_LATE = "The call no longer waits: no rule was written."
 _MOVES = {"j": 1, "down": 1, "k": -1, "up": -1}
-_TURNS = {"space": 1, "page down": 1, "b": -1, "page up": -1}
+_TURNS = {" ": 1, "pagedown": 1, "b": -1, "pageup": -1}
 _ANSWERS: dict[str, Answer] = {"a": "once", "s": "session"}
 _ALLOW_KEYS = ("a allow once", "s allow these arguments for this session", "w always…")
 _READ_ON = "space: read on, to allow it"
@@ -263,7 +259,9 @@ def _text_of(ask: Ask) -> list[str]:
     described = f"{ask.rule}: {ask.description}" if ask.description else f"{ask.rule}"
     facts = (("server", ask.server), ("client", ask.client or "unknown"), ("rule", described))
     about = [f"{name}: {spelled(text)}" for name, text in facts]
-    return [*about, *(_lines_of(ask) or [_NOT_WHOLE])]
+    encoding = sys.stdout.encoding or "utf-8"  # what the terminal cannot show is spelled out too
+    lines = [*about, *(_lines_of(ask) or [_NOT_WHOLE])]
+    return [line.encode(encoding, "backslashreplace").decode(encoding) for line in lines]
 
 
 def _lines_of(ask: Ask) -> list[str] | None:
@@ -310,105 +308,78 @@ def _joined(parts: tuple[str, ...], width: int) -> list[str]:
     return lines
 
 
-_TICK = 0.1
+_REDRAWN_EVERY = 0.1
 _LONGEST_KEYS = 16
-_ENTER = "\x1b[?1049h\x1b[?25l"
-_LEAVE = "\x1b[?25h\x1b[?1049l"
-_STYLES = {"": "", "bold": "\x1b[1m", "dim": "\x1b[2m", "chosen": "\x1b[7m"}
-_KEY = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO.|.", re.DOTALL)
-_NAMES = {
-    "\x1b[A": "up",
-    "\x1bOA": "up",
-    "\x1b[B": "down",
-    "\x1bOB": "down",
-    " ": "space",
-    "\x1b[6~": "page down",
-    "\x1b[5~": "page up",
-}
+_STYLES: dict[Style, str] = {"": "", "bold": "bold", "dim": "dim", "chosen": "reverse"}
 
 
-def run(view: ApprovalsView) -> None:
-    """Show the view's questions and obey the keys until the person quits."""
-    screen = ApprovalsScreen(view)
-    with _terminal():
-        drawn = ""
-        going = True
-        while going:
-            if screen.refresh(time.time()):
-                _write("\a")
-            drawn = _draw(screen, drawn)
-            for key in _pressed_keys():
-                going = going and screen.press(key, time.time())
-                screen.refresh(time.time())
-                drawn = _draw(screen, drawn)
+class _Frame(UIControl):
+    """The screen as prompt_toolkit draws it: whole lines, each as wide as the terminal at most."""
+
+    def __init__(self, screen: ApprovalsScreen) -> None:
+        self._screen = screen
+
+    def create_content(self, width: int, height: int) -> UIContent:
+        lines = self._screen.lines(width, height, time.time())
+        shown: list[StyleAndTextTuples] = [[(_STYLES[style], text)] for style, text in lines]
+        return UIContent(lambda number: shown[number], len(shown), show_cursor=False)
 
 
-def _draw(screen: ApprovalsScreen, drawn: str) -> str:
-    """Write the whole frame over the last one if it differs: no line is ever empty in between."""
-    width, height = os.get_terminal_size(sys.stdout.fileno())
-    frame = _frame(screen.lines(max(1, width), max(1, height), time.time()))
-    if (shown := f"{width}x{height}{frame}") != drawn:
-        _write(frame)
-    return shown
-
-
-def _frame(lines: list[Line]) -> str:
-    rows = [f"{_STYLES[style]}{text}\x1b[0m\x1b[K" for style, text in lines]
-    return "\x1b[H" + "\r\n".join(rows) + "\x1b[J"
-
-
-def _pressed_keys() -> list[str]:
-    """The keys pressed by now, waiting a moment for the first; a lost terminal quits."""
-    if not select.select([sys.stdin], [], [], _TICK)[0]:
-        return []
-    data = os.read(sys.stdin.fileno(), 1024)
-    if not data:
-        return ["q", "y"]
-    if len(data) > _LONGEST_KEYS:  # pasted, not typed: nobody answers a question that way
-        return []
-    typed = [found.group() for found in _KEY.finditer(data.decode(errors="replace"))]
-    return [_NAMES.get(key, key) for key in typed]
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-@contextmanager
-def _terminal() -> Generator[None]:
-    """The terminal for ourselves; given back as it was, whatever happens."""
-    stdin = sys.stdin.fileno()
-    before = termios.tcgetattr(stdin)
-    cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
-    with _ended_by(signal.SIGTERM, signal.SIGHUP):
-        try:
-            tty.setcbreak(stdin)
-            _forbid_suspending(stdin)
-            _write(_ENTER)
-            yield
-        finally:
-            _write(_LEAVE)
-            termios.tcsetattr(stdin, termios.TCSAFLUSH, before)
-
-
-def _forbid_suspending(stdin: int) -> None:
-    """Stopped by Ctrl-Z, the view would leave proxies waiting and the terminal unusable."""
-    mode = termios.tcgetattr(stdin)
-    mode[6][termios.VSUSP] = bytes([os.fpathconf(stdin, "PC_VDISABLE") & 0xFF])
-    termios.tcsetattr(stdin, termios.TCSANOW, mode)
-
-
-@contextmanager
-def _ended_by(*signals: signal.Signals) -> Generator[None]:
-    """These signals end the program through its `finally` blocks."""
-
-    def end(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = [(number, signal.signal(number, end)) for number in signals]
+def run(view: ApprovalsView) -> int:
+    """Show the view's questions and obey the keys until the person quits; the exit status."""
     try:
-        yield
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
+        return asyncio.run(_run(_application(ApprovalsScreen(view))))
+    except EOFError:  # the terminal is lost
+        return 0
+
+
+async def _run(app: Application[int]) -> int:
+    loop = asyncio.get_running_loop()
+
+    def end(code: int) -> None:
+        if not app.is_done:
+            app.exit(result=code)
+
+    def fail(_: object, context: dict[str, Any]) -> None:
+        if not app.is_done:
+            app.exit(exception=context.get("exception") or RuntimeError(context["message"]))
+
+    loop.set_exception_handler(fail)
+    if sys.platform != "win32":
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, end, 128 + number)
+    return await app.run_async(set_exception_handler=False)
+
+
+def _application(screen: ApprovalsScreen) -> Application[int]:
+    keys = KeyBindings()
+
+    def refresh(app: Application[int]) -> None:
+        if screen.refresh(time.time()):
+            app.output.bell()
+
+    @keys.add("c-c", eager=True)
+    @keys.add("<sigint>")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(result=130)
+
+    @keys.add("<any>")
+    def _(event: KeyPressEvent) -> None:
+        app = event.app
+        if len(app.key_processor.input_queue) >= _LONGEST_KEYS:
+            app.key_processor.empty_queue()  # pasted, not typed: nobody answers that way
+            return
+        key = event.key_sequence[0].key
+        if not screen.press(key.value if isinstance(key, Keys) else key, time.time()):
+            app.exit(result=0)
+            return
+        refresh(app)
+        app.renderer.render(app, app.layout)  # now: a page that was not drawn was not read
+
+    return Application(
+        Layout(Window(_Frame(screen))),
+        key_bindings=keys,
+        full_screen=True,
+        refresh_interval=_REDRAWN_EVERY,
+        before_render=refresh,
+    )

@@ -5,35 +5,40 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import typer
 
 from clawkit.cli.being.opened_store import (
-    AsJson,
     BeingArgument,
     EmbedderOption,
     MemoryPlace,
     StoreOption,
-    fail,
     opened,
-    reported,
 )
-from clawkit.cli.http_options import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
+from clawkit.cli.being.output import connecting, token_lines, token_row
+from clawkit.cli.commands import (
+    MAX_CONNECTIONS,
+    AllowHost,
+    AsJson,
+    CommandFailure,
+    Host,
+    MaxConnections,
+    command_group,
+)
 from clawkit.cli.output import print_json
-
-if TYPE_CHECKING:
-    from clawkit.memory.being_store import BeingStore
+from clawkit.cli.tables import print_table
+from clawkit.memory import tokens as access
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.model_keys import forget_key, store_key
+from clawkit.memory.store import token_hashes
 
 _SHORTEST_ID = 4
 _ID_LENGTH = 36
 
-tokens = typer.Typer(help="Tokens: who may reach a Being over HTTP.", no_args_is_help=True)
-keys = typer.Typer(
-    help="The model key of a Being, kept encrypted: tidying up then uses a model.",
-    no_args_is_help=True,
-)
+tokens = command_group("Tokens: who may reach a Being over HTTP.")
+keys = command_group("The model key of a Being, kept encrypted: tidying up then uses a model.")
 
 
 @tokens.command("create")
@@ -63,13 +68,10 @@ def create_token(
     as_json: AsJson = False,
 ) -> None:
     """Make a token for a Being; it is shown this once and kept nowhere."""
-    with opened("being token create", MemoryPlace(store)) as keeper:
-        from clawkit.cli.being.output import token_lines
-        from clawkit.memory import tokens
-
+    with opened(MemoryPlace(store)) as keeper:
         found = keeper.find(being)
-        until = tokens.parse_expires(expires, keeper.clock()) if expires else None
-        secret, token = tokens.issue(
+        until = access.parse_expires(expires, keeper.clock()) if expires else None
+        secret, token = access.issue(
             keeper,
             found,
             oauth=oauth,
@@ -90,18 +92,15 @@ def create_token(
 @tokens.command("list")
 def list_tokens(being: BeingArgument, store: StoreOption = "", as_json: AsJson = False) -> None:
     """List the tokens of a Being, those that are over too."""
-    with opened("being token list", MemoryPlace(store)) as keeper:
-        from clawkit.cli.being.output import print_table, token_row
-        from clawkit.memory.store import token_hashes as stored
-
+    with opened(MemoryPlace(store)) as keeper:
         found = keeper.find(being)
         with keeper.database.registry() as connection:
-            tokens = stored.of_being(connection, found.n)
+            known = token_hashes.of_being(connection, found.n)
         if as_json:
-            print_json(tokens)
-        elif tokens:
+            print_json(known)
+        elif known:
             head = ("id", "kind", "scope", "state", "last used", "person", "label")
-            print_table(head, [token_row(one, time.time()) for one in tokens])
+            print_table([head, *(token_row(one, time.time()) for one in known)])
         else:
             print(f"{found.name} has no tokens: `claw being token create` makes one.")
 
@@ -114,26 +113,22 @@ def revoke_token(
     store: StoreOption = "",
 ) -> None:
     """End a token, from the next request on."""
-    verb = "being token revoke"
-    with opened(verb, MemoryPlace(store)) as keeper:
-        from clawkit.memory import tokens
-        from clawkit.memory.store import token_hashes as stored
-
-        if tokens.looks_right(token):
+    with opened(MemoryPlace(store)) as keeper:
+        if access.looks_right(token):
             # A token on a command line stands in the shell's history by now: still, help.
             with keeper.database.registry() as connection:
-                known = stored.by_hash(connection, tokens.digest(token))
+                known = token_hashes.by_hash(connection, access.digest(token))
             token = known[1].id if known else token[:4]
-        token = _whole_id(verb, keeper, token)
+        token = _whole_id(keeper, token)
         with keeper.database.registry(write=True) as connection:
-            ended = stored.revoke(connection, token, keeper.clock())
+            ended = token_hashes.revoke(connection, token, keeper.clock())
         if not ended:
             problem = f"there is no token {token!r} that still counts: `claw being token list` has"
-            raise fail(verb, f"{problem} the ids")
+            raise CommandFailure(f"{problem} the ids")
         print(f"Revoked {token}.")
 
 
-def _whole_id(verb: str, keeper: BeingStore, called: str) -> str:
+def _whole_id(keeper: BeingStore, called: str) -> str:
     """The id of the token that still counts and begins so; what was given, if none does."""
     if len(called) < _SHORTEST_ID or len(called) >= _ID_LENGTH:
         return called
@@ -141,16 +136,14 @@ def _whole_id(verb: str, keeper: BeingStore, called: str) -> str:
     with keeper.database.registry() as connection:
         found = [one for (one,) in connection.rows(sql, (len(called), called.lower()))]
     if len(found) > 1:
-        raise fail(verb, f"several tokens have ids that begin with {called}: give more of it")
+        raise CommandFailure(f"several tokens have ids that begin with {called}: give more of it")
     return found[0] if found else called
 
 
 @keys.command("set")
 def set_key(being: BeingArgument, store: StoreOption = "") -> None:
     """Keep a model key for a Being; it is read from stdin, or asked for in a terminal."""
-    with opened("being key set", MemoryPlace(store)) as keeper:
-        from clawkit.memory.model_keys import store_key
-
+    with opened(MemoryPlace(store)) as keeper:
         found = keeper.find(being)
         if sys.stdin.isatty():
             secret = typer.prompt("Model key", hide_input=True, err=True)
@@ -163,9 +156,7 @@ def set_key(being: BeingArgument, store: StoreOption = "") -> None:
 @keys.command("delete")
 def delete_key(being: BeingArgument, store: StoreOption = "") -> None:
     """Forget the model key of a Being."""
-    with opened("being key delete", MemoryPlace(store)) as keeper:
-        from clawkit.memory.model_keys import forget_key
-
+    with opened(MemoryPlace(store)) as keeper:
         found = keeper.find(being)
         had = forget_key(keeper, found)
         print(f"Forgot the model key of {found.name}." if had else f"{found.name} had none.")
@@ -208,9 +199,9 @@ def serve(
     """Serve the Beings of a store over Streamable HTTP; stderr has the address, then a JSON log."""
     # One question is small: threads for its arithmetic cost more than they bring.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with opened("being serve", MemoryPlace(store, embedder)) as keeper:
-        from clawkit.memory.http.client_limits import RequestLimits
-        from clawkit.memory.http.server_process import serve as run
+    with opened(MemoryPlace(store, embedder)) as keeper:
+        from clawkit.memory.http.app import serve as run
+        from clawkit.memory.http.authentication import RequestLimits
 
         given = {"rate": rate, "burst": burst}
         limits = RequestLimits(
@@ -231,7 +222,6 @@ def serve(
 
 
 def _announce(keeper: BeingStore, url: str, host: str) -> None:
-    from clawkit.cli.being.output import connecting
     from clawkit.wire.http.uvicorn_server import is_loopback
 
     beings = keeper.every()
@@ -258,14 +248,13 @@ def stdio(being: BeingArgument, store: StoreOption = "", embedder: EmbedderOptio
     from clawkit.wire.line_io import claim_stdio
     from clawkit.wire.stdio import serve_stdio
 
-    with reported("being stdio"):
-        fds = claim_stdio()
-    with opened("being stdio", MemoryPlace(store, embedder)) as keeper:
-        from clawkit.memory.mcp_server import being_server
+    fds = claim_stdio()
+    with opened(MemoryPlace(store, embedder)) as keeper:
+        from clawkit.memory.mcp_server import BeingServer
 
         found = keeper.find(being)
         if os.isatty(fds[0]):
             print(_HINT.format(name=found.name), file=sys.stderr)
         _warm(keeper)
         keeper.worker.start()
-        serve_stdio(being_server(keeper, being=found), fds=fds, on_end=keeper.close)
+        serve_stdio(BeingServer(keeper, being=found), fds=fds, on_end=keeper.close)

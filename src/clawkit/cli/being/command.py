@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from clawkit.cli.being.clients import keys, serve, stdio, tokens
 from clawkit.cli.being.copies import backup, export_, import_, quota, restore
-from clawkit.cli.being.opened_store import (
+from clawkit.cli.being.opened_store import BeingArgument, MemoryPlace, StoreOption, opened
+from clawkit.cli.being.output import being_lines, day, losses
+from clawkit.cli.commands import (
     AsJson,
-    BeingArgument,
-    MemoryPlace,
-    StoreOption,
-    fail,
-    opened,
-    reported,
+    CommandFailure,
+    Yes,
+    command_group,
+    confirm,
+    print_lines,
 )
-from clawkit.cli.output import print_json, shown
+from clawkit.cli.output import print_json
+from clawkit.cli.tables import print_table
+from clawkit.memory import quotas, secret_filter
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.caller import Caller
+from clawkit.memory.model_keys import has_key
+from clawkit.memory.records import Being
+from clawkit.memory.store import token_hashes
+from clawkit.system.addresses import shown_address
+from clawkit.text.normalization import visible
 
-if TYPE_CHECKING:
-    from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.records import Being
-
-app = typer.Typer(
-    help="Beings: memories that any MCP client can use, each with its own walls.",
-    no_args_is_help=True,
-)
+app = command_group("Beings: memories that any MCP client can use, each with its own walls.")
 app.command()(serve)
 app.command()(stdio)
 app.command("export")(export_)
@@ -54,21 +58,17 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make a Being that remembers nothing yet."""
-    verb = "being create"
-    with reported(verb):
-        who = _soul(verb, soul, soul_file)
-        known = _checked_id(verb, being_id)
-    with opened(verb, MemoryPlace(store, "none")) as keeper:
+    who = _soul(soul, soul_file)
+    known = _checked_id(being_id)
+    with opened(MemoryPlace(store, "none")) as keeper:
         namesakes = sum(1 for other in keeper.every() if other.name == name)
         being = keeper.create(name, known)
         if who:
-            from clawkit.memory.caller import Caller
-
             keeper.open(being).structured(Caller(), "souls", "append", content=who, key=being.name)
         if as_json:
             print_json({"id": being.id, "name": being.name, "created": being.created})
             return
-        print(f"Made {shown(being.name)}: {being.id}")
+        print(f"Made {visible(being.name)}: {being.id}")
         print(f"`claw being token create {being.id}` lets a client in.", file=sys.stderr)
         if namesakes:
             print(
@@ -76,40 +76,43 @@ def create(
             )
 
 
-def _soul(verb: str, soul: str, file: Path | None) -> str:
+def _soul(soul: str, file: Path | None) -> str:
     if soul and file is not None:
-        raise fail(verb, "give either --soul or --soul-file", 2)
+        raise CommandFailure("give either --soul or --soul-file", 2)
     if file is None:
         return soul.strip()
     try:
         return file.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise fail(verb, f"{file} cannot be read: {reason}") from None
+        raise CommandFailure(f"{file} cannot be read: {reason}") from None
 
 
-def _checked_id(verb: str, being_id: str) -> str | None:
-    import uuid
-
+def _checked_id(being_id: str) -> str | None:
     if not being_id:
         return None
     try:
         return str(uuid.UUID(being_id))
     except ValueError:
-        raise fail(verb, f"an id is a UUID, and {shown(being_id)!r} is none", 2) from None
+        raise CommandFailure(f"an id is a UUID, and {visible(being_id)!r} is none", 2) from None
 
 
 @app.command("list")
 def list_(store: StoreOption = "", as_json: AsJson = False) -> None:
     """List the Beings of a store."""
     place = MemoryPlace(store, "none")
-    with reported("being list"):
-        begun = place.is_begun()
-    if not begun:
-        _print_beings([], place, as_json=as_json)
-        return
-    with opened("being list", place) as keeper:
-        _print_beings([_listed(keeper, one) for one in keeper.every()], place, as_json=as_json)
+    found: list[dict[str, Any]] = []
+    if place.is_begun():
+        with opened(place) as keeper:
+            found = [_listed(keeper, one) for one in keeper.every()]
+    if as_json:
+        print_json(found)
+    elif found:
+        rows = [(b["id"], f"{b['memories']:,}", day(b["created"]), b["name"]) for b in found]
+        print_table([("id", "memories", "made", "name"), *rows])
+    else:
+        print(f"There are no Beings in {shown_address(place.address)}.")
+        print("`claw being create NAME` makes one.")
 
 
 def _listed(keeper: BeingStore, being: Being) -> dict[str, Any]:
@@ -117,45 +120,20 @@ def _listed(keeper: BeingStore, being: Being) -> dict[str, Any]:
 
     with keeper.database.read(being.n) as unit:
         memories = sum(nodes.counts(unit).values())
-    return {
-        "id": being.id,
-        "name": being.name,
-        "created": being.created,
-        "memories": memories,
-    }
-
-
-def _print_beings(found: list[dict[str, Any]], place: MemoryPlace, *, as_json: bool) -> None:
-    from clawkit.cli.being.output import day, print_table
-    from clawkit.memory.store.store_address import shown as shown_address
-
-    if as_json:
-        print_json(found)
-    elif found:
-        head = ("id", "memories", "made", "name")
-        rows = [(b["id"], f"{b['memories']:,}", day(b["created"]), b["name"]) for b in found]
-        print_table(head, rows)
-    else:
-        print(f"There are no Beings in {shown_address(place.address)}.")
-        print("`claw being create NAME` makes one.")
+    about = {"id": being.id, "name": being.name, "created": being.created}
+    return {**about, "memories": memories}
 
 
 @app.command()
 def show(being: BeingArgument, store: StoreOption = "", as_json: AsJson = False) -> None:
     """Show how a Being stands: how much it remembers, who may reach it, what goes on."""
-    with opened("being show", MemoryPlace(store, "none")) as keeper:
-        from clawkit.cli.being.output import being_lines
-        from clawkit.memory import quotas
-        from clawkit.memory.model_keys import has_key
-        from clawkit.memory.secret_filter import allows_secrets
-        from clawkit.memory.store import token_hashes as stored
-
+    with opened(MemoryPlace(store, "none")) as keeper:
         found = keeper.find(being)
         memory = keeper.open(found)
         figures = memory.figures()
-        soul = memory.structured(_reader(), "souls", "get")["entries"]
+        soul = memory.structured(Caller(), "souls", "get")["entries"]
         with keeper.database.registry() as connection:
-            tokens = stored.of_being(connection, found.n)
+            tokens = token_hashes.of_being(connection, found.n)
             quota = quotas.quota_of(connection, found.n)
         told = {
             "id": found.id,
@@ -164,22 +142,12 @@ def show(being: BeingArgument, store: StoreOption = "", as_json: AsJson = False)
             "store": keeper.database.address,
             **figures,
             "model_key": has_key(keeper, found),
-            "keeps_secrets": allows_secrets(keeper.database, found),
+            "keeps_secrets": secret_filter.allows_secrets(keeper.database, found),
             "quota": quotas.shown(quota),
             "tokens": tokens,
             "soul": soul[-1]["content"] if soul else "",
         }
-        if as_json:
-            print_json(told)
-            return
-        for line in being_lines(told, keeper.clock()):
-            print(line)
-
-
-def _reader() -> Any:
-    from clawkit.memory.caller import Caller
-
-    return Caller()
+        print_lines(being_lines(told, keeper.clock()), told, as_json=as_json)
 
 
 @app.command("allow-secrets")
@@ -189,36 +157,29 @@ def allow_secrets(
     store: StoreOption = "",
 ) -> None:
     """Let a Being keep passwords, keys and card numbers, which are else left out of it."""
-    with opened("being allow-secrets", MemoryPlace(store, "none")) as keeper:
-        from clawkit.memory import secret_filter
-
+    with opened(MemoryPlace(store, "none")) as keeper:
         found = keeper.find(being)
         secret_filter.allow_secrets(keeper.database, found, on=not off)
         if off:
-            print(f"{shown(found.name)} leaves secrets out from now on; what it has, it keeps.")
+            print(f"{visible(found.name)} leaves secrets out from now on; what it has, it keeps.")
         else:
-            print(f"{shown(found.name)} keeps secrets from now on: whoever may read it, sees them.")
+            print(
+                f"{visible(found.name)} keeps secrets from now on: whoever may read it, sees them."
+            )
 
 
 @app.command()
 def delete(
     being: BeingArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     store: StoreOption = "",
 ) -> None:
     """Delete a Being and all that it remembers; only an export brings it back."""
-    verb = "being delete"
-    with opened(verb, MemoryPlace(store, "none")) as keeper:
-        from clawkit.cli.being.output import losses
-
+    with opened(MemoryPlace(store, "none")) as keeper:
         found = keeper.find(being)
         if not yes:
-            if not sys.stdin.isatty():
-                raise fail(verb, "nobody is there to be asked: give --yes to delete it", 2)
-            for line in losses(keeper, found):
-                print(line)
-            if not typer.confirm(f"Delete {shown(found.name)} for good?", default=False):
-                print("Nothing was deleted.")
-                raise typer.Exit(1)
+            question = f"Delete {visible(found.name)} for good?"
+            lost = losses(keeper, found)
+            confirm(question, "Nothing was deleted.", "give --yes to delete it", lost)
         keeper.delete(found)
-        print(f"Deleted {shown(found.name)}.")
+        print(f"Deleted {visible(found.name)}.")

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clawkit.cli.output import shown
+from clawkit.assistant.config import Config, read_config
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.embed.factory import DEFAULT
+from clawkit.memory.store import default_address
+from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
-    from io import TextIOWrapper
-
-    from clawkit.assistant.config import Config
-    from clawkit.memory.being_store import BeingStore
     from clawkit.memory.embed.protocol import Embedder, Vectors
     from clawkit.memory.records import Being
 
 _EMBEDDING_KEY = "OPENAI_API_KEY"
-_INTERRUPTED = 130
-_OPTIONS = {
-    "as_of": "--as-of",
-    "query": "QUERY",
-    "scene.action": "TEXT",
-    "scene.actors": "--about",
-    "scene.feeling": "--feeling",
-    "scene.setting": "--where",
-    "scene.themes": "--theme",
-    "scene.when": "--when",
-    "user_message": "TEXT",
-}
 
 StoreOption = Annotated[
     str,
@@ -55,7 +42,6 @@ EmbedderOption = Annotated[
         "config, without.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 BeingArgument = Annotated[
     str, typer.Argument(metavar="BEING", help="Its id, or its name if no other has it.")
 ]
@@ -74,20 +60,14 @@ class MemoryPlace:
 
     @cached_property
     def config(self) -> Config:
-        from clawkit.assistant.config import read_config
-
         return read_config()
 
     @property
     def address(self) -> str:
-        from clawkit.memory.store.store_address import default_address
-
         return self._store or self.config.memory.store or default_address()
 
     @property
     def embedder(self) -> str:
-        from clawkit.memory.embed.factory import DEFAULT
-
         return self._embedder or self.config.memory.embedder or DEFAULT
 
     @property
@@ -95,13 +75,17 @@ class MemoryPlace:
         """The address of the Being elsewhere that the assistant uses, if the config names one."""
         return "" if self._store else self.config.memory.url
 
+    @property
+    def file(self) -> Path | None:
+        """The file of an embedded store."""
+        scheme, _, rest = self.address.partition(":")
+        return Path(rest.removeprefix("//")).expanduser() if scheme == "sqlite" else None
+
     def is_begun(self) -> bool:
         """Whether there is a store; a database server is asked when it is opened."""
-        scheme, _, rest = self.address.partition(":")
-        return scheme != "sqlite" or os.path.lexists(Path(rest.removeprefix("//")).expanduser())
+        return self.file is None or os.path.lexists(self.file)
 
     def open(self) -> BeingStore:
-        from clawkit.memory.being_store import BeingStore
         from clawkit.memory.store import open_store
 
         name = self.embedder
@@ -121,52 +105,10 @@ class MemoryPlace:
 
 
 @contextmanager
-def reported(verb: str) -> Generator[None]:
-    """Errors on purpose, Ctrl-C and a reader that went away end a command without a traceback."""
-    from clawkit.errors import ClawError
-
-    # What is remembered is what somebody wrote, and not every terminal can print it.
-    cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
-    try:
-        yield
-        sys.stdout.flush()
-    except ClawError as error:
-        from clawkit.cli.output import shown
-
-        for line in _in_options(str(error)).split("\n"):
-            print(f"claw {verb}: {shown(line)}", file=sys.stderr)
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        print(f"claw {verb}: interrupted", file=sys.stderr)
-        raise typer.Exit(_INTERRUPTED) from None
-    except BrokenPipeError:
-        # Whoever read it has seen enough; what is left in the buffer has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
-
-
-def _in_options(problem: str) -> str:
-    """What is wrong with an argument of a tool, said of the option that a person gave."""
-    field, colon, rest = problem.partition(": ")
-    option = _OPTIONS.get(re.sub(r"\[\d+\]", "", field))
-    return f"{option}{colon}{rest}" if colon and option else problem
-
-
-@contextmanager
-def opened(verb: str, place: MemoryPlace) -> Generator[BeingStore]:
+def opened(place: MemoryPlace) -> Generator[BeingStore]:
     """The Beings of a store, for one command."""
-    with reported(verb):
-        keeper = place.open()
-        try:
-            yield keeper
-        finally:
-            keeper.close()
-
-
-def fail(verb: str, problem: str, code: int = 1) -> typer.Exit:
-    """Say what is wrong; the caller raises what this gives."""
-    print(f"claw {verb}: {problem}", file=sys.stderr)
-    return typer.Exit(code)
+    with closing(place.open()) as keeper:
+        yield keeper
 
 
 class ProgressLine:
@@ -201,9 +143,7 @@ class ProgressLine:
 def say_removed(said: str) -> None:
     """Tell the person which secrets were left out of what is kept, if any were."""
     if said:
-        from clawkit.cli.output import shown
-
-        print(shown(said))
+        print(visible(said))
 
 
 _FEW = 200
@@ -250,7 +190,7 @@ def make_vectors(keeper: BeingStore, being: Being) -> int:
         with ProgressLine("Making vectors") as progress:
             return catch_up(keeper.database, being.n, _Shown(embedder, progress, total))
     except ModelError as error:
-        print(f"claw: no vectors for now: {shown(str(error))}", file=sys.stderr)
+        print(f"claw: no vectors for now: {visible(str(error))}", file=sys.stderr)
         return 0
 
 

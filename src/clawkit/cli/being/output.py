@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clawkit.cli.output import ago, shown
+from msgspec import Struct
 
-if TYPE_CHECKING:
-    from msgspec import Struct
-
-    from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.records import Being, Token
+from clawkit.cli.tables import ago, counted
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.records import Being, Token
+from clawkit.memory.store import token_hashes
+from clawkit.text.normalization import visible
 
 STATES = {"active": "remembered", "dying": "fading", "dead": "asleep"}
 ENDINGS = {
@@ -45,22 +44,19 @@ _PLAIN = {
 }
 
 
-def counted(number: int, one: str, many: str) -> str:
-    return f"1 {one}" if number == 1 else f"{number:,} {many}"
-
-
-def memories(number: int) -> str:
-    return counted(number, "memory", "memories")
-
-
 def waiting(number: int) -> str:
     """How many scenes no patrol has seen yet."""
     return f"{counted(number, 'new note waits', 'new notes wait')} to be put in order"
 
 
+def tidied(last: float | None) -> str:
+    """When memory was last put in order."""
+    return "not tidied up yet" if last is None else f"tidied up {ago(time.time() - last)}"
+
+
 def by_state(counts: Mapping[str, int]) -> str:
     """How many memories there are, and how many of them fade or are asleep."""
-    total = memories(sum(counts.get(state, 0) for state in STATES))
+    total = counted(sum(counts.get(state, 0) for state in STATES), "memory")
     some = [
         f"{counts[state]:,} {STATES[state]}" for state in ("dying", "dead") if counts.get(state)
     ]
@@ -74,17 +70,17 @@ def plain(text: str) -> str:
     return text
 
 
-MANY: dict[str, Callable[[int], str]] = {
-    "memories": memories,
-    "messages": partial(counted, one="message", many="messages"),
-    "notes": partial(counted, one="note", many="notes"),
-    "entries": partial(counted, one="entry", many="entries"),
-    "topics": partial(counted, one="topic", many="topics"),
-    "tokens": partial(counted, one="token", many="tokens"),
-}
-
-_NEVER = "never"
 _SHORT = 8
+_PARTS = {
+    "memories": ("memory",),
+    "nodes": ("memory",),
+    "messages": ("message",),
+    "notes": ("note",),
+    "entries": ("entry",),
+    "relations": ("relationship",),
+    "clusters": ("topic",),
+    "changes": ("change of its history", "changes of its history"),
+}
 
 
 def day(seconds: float) -> str:
@@ -95,23 +91,9 @@ def minute(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Aligned columns; the last one is cut for eyes, never for programs."""
-    from rich.cells import cell_len, set_cell_size
-
-    cells = [[shown(cell) for cell in row] for row in (head, *rows)]
-    wide = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
-    for row in cells:
-        padded = "  ".join(set_cell_size(*one) for one in zip(row, wide, strict=True)).rstrip()
-        if width is not None and cell_len(padded) > width:
-            padded = f"{set_cell_size(padded, width - 1).rstrip()}…"
-        print(padded)
-
-
 def token_row(token: Token, now: float) -> tuple[str, ...]:
     """A line of the list; on a terminal the beginning of an id is enough to tell them apart."""
-    used = ago(now - token.used) if token.used is not None else _NEVER
+    used = ago(now - token.used) if token.used is not None else "never"
     called = token.id[:_SHORT] if sys.stdout.isatty() else token.id
     state = _token_state(token, now)
     return called, f"{token.kind}_", rights(token), state, used, token.person or "-", token.label
@@ -133,8 +115,8 @@ def _token_state(token: Token, now: float) -> str:
 def token_lines(being: Being, token: Token) -> Iterator[str]:
     """What to know about a token that was just made."""
     until = f" until {day(token.expires)}" if token.expires is not None else ""
-    whose = f", {shown(token.person)} speaks through it" if token.person else ""
-    yield f"A {token.scope} token for {shown(being.name)}{until}{whose}."
+    whose = f", {visible(token.person)} speaks through it" if token.person else ""
+    yield f"A {token.scope} token for {visible(being.name)}{until}{whose}."
     if token.owner:
         yield "It may also write soul, rules, preferences and relationships, which clients obey."
     elif token.scope == "full":
@@ -154,13 +136,13 @@ def connecting(url: str, being: Being | None) -> Iterator[str]:
     yield from json.dumps(snippet, indent=2, ensure_ascii=False).splitlines()
     yield "Claude Code adds it with:"
     yield f'  claude mcp add --transport http memory {place} --header "Authorization: Bearer brt_…"'
-    name = shown(being.name) if being is not None else "BEING"
+    name = visible(being.name) if being is not None else "BEING"
     yield f"`claw being token create {name}` makes the token; `claw being list` shows the ids."
 
 
 def being_lines(told: dict[str, Any], now: float) -> Iterator[str]:
     """How one Being stands."""
-    yield shown(told["name"])
+    yield visible(told["name"])
     good = [token for token in told["tokens"] if _token_state(token, now).startswith(("go", "un"))]
     vectors = (f"{number:,} by {model}" for model, number in told["vectors"].items())
     facts = {
@@ -181,10 +163,10 @@ def being_lines(told: dict[str, Any], now: float) -> Iterator[str]:
     }
     for name, value in facts.items():
         if value:
-            yield f"  {name:<10} {shown(value)}"
+            yield f"  {name:<10} {visible(value)}"
     for job in told["jobs"]:
         problem = f": failed {job['tries']} times: {job['problem']}" if job["problem"] else ""
-        yield f"  {'job':<10} {JOBS.get(job['kind'], job['kind'])} waits{shown(problem)}"
+        yield f"  {'job':<10} {JOBS.get(job['kind'], job['kind'])} waits{visible(problem)}"
 
 
 def _quota(limits: dict[str, int | None]) -> str:
@@ -196,33 +178,15 @@ def _quota(limits: dict[str, int | None]) -> str:
 
 def losses(keeper: BeingStore, being: Being) -> Iterator[str]:
     """What goes with a Being."""
-    from clawkit.cli.output import plural
-    from clawkit.memory.store import token_hashes
-
     figures = keeper.open(being).figures()
     with keeper.database.registry() as connection:
-        count = len(token_hashes.of_being(connection, being.n))
-    yield f"{shown(being.name)} ({being.id})"
-    memories = "1 memory" if figures["nodes"] == 1 else f"{figures['nodes']:,} memories"
-    yield f"  {memories} and {plural(count, 'token')} would be lost."
+        tokens = len(token_hashes.of_being(connection, being.n))
+    yield f"{visible(being.name)} ({being.id})"
+    yield f"  {counted(figures['nodes'], 'memory')} and {counted(tokens, 'token')} would be lost."
     yield f"  `claw being export {being.id} FILE` writes it down first."
 
 
 def totals(found: Struct) -> str:
     """How much there is of everything that there is."""
-    names = (
-        ("memories", "memory", "memories"),
-        ("nodes", "memory", "memories"),
-        ("messages", "message", "messages"),
-        ("notes", "note", "notes"),
-        ("entries", "entry", "entries"),
-        ("relations", "relationship", "relationships"),
-        ("clusters", "topic", "topics"),
-        ("changes", "change of its history", "changes of its history"),
-    )
-    parts: list[str] = []
-    for name, one, many in names:
-        number = getattr(found, name, 0)
-        if number:
-            parts.append(f"{number:,} {one if number == 1 else many}")
-    return ", ".join(parts) or "nothing new"
+    parts = ((getattr(found, name, 0), one) for name, one in _PARTS.items())
+    return ", ".join(counted(number, *one) for number, one in parts if number) or "nothing new"

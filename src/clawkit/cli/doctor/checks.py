@@ -8,19 +8,25 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 import clawkit
-from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.api_keys import Keys, read_env
 from clawkit.assistant.config import Config, McpServer, config_file, read_config
+from clawkit.assistant.media import call_folder
+from clawkit.assistant.model_choice import choose
 from clawkit.assistant.redaction import redact
+from clawkit.assistant.sessions import live_processes
+from clawkit.assistant.sessions.repair import replace_damaged
+from clawkit.assistant.sessions.store import SessionStore
 from clawkit.cli.status.assistant import (
     ANOTHER_MODEL,
     NOT_TRIED,
@@ -30,13 +36,17 @@ from clawkit.cli.status.assistant import (
     tool_problems,
     try_everything,
 )
+from clawkit.cli.tables import counted
 from clawkit.errors import ClawError
+from clawkit.guard.locations import policy_file
+from clawkit.guard.policy_file.reloader import PolicyFile
+from clawkit.hosts.discovery import SearchScope, find, host_files
+from clawkit.hosts.entries import ServerEntry, StdioLaunch, our_server
+from clawkit.hosts.guarded_entry import shown_address
+from clawkit.hosts.ledger import items
 from clawkit.settings import Settings
 from clawkit.system.files import write_problem
 from clawkit.system.locks import try_lock
-
-if TYPE_CHECKING:
-    from clawkit.hosts.entries import ServerEntry
 
 _NAMES = ("claw", "openclaw", "clawdbot", "clawai")
 _OLDEST = (3, 11)
@@ -102,8 +112,6 @@ def _names_us(program: Path) -> bool:
 
 def _says_its_version(program: str) -> str | None:
     """Of a script that starts who knows what, as those of version managers are."""
-    import subprocess
-
     try:
         done = subprocess.run(
             (program, "--version"),
@@ -144,8 +152,6 @@ def check_assistant(config: Config, *, deep: bool) -> Iterator[Check]:
 
 
 def _models(config: Config, keys: Keys, *, deep: bool) -> Iterator[Check]:
-    from clawkit.assistant.model_choice import choose
-
     try:
         chosen = choose(config, keys)
     except ClawError as error:
@@ -228,7 +234,6 @@ def _server(name: str, server: McpServer, keys: Keys) -> Check:
         return Check(name, "problem", f"its `cwd` in the config, {server.cwd}, is not a directory")
     if server.command:
         return _program(name, server.command, "its `command` in the config")
-    from clawkit.hosts.guarded_entry import shown_address
 
     if not re.match("(?i)https?://.", address):
         return Check(name, "problem", "its `url` in the config begins with neither http nor https")
@@ -252,8 +257,6 @@ def _program(name: str, command: str, where: str) -> Check:
 
 def check_clients() -> Iterator[Check]:
     """The clients that start us: the command in their files must still be there."""
-    from clawkit.hosts.discovery import SearchScope, find, host_files
-
     try:
         found = find(host_files(SearchScope()))
     except OSError as error:
@@ -268,14 +271,10 @@ def check_clients() -> Iterator[Check]:
 
 
 def _starts_us(entry: ServerEntry) -> bool:
-    from clawkit.hosts.entries import StdioLaunch, our_server
-
     return isinstance(entry.launch, StdioLaunch) and our_server(entry.launch.argv) == "assistant"
 
 
 def _client(entry: ServerEntry) -> Check:
-    from clawkit.hosts.entries import StdioLaunch
-
     assert isinstance(entry.launch, StdioLaunch)
     command = entry.launch.argv[0]
     name = f"client {entry.client}"
@@ -287,10 +286,6 @@ def _client(entry: ServerEntry) -> Check:
 
 
 def check_policy() -> Check:
-    from clawkit.cli.output import plural
-    from clawkit.guard.locations import policy_file
-    from clawkit.guard.policy_file.reloader import PolicyFile
-
     file = policy_file()
     if not os.path.lexists(file):
         state, why = ("warning", "so the guard refuses everything") if _wrapped() else ("ok", "")
@@ -302,12 +297,10 @@ def check_policy() -> Check:
     if not policy.rules:
         hint = "move it away, then `claw policy init` makes one; or `claw policy init --force`"
         return Check("policy", "problem", f"{file} has no rule: {NO_RULES}", hint)
-    return Check("policy", "ok", f"{file}: {plural(len(policy.rules), 'rule')}")
+    return Check("policy", "ok", f"{file}: {counted(len(policy.rules), 'rule')}")
 
 
 def _wrapped() -> bool:
-    from clawkit.hosts.ledger import items
-
     try:
         return bool(items())
     except ClawError:
@@ -415,8 +408,6 @@ def check_workspace(config: Config, *, fix: bool) -> Check:
 
 def check_env(file: Path, *, fix: bool) -> Iterator[Check]:
     """The file with keys: for its owner only, every line of it readable."""
-    from clawkit.assistant.api_keys import read_env
-
     if not _is_there(file):
         yield Check(".env", "ok", f"{file} is not there: keys come from the environment")
         return
@@ -439,10 +430,6 @@ def check_env(file: Path, *, fix: bool) -> Iterator[Check]:
 
 def check_leftovers(store: Path, *, fix: bool) -> Check:
     """What processes that were killed could not clean up."""
-    from clawkit.assistant.media import call_folder
-    from clawkit.assistant.sessions import live_processes
-    from clawkit.cli.output import plural
-
     locks = live_processes.directory_for(store)
     if fix:
         folders, processes = call_folder.sweep(_temporary()), live_processes.sweep(locks)
@@ -451,10 +438,10 @@ def check_leftovers(store: Path, *, fix: bool) -> Check:
         processes = _not_held(locks, "*.lock")
     if not folders and not processes:
         return Check("leftovers", "ok", "none")
-    counted = f"{plural(folders, 'temporary folder')} and {plural(processes, 'lock')} of processes"
+    both = f"{counted(folders, 'temporary folder')} and {counted(processes, 'lock')} of processes"
     if fix:
-        return Check("leftovers", "ok", "none any more", fixed=f"removed {counted} that died")
-    return Check("leftovers", "warning", f"{counted} that died", _FIX)
+        return Check("leftovers", "ok", "none any more", fixed=f"removed {both} that died")
+    return Check("leftovers", "warning", f"{both} that died", _FIX)
 
 
 def _temporary() -> Path:
@@ -498,16 +485,12 @@ def salvaged(
 
 def check_store(file: Path, *, fix: bool) -> Check:
     """Sessions: the file is sound and of a version that we know."""
-    from clawkit.assistant.sessions.repair import replace_damaged
-    from clawkit.assistant.sessions.store import SessionStore
-    from clawkit.cli.output import plural
-
     try:
         problems = SessionStore(file).check()
         if not problems and not _is_there(file):
             return Check("store", "ok", f"{file} is not there yet: the first message makes it")
         if not problems:
-            count = plural(len(SessionStore(file).list_sessions()), "session")
+            count = counted(len(SessionStore(file).list_sessions()), "session")
             return Check("store", "ok", f"{file}: {count}")
     except ClawError as error:
         return Check("store", "problem", str(error))
@@ -518,5 +501,5 @@ def check_store(file: Path, *, fix: bool) -> Check:
         done = replace_damaged(file)
     except ClawError as error:
         return Check("store", "problem", f"{detail}; {error}")
-    saved = (plural(done.sessions, "session"), plural(done.messages, "message"))
+    saved = (counted(done.sessions, "session"), counted(done.messages, "message"))
     return salvaged("store", file, done.aside, saved if done.sessions else (), done.lost)

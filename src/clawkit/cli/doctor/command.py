@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import textwrap
+from collections.abc import Iterator
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
-from clawkit.errors import ClawError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import TextIOWrapper
-
-    from clawkit.cli.doctor.checks import Check
-    from clawkit.settings import Settings
+from clawkit.assistant.config import Config
+from clawkit.cli.commands import AsJson, print_lines
+from clawkit.cli.doctor import checks
+from clawkit.cli.doctor.checks import Check
+from clawkit.cli.reply_screen import can_style
+from clawkit.cli.status import memory
+from clawkit.cli.tables import counted, terminal_width
+from clawkit.settings import Settings, settings
+from clawkit.text.normalization import visible
 
 _COLOURS = {"ok": "32", "warning": "33", "problem": "31"}
 _INDENT = " " * 9
@@ -30,36 +31,19 @@ def doctor(
     deep: Annotated[
         bool, typer.Option("--deep", help="Ask the model, the servers and a memory elsewhere, too.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check the installation, the config and the store; without --deep, nothing is sent."""
-    from clawkit.settings import settings
-
-    cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
-    try:
-        # A file with tools may print while it loads.
-        with redirect_stdout(sys.stderr):
-            checks = list(examine(settings(), fix=fix, deep=deep))
-    except ClawError as error:
-        print(f"claw doctor: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
-    problems = [check for check in checks if check.state == "problem"]
-    if as_json:
-        import msgspec
-
-        found = msgspec.json.encode({"ok": not problems, "checks": checks})
-        print(msgspec.json.format(found, indent=2).decode())
-    else:
-        _print_checks(checks)
+    # A file with tools may print while it loads.
+    with redirect_stdout(sys.stderr):
+        found = list(examine(settings(), fix=fix, deep=deep))
+    problems = [check for check in found if check.state == "problem"]
+    print_lines(_report(found), {"ok": not problems, "checks": found}, as_json=as_json)
     raise typer.Exit(1 if problems else 0)
 
 
 def examine(places: Settings, *, fix: bool, deep: bool = False) -> Iterator[Check]:
     """Every check, in the order in which one thing depends on another."""
-    from clawkit.assistant.config import Config
-    from clawkit.cli.doctor import checks
-    from clawkit.cli.status import memory
-
     yield from checks.check_program()
     yield from checks.check_directories(places, fix=fix)
     yield from checks.check_env(places.config / ".env", fix=fix)
@@ -76,23 +60,18 @@ def examine(places: Settings, *, fix: bool, deep: bool = False) -> Iterator[Chec
     yield checks.check_policy()
 
 
-def _print_checks(checks: list[Check]) -> None:
-    from clawkit.cli.output import plural
-
-    for check in checks:
-        print("\n".join(_lines(check)))
-    count = {s: sum(check.state == s for check in checks) for s in ("problem", "warning")}
-    print()
-    if not any(count.values()):
-        print("Everything is in order.")
-        return
-    print(f"{plural(count['problem'], 'problem')}, {plural(count['warning'], 'warning')}.")
+def _report(found: list[Check]) -> Iterator[str]:
+    for check in found:
+        yield from _lines(check)
+    count = {s: sum(check.state == s for check in found) for s in ("problem", "warning")}
+    yield ""
+    if any(count.values()):
+        yield f"{counted(count['problem'], 'problem')}, {counted(count['warning'], 'warning')}."
+    else:
+        yield "Everything is in order."
 
 
 def _lines(check: Check) -> Iterator[str]:
-    from clawkit.cli.reply_screen import can_style
-    from clawkit.guard.scan import visible
-
     coloured = can_style(sys.stdout)
     word = f"{check.state:<7}"
     start = f"\x1b[{_COLOURS[check.state]}m{word}\x1b[0m" if coloured else word
@@ -105,7 +84,8 @@ def _lines(check: Check) -> Iterator[str]:
 
 def _wrapped(text: str) -> list[str]:
     """For eyes, in lines that break between words."""
-    if not sys.stdout.isatty():
+    width = terminal_width()
+    if width is None:
         return [text]
-    width = max(shutil.get_terminal_size((80, 24)).columns - len(_INDENT), 20)
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    room = max(width - len(_INDENT), 20)
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)

@@ -2,71 +2,63 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
+import msgspec
 import typer
-from msgspec import Struct
 
+from clawkit.assistant.config import Config
+from clawkit.assistant.sessions.store import SessionStore
 from clawkit.cli.being.opened_store import (
-    AsJson,
     BeingOption,
     EmbedderOption,
     MemoryPlace,
     ProgressLine,
     StoreOption,
-    fail,
     make_few_vectors,
     make_vectors,
     opened,
-    reported,
     say_missing,
     say_removed,
 )
-from clawkit.cli.output import print_json, shown
+from clawkit.cli.commands import (
+    AsJson,
+    CommandFailure,
+    command_group,
+    confirm,
+    output_file,
+    pass_on,
+    print_lines,
+    require_new,
+)
+from clawkit.cli.memory import output
+from clawkit.cli.memory.history import MemoryHistory
+from clawkit.cli.output import print_json
 from clawkit.errors import ClawError
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.caller import Caller
+from clawkit.memory.erasure import deletion
+from clawkit.memory.erasure.person_search import ErasurePlan, ErasureRequest
+from clawkit.memory.erasure.redaction import PersonMatcher
+from clawkit.memory.memory import Memory
+from clawkit.memory.records import Node
+from clawkit.memory.statistics import node_called, view
+from clawkit.memory.structured_memory import iso
+from clawkit.system.addresses import shown_address
+from clawkit.text.normalization import visible
 
-if TYPE_CHECKING:
-    from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.erasure.deletion import Receipt
-    from clawkit.memory.erasure.person_search import ErasurePlan, ErasureRequest
-    from clawkit.memory.memory import Memory
-    from clawkit.memory.records import Change, LedgerEntry, Node
-
-app = typer.Typer(help="What your Being remembers.", invoke_without_command=True)
+app = command_group("What your Being remembers.", invoke_without_command=True)
 
 NodeArgument = Annotated[
     str, typer.Argument(metavar="MEMORY", help="Its id, or the beginning of it.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would change; change nothing.")]
-
-
-class MemoryCommandOptions(Struct, frozen=True):
-    """What was said before the verb."""
-
-    being: str = ""
-    store: str = ""
-    embedder: str = ""
-    as_json: bool = False
-
-
-def given_for(
-    context: typer.Context, being: str, store: str, embedder: str = "", *, as_json: bool = False
-) -> MemoryCommandOptions:
-    """What was said before the verb and behind it."""
-    before: MemoryCommandOptions = context.obj
-    return MemoryCommandOptions(
-        being or before.being,
-        store or before.store,
-        embedder or before.embedder,
-        as_json or before.as_json,
-    )
 
 
 class OpenedMemory:
@@ -78,26 +70,13 @@ class OpenedMemory:
 
     def node(self, called: str) -> Node:
         """The memory of an id, or of the beginning of one."""
-        from clawkit.memory.statistics import node_called
-
         with self.keeper.database.read(self.memory.being.n) as unit:
             return node_called(unit, called)
 
-    def told(self, entries: Sequence[LedgerEntry]) -> list[str]:
-        """Entries of the history in words."""
-        from clawkit.cli.memory.history import MemoryHistory
-
-        wide = max(len(str(entry.n)) for entry in entries)
+    def told(self, tell: Callable[[MemoryHistory], Iterable[str]]) -> list[str]:
+        """Lines about changes, with the texts of what they changed."""
         with self.keeper.database.read(self.memory.being.n) as unit:
-            found = MemoryHistory(unit)
-            return [found.line(entry, wide) for entry in entries]
-
-    def changed(self, changes: Sequence[Change]) -> list[str]:
-        """What was changed, in words."""
-        from clawkit.cli.memory.history import MemoryHistory
-
-        with self.keeper.database.read(self.memory.being.n) as unit:
-            return list(MemoryHistory(unit).changed(changes))
+            return list(tell(MemoryHistory(unit)))
 
     def say_undo(self) -> None:
         for entry in self.memory.ledger(1):
@@ -105,16 +84,14 @@ class OpenedMemory:
 
 
 @contextmanager
-def opened_memory(
-    verb: str, given: MemoryCommandOptions, *, embedding: bool = True
-) -> Generator[OpenedMemory]:
+def opened_memory(being: str, store: str, embedder: str = "none") -> Generator[OpenedMemory]:
     """The memory that is meant. What needs no vectors loads no embedder."""
-    place = MemoryPlace(given.store, given.embedder if embedding else "none")
-    with opened(f"memory {verb}".rstrip(), place) as keeper:
+    place = MemoryPlace(store, embedder)
+    with opened(place) as keeper:
         if place.remote:
             note = f"the assistant's memory is at {place.remote}; this is the one on this machine"
-            print(f"claw memory: {shown(note)}", file=sys.stderr)
-        yield OpenedMemory(keeper, keeper.open(place.own(keeper, given.being)))
+            print(f"claw memory: {visible(note)}", file=sys.stderr)
+        yield OpenedMemory(keeper, keeper.open(place.own(keeper, being)))
 
 
 @app.callback()
@@ -122,43 +99,31 @@ def memory(
     context: typer.Context,
     being: BeingOption = "",
     store: StoreOption = "",
-    embedder: EmbedderOption = "",
+    embedder: EmbedderOption = "",  # noqa: ARG001 - the verbs get it by pass_on
     recent: Annotated[
         int, typer.Option("--recent", "-n", min=0, help="How many recent memories to show.")
     ] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Show what your Being remembers: topics, recent memories, new notes."""
-    context.obj = MemoryCommandOptions(being, store, embedder, as_json)
-    if context.invoked_subcommand is None:
-        _overview(context.obj, recent)
-
-
-def _overview(given: MemoryCommandOptions, recent: int) -> None:
-    from clawkit.memory.store.store_address import shown as shown_address
-
-    place = MemoryPlace(given.store)
-    with reported("memory"):
-        begun = place.is_begun()
-    if not begun and not given.as_json:
+    pass_on(context)
+    place = MemoryPlace(store)
+    if context.invoked_subcommand is not None:
+        return
+    if not place.is_begun() and not as_json:
         print(f"Nothing is remembered yet in {shown_address(place.address)}.")
         print('`claw remember "…"` is a beginning.')
         return
-    with opened_memory("", given, embedding=False) as mine:
-        from clawkit.memory.statistics import view
-
+    with opened_memory(being, store) as mine:
         found = view(mine.keeper.database, mine.memory.being, recent)
-        if given.as_json:
+        if as_json:
             print_json(found)
-            return
-        from clawkit.cli.memory.output import print_view
-
-        print_view(found)
+        else:
+            output.print_view(found)
 
 
 @app.command()
 def search(
-    context: typer.Context,
     query: Annotated[
         list[str], typer.Argument(metavar="QUERY", help="Words, a question, or anything.")
     ],
@@ -176,60 +141,41 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find memories, the best first; unlike `claw recall`, whatever they are worth."""
-    given = given_for(context, being, store, embedder, as_json=as_json)
-    with opened_memory("search", given) as mine:
-        from clawkit.cli.memory.output import hit_lines, hits_json
-
+    with opened_memory(being, store, embedder) as mine:
         make_few_vectors(mine.keeper, mine.memory.being)
         with ProgressLine("Searching") as progress:
             progress.begin()
             found = mine.memory.search(
                 " ".join(query), limit=limit, mode=mode, explain=explain, as_of=as_of or None
             )
-        if given.as_json:
-            print_json({"kind": found.kind, "hits": hits_json(found.hits)})
-            return
-        for hit in found.hits:
-            for line in hit_lines(hit):
-                print(line)
-        if not found.hits:
-            print("No memory was found.")
-        say_missing(mine.keeper, mine.memory.being, found.kind)
+        hits = {"kind": found.kind, "hits": output.hits_json(found.hits)}
+        print_lines(output.hit_lines(found.hits, "No memory was found."), hits, as_json=as_json)
+        if not as_json:
+            say_missing(mine.keeper, mine.memory.being, found.kind)
 
 
 @app.command()
 def show(
-    context: typer.Context,
     node: NodeArgument,
     being: BeingOption = "",
     store: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Show one memory: all that is known about it, and where it came from."""
-    given = given_for(context, being, store, as_json=as_json)
-    with opened_memory("show", given, embedding=False) as mine:
-        from clawkit.cli.memory.output import node_lines
-
+    with opened_memory(being, store) as mine:
         found = mine.node(node)
-        if given.as_json:
-            print_json(found)
-            return
-        for line in node_lines(found):
-            print(line)
+        print_lines(output.node_lines(found), found, as_json=as_json)
 
 
 @app.command()
 def retract(
-    context: typer.Context,
     node: NodeArgument,
     why: Annotated[str, typer.Option(help="The reason, for the history.")] = "",
     being: BeingOption = "",
     store: StoreOption = "",
 ) -> None:
     """Take a memory back: nothing recalls it any more; `undo` brings it back."""
-    from clawkit.memory.caller import Caller
-
-    with opened_memory("retract", given_for(context, being, store), embedding=False) as mine:
+    with opened_memory(being, store) as mine:
         found = mine.node(node)
         mine.memory.retract([found.id], Caller(), why)
         print(f"Taken back: {_short(found)}")
@@ -238,7 +184,6 @@ def retract(
 
 @app.command()
 def replace(
-    context: typer.Context,
     node: NodeArgument,
     text: Annotated[list[str], typer.Argument(metavar="TEXT", help="What is so now.")],
     being: BeingOption = "",
@@ -246,11 +191,7 @@ def replace(
     embedder: EmbedderOption = "",
 ) -> None:
     """Say what is so now in place of a memory that no longer holds."""
-    import msgspec
-
-    from clawkit.memory.caller import Caller
-
-    with opened_memory("replace", given_for(context, being, store, embedder)) as mine:
+    with opened_memory(being, store, embedder) as mine:
         old = mine.node(node)
         scene = msgspec.structs.replace(old.scene, action=" ".join(text), when=(_today(),))
         sieve = mine.memory.sieve()
@@ -262,23 +203,19 @@ def replace(
 
 @app.command()
 def pin(
-    context: typer.Context,
     node: NodeArgument,
     off: Annotated[bool, typer.Option("--off", help="Let it fade again.")] = False,
     being: BeingOption = "",
     store: StoreOption = "",
 ) -> None:
     """Let a memory never fade."""
-    from clawkit.memory.caller import Caller
-
-    with opened_memory("pin", given_for(context, being, store), embedding=False) as mine:
+    with opened_memory(being, store) as mine:
         found = mine.memory.pin(mine.node(node).id, not off, Caller())
         print(f"{'Not pinned any more' if off else 'Pinned'}: {_short(found)}")
 
 
 @app.command()
 def tidy(
-    context: typer.Context,
     dry_run: DryRun = False,
     cap: Annotated[
         int | None,
@@ -292,50 +229,35 @@ def tidy(
     as_json: AsJson = False,
 ) -> None:
     """Put memory in order: new notes, what fades, what says the same, small topics."""
-    from clawkit.memory.caller import Caller
-
-    given = given_for(context, being, store, embedder, as_json=as_json)
-    with opened_memory("tidy", given) as mine:
-        from clawkit.cli.memory.output import outcome_lines
-
+    with opened_memory(being, store, embedder) as mine:
         if not dry_run:
             make_vectors(mine.keeper, mine.memory.being)
         with ProgressLine("Tidying up") as progress:
             progress.begin()
             outcome = mine.memory.patrol(Caller(), cap=cap, dry_run=dry_run)
-        if given.as_json:
-            print_json(outcome)
-        else:
-            for line in outcome_lines(outcome, dry_run=dry_run):
-                print(line)
+        told = output.outcome_lines(outcome, dry_run=dry_run)
+        print_lines(told, outcome, as_json=as_json)
         if outcome.stopped:
             raise typer.Exit(1)
 
 
 @app.command()
 def history(
-    context: typer.Context,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many changes.")] = 20,
     being: BeingOption = "",
     store: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """List what was done to this memory, the newest first; `undo` takes a number from here."""
-    given = given_for(context, being, store, as_json=as_json)
-    with opened_memory("history", given, embedding=False) as mine:
+    with opened_memory(being, store) as mine:
         found = mine.memory.ledger(limit)
-        if given.as_json:
-            print_json(found)
-        elif found:
-            for line in mine.told(found):
-                print(line)
-        else:
-            print("Nothing was done to this memory yet.")
+        wide = max((len(str(entry.n)) for entry in found), default=0)
+        told = mine.told(lambda words: (words.line(entry, wide) for entry in found))
+        print_lines(told or ("Nothing was done to this memory yet.",), found, as_json=as_json)
 
 
 @app.command()
 def undo(
-    context: typer.Context,
     n: Annotated[int, typer.Argument(metavar="N", help="Its number, as `history` shows it.")],
     dry_run: DryRun = False,
     being: BeingOption = "",
@@ -343,17 +265,11 @@ def undo(
     as_json: AsJson = False,
 ) -> None:
     """Undo what was done, by its number in `history`; an undo can be undone."""
-    from clawkit.memory.caller import Caller
-
-    given = given_for(context, being, store, as_json=as_json)
-    with opened_memory("undo", given, embedding=False) as mine:
+    with opened_memory(being, store) as mine:
         changes = mine.memory.undo(n, Caller(), dry_run)
-        if given.as_json:
-            print_json(changes)
-            return
-        for line in mine.changed(changes):
-            print(f"  {line}")
-        print(f"{'Would undo' if dry_run else 'Undid'} {n}.")
+        told = [f"  {line}" for line in mine.told(lambda words: words.changed(changes))]
+        done = f"{'Would undo' if dry_run else 'Undid'} {n}."
+        print_lines((*told, done), changes, as_json=as_json)
 
 
 app.command("patrol", hidden=True)(tidy)
@@ -366,18 +282,17 @@ def _today() -> str:
 
 
 def _short(node: Node) -> str:
-    return f"{shown(node.text)} ({node.id[:8]})"
+    return f"{visible(node.text)} ({node.id[:8]})"
 
 
-_PERSON = "memory person"
 _ELSEWHERE = (
     "Not in this memory, and so not erased: backups and exports, and the files and histories of "
     "clients."
 )
 
 
+@app.command()
 def person(
-    context: typer.Context,
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Whose: only this name counts, as it is.")
     ],
@@ -391,9 +306,7 @@ def person(
     erase: Annotated[
         bool, typer.Option("--erase", help="Erase it for good: no undo brings it back.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what --erase would do; change nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     receipt: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the receipt: what was erased, without content."),
@@ -407,74 +320,46 @@ def person(
     as_json: AsJson = False,
 ) -> None:
     """Show, export or erase what is remembered about one person."""
-    from clawkit.memory.erasure.person_search import ErasureRequest
-
-    _check(erase=erase, receipt=receipt, files=(export, receipt), yes=yes)
-    given = given_for(context, being, store, embedder, as_json=as_json)
-    with opened_memory("person", given) as mine:
-        from clawkit.memory.erasure.deletion import find
-
+    if receipt is not None and not erase:
+        raise CommandFailure("--receipt is for --erase", 2)
+    for file in (export, receipt):
+        require_new(file, yes=yes)
+    with opened_memory(being, store, embedder) as mine:
         who = ErasureRequest(name, tuple(also or ()))
-        plan = find(mine.keeper, mine.memory.being, who)
+        plan = deletion.find(mine.keeper, mine.memory.being, who)
         if export is not None:
             _write(export, _exported(mine, plan))
-            print(f"Wrote what there is about {shown(plan.person.name)} to {export}.")
+            print(f"Wrote what there is about {visible(plan.person.name)} to {export}.")
         if not erase:
-            _show(plan, as_json=given.as_json, quiet=export is not None)
+            _show(plan, as_json=as_json, quiet=export is not None)
             return
         if not dry_run and not plan.is_empty and not yes:
-            _ask(plan)
+            question = f"Erase this about {visible(plan.person.name)} for good?"
+            lines = output.plan_lines(plan)
+            confirm(question, "Nothing was erased.", "give --yes to erase it", lines)
         if dry_run:
-            _show(plan, as_json=given.as_json, quiet=False)
+            _show(plan, as_json=as_json, quiet=False)
             print("Nothing was changed.", file=sys.stderr)
             return
-        _erase(mine, who, plan, receipt, as_json=given.as_json)
-
-
-def _check(*, erase: bool, receipt: Path | None, files: tuple[Path | None, ...], yes: bool) -> None:
-    if receipt is not None and not erase:
-        raise fail(_PERSON, "--receipt is for --erase", 2)
-    for file in files:
-        if file is not None and os.path.lexists(file) and not yes:
-            raise fail(_PERSON, f"{file} is already there: give --yes to overwrite it")
-
-
-def _ask(plan: ErasurePlan) -> None:
-    if not sys.stdin.isatty():
-        raise fail(_PERSON, "nobody is there to be asked: give --yes to erase it", 2)
-    _show(plan, as_json=False, quiet=False)
-    if not typer.confirm(f"Erase this about {shown(plan.person.name)} for good?", default=False):
-        print("Nothing was erased.")
-        raise typer.Exit(1)
+        _erase(mine, who, plan, receipt, as_json=as_json)
 
 
 def _erase(
     mine: OpenedMemory, who: ErasureRequest, plan: ErasurePlan, file: Path | None, *, as_json: bool
 ) -> None:
-    from clawkit.cli.being.opened_store import make_vectors
-    from clawkit.cli.memory.output import name_of_memory, receipt_lines
-    from clawkit.memory.erasure.deletion import erase
-
-    done: Receipt = erase(mine.keeper, mine.memory.being, who)
+    done = deletion.erase(mine.keeper, mine.memory.being, who)
     if file is not None:
         _write(file, done)
     if plan.edited:
         make_vectors(mine.keeper, mine.memory.being)
-    if as_json:
-        print_json(done)
-        return
-    for line in receipt_lines(done):
-        print(line)
-    for line in (*name_of_memory(plan, mine.memory.being), *_in_sessions(plan), _ELSEWHERE):
+    print_lines(output.receipt_lines(done), done, as_json=as_json)
+    named = output.name_of_memory(plan, mine.memory.being)
+    for line in () if as_json else (*named, *_in_sessions(plan), _ELSEWHERE):
         print(line, file=sys.stderr)
 
 
 def _in_sessions(plan: ErasurePlan) -> Iterator[str]:
     """Which of the assistant's sessions still have the name, and the command that deletes them."""
-    from clawkit.assistant.config import Config
-    from clawkit.assistant.sessions.store import SessionStore
-    from clawkit.memory.erasure.redaction import PersonMatcher
-
     named = PersonMatcher(plan.person.forms)
     found: dict[str, None] = {}
     try:
@@ -483,11 +368,11 @@ def _in_sessions(plan: ErasurePlan) -> Iterator[str]:
             if key not in found and any(map(named.mentions, _texts(record))):
                 found[key] = None
     except ClawError as error:
-        yield f"The assistant's sessions could not be searched: {shown(str(error))}"
+        yield f"The assistant's sessions could not be searched: {visible(str(error))}"
         return
     if found:
         keys = shlex.join(found)
-        yield f"The assistant's sessions still have it: `claw sessions delete {shown(keys)}`"
+        yield f"The assistant's sessions still have it: `claw sessions delete {visible(keys)}`"
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -502,38 +387,18 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _show(plan: ErasurePlan, *, as_json: bool, quiet: bool) -> None:
-    from clawkit.cli.memory.output import maybe_json, plan_json, plan_lines
-
     if as_json:
-        print_json({**plan_json(plan), "may_be_about": maybe_json(plan)})
+        print_json({**output.plan_json(plan), "may_be_about": output.maybe_json(plan)})
     elif not quiet:
-        for line in plan_lines(plan):
-            print(line)
+        print_lines(output.plan_lines(plan))
 
 
 def _exported(mine: OpenedMemory, plan: ErasurePlan) -> dict[str, Any]:
-    from clawkit.cli.memory.output import plan_json
-    from clawkit.memory.structured_memory import iso
-
     being = mine.memory.being
     head = {"memory_of": being.name, "memory_id": being.id, "at": iso(mine.keeper.clock())}
-    return {**head, **plan_json(plan)}
+    return {**head, **output.plan_json(plan)}
 
 
 def _write(file: Path, value: object) -> None:
-    """Into a file for its owner only, which is there when it is whole."""
-    import msgspec
-
-    data = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-    beside = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            out.write(data)
-        beside.replace(file)
-    except OSError as error:
-        raise fail(_PERSON, f"{file} cannot be written: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-app.command()(person)
+    with output_file(file) as out:
+        out.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")

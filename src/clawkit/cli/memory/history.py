@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from clawkit.cli.being.output import STATES, counted, memories, minute, plain
-from clawkit.cli.output import shown
-
-if TYPE_CHECKING:
-    from clawkit.memory.records import Change, LedgerEntry
-    from clawkit.memory.store.database import Unit
+from clawkit.cli.being.output import STATES, minute, plain
+from clawkit.cli.tables import counted
+from clawkit.memory.records import Change, LedgerEntry
+from clawkit.memory.store import nodes
+from clawkit.memory.store.database import Unit
+from clawkit.memory.store.ledger import stretches_of
+from clawkit.text.normalization import visible
 
 _TOLD = 3
 _LONGEST = 100
@@ -31,6 +32,20 @@ class MemoryHistory:
         self._topics = {str(n): name for n, name in names}
         labels = unit.rows("SELECT id, label FROM tokens WHERE being = $being")
         self._labels = {i: label or i[:_SHORT] for i, label in labels}
+        self._tellings = {
+            "remembered": self._remembered,
+            **dict.fromkeys(("superseded", "corrected", "merged"), self._replaced),
+            "retracted": self._taken_back,
+            "pinned": self._pinned,
+            "aged": self._grew_older,
+            **dict.fromkeys(("faded", "revived"), self._faded),
+            **dict.fromkeys(("described", "joined", "split"), self._topics_changed),
+            "settled": self._looked_at,
+            **dict.fromkeys(("entry", "note"), self._entry),
+            "diary": self._diary,
+            "undo": self._undo,
+            "erased": self._erased,
+        }
 
     def line(self, entry: LedgerEntry, wide: int) -> str:
         """An entry in one line: its number, when, what, through whom."""
@@ -41,9 +56,9 @@ class MemoryHistory:
 
     def told(self, entry: LedgerEntry) -> str:
         """What an entry did."""
-        telling = _TELLING.get(entry.kind)
-        said = telling(self, entry) if telling is not None else ""
-        return said or f"{plain(entry.kind)}: {shown(plain(entry.why))}".rstrip(": ")
+        telling = self._tellings.get(entry.kind)
+        said = telling(entry) if telling is not None else ""
+        return said or f"{plain(entry.kind)}: {visible(plain(entry.why))}".rstrip(": ")
 
     def changed(self, changes: Sequence[Change]) -> Iterator[str]:
         """What changes do, a line each."""
@@ -53,7 +68,7 @@ class MemoryHistory:
     def _by(self, token: str) -> str:
         if token in _OWN:
             return ""
-        return _BY.get(token) or f"by {shown(self._labels.get(token, token[:_SHORT]))}"
+        return _BY.get(token) or f"by {visible(self._labels.get(token, token[:_SHORT]))}"
 
     def _remembered(self, entry: LedgerEntry) -> str:
         made = _made(entry.changes)
@@ -62,23 +77,15 @@ class MemoryHistory:
         return self._several("remembered", "new memories", made)
 
     def _replaced(self, entry: LedgerEntry) -> str:
-        return f"replaced: {self._olds_and_new(entry)}"
-
-    def _corrected(self, entry: LedgerEntry) -> str:
-        return f"corrected: {self._olds_and_new(entry)}"
-
-    def _merged(self, entry: LedgerEntry) -> str:
-        return f"merged: {self._olds_and_new(entry)}"
-
-    def _olds_and_new(self, entry: LedgerEntry) -> str:
         olds = [one for one in entry.changes if (one.after or {}).get("ended") is not None]
         new = _made(entry.changes) or [
             (one.after or {})["successor"] for one in olds if (one.after or {}).get("successor")
         ]
-        return f"{self._quoted(_seqs(olds))} → {self._quoted(new[:1])}"
+        how = "replaced" if entry.kind == "superseded" else entry.kind
+        return f"{how}: {self._quoted(_seqs(olds))} → {self._quoted(new[:1])}"
 
     def _taken_back(self, entry: LedgerEntry) -> str:
-        why = "" if entry.why in _USUAL_REASONS else f" ({shown(entry.why)})"
+        why = "" if entry.why in _USUAL_REASONS else f" ({visible(entry.why)})"
         return f"{self._several('taken back', 'taken back', _seqs(entry.changes))}{why}"
 
     def _pinned(self, entry: LedgerEntry) -> str:
@@ -86,7 +93,7 @@ class MemoryHistory:
         return f"{'pinned' if on else 'not pinned any more'}: {self._quoted(_seqs(entry.changes))}"
 
     def _grew_older(self, entry: LedgerEntry) -> str:
-        return f"{memories(_count(entry.changes))} grew older"
+        return f"{counted(_count(entry.changes), 'memory')} grew older"
 
     def _faded(self, entry: LedgerEntry) -> str:
         words = {"dying": "began to fade", "dead": "fell asleep", "active": "woke again"}
@@ -126,10 +133,10 @@ class MemoryHistory:
         return f"undid {', '.join(numbers)}: {'; '.join(lines[:_TOLD])}{more}"
 
     def _erased(self, entry: LedgerEntry) -> str:
-        return f"erased: {shown(entry.why)}" if entry.why else "erased"
+        return f"erased: {visible(entry.why)}" if entry.why else "erased"
 
     def _looked_at(self, entry: LedgerEntry) -> str:
-        return f"looked for what says the same: {memories(_count(entry.changes))}"
+        return f"looked for what says the same: {counted(_count(entry.changes), 'memory')}"
 
     def _lines(self, change: Change) -> Iterator[str]:
         """One change in words; what nobody needs to know is not told."""
@@ -138,7 +145,8 @@ class MemoryHistory:
             yield from self._memory_lines(change, before, after)
         elif change.table == "ages":
             by = after.get("by", 0) - before.get("by", 0)
-            yield f"{memories(_count([change]))} {'grew older' if by > 0 else 'younger again'}"
+            how = "grew older" if by > 0 else "younger again"
+            yield f"{counted(_count([change]), 'memory')} {how}"
         elif change.table == "clusters":
             yield self._topic_line(change, before, after)
         elif change.table == "entries":
@@ -160,7 +168,7 @@ class MemoryHistory:
             yield f"{'pinned' if after['pinned'] else 'not pinned any more'}: {texts}"
         elif "cluster" in after:
             places = (self._topics.get(str(row.get("cluster")), "") for row in (before, after))
-            yield f"from {' to '.join(repr(shown(one)) for one in places)}: {texts}"
+            yield f"from {' to '.join(repr(visible(one)) for one in places)}: {texts}"
 
     def _topic_line(self, change: Change, before: dict[str, Any], after: dict[str, Any]) -> str:
         name = self._named([change.key])
@@ -177,36 +185,12 @@ class MemoryHistory:
         return f"{len(seqs):,} {many}: {self._quoted(seqs)}"
 
     def _quoted(self, seqs: Sequence[int]) -> str:
-        from clawkit.memory.store import nodes
-
         found = nodes.fetch(self._unit, seqs[:_TOLD])
         texts = [found[seq].scene.action for seq in seqs[:_TOLD] if seq in found]
         return _several_texts(texts, len(seqs) - len(texts))
 
     def _named(self, numbers: Iterable[str]) -> str:
-        return ", ".join(f"'{shown(self._topics.get(n, '?'))}'" for n in numbers)
-
-
-_TELLING = {
-    "remembered": MemoryHistory._remembered,  # pyright: ignore[reportPrivateUsage]
-    "superseded": MemoryHistory._replaced,  # pyright: ignore[reportPrivateUsage]
-    "corrected": MemoryHistory._corrected,  # pyright: ignore[reportPrivateUsage]
-    "merged": MemoryHistory._merged,  # pyright: ignore[reportPrivateUsage]
-    "retracted": MemoryHistory._taken_back,  # pyright: ignore[reportPrivateUsage]
-    "pinned": MemoryHistory._pinned,  # pyright: ignore[reportPrivateUsage]
-    "aged": MemoryHistory._grew_older,  # pyright: ignore[reportPrivateUsage]
-    "faded": MemoryHistory._faded,  # pyright: ignore[reportPrivateUsage]
-    "revived": MemoryHistory._faded,  # pyright: ignore[reportPrivateUsage]
-    "described": MemoryHistory._topics_changed,  # pyright: ignore[reportPrivateUsage]
-    "joined": MemoryHistory._topics_changed,  # pyright: ignore[reportPrivateUsage]
-    "split": MemoryHistory._topics_changed,  # pyright: ignore[reportPrivateUsage]
-    "settled": MemoryHistory._looked_at,  # pyright: ignore[reportPrivateUsage]
-    "entry": MemoryHistory._entry,  # pyright: ignore[reportPrivateUsage]
-    "note": MemoryHistory._entry,  # pyright: ignore[reportPrivateUsage]
-    "diary": MemoryHistory._diary,  # pyright: ignore[reportPrivateUsage]
-    "undo": MemoryHistory._undo,  # pyright: ignore[reportPrivateUsage]
-    "erased": MemoryHistory._erased,  # pyright: ignore[reportPrivateUsage]
-}
+        return ", ".join(f"'{visible(self._topics.get(n, '?'))}'" for n in numbers)
 
 
 def _made(changes: Iterable[Change]) -> list[int]:
@@ -215,15 +199,11 @@ def _made(changes: Iterable[Change]) -> list[int]:
 
 def _seqs(changes: Iterable[Change]) -> list[int]:
     """The numbers of the memories that changes are about."""
-    from clawkit.memory.store.ledger import stretches_of
-
     places = [p for one in changes if one.table == "nodes" for p in stretches_of(one.key)]
     return [seq for first, last in places for seq in range(first, last + 1)]
 
 
 def _count(changes: Iterable[Change]) -> int:
-    from clawkit.memory.store.ledger import stretches_of
-
     places = [p for one in changes if one.table in ("nodes", "ages") for p in stretches_of(one.key)]
     return sum(last - first + 1 for first, last in places)
 
@@ -238,7 +218,7 @@ def _row_line(change: Change, old: str, new: str) -> str:
 
 def _entry_text(row: dict[str, Any]) -> str:
     called = " ".join(filter(None, (str(row.get("target", "")), str(row.get("name", "")))))
-    return f"{shown(called)} {_quote(str(row.get('content', '')))}"
+    return f"{visible(called)} {_quote(str(row.get('content', '')))}"
 
 
 def _note_text(row: dict[str, Any]) -> str:
@@ -251,10 +231,10 @@ def _note_text(row: dict[str, Any]) -> str:
 def _several_texts(texts: Sequence[str], more: int = 0) -> str:
     told = ", ".join(_quote(text) for text in texts if text)
     if not told:
-        return counted(more, "memory", "memories") if more else "nothing"
+        return counted(more, "memory") if more else "nothing"
     return f"{told} and {more:,} more" if more else told
 
 
 def _quote(text: str) -> str:
-    line = " ".join(shown(text).split())
+    line = " ".join(visible(text).split())
     return f"'{line if len(line) <= _LONGEST else f'{line[: _LONGEST - 1].rstrip()}…'}'"

@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import shlex
-import sys
-import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
 
 from clawkit.cli.being.output import (
     ENDINGS,
-    MANY,
     STATES,
     STEPS,
     by_state,
-    counted,
-    memories,
     minute,
     plain,
+    tidied,
     waiting,
 )
-from clawkit.cli.output import ago, plural, shown
-from clawkit.memory.erasure.person_search import text_of
-from clawkit.memory.erasure.redaction import ERASED
+from clawkit.cli.tables import counted, shorten, terminal_width
+from clawkit.memory.erasure.deletion import Counted, Receipt
+from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan, text_of
+from clawkit.memory.erasure.redaction import ERASED, PersonMatcher
+from clawkit.memory.patrol.run import PatrolOutcome
+from clawkit.memory.recall.engine import Hit
+from clawkit.memory.records import Being, Node, Note
+from clawkit.memory.statistics import BeingView, ClusterBranch
+from clawkit.text.normalization import visible
 from clawkit.text.tokenizer import sentences
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.tree import Tree
-
-    from clawkit.memory.erasure.deletion import Counted, Receipt
-    from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan
-    from clawkit.memory.patrol.run import PatrolOutcome
-    from clawkit.memory.recall.engine import Hit
-    from clawkit.memory.records import Being, Node, Note
-    from clawkit.memory.statistics import BeingView, ClusterBranch
 
 _SHORT = 8
 _DIGEST = 160
@@ -64,10 +60,9 @@ _STEPS = {
 
 def print_view(found: BeingView) -> None:
     """The whole view; on a terminal in its width and with its styles."""
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() else _NOT_A_TERMINAL
-    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    console = Console(
+        width=terminal_width() or _NOT_A_TERMINAL, highlight=False, markup=False, emoji=False
+    )
     _print_head(console, found)
     if found.tree:
         console.print(_tree(found.tree), soft_wrap=False)
@@ -82,24 +77,15 @@ def print_view(found: BeingView) -> None:
     _print_waiting(console, found)
 
 
-def tidied(last: float | None) -> str:
-    """When memory was last put in order."""
-    return "not tidied up yet" if last is None else f"tidied up {ago(time.time() - last)}"
-
-
 def _print_head(console: Console, found: BeingView) -> None:
-    from rich.text import Text
-
-    name = Text(shown(found.being.name), style="bold")
-    told = f"  {memories(found.memories)}, {tidied(found.last_patrol)}"
+    name = Text(visible(found.being.name), style="bold")
+    told = f"  {counted(found.memories, 'memory')}, {tidied(found.last_patrol)}"
     console.print(name.append(told, style="default not bold"))
     if not found.memories and not found.waiting_scenes:
         console.print('Nothing is remembered yet: `claw remember "…"` is a beginning.')
 
 
 def _tree(branches: Sequence[ClusterBranch]) -> Tree:
-    from rich.tree import Tree
-
     root = Tree("", hide_root=True, guide_style="dim")
     for branch in branches:
         _grow(root, branch)
@@ -107,13 +93,9 @@ def _tree(branches: Sequence[ClusterBranch]) -> Tree:
 
 
 def _grow(above: Tree, branch: ClusterBranch) -> None:
-    from rich.console import Group
-    from rich.padding import Padding
-    from rich.text import Text
-
-    label = Text(shown(branch.cluster.name), style="cyan")
+    label = Text(visible(branch.cluster.name), style="cyan")
     label.append(f"  {by_state(branch.counts) if branch.counts else 'empty'}", style="dim")
-    digest = Text(_cut_wide(shown(branch.cluster.digest), _DIGEST))
+    digest = Text(shorten(visible(branch.cluster.digest), _DIGEST))
     below_it = (Padding(digest, (0, 0, 0, 2), expand=False),) if digest else ()
     grown = above.add(Group(label, *below_it))
     for below in branch.branches:
@@ -121,9 +103,6 @@ def _grow(above: Tree, branch: ClusterBranch) -> None:
 
 
 def _print_timeline(console: Console, recent: Sequence[Node]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     if not console.is_terminal:
         for node in recent:
             print("  ".join(filter(None, (node.id[:_SHORT], _day(node), _marked(node)))))
@@ -132,7 +111,7 @@ def _print_timeline(console: Console, recent: Sequence[Node]) -> None:
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
     for node in recent:
-        told = Text(_cut_wide(_marked(node), _LONGEST_RECENT))
+        told = Text(shorten(_marked(node), _LONGEST_RECENT))
         table.add_row(Text(f"{node.id[:_SHORT]}  {_day(node)}"), told)
     console.print(table)
 
@@ -141,22 +120,25 @@ def _print_waiting(console: Console, found: BeingView) -> None:
     if found.waiting_scenes:
         console.print()
         console.print(f"{waiting(found.waiting_scenes)} (`claw memory tidy` does it now)")
-        for note in found.waiting[:_WAITING]:
-            console.print(f"  {_note(note)}")
+        # What is noted is a memory at once: it is not shown as both.
+        shown = {node.scene.action for node in found.recent}
+        waits = [text for note in found.waiting if (text := _note(note)) not in shown]
+        for text in waits[:_WAITING]:
+            console.print(f"  {visible(text)}")
     if found.notes:
         console.print()
         console.print("notes", style="bold")
         for note in found.notes:
-            console.print(f"  {_note(note)}")
+            console.print(f"  {visible(_note(note))}")
 
 
 def _note(note: Note) -> str:
-    return shown(note.scene.action if note.scene is not None else note.text)
+    return note.scene.action if note.scene is not None else note.text
 
 
 def _marked(node: Node) -> str:
     marks = ", ".join(filter(None, ("pinned" if node.pinned else "", _status(node))))
-    return f"{shown(_said(node))}{f'  [{marks}]' if marks else ''}"
+    return f"{visible(_said(node))}{f'  [{marks}]' if marks else ''}"
 
 
 def _said(node: Node) -> str:
@@ -173,20 +155,16 @@ def _status(node: Node) -> str:
     return "" if node.status == "active" else STATES[node.status]
 
 
-def _cut_wide(text: str, widest: int) -> str:
-    """A text of so many columns at most: a Japanese letter takes two."""
-    from rich.cells import cell_len, set_cell_size
-
-    return text if cell_len(text) <= widest else f"{set_cell_size(text, widest - 1).rstrip()}…"
-
-
-def hit_lines(hit: Hit) -> Iterator[str]:
-    """A memory that was found, and why if that was asked for."""
-    yield f"{hit.node.id[:_SHORT]}  {shown(hit.node.text)}"
-    if hit.signals:
-        strongest = sorted(hit.signals.items(), key=lambda signal: -abs(signal[1]))
-        signals = "  ".join(f"{name} {value:.2f}" for name, value in strongest)
-        yield f"          score {hit.score:.2f}:  {signals}"
+def hit_lines(hits: Sequence[Hit], nothing: str) -> Iterator[str]:
+    """The memories that were found, and why if that was asked for."""
+    for hit in hits:
+        yield f"{hit.node.id[:_SHORT]}  {visible(hit.node.text)}"
+        if hit.signals:
+            strongest = sorted(hit.signals.items(), key=lambda signal: -abs(signal[1]))
+            signals = "  ".join(f"{name} {value:.2f}" for name, value in strongest)
+            yield f"          score {hit.score:.2f}:  {signals}"
+    if not hits:
+        yield nothing
 
 
 def hits_json(hits: Sequence[Hit]) -> list[dict[str, Any]]:
@@ -223,10 +201,10 @@ def node_lines(node: Node) -> Iterator[str]:
         ENDINGS.get(node.ending, "ended"): minute(node.ended) if node.ended is not None else "",
     }
     yield node.id
-    yield f"  {shown(scene.action) or '(nothing is left of it)'}"
+    yield f"  {visible(scene.action) or '(nothing is left of it)'}"
     for name, value in facts.items():
         if value:
-            yield f"  {name:<12} {shown(value)}"
+            yield f"  {name:<12} {visible(value)}"
 
 
 def _state(node: Node) -> str:
@@ -236,13 +214,15 @@ def _state(node: Node) -> str:
 def _recalled(node: Node) -> str:
     if not node.reactivation_count:
         return ""
-    return f"{plural(node.reactivation_count, 'time')}, the last time {minute(node.last_activated)}"
+    return (
+        f"{counted(node.reactivation_count, 'time')}, the last time {minute(node.last_activated)}"
+    )
 
 
 def outcome_lines(outcome: PatrolOutcome, *, dry_run: bool) -> Iterator[str]:
     """What tidying up did: the steps that did something, and those that could not."""
-    made = counted(outcome.nodes_created, "new memory", "new memories")
-    yield f"{'Would make' if dry_run else 'Made'} {made}."
+    seen_to = counted(outcome.nodes_created, "new note")
+    yield f"{'Would put' if dry_run else 'Put'} {seen_to} in order."
     left_out: dict[str, list[str]] = {}
     for name, value in outcome.steps.items():
         if isinstance(value, str):
@@ -250,11 +230,12 @@ def outcome_lines(outcome: PatrolOutcome, *, dry_run: bool) -> Iterator[str]:
             if reason != value:
                 left_out.setdefault(reason, []).append(STEPS.get(name, name))
         elif value and name in _STEPS:
-            yield f"  {value:>5,}  {_STEPS[name]}"
+            told = _STEPS[name].replace("topics", "topic") if value == 1 else _STEPS[name]
+            yield f"  {value:>5,}  {told}"
     for reason, names in left_out.items():
-        yield f"Left out ({shown(reason)}): {', '.join(names)}."
+        yield f"Left out ({visible(reason)}): {', '.join(names)}."
     if outcome.stopped:
-        yield f"Stopped: {shown(plain(outcome.stopped))}"
+        yield f"Stopped: {visible(plain(outcome.stopped))}"
 
 
 _TITLES = {
@@ -265,9 +246,12 @@ _TITLES = {
     "tokens": "tokens",
 }
 _CALLED = {
-    "messages": ("message", "messages"),
-    "notes": ("note", "notes"),
-    "entries": ("entry", "entries"),
+    "memories": "memory",
+    "messages": "message",
+    "notes": "note",
+    "entries": "entry",
+    "topics": "topic",
+    "tokens": "token",
 }
 _A_FEW_WORDS = 30
 """Characters around a sentence that was shown already: an answer such as "Got it: …"."""
@@ -276,16 +260,16 @@ _A_FEW_WORDS = 30
 def plan_lines(plan: ErasurePlan) -> Iterator[str]:
     """What there is, and what erasing would do to it; nothing is said twice."""
     if plan.is_empty:
-        yield f"Nothing is remembered about {shown(plan.person.name)}."
-    yield f"Looked for {', '.join(shown(form) for form in plan.person.forms)}."
+        yield f"Nothing is remembered about {visible(plan.person.name)}."
+    yield f"Looked for {', '.join(visible(form) for form in plan.person.forms)}."
     seen = _Seen()
     yield from _part("memories", [*_memories_that_go(plan, seen), *_memories_that_stay(plan, seen)])
     again: list[str] = []
     for table, title in _TITLES.items():
         lines = [_row(row, seen) for row in plan.of(table)]
         yield from _part(title, list(filter(None, lines)))
-        if table in _CALLED and (number := lines.count("")):
-            again.append(counted(number, *_CALLED[table]))
+        if table in ("messages", "notes", "entries") and (number := lines.count("")):
+            again.append(counted(number, _CALLED[table]))
     if again:
         yield f"The same words stand in {', '.join(again)}, and go there too."
     yield from _unseen(plan)
@@ -294,10 +278,8 @@ def plan_lines(plan: ErasurePlan) -> Iterator[str]:
 
 def name_of_memory(plan: ErasurePlan, being: Being) -> Iterator[str]:
     """What is said where the memory itself has the name."""
-    from clawkit.memory.erasure.redaction import PersonMatcher
-
     if PersonMatcher(plan.person.forms).mentions(being.name):
-        yield f"The memory itself is called {shown(being.name)}: that name stays."
+        yield f"The memory itself is called {visible(being.name)}: that name stays."
 
 
 class _Seen:
@@ -363,10 +345,12 @@ def _may_be_about(plan: ErasurePlan) -> Iterator[str]:
         text = _line(one.text)
         said = set(map(_key, _said_in(one.text)))
         if not said <= seen:
-            names = " ".join(f"--also {shown(_quoted(name))}" for name in one.names)
+            names = " ".join(f"--also {visible(_quoted(name))}" for name in one.names)
             lines.append(f"{text}  {names}")
         seen |= said
-    title = f"may be about {shown(plan.person.name)} or somebody else, and stays; --also counts it"
+    title = (
+        f"may be about {visible(plan.person.name)} or somebody else, and stays; --also counts it"
+    )
     yield from _part(title, lines)
 
 
@@ -402,7 +386,7 @@ def _row(row: RowPlan, seen: _Seen) -> str:
 
 
 def _line(text: str) -> str:
-    return shown(" ".join(text.split()))
+    return visible(" ".join(text.split()))
 
 
 def plan_json(plan: ErasurePlan) -> dict[str, Any]:
@@ -416,8 +400,8 @@ def plan_json(plan: ErasurePlan) -> dict[str, Any]:
             {**_memory_json(old), "becomes": new.scene.action} for old, new in plan.edited
         ],
         "messages": [_row_json(row) for row in plan.of("messages")],
-        "notes": [_note_json(row) for row in plan.of("notes")],
-        "structured": [_entry_json(row) for row in plan.of("entries")],
+        "notes": [_row_json(row) for row in plan.of("notes")],
+        "structured": [_row_json(row) for row in plan.of("entries")],
         "topics": [_row_json(row) for row in plan.of("clusters")],
         "tokens": [_row_json(row) for row in plan.of("tokens")],
         "changes": plan.changes,
@@ -434,15 +418,12 @@ def _memory_json(node: Node) -> dict[str, Any]:
 
 
 def _row_json(row: RowPlan) -> dict[str, Any]:
-    return {"id": row.key, **row.before}
-
-
-def _note_json(row: RowPlan) -> dict[str, Any]:
-    return {**_row_json(row), "body": text_of(row.table, row.before)}
-
-
-def _entry_json(row: RowPlan) -> dict[str, Any]:
-    return {**_row_json(row), "data": msgspec.json.decode(row.before["data"])}
+    found = {"id": row.key, **row.before}
+    if row.table == "notes":
+        found["body"] = text_of(row.table, row.before)
+    elif row.table == "entries":
+        found["data"] = msgspec.json.decode(row.before["data"])
+    return found
 
 
 def receipt_lines(receipt: Receipt) -> Iterator[str]:
@@ -454,12 +435,13 @@ def receipt_lines(receipt: Receipt) -> Iterator[str]:
     if counts := _counts(receipt.edited):
         yield f"Took it out of: {counts}; what is about others stays."
     if receipt.changes_scrubbed:
-        entries = counted(len(receipt.changes_scrubbed), "entry", "entries")
+        entries = counted(len(receipt.changes_scrubbed), "entry")
         yield f"Took it out of {entries} of the history."
-    yield f"Found by {', '.join(receipt.matched_by)}; {receipt.at}, by {shown(receipt.by)}."
+    yield f"Found by {', '.join(receipt.matched_by)}; {receipt.at}, by {visible(receipt.by)}."
     if receipt.left_in_file:
-        yield f"Deleted, but its bytes may still be there: {shown(receipt.left_in_file)}."
+        yield f"Deleted, but its bytes may still be there: {visible(receipt.left_in_file)}."
 
 
 def _counts(found: dict[str, Counted]) -> str:
-    return ", ".join(MANY[name](one.count) for name, one in found.items() if name in MANY)
+    parts = (counted(one.count, _CALLED[name]) for name, one in found.items() if name in _CALLED)
+    return ", ".join(parts)

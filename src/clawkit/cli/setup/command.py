@@ -27,17 +27,21 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def ask(question: str, default: str, check: Callable[[str], object]) -> str:
     """Asks until the answer is one; an empty one is the default."""
     while True:
-        say(f"{question}{f' [{default}]' if default else ''}: ", end="")
-        line = sys.stdin.readline()
-        if not line:
-            raise EOFError
-        answer = line.strip() or default
+        answer = _line(f"{question}{f' [{default}]' if default else ''}: ").strip() or default
         try:
             check(answer)
         except SettingsError as error:
             say(shown(str(error)))
             continue
         return answer
+
+
+def _line(question: str) -> str:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.output import create_output
+
+    session: PromptSession[str] = PromptSession(output=create_output(sys.stderr))
+    return session.prompt(question)
 
 
 def agreed(question: str, *, default: bool) -> bool:
@@ -84,9 +88,9 @@ def valid_key(text: str) -> str:
     return key
 
 
-def say(text: str, end: str = "\n") -> None:
-    """Questions and remarks; stdout has the result only."""
-    print(text, end=end, file=sys.stderr, flush=True)
+def say(text: str) -> None:
+    """Remarks, and with them the questions, are on stderr; stdout has the result only."""
+    print(text, file=sys.stderr, flush=True)
 
 
 _OFFLINE = "offline"
@@ -320,7 +324,8 @@ def _test(ready: ConfigPlan, *, asking: bool) -> str:
 
 async def _ping(ready: ConfigPlan) -> str:
     from clawkit.assistant.api_keys import Keys
-    from clawkit.assistant.model_choice import choose, open_model, ping
+    from clawkit.assistant.model_choice import choose, open_model
+    from clawkit.models.retries import ping
 
     keys = Keys(ready.config, ready.environment())
     model = open_model(choose(ready.config, keys)[0], ready.config, keys)

@@ -9,19 +9,34 @@ import time
 from collections.abc import Coroutine, Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import Config, McpServer, config_file, read_config
+from clawkit.assistant.memory.remote_backend import check_remote
+from clawkit.assistant.model_choice import (
+    CLAUDE_CLI,
+    ChosenModel,
+    choose,
+    known_providers,
+    open_model,
+)
 from clawkit.assistant.redaction import redact
+from clawkit.assistant.sessions.store import SessionStore
+from clawkit.assistant.toolbox.external_server import ExternalServer
+from clawkit.assistant.toolbox.python_tools import ToolFiles
+from clawkit.claude.installation import ask_version, check_version, find_cli
+from clawkit.cli.sessions import is_begun
+from clawkit.cli.tables import ago, counted
 from clawkit.errors import ClawError
+from clawkit.hosts.guarded_entry import shown_address
+from clawkit.models.retries import ping
 from clawkit.settings import Settings
-
-if TYPE_CHECKING:
-    from clawkit.assistant.model_choice import ChosenModel
+from clawkit.system.files import write_problem
+from clawkit.wire.threads import Workers
 
 ANOTHER_MODEL = (
     "`claw setup` chooses one, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY"
@@ -138,16 +153,12 @@ def assistant_state(places: Settings, *, deep: bool) -> AssistantState:
 
 
 def _full(*directories: Path) -> tuple[str, ...]:
-    from clawkit.system.files import write_problem
-
     found = ((directory, write_problem(directory)) for directory in directories)
     return tuple(f"{directory} cannot be written to: {full}" for directory, full in found if full)
 
 
 def key_of(chosen: ChosenModel, config: Config, keys: Keys) -> KeyState | None:
     """Where the key of a chosen model is; None where it needs none that we know of."""
-    from clawkit.assistant.model_choice import known_providers
-
     provider = known_providers(config).get(chosen.provider)
     if provider is None or not provider.key_env:
         return None
@@ -157,19 +168,13 @@ def key_of(chosen: ChosenModel, config: Config, keys: Keys) -> KeyState | None:
 
 async def check_model(chosen: ChosenModel, config: Config, keys: Keys) -> None:
     """Raise what is wrong with a model, as far as that shows before it is asked."""
-    from clawkit.assistant.model_choice import CLAUDE_CLI, open_model
-
     await open_model(chosen, config, keys).close()
     if chosen.provider == CLAUDE_CLI:
-        from clawkit.claude.installation import ask_version, check_version, find_cli
-
         cli = find_cli(None)
         check_version(cli, await ask_version(cli, os.environ), verbatim=True)
 
 
 def _model(config: Config, keys: Keys) -> ModelState:
-    from clawkit.assistant.model_choice import choose
-
     found = ModelState()
     try:
         first, *fallbacks = choose(config, keys)
@@ -187,9 +192,6 @@ def _model(config: Config, keys: Keys) -> ModelState:
 
 
 def _sessions(config: Config) -> SessionsState:
-    from clawkit.assistant.sessions.store import SessionStore
-    from clawkit.cli.sessions.output import is_begun
-
     file = config.store_file
     try:
         if problems := SessionStore(file).check():
@@ -211,8 +213,6 @@ def _tools(config: Config) -> ToolsState:
 
 def tool_problems(config: Config) -> tuple[str, ...]:
     """The files with tools that do not load, found out by loading them."""
-    from clawkit.assistant.toolbox.python_tools import ToolFiles
-
     files = ToolFiles(config.tools_directory)
     with redirect_stdout(sys.stderr):  # a file may print while it loads
         asyncio.run(files.refresh())
@@ -229,8 +229,6 @@ def tool_files(config: Config) -> list[Path]:
 
 
 def _place(server: McpServer) -> str:
-    from clawkit.hosts.guarded_entry import shown_address
-
     return shown_address(server.url) if server.url else Path(server.command).name
 
 
@@ -267,8 +265,6 @@ async def _timed(
 
 
 async def _ping(config: Config, keys: Keys) -> str:
-    from clawkit.assistant.model_choice import choose, open_model, ping
-
     model = open_model(choose(config, keys)[0], config, keys)
     try:
         return await ping(model)
@@ -277,24 +273,18 @@ async def _ping(config: Config, keys: Keys) -> str:
 
 
 async def _ask_memory(config: Config, keys: Keys) -> str:
-    from clawkit.assistant.memory.remote_backend import check_remote
-    from clawkit.wire.threads import Workers
-
     asked = {"options": config.memory, "keys": keys}
     await Workers(1).start(check_remote, asked).outcome  # a daemon: it may never end
     return f"{config.memory.url} answers"
 
 
 async def _count_tools(name: str, server: McpServer, keys: Keys) -> str:
-    from clawkit.assistant.toolbox.external_server import ExternalServer
-    from clawkit.cli.output import plural
-
     started = ExternalServer(name, server, keys)
     try:
         found = await started.offers()
         if started.problem:
             raise ClawError(started.problem)
-        return "; ".join((plural(len(found), "tool"), *started.problems))
+        return "; ".join((counted(len(found), "tool"), *started.problems))
     finally:
         await started.close()
 
@@ -338,15 +328,13 @@ def _model_lines(model: ModelState, *, asked: bool) -> Iterator[tuple[str, str]]
 
 
 def _sessions_lines(sessions: SessionsState) -> Iterator[tuple[str, str]]:
-    from clawkit.cli.output import ago, plural
-
     yield "sessions", sessions.file
     if sessions.problem:
         yield "sessions", f"cannot be used: {sessions.problem}"
     elif sessions.last is None:
         yield "sessions", 'none yet; `claw ask "…"` or an order from an MCP client begins one'
     else:
-        count = plural(sessions.count, "session")
+        count = counted(sessions.count, "session")
         last = ago(time.time() - sessions.last)
         yield "sessions", f"{count}, the last used {last}; `claw sessions` lists them"
 

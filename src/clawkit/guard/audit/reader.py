@@ -16,21 +16,6 @@ import msgspec
 from clawkit.errors import AuditError
 from clawkit.guard.audit.file_format import LIVE, LogFile, lines, snapshot
 from clawkit.guard.audit.record import AuditEntry
-from clawkit.guard.audit.verification import ChainProblem, Verdict, verify
-
-__all__ = [
-    "ChainProblem",
-    "Verdict",
-    "Wanted",
-    "follow",
-    "is_blocked",
-    "is_failure",
-    "parse_since",
-    "read",
-    "require_place",
-    "seq_before_last",
-    "verify",
-]
 
 _decode = msgspec.json.Decoder(AuditEntry).decode
 _FAILURE = re.compile(

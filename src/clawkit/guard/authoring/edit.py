@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from clawkit.errors import PolicyError
-from clawkit.guard.policy.argument_values import is_read_differently, texts
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.globs import is_wild
 from clawkit.guard.policy.policy import Paths
+from clawkit.guard.policy.readings import is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy_file.parser import read_policy
+from clawkit.system.files import write_whole
 from clawkit.system.locks import locked
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -82,8 +83,6 @@ def rule_for(
     if not servers or not all(servers):
         raise _unsayable("the server has no name (`claw proxy --name` gives it one)")
     rule = Rule(
-        number=1,
-        line=1,
         action="allow",
         tools=(_literal(tool),) if method == "tools/call" else (),
         # A tool may have the name of a method, and `tool` alone would match both.
@@ -117,7 +116,8 @@ def _insert(policy: Path, rule: str, before: int, digest: str) -> None:
     if digest and sha256(original).hexdigest() != digest:
         reason = "the policy has changed since the question was asked: nothing was written"
         raise PolicyError(os.fspath(policy), 0, reason)
-    _replace(target, _with_rule(original, rule, before, os.fspath(policy)))
+    changed = _with_rule(original, rule, before, os.fspath(policy))
+    write_whole(target, changed, target.stat().st_mode & 0o7777)
 
 
 def _leaves(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[Argument]:
@@ -201,21 +201,3 @@ def _decoded(data: bytes, file: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise PolicyError(file, 0, f"not UTF-8 at byte {error.start}") from error
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Write beside the file, then take its place: a reader sees the old one or the new one."""
-    import tempfile
-
-    mode = target.stat().st_mode & 0o7777
-    descriptor, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-        Path(beside).chmod(mode)
-        Path(beside).replace(target)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise

@@ -10,7 +10,6 @@ import msgspec
 
 from clawkit.guard.authoring.fixtures import NAMELESS
 from clawkit.guard.authoring.sample_calls import rule_matches
-from clawkit.guard.policy.argument_values import is_read_differently, texts
 from clawkit.guard.policy.call import EVALUATED, Call, is_judged
 from clawkit.guard.policy.conditions import all_named, has_other_spelling
 from clawkit.guard.policy.globs import is_any, is_wild
@@ -18,7 +17,7 @@ from clawkit.guard.policy.matcher import RuleScope
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.patterns import allowed, denied_globs, kind_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.policy.readings import Reader
+from clawkit.guard.policy.readings import Reader, is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy.urls import END
 
@@ -47,7 +46,7 @@ class _Leaf(msgspec.Struct, frozen=True):
 def argument_clause(rule: Rule, argument: Argument, call: Call, paths: Paths) -> Clause:
     """`args.…` of a rule against the arguments of a call; the rule's tool plays no part."""
     label, need = argument.label, _need(argument)
-    probe = Rule(number=1, line=0, action=rule.action, tools=("*",), args=(argument,))
+    probe = Rule(action=rule.action, tools=("*",), args=(argument,))
     made = Call("tools/call", "any", call.arguments, call.outside)
     if not rule_matches(probe, made, NAMELESS, paths):
         return Clause(label, False, _why_not(rule, argument, call, paths), need)
@@ -326,7 +325,7 @@ def _subject_clauses(
         ("resources", "resource", uri, rule.resources),
         ("prompts", "prompt", prompt, rule.prompts),
     )
-    bare = Rule(number=1, line=0, action=rule.action)
+    bare = Rule(action=rule.action)
     found: list[Clause] = []
     for field, subject, value, patterns in fields:
         fitting = [
@@ -353,13 +352,7 @@ def _name_clause(subject: str, value: str, patterns: tuple[str, ...], *, met: bo
 
 
 def _server_clause(rule: Rule, call: Call, servers: tuple[str, ...], paths: Paths) -> Clause:
-    alone = Rule(
-        number=1,
-        line=0,
-        action=rule.action,
-        methods=("**",),
-        server=rule.server,
-    )
+    alone = Rule(action=rule.action, methods=("**",), server=rule.server)
     met = rule_matches(alone, call, servers, paths)
     need = f"server {listed(rule.server)}"
     if not any(servers):

@@ -16,12 +16,12 @@ from clawkit.guard.authoring.fixtures import NAMELESS, Fixture, decide, fixture_
 from clawkit.guard.authoring.lint import is_shell_like
 from clawkit.guard.authoring.replay import Recorded
 from clawkit.guard.authoring.sample_calls import rule_matches
-from clawkit.guard.policy.argument_values import is_read_differently, texts
 from clawkit.guard.policy.call import EVALUATED, Call
 from clawkit.guard.policy.globs import is_any, is_wild
 from clawkit.guard.policy.paths import Paths, normal
 from clawkit.guard.policy.patterns import kind_of
 from clawkit.guard.policy.policy import Decision, Policy
+from clawkit.guard.policy.readings import is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy_file.parser import read_policy
 
@@ -131,7 +131,7 @@ def _is_narrow(folder: tuple[str, ...]) -> bool:
 _TEXT = Paths()
 _FILE = "the learnt policy"
 _MOST_REMARKS = 5
-_SHELLS = Rule(number=1, line=0, action="prompt", tools=SHELL_LIKE)
+_SHELLS = Rule(action="prompt", tools=SHELL_LIKE)
 _Name = tuple[str, ...]
 
 
@@ -264,8 +264,6 @@ def _rule(calls: list[Recorded]) -> Rule:
     call, server = calls[0].call, calls[0].server
     count = sum(recorded.count for recorded in calls)
     return Rule(
-        number=1,
-        line=0,
         action="allow",
         tools=(call.tool,) if call.method == "tools/call" else (),
         methods=(call.method,) if call.method != "tools/call" or "/" in call.tool else (),
@@ -385,8 +383,6 @@ def _denial(call: Call, server: str) -> Rule:
         if value != "" and all(name) and not isinstance(value, dict | list)
     )
     return Rule(
-        number=1,
-        line=0,
         action="deny",
         tools=(call.tool,) if call.method == "tools/call" else (),
         methods=(call.method,) if call.method != "tools/call" else (),
@@ -407,7 +403,7 @@ def _text(lessons: list[_Lesson], count: int) -> str:
     for lesson in lessons:
         remarks = "".join(f"# {quoted(remark)[1:-1]}\n" for remark in lesson.remarks)
         blocks.append(remarks + rule_text(lesson.rule))
-    last = Rule(number=1, line=0, action="deny", tools=("*",), description="Default deny")
+    last = Rule(action="deny", tools=("*",), description="Default deny")
     return "\n".join([*blocks, rule_text(last)])
 
 

@@ -27,7 +27,8 @@ from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy_file.parser import read_policy
 
-Remark = tuple[Literal["error", "warning", "note"], str]
+Level = Literal["error", "warning", "note"]
+Remark = tuple[Level, str]
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SHELL_WORDS = frozenset(
@@ -44,6 +45,14 @@ _OPEN_HOST = re.compile(r"([a-z][a-z0-9+.-]*://[^/*?]*[^/*?:.@])\*")
 _RELATIVE = re.compile(r"(?![/~*?]|[A-Za-z][A-Za-z0-9+.-]*:)[^*?]*/")
 
 
+def _warning(text: str) -> Remark:
+    return "warning", text
+
+
+def _note(text: str) -> Remark:
+    return "note", text
+
+
 def is_shell_like(tool: str) -> bool:
     """Whether a tool's name or pattern says that it runs what it is told to."""
     return any(word.lower() in _SHELL_WORDS for word in _WORDS.findall(tool))
@@ -54,12 +63,9 @@ def check_patterns(rule: Rule) -> Iterator[Remark]:
     for tool in rule.tools:
         yield from _foreign_syntax(tool)
         if tool.startswith("mcp__"):
-            yield (
-                "warning",
-                (
-                    f"names the tool {tool!r}, but servers are asked without the client's prefix: "
-                    f"write {tool.split('__')[-1]!r}, and server = … for the rest"
-                ),
+            yield _warning(
+                f"names the tool {tool!r}, but servers are asked without the client's prefix: "
+                f"write {tool.split('__')[-1]!r}, and server = … for the rest"
             )
     for argument in rule.args:
         for pattern in argument.patterns:
@@ -74,9 +80,9 @@ def check_patterns(rule: Rule) -> Iterator[Remark]:
 def _foreign_syntax(pattern: str) -> Iterator[Remark]:
     known = "patterns know only `*`, `**` and `?`; a list of patterns says `or`"
     if _CLASS.search(pattern) or _PIPE.search(pattern):
-        yield "warning", f"has {pattern!r}, where brackets and braces stand for themselves: {known}"
+        yield _warning(f"has {pattern!r}, where brackets and braces stand for themselves: {known}")
     elif _EXPRESSION.search(pattern):
-        yield "warning", f"has {pattern!r}, which looks like a regular expression: {known}"
+        yield _warning(f"has {pattern!r}, which looks like a regular expression: {known}")
 
 
 def _one_level(rule: Rule, pattern: str) -> Iterator[Remark]:
@@ -87,48 +93,37 @@ def _one_level(rule: Rule, pattern: str) -> Iterator[Remark]:
         return
     named = {each for argument in rule.args for each in argument.patterns}
     if pattern == f"{folder}/*" and folder not in named:  # with both, levels are meant
-        yield (
-            "warning",
-            f"has {pattern!r}, which matches nothing in subfolders: {folder + '/**'!r} does",
+        yield _warning(
+            f"has {pattern!r}, which matches nothing in subfolders: {folder + '/**'!r} does"
         )
     elif pattern == f"{folder}/":
-        yield (
-            "warning",
-            f"has {pattern!r}, the folder alone: {folder + '/**'!r} is all that is in it",
+        yield _warning(
+            f"has {pattern!r}, the folder alone: {folder + '/**'!r} is all that is in it"
         )
 
 
 def _relative(rule: Rule, argument: Argument, pattern: str) -> Iterator[Remark]:
     if _RELATIVE.match(pattern):
         anywhere = "" if rule.action == "allow" else f", or {'**/' + pattern.removeprefix('./')!r}"
-        yield (
-            "note",
-            (
-                f"has {pattern!r} in {argument.label}, which begins in the server's directory, "
-                f"wherever the client starts it: write the whole path{anywhere}"
-            ),
+        yield _note(
+            f"has {pattern!r} in {argument.label}, which begins in the server's directory, "
+            f"wherever the client starts it: write the whole path{anywhere}"
         )
 
 
 def _open_host(rule: Rule, pattern: str) -> Iterator[Remark]:
     if rule.action == "allow" and (found := _OPEN_HOST.match(pattern)):
-        yield (
-            "warning",
-            (
-                f"allows {pattern!r}, where the star also matches {found[1] + '.evil.example'!r}: "
-                f"write {found[1] + '/**'!r}"
-            ),
+        yield _warning(
+            f"allows {pattern!r}, where the star also matches {found[1] + '.evil.example'!r}: "
+            f"write {found[1] + '/**'!r}"
         )
 
 
 def _home(argument: Argument, pattern: str) -> Iterator[Remark]:
     if pattern.startswith("~"):
-        yield (
-            "note",
-            (
-                f"has {pattern!r} in {argument.label}, which matches only where the home is known: "
-                'not in `claw policy test`, unless the fixture says "home"'
-            ),
+        yield _note(
+            f"has {pattern!r} in {argument.label}, which matches only where the home is known: "
+            'not in `claw policy test`, unless the fixture says "home"'
         )
 
 
@@ -136,16 +131,10 @@ def _open_command(rule: Rule, argument: Argument, pattern: str) -> Iterator[Rema
     if rule.action != "allow" or pattern.strip("*") == "" or "*" not in pattern:
         return
     if argument.name[-1].lower() in _SHELL_WORDS:
-        yield (
-            "warning",
-            (
-                f"allows {pattern!r} in {argument.label}, where a star also matches `; anything`: "
-                "name whole commands, or prompt"
-            ),
+        yield _warning(
+            f"allows {pattern!r} in {argument.label}, where a star also matches `; anything`: "
+            "name whole commands, or prompt"
         )
-
-
-Level = Literal["error", "warning", "note"]
 
 
 class Issue(msgspec.Struct, frozen=True):
@@ -265,59 +254,50 @@ def _rules(numbers: set[int]) -> str:
     return f"rule {texts[0]}" if len(texts) == 1 else f"rules {', '.join(texts)}"
 
 
-def _one_argument(rule: Rule) -> Iterator[tuple[Level, str]]:
+def _one_argument(rule: Rule) -> Iterator[Remark]:
     if rule.action == "allow":
         return
     for argument in rule.args:
         if not any("*" in part for part in argument.name):
             verb = "denies" if rule.action == "deny" else "asks about"
-            yield (
-                "note",
-                (
-                    f"{verb} this value in {argument.label} only: "
-                    'args."*" also finds it under another argument\'s name'
-                ),
+            yield _note(
+                f"{verb} this value in {argument.label} only: "
+                'args."*" also finds it under another argument\'s name'
             )
 
 
-def _open_allow(rule: Rule) -> Iterator[tuple[Level, str]]:
+def _open_allow(rule: Rule) -> Iterator[Remark]:
     if rule.action != "allow" or rule.args:
         return
     if any(map(is_any, rule.tools)):
         server = f" of {', '.join(rule.server)}" if rule.server else ""
-        yield "warning", f"allows every call{server} that no rule before it stops"
+        yield _warning(f"allows every call{server} that no rule before it stops")
         return
     for tool in rule.tools:
         if is_shell_like(tool):
-            yield (
-                "warning",
-                (
-                    f"allows {tool!r}, which looks like a shell, with any arguments: "
-                    "limit them with args, or prompt"
-                ),
+            yield _warning(
+                f"allows {tool!r}, which looks like a shell, with any arguments: "
+                "limit them with args, or prompt"
             )
 
 
-def _other_arguments(rule: Rule) -> Iterator[tuple[Level, str]]:
+def _other_arguments(rule: Rule) -> Iterator[Remark]:
     every = any(is_any(argument.name[0]) for argument in rule.args)
     if rule.action == "allow" and rule.args and rule.only_args is None and not every:
-        yield (
-            "warning",
-            (
-                "allows these arguments beside any others: only_args = true allows no others, "
-                "only_args = false says that you mean it"
-            ),
+        yield _warning(
+            "allows these arguments beside any others: only_args = true allows no others, "
+            "only_args = false says that you mean it"
         )
 
 
-def _idle_fields(rule: Rule) -> Iterator[tuple[Level, str]]:
+def _idle_fields(rule: Rule) -> Iterator[Remark]:
     if rule.action == "deny" and rule.redact:
-        yield "warning", "has redact, but a denied call has no result"
+        yield _warning("has redact, but a denied call has no result")
     if not rule.description and rule.action == "deny":
-        yield "note", "has no description, so the model is not told why it was denied"
+        yield _note("has no description, so the model is not told why it was denied")
 
 
-_CHECKS: tuple[Callable[[Rule], Iterator[tuple[Level, str]]], ...] = (
+_CHECKS: tuple[Callable[[Rule], Iterator[Remark]], ...] = (
     _one_argument,
     _open_allow,
     _other_arguments,

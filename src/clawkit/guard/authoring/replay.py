@@ -314,13 +314,7 @@ def _decided_anyway(
 def _sees(rule: Rule, argument: Argument, unknown: frozenset[str]) -> bool:
     if "*" in unknown:
         return True
-    anyone = Rule(
-        number=1,
-        line=0,
-        action=rule.action,
-        tools=("*",),
-        args=(Argument(argument.name[:1], ("**",)),),
-    )
+    anyone = Rule(action=rule.action, tools=("*",), args=(Argument(argument.name[:1], ("**",)),))
     return any(
         rule_matches(anyone, Call("tools/call", "any", {name: "any"}), NAMELESS, _TEXT)
         for name in unknown

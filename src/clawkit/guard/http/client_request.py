@@ -8,14 +8,16 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, NamedTuple
 
 from clawkit.guard.http.upstream import Response
-from clawkit.wire.http.endpoint import HttpRefusal
-from clawkit.wire.http.response import HeaderList, Receive, SendAsgi, disconnected, respond
+from clawkit.wire.http.endpoint import HttpRefusal, read_body
+from clawkit.wire.http.response import (
+    EVENT_HEADERS,
+    HeaderList,
+    Receive,
+    SendAsgi,
+    disconnected,
+    respond,
+)
 
-_EVENTS: HeaderList = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),
-]
 _PASSED_BACK = (
     "mcp-session-id",
     "mcp-protocol-version",
@@ -66,7 +68,7 @@ class HttpReply:
         async with self._lock:
             if not self.streaming:
                 self.streaming = True
-                fields = [*_EVENTS, *(headers or ())]
+                fields = [*EVENT_HEADERS, *(headers or ())]
                 await self._send({"type": "http.response.start", "status": 200, "headers": fields})
 
     async def event(self, event: bytes) -> None:
@@ -163,22 +165,4 @@ class Incoming(NamedTuple):
                 )
         if "content-encoding" in self.headers:
             raise HttpRefusal(415, "Content-Encoding is not understood; send the body as it is")
-        declared = self.headers.get("content-length", "0")
-        if len(declared) > 18 or not declared.isdigit() or int(declared) > limit:
-            raise _too_large(limit)
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            event = await self.receive()
-            if event["type"] == "http.disconnect":
-                raise HttpRefusal(400, "The request ended early")
-            size += len(event.get("body", b""))
-            if size > limit:
-                raise _too_large(limit)
-            parts.append(event.get("body", b""))
-            if not event.get("more_body"):
-                return b"".join(parts)
-
-
-def _too_large(limit: int) -> HttpRefusal:
-    return HttpRefusal(413, f"A message may have at most {limit} bytes")
+        return await read_body(self.headers, self.receive, limit)

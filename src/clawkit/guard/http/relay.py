@@ -12,13 +12,13 @@ from clawkit.guard.http.async_judge import answers, head_of, is_readable, judged
 from clawkit.guard.http.client_request import HttpReply, Incoming, onward, passed_back
 from clawkit.guard.http.mirrored_headers import METHOD, NAME, PARAMETER, modern_version
 from clawkit.guard.http.upstream import (
+    BOTH,
     EVENT_STREAM,
-    JSON,
     NOTICE_SECONDS,
     Response,
     Upstream,
     UpstreamError,
-    error_for,
+    answer_in,
     events_of,
     kind_of,
     whole,
@@ -131,10 +131,9 @@ class Relay:
             for name, value in onward(self._headers).items()
             if name not in _OF_ONE_REQUEST and not name.startswith(PARAMETER)
         }
-        kept["accept"] = f"{JSON}, {EVENT_STREAM}"
         try:
             async with self._upstream.ask(
-                "POST", kept, line, url=self.address, patience=NOTICE_SECONDS
+                "POST", kept | BOTH, line, url=self.address, patience=NOTICE_SECONDS
             ):
                 pass
         except UpstreamError as error:
@@ -247,21 +246,13 @@ class ForwardedRequest:
             await self._fail(status, reason)
 
     async def _document(self, response: Response) -> None:
-        status = response.status_code
         body = await whole(response, self._limit)
-        if body is None:
-            await self._fail(502, f"The server's answer has more than {self._limit} bytes")
-            return
-        if status >= 400:
-            body = error_for(self._id, body, response, self._upstream.target)
-        if not body.strip():
-            await self._fail(502, f"The server answered {status} and nothing else")
-            return
-        passage = await self._relay.hear(body)
+        answer = answer_in(body, response, self._id, self._upstream.target)
+        passage = await self._relay.hear(answer)
         if passage.to_client is None or not answers(passage, self._id):
             await self._fail(502, "The server answered something else than this request")
             return
-        await self._answer(max(status, 200), passage.to_client, passed_back(response))
+        await self._answer(max(response.status_code, 200), passage.to_client, passed_back(response))
 
     async def _fail(self, status: int, reason: str) -> None:
         await self._answer(status, await self._relay.fail(self._id, reason))

@@ -10,10 +10,9 @@ from clawkit.errors import InternalError
 from clawkit.guard.http.outbox import UpstreamOutbox
 from clawkit.guard.http.upstream import (
     ANSWER_SECONDS,
+    BOTH,
     BROKEN,
     EVENT_STREAM,
-    JSON,
-    NOTICE_SECONDS,
     Response,
     UpstreamError,
     events_of,
@@ -131,7 +130,9 @@ class OldSse:
     async def _request(self, message: Message, line: bytes, request_id: RequestId) -> None:
         try:
             await self._outbox.wait_until_ready(message["method"])
-            problem = await self._post(line, ANSWER_SECONDS)
+            problem = await self._upstream.tell(
+                BOTH, line, url=self._address, patience=ANSWER_SECONDS
+            )
         except Exception as error:  # noqa: BLE001 - a client that gets no answer waits for ever
             self._bridge.report(error)
             problem = BROKEN
@@ -139,22 +140,9 @@ class OldSse:
             await self._not_sent(line, request_id, problem)
 
     async def _tell(self, _: Message, line: bytes) -> None:
-        problem = await self._post(line, NOTICE_SECONDS)
+        problem = await self._upstream.tell(BOTH, line, url=self._address)
         if problem:
             await self._not_sent(line, None, problem)
-
-    async def _post(self, line: bytes, patience: float) -> str:
-        """Why the server did not take it, if it did not."""
-        headers = {"accept": f"{JSON}, {EVENT_STREAM}"}
-        try:
-            async with self._upstream.ask(
-                "POST", headers, line, url=self._address, patience=patience
-            ) as response:
-                if response.status_code < 400:
-                    return ""
-                return refusal(response, self._upstream.target)
-        except UpstreamError as error:
-            return error.reason
 
     async def _not_sent(self, line: bytes, request_id: RequestId | None, problem: str) -> None:
         if request_id is None:

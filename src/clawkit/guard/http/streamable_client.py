@@ -18,13 +18,12 @@ from clawkit.guard.http.mirrored_headers import (
 from clawkit.guard.http.outbox import READY, UpstreamOutbox
 from clawkit.guard.http.sse_client import OldSse
 from clawkit.guard.http.upstream import (
+    BOTH,
     BROKEN,
     EVENT_STREAM,
-    JSON,
-    NOTICE_SECONDS,
     Response,
     UpstreamError,
-    error_for,
+    answer_in,
     events_of,
     kind_of,
     refusal,
@@ -84,7 +83,6 @@ class StreamResumption:
 
 
 _SESSION = "mcp-session-id"
-_BOTH = {"accept": f"{JSON}, {EVENT_STREAM}"}
 _NOT_SPOKEN = (400, 404, 405)
 """What a server of the old HTTP+SSE transport says to a POST."""
 
@@ -162,17 +160,11 @@ class Streamable:
         return True
 
     async def _tell(self, message: Message, line: bytes) -> None:
-        headers = self._known(_BOTH)
+        headers = self._known(BOTH)
         if "method" in message and self._version is None:
             headers[METHOD] = message["method"]
-        try:
-            async with self._upstream.ask(
-                "POST", headers, line, patience=NOTICE_SECONDS
-            ) as response:
-                if response.status_code >= 400:
-                    self._bridge.dropped(refusal(response, self._upstream.target), line)
-        except UpstreamError as error:
-            self._bridge.dropped(error.reason, line)
+        if problem := await self._upstream.tell(headers, line):
+            self._bridge.dropped(problem, line)
         if message.get("method") == READY and self._listening is None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
 
@@ -213,16 +205,11 @@ class Streamable:
             await self._follow(response, resumption, message)
             return "The server ended the stream before the answer"
         body = await whole(response, self._bridge.limit)
-        if body is None:
-            return f"The server's answer has more than {self._bridge.limit} bytes"
         if message["method"] == "initialize" and _speaks_old(status, body):
             resumption.answered = await self._bridge.become(OldSse(self._bridge), line)
             return refusal(response, target)
-        if status >= 400:
-            body = error_for(message["id"], body, response, target)
-        if not body.strip():
-            return f"The server answered {status} and nothing else"
-        await self._hear(body, resumption, message)
+        answer = answer_in(body, response, message["id"], target)
+        await self._hear(answer, resumption, message)
         return "The server answered something else than this request"
 
     async def _follow(
@@ -292,10 +279,10 @@ class Streamable:
 
     def _headers(self, message: Message) -> dict[str, str]:
         if modern_version(message) is None:
-            return dict(_BOTH) if message["method"] == "initialize" else self._known(_BOTH)
+            return dict(BOTH) if message["method"] == "initialize" else self._known(BOTH)
         name = str((as_object(message.get("params")) or {}).get("name"))
         called = message["method"] == "tools/call"
-        return _BOTH | headers_for(message, self._mirrors.get(name) if called else None)
+        return BOTH | headers_for(message, self._mirrors.get(name) if called else None)
 
     def _known(self, headers: dict[str, str]) -> dict[str, str]:
         """These headers, and those that every later request of a session has."""

@@ -147,6 +147,7 @@ NOTICE_SECONDS = 30.0
 
 EVENT_STREAM = "text/event-stream"
 JSON = "application/json"
+BOTH = {"accept": f"{JSON}, {EVENT_STREAM}"}
 
 Response = httpx2.Response
 
@@ -208,6 +209,21 @@ class Upstream:
         finally:
             await response.aclose()
 
+    async def tell(
+        self,
+        headers: Mapping[str, str],
+        line: bytes,
+        *,
+        url: str | None = None,
+        patience: float = NOTICE_SECONDS,
+    ) -> str:
+        """Post a message to which no answer belongs; why the server did not take it, if so."""
+        try:
+            async with self.ask("POST", headers, line, url=url, patience=patience) as response:
+                return refusal(response, self.target) if response.status_code >= 400 else ""
+        except UpstreamError as error:
+            return error.reason
+
     async def _begun(self, request: httpx2.Request, patience: float) -> Response:
         try:
             async with asyncio.timeout(patience):
@@ -250,8 +266,8 @@ def kind_of(response: Response) -> str:
     return said.partition(";")[0].strip().lower()
 
 
-async def whole(response: Response, limit: int) -> bytes | None:
-    """All of it; None if that is more than `limit` bytes."""
+async def whole(response: Response, limit: int) -> bytes:
+    """All of it. Raises UpstreamError if that is more than `limit` bytes, or takes too long."""
     parts: list[bytes] = []
     size = 0
     try:
@@ -259,7 +275,8 @@ async def whole(response: Response, limit: int) -> bytes | None:
             async for chunk in response.aiter_raw():
                 size += len(chunk)
                 if size > limit:
-                    return None
+                    reason = f"The server's answer has more than {limit} bytes"
+                    raise UpstreamError(502, reason)
                 parts.append(chunk)
     except TimeoutError:
         raise UpstreamError(504, "The server's answer does not come to an end") from None
@@ -288,8 +305,16 @@ def rpc_error(body: bytes) -> Message | None:
     return found if "error" in found else None
 
 
-def error_for(request_id: RequestId, body: bytes, response: Response, target: Target) -> bytes:
-    """The error for the request that was refused: in HTTP it can be about no other."""
+def answer_in(body: bytes, response: Response, request_id: RequestId, target: Target) -> bytes:
+    """What a whole response says to a request. Raises UpstreamError if that is nothing.
+
+    An error can be about no other request, in HTTP.
+    """
+    status = response.status_code
+    if not body.strip() and status < 400:
+        raise UpstreamError(502, f"The server answered {status} and nothing else")
+    if status < 400:
+        return body
     found = rpc_error(body)
     if found is None:
         return jsonrpc.encode(jsonrpc.failure(request_id, InternalError(refusal(response, target))))

@@ -6,13 +6,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from clawkit.guard.policy.argument_values import (
-    as_number,
-    inside,
-    is_read_differently,
-    items,
-    texts,
-)
 from clawkit.guard.policy.globs import (
     Expansions,
     Glob,
@@ -23,7 +16,16 @@ from clawkit.guard.policy.globs import (
     may_have_wildcards,
 )
 from clawkit.guard.policy.patterns import Kind, allowed, denied_globs
-from clawkit.guard.policy.readings import Reader, is_plain, is_wrapped
+from clawkit.guard.policy.readings import (
+    Reader,
+    as_number,
+    inside,
+    is_plain,
+    is_read_differently,
+    is_wrapped,
+    items,
+    texts,
+)
 from clawkit.guard.policy.rules import Argument
 from clawkit.guard.policy.spellings import folded
 

@@ -20,6 +20,7 @@ from clawkit.text.keyword_search import KeywordSearch, encoded
 
 _SHORTEST_NAME = 3
 _CONTROLS = b"\t\r\n"
+_NO_CONTROLS = dict.fromkeys(_CONTROLS)
 _ESCAPE = re.compile(rb"%(?:[0-9a-fA-F]{2}|[uU][0-9a-fA-F]{4})")
 _UP = b"/../"
 _MARKS = (_UP, b"$home", b"${home}")
@@ -73,12 +74,15 @@ def gists(text: str, longest_link: int) -> tuple[bytes, ...] | None:
     spellings = _spellings(own, plain)
     if not stays_long(spellings, longest_link):
         return None
+    start = content[:_SAMPLE].decode("utf-8", "replace")
+    is_address = bool(scheme(own) or scheme(start))
+    # Addresses are read without their line ends, too, and may hold another value only then.
+    read = (*spellings, *map(_in_one_line, spellings)) if is_address else spellings
     if len(plain) <= _LONGEST_WRAPPED and any(
-        is_wrapped(each) or (has_wildcards(each) and not is_remote(each)) for each in spellings
+        is_wrapped(each) or (has_wildcards(each) and not is_remote(each)) for each in read
     ):
         return None
-    start = content[:_SAMPLE].decode("utf-8", "replace")
-    if not (scheme(own) or scheme(start)):
+    if not is_address:
         return (found,)
     if any(has_host(each) or is_file_url(each) for each in (own[:_SAMPLE], start)):
         return None
@@ -99,6 +103,10 @@ def _spellings(own: str, plain: bytes) -> tuple[str, ...]:
     if own.isascii() and len(own) == len(plain):
         return (own,)
     return own, plain.decode("utf-8", "replace")
+
+
+def _in_one_line(text: str) -> str:
+    return text.translate(_NO_CONTROLS)
 
 
 @cache

@@ -78,11 +78,11 @@ class Rate(msgspec.Struct, frozen=True):
         return self.text
 
 
-class Rule(msgspec.Struct, frozen=True):
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One `[[rule]]`, checked. An empty tuple is a field that the rule does not have."""
 
-    number: int  # from 1, in the order of the file
-    line: int  # of its header
+    number: int = 1  # in the order of the file
+    line: int = 0  # of its header; 0 of a rule that is in no file
     action: Action
     tools: tuple[str, ...] = ()
     args: tuple[Argument, ...] = ()

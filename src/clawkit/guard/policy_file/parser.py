@@ -165,7 +165,7 @@ def _argument(name: tuple[str, ...], value: Any, place: ValuePosition) -> list[A
 def _as_texts(value: Any) -> tuple[Any, ...]:
     """Numbers and booleans are compared as the text that they are in JSON."""
     if isinstance(value, (bool, int, float)):
-        from clawkit.guard.policy.argument_values import texts
+        from clawkit.guard.policy.readings import texts
 
         return texts(value)
     return (value,)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import msgspec
 
 from clawkit.guard.scan.poisoning import names_secret_file
 from clawkit.text.normalization import plain
@@ -13,64 +16,6 @@ _A_SECRET = "a secret"
 _DEPTH = 100
 _LONGEST = 100_000
 _LONGEST_NAME = 80
-# Words in small letters, without accents, with one space between them. What can be typed in digits:
-_NUMBERS = (
-    r"\bpass ?codes?\b|\bpin\b|\bpin ?(?:codes?|numbers?|nummer)\b|\btan\b"
-    r"|\bgeheim ?(?:zahl|nummer)"
-    r"|\bcvv\d?\b|\bcvc\d?\b|\botp\b|\bmfa\b|\b2 ?fa\b|\btotp\b|\b(?:two|multi) factor\b"
-    r"|\bone time (?:code|pass|pin)"
-    r"|\b(?:verification|authentication|authenticator|security|recovery|backup|sms|log ?in"
-    r"|confirmation|secret|access|unlock|\d digit) codes?\b"
-    r"|\b(?:sicherheits|bestatigungs|zugangs|zugriffs|einmal|toegangs|verificatie) ?codes?\b"
-    r"|\bcode (?:secret|pin|d acces|de (?:verification|confirmation|securite))\b"
-    r"|\bcodi(?:go|ce) (?:secreto|segreto|pin|otp"
-    r"|d[ei] (?:verifica|seguranca|seguridad|sicurezza|acces|acesso))"
-    r"|\b(?:credit|debit|bank|payment) ?cards?\b|\b(?:credit|debit) ?card|\bcard ?(?:number|no)\b"
-    r"|(?:kredit|bank|giro|debit) ?karte|karten ?(?:pruf ?)?nummer"
-    r"|\bcarte (?:bancaire|bleue|de credit)"
-    r"|\bnumero (?:de|della|di|do) (?:la |ta |tu |su |votre )?(?:cart|tarjeta)"
-    r"|\b(?:carta|tarjeta|cartao) (?:de|di|bancaria)\b|\biban\b|\bbank account|\brouting number"
-    r"|\bssn\b|\bsocial security"
-)
-_WORDS = (
-    r"\bpass ?(?:words?|wd|phrases?|keys?)\b|\bpwd\b|\bpsw\b|\bmdp\b|kenn ?wort|pass ?wort"
-    r"|\blosungswort|\bmot de passe|\bparola d ordine"
-    r"|\b(?:api|private|secret|access|ssh|gpg|pgp|encryption|decryption|signing|recovery|licen[cs]e"
-    r"|master|deploy|aws|openai|anthropic|stripe|azure|webhook) ?keys?\b|\bapikey"
-    r"|\b(?:api|ssh|privat\w{0,3}|geheim\w{0,4}|zugangs|zugriffs|lizenz|haupt) ?schlu?e?ssel"
-    r"|\bcle (?:api|ssh|privee|secrete|d acces|d api)\b"
-    r"|\b(?:clave|chave|chiave|llave) (?:api|ssh|privada|privata|secreta|segreta|personal"
-    r"|d[ei] (?:acces+o|acesso|api|seguridad))|\b(?:tu|su|sua|tua) (?:clave|chave|chiave)\b"
-    r"|\b(?:api|prive) ?sleutel"
-    r"|\b(?:access|auth|bearer|refresh|api|session|security|personal access|bot|id)? ?token\b"
-    r"|\b(?:zugriffs|zugangs|sitzungs) ?token|\bjeton (?:d|de|api)\b"
-    r"|\bsecrets?\b|\bcredentials?\b|\bcreds\b|\bzugangsdaten|\banmeldedaten|\bidentifiants\b"
-    r"|\bcredenzial|\bcredencial"
-    r"|\b(?:seed|recovery|secret) (?:phrase|words?)|\bmnemonic|\bphrase (?:secrete|de recuperation)"
-    r"|\bfras[ei] (?:semilla|secreta|segreta|d[ei] recuper)"
-    r"|wiederherstellungs ?(?:phrase|code|schlussel)"
-)
-# What is no secret although it has such a word.
-_HARMLESS = (
-    r"\b(?:max|number of|count|limit) tokens?\b"
-    r"|\btoken (?:count|counts|limit|limits|budget|usage|symbol|type)\b"
-    r"|(?<!your )(?<!the )(?<!enter )\bpin (?:(?:this|the|that|a|my) )?"
-    r"(?:it|messages?|posts?|notes?|comments?|tabs?|threads?|chats?|versions?|boards?)\b"
-    r"|\b(?:boarding|day|season|travel|bus|train|ski|visitor|guest|hall|museum|event|mountain|first"
-    r"|second|tests?|by|will|may|can|must|shall|not|to) pass\b"
-)
-# Words of other languages, folded as the texts are: in letters that have no look-alike in others
-# some are changed by that.
-_ELSEWHERE = (
-    "contraseña senha palavra-passe wachtwoord lösenord adgangskode kodeord passord salasana hasło"
-    " heslo jelszó şifre lozinka geslo slaptažodis парол лозинка"
-    " токен номер-карты код-подтверждения ключ-api пин-код"
-    " κωδικός-πρόσβασης συνθηματικό סיסמה סיסמא كلمة-المرور كلمة-السر رمز-عبور"
-    " پاس-ورد پاسورڈ पासवर्ड পাসওয়ার্ড รหัสผ่าน mật-khẩu kata-sandi"
-    " 密码 密碼 口令 密钥 密鑰 私钥 私鑰 令牌 验证码 驗證碼 信用卡 助记词 助記詞"
-    " パスワード 暗証番号 認証コード クレジットカード 秘密鍵 apiキー トークン"
-    " 비밀번호 암호 인증번호 신용카드 개인키 api키 api-키 토큰"
-)
 # A field or a short text may be these alone, while a longer one may well have them in it.
 _NAMES = frozenset({"pass", "pw", "parola", "clave", "chave", "pasword", "passwrd", "psswd"})
 _LAST_NAMES = re.compile(
@@ -86,6 +31,29 @@ _DIGITS_AS_LETTERS = str.maketrans("013457@$!", "oieastasi")
 _NOT_SHOWN = frozenset({"type", "required", "pattern", "$schema", "$id", "$ref"})
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _CHOICES = ("anyOf", "oneOf")
+
+
+class _Words(NamedTuple):
+    """What names a secret, as `elicitation.toml` lists it."""
+
+    words: re.Pattern[str]
+    numbers: re.Pattern[str]
+    harmless: re.Pattern[str]
+    elsewhere: tuple[str, ...]
+    """Of other languages; those in Latin letters must begin where a word begins."""
+
+
+@cache
+def _words() -> _Words:
+    data = Path(__file__).with_suffix(".toml").read_bytes()
+    found = msgspec.toml.decode(data, type=dict[str, list[str]])
+    folded = (_worded(word) for word in found["other_languages"])
+    return _Words(
+        words=re.compile("|".join(found["words"])),
+        numbers=re.compile("|".join(found["numbers"])),
+        harmless=re.compile("|".join(found["harmless"])),
+        elsewhere=tuple(f" {word}" if word.isascii() else word for word in folded),
+    )
 
 
 def asks_for_secret(schema: Any, message: str = "") -> str | None:
@@ -223,32 +191,25 @@ def _is_secret_number(text: str) -> bool:
     """Whether a text names a secret that can be written in digits."""
     if len(text) > _LONGEST:
         return True
-    return any(re.search(_NUMBERS, re.sub(_HARMLESS, " ", words)) for words in _readings(text))
+    found = _words()
+    return any(found.numbers.search(found.harmless.sub(" ", each)) for each in _readings(text))
 
 
 def _names_secret(words: str) -> bool:
     if len(words) <= _LONGEST_NAME and _is_secret_name(words):
         return True
-    rest = re.sub(_HARMLESS, " ", words)
-    if re.search(_WORDS, rest) or re.search(_NUMBERS, rest):
+    found = _words()
+    rest = found.harmless.sub(" ", words)
+    if found.words.search(rest) or found.numbers.search(rest):
         return True
-    return any(word in f" {words} " for word in _elsewhere())
+    return any(word in f" {words} " for word in found.elsewhere)
 
 
 def _is_secret_name(words: str) -> bool:
     compact = words.replace(" ", "")
-    if compact in _NAMES or _LAST_NAMES.search(re.sub(_HARMLESS, " ", words)):
+    if compact in _NAMES or _LAST_NAMES.search(_words().harmless.sub(" ", words)):
         return True
     return any(word in compact for word in _IN_NAMES) and not _NOT_PASSWORDS.search(compact)
-
-
-@cache
-def _elsewhere() -> tuple[str, ...]:
-    """Each word as texts are read; those in Latin letters must begin where a word begins."""
-    return tuple(
-        f" {folded}" if folded.isascii() else folded
-        for folded in (_worded(word) for word in _ELSEWHERE.split())
-    )
 
 
 def _readings(text: str) -> set[str]:

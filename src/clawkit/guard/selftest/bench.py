@@ -5,16 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from clawkit.guard.selftest import verdicts
 from clawkit.guard.selftest.guard_process import GuardProcess, parsed
+from clawkit.guard.selftest.placeholders import filled
 from clawkit.guard.selftest.scratch import CANARY, SECRETS_OF_OTHER_RULES, GuardFolder, Scratch
-from clawkit.guard.selftest.verdicts import Leaked, NotHeld, Unclear
+from clawkit.guard.selftest.verdicts import Leaked, Unclear
 from clawkit.guard.selftest.victim import LINE_ENDS
 
 _HOUSEKEEPING = frozenset(
@@ -88,20 +90,12 @@ class Bench:
             self.reply(self.request("server/discover"))
             return
         about = {"name": "selftest", "version": "1"}
-        self.reply(
-            self.request(
-                "initialize",
-                {
-                    "protocolVersion": "2025-11-25",
-                    "capabilities": self.capabilities,
-                    "clientInfo": about,
-                },
-            )
-        )
+        hello = {"protocolVersion": "2025-11-25", "capabilities": self.capabilities}
+        self.reply(self.request("initialize", {**hello, "clientInfo": about}))
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def fill_in(self, text: str) -> str:
-        return self.scratch.fill_in(text)
+        return filled(text, self.scratch.root)
 
     @property
     def secret(self) -> str:
@@ -145,7 +139,7 @@ class Bench:
 
     def act(self, do: str, data: bytes = b"", **arguments: Any) -> dict[str, Any]:
         """Have the victim do something."""
-        return self.call("act", do=do, data=base64.b64encode(data).decode(), **arguments)
+        return self.reply(self.start_act(do, data, **arguments))
 
     def start_act(self, do: str, data: bytes = b"", **arguments: Any) -> int:
         """The same without waiting; the call's id."""
@@ -156,6 +150,13 @@ class Bench:
         """Have the victim write messages, and wait until it has."""
         lines = b"\n".join(json.dumps(message).encode() for message in messages)
         self.act("write", lines)
+
+    @contextmanager
+    def answering(self, method: str, result: str) -> Generator[None]:
+        """Meanwhile the victim answers this method with this result."""
+        self.act("set", result.encode(), method=method)
+        yield
+        self.act("set", method=method)
 
     # Seeing.
 
@@ -254,21 +255,25 @@ class Bench:
 
     # More guards.
 
-    def beside(self, *, is_root: bool = True) -> Bench:
+    @contextmanager
+    def beside(self, *, shell: str = "", is_root: bool = True) -> Generator[Bench]:
         """Another guard of the same place; without root's right to look into other processes."""
-        other = Bench(self.options, self.scratch, self.place, modern=self.modern, is_root=is_root)
+        other = Bench(
+            self.options,
+            self.scratch,
+            self.place,
+            modern=self.modern,
+            shell=shell,
+            is_root=is_root,
+        )
         try:
             other.open()
-        except NotHeld:
+            yield other
+        finally:
             other.stop()
-            raise
-        return other
 
     def journal(self) -> bytes:
         return self.guard.journal()
-
-    def policy(self) -> Path:
-        return self.place.policy
 
     def stop(self) -> None:
         self.guard.stop()

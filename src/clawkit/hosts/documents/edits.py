@@ -9,7 +9,16 @@ from typing import Any, cast
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.nodes import Dialect, Document, Field, ValueNode, data_at
+from clawkit.hosts.documents.json5 import Json5
+from clawkit.hosts.documents.nodes import (
+    Dialect,
+    Field,
+    Format,
+    KeyPath,
+    ValueNode,
+    data_at,
+    past,
+)
 from clawkit.hosts.documents.toml import Toml, TomlDocument
 from clawkit.hosts.documents.yaml import Yaml
 
@@ -20,7 +29,14 @@ _REST_WITH_COMMENT = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
 _BLANKS = re.compile(r"[\s\ufeff]*")
 
 Data = dict[str, Any]
-KeyPath = tuple[str, ...]
+
+
+_DIALECTS: dict[Format, Dialect] = {"json": Json5(), "toml": Toml(), "yaml": Yaml()}
+
+
+def dialect_of(format: Format) -> Dialect:
+    """How documents of this format are read and written; `json` covers JSONC and JSON5."""
+    return _DIALECTS[format]
 
 
 class Edited(msgspec.Struct, frozen=True):
@@ -39,41 +55,28 @@ def edit_entry(dialect: Dialect, text: str, file: str, keys: KeyPath, new: Data)
     old = cast("Data", data_at(document.data, keys))
     newline = "\r\n" if "\r\n" in text else "\n"
     after = _Editor(dialect, file, newline).mapping(text[start:end], (), old, new)
-    return _replaced(dialect, text, document, keys, after, new)
+    return replace_entry(dialect, text, file, keys, after, new)
 
 
 def replace_entry(
     dialect: Dialect, text: str, file: str, keys: KeyPath, after: str, meaning: Data
 ) -> Edited:
-    """The document with the entry's text replaced, which then says `meaning`."""
-    return _replaced(dialect, text, dialect.open(text, file), keys, after, meaning)
-
-
-def without_field(dialect: Dialect, file: str, text: str, node: ValueNode, field: Field) -> str:
-    """The document without one field of a table in it."""
-    return _Editor(dialect, file).without(text, node, field)
-
-
-def _replaced(
-    dialect: Dialect, text: str, document: Document, keys: KeyPath, after: str, meaning: Data
-) -> Edited:
-    """Refused unless the new document means just that, and its entry is found where it was put."""
+    """The document with the entry's text replaced; refused unless the new document then means
+    just that, and its entry is found where it was put."""
+    document = dialect.open(text, file)
     start, end = document.span(keys)
     changed = text[:start] + after + text[end:]
-    written = dialect.open(changed, document.file)
+    written = dialect.open(changed, file)
     first, last = written.span(keys)
     if (first, last) != (start, start + len(after)):
         # Blanks and comments at the edges that left the entry; unwrapping brings them back.
         after = changed[first:last]
         changed = text[:start] + after + text[end:]
-        written = dialect.open(changed, document.file)
+        written = dialect.open(changed, file)
         first, last = written.span(keys)
-    expected = _with_entry(document.data, keys, meaning)
-    if changed[first:last] != after or not _equal(written.data, expected, document.file):
-        raise HostError(
-            f"{document.file}: {'.'.join(keys)} cannot be changed without disturbing what is "
-            "around it: write the entry in a plainer form. The file was left as it is"
-        )
+    expected = _with(document.data, keys, meaning)
+    if changed[first:last] != after or not _equal(written.data, expected, file):
+        raise _refused(file, keys, "changed", "write the entry in a plainer form")
     return Edited(changed, text[start:end], after, text.count("\n", 0, start) + 1)
 
 
@@ -82,12 +85,6 @@ def _equal(one: Any, other: Any, file: str) -> bool:
         return one == other
     except RecursionError:
         raise HostError(f"{file}: is nested too deeply. The file was left as it is") from None
-
-
-def _with_entry(data: Any, keys: KeyPath, entry: Data) -> Any:
-    if not keys:
-        return entry
-    return {**data, keys[0]: _with_entry(data[keys[0]], keys[1:], entry)}
 
 
 class _Editor:
@@ -112,7 +109,7 @@ class _Editor:
                 text = self._put(text, path, _before(new, added), added, instead=False)
         for key in gone:
             while (field := self._at(text, path).field(key)) is not None:
-                text = self.without(text, self._at(text, path), field)
+                text = _without_field(self.dialect, text, self._at(text, path), field)
         return text
 
     def _place(self, text: str, path: KeyPath, gone: list[str]) -> str | None:
@@ -184,24 +181,28 @@ class _Editor:
         name = self.dialect.key(key, text[model.start : model.key_end])
         return name + habit + self.dialect.render(value, text[model.node.start : model.end])
 
-    def without(self, text: str, node: ValueNode, field: Field) -> str:
-        if not node.flow:
-            return _without_lines(text, field)
-        fields = cast("tuple[Field, ...]", node.fields)
-        index = fields.index(field)
-        comma = self._comma(text, field.end)
-        if comma is not None and index + 1 < len(fields):
-            return text[: field.start] + text[_past(_BLANKS, text, comma + 1) :]
-        end = field.end if comma is None else comma + 1
-        start = _line_break_before(text, field.start, end)
-        before = self._comma(text, fields[index - 1].end) if index and comma is None else None
-        if before is None:
-            return text[:start] + text[end:]
-        return text[:before] + text[before + 1 : start] + text[end:]
 
-    def _comma(self, text: str, end: int) -> int | None:
-        position = _past(self.dialect.gap, text, end)
-        return position if text[position : position + 1] == "," else None
+def _without_field(dialect: Dialect, text: str, node: ValueNode, field: Field) -> str:
+    """The document without one field of a table in it."""
+    if not node.flow:
+        return _without_lines(text, field)
+    fields = cast("tuple[Field, ...]", node.fields)
+    index = fields.index(field)
+    comma = _comma(dialect, text, field.end)
+    if comma is not None and index + 1 < len(fields):
+        return text[: field.start] + text[past(_BLANKS, text, comma + 1) :]
+    end = field.end if comma is None else comma + 1
+    start = _line_break_before(text, field.start, end)
+    before = _comma(dialect, text, fields[index - 1].end) if index and comma is None else None
+    if before is None:
+        return text[:start] + text[end:]
+    return text[:before] + text[before + 1 : start] + text[end:]
+
+
+def _comma(dialect: Dialect, text: str, end: int) -> int | None:
+    """Where the comma stands that follows, if one does."""
+    position = past(dialect.gap, text, end)
+    return position if text[position : position + 1] == "," else None
 
 
 def _joint(text: str, node: ValueNode) -> str:
@@ -224,7 +225,7 @@ def _without_lines(text: str, field: Field) -> str:
     if text[end - 1] == "\n":
         end -= 1
     else:
-        end = _past(_REST_WITH_COMMENT, text, end)
+        end = past(_REST_WITH_COMMENT, text, end)
     if start:
         start -= 2 if text[start - 2 : start] == "\r\n" else 1
         return text[:start] + text[end:]
@@ -247,11 +248,6 @@ def _before(new: Data, added: Data) -> str | None:
             break
         previous = key
     return previous
-
-
-def _past(pattern: re.Pattern[str], text: str, position: int) -> int:
-    match = pattern.match(text, position)
-    return match.end() if match else position
 
 
 _TO_LINE_END = re.compile(r"[ \t]*(?://[^\r\n]*|#[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*)?(?=\r?\n|\Z)")
@@ -416,7 +412,7 @@ class _Layout:
             body = self.dialect.key(name, like[0]) + self.dialect.assign + self._line(value, *like)
             return [(last.end, ", " + body)]
         body = self.newline + margin + self._member(name, value, margin, *like)
-        comma = self._comma(last.end)
+        comma = _comma(self.dialect, self.text, last.end)
         if comma is not None:
             return [(_line_end(self.text, comma + 1), body + ",")]
         return [(last.end, ","), (_line_end(self.text, last.end), body)]
@@ -485,13 +481,7 @@ class _Layout:
     def _margin(self, position: int) -> str:
         start = self.text.rfind("\n", 0, position) + 1
         start += self.text.startswith(_BOM, start)
-        match = _MARGIN.match(self.text, start)
-        return match.group() if match else ""
-
-    def _comma(self, end: int) -> int | None:
-        match = self.dialect.gap.match(self.text, end)
-        position = match.end() if match else end
-        return position if self.text[position : position + 1] == "," else None
+        return self.text[start : past(_MARGIN, self.text, start)]
 
 
 def _in_toml(
@@ -528,7 +518,7 @@ def _taken(dialect: Dialect, text: str, file: str, keys: KeyPath) -> str:
     if not node.flow and len(node.fields or ()) == 1 and len(keys) > 1:
         # A YAML table whose last line goes would be nothing, and not an empty table.
         return text[: node.start] + "{}" + text[node.end :]
-    return without_field(dialect, file, text, node, field)
+    return _without_field(dialect, text, node, field)
 
 
 def _without_table(text: str, start: int, end: int) -> str:
@@ -541,8 +531,7 @@ def _without_table(text: str, start: int, end: int) -> str:
 
 def _line_end(text: str, position: int) -> int:
     """The end of the line, if only blanks and a comment are left on it."""
-    match = _TO_LINE_END.match(text, position)
-    return match.end() if match else position
+    return past(_TO_LINE_END, text, position)
 
 
 def _with(data: Any, keys: KeyPath, value: Data) -> Data:
@@ -561,8 +550,8 @@ def _without(data: Any, keys: KeyPath) -> Data:
     return table
 
 
-def _refused(file: str, keys: KeyPath, what: str) -> HostError:
+def _refused(file: str, keys: KeyPath, what: str, advice: str = "do it by hand") -> HostError:
     return HostError(
         f"{file}: {'.'.join(keys)} cannot be {what} without disturbing what is around it: "
-        "do it by hand. The file was left as it is"
+        f"{advice}. The file was left as it is"
     )

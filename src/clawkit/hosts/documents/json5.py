@@ -7,12 +7,19 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.nodes import REMEMBERED, Field, ValueNode, unreadable
+from clawkit.hosts.documents.nodes import (
+    REMEMBERED,
+    BracketScanner,
+    Field,
+    KeyPath,
+    ValueNode,
+    past,
+)
 
 # Each part can end in one place only, so that a text is read once, whatever is in it.
 _GAP = re.compile(
@@ -53,7 +60,7 @@ class JsonDocument(msgspec.Struct, frozen=True):
     data: Any
     file: str
 
-    def span(self, keys: tuple[str, ...]) -> tuple[int, int]:
+    def span(self, keys: KeyPath) -> tuple[int, int]:
         node = self.root
         for key in keys:
             field = node.field(key)
@@ -72,7 +79,7 @@ class StrictDocument(msgspec.Struct, frozen=True):
     fields: dict[str, tuple[int, int]]
     """Where the values of the outermost object stand."""
 
-    def span(self, keys: tuple[str, ...]) -> tuple[int, int]:
+    def span(self, keys: KeyPath) -> tuple[int, int]:
         start, end, fields = 0, len(self.text), self.fields
         for depth, key in enumerate(keys):
             if depth:
@@ -95,7 +102,7 @@ class Json5:
     def block(self, text: str, file: str) -> ValueNode:
         return _read(text, file)
 
-    def renamed(self, text: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    def renamed(self, text: str, old: KeyPath, new: KeyPath) -> str:
         del old, new  # the keys stand outside of the entry
         return text
 
@@ -171,57 +178,39 @@ def _strict_value(text: str, start: int) -> tuple[Any, int]:
 
 
 def _past_blanks(text: str, position: int) -> int:
-    match = _BLANKS.match(text, position)
-    return match.end() if match else position
+    return past(_BLANKS, text, position)
 
 
 def _read(text: str, file: str) -> ValueNode:
-    scanner = _Scanner(text, file)
+    scanner = _Scanner(text, file, _GAP)
     try:
         node = scanner.value(scanner.skip(0))
     except RecursionError:
         raise HostError(f"{file}: is nested too deeply. The file was left as it is") from None
     end = scanner.skip(node.end)
     if end != len(text):
-        scanner.fail(end, f"{_shown(text, end)} after the end of the document")
+        scanner.fail(end, f"{scanner.shown(end)} after the end of the document")
     return node
 
 
-class _Scanner:
-    def __init__(self, text: str, file: str) -> None:
-        self.text = text
-        self.file = file
-
-    def skip(self, position: int) -> int:
-        match = _GAP.match(self.text, position)
-        return match.end() if match else position
-
+class _Scanner(BracketScanner):
     def value(self, position: int) -> ValueNode:
         match self.text[position : position + 1]:
             case "{":
-                return self._object(position)
+                return self.table(position, self._field)
             case "[":
-                return self._list(position)
+                return self.list(position, self.value)
             case '"' | "'":
                 value, end = self._string(position)
                 return ValueNode(position, end, value)
             case _:
                 return self._word(position)
 
-    def _object(self, start: int) -> ValueNode:
-        fields: list[Field] = []
-        position = self.skip(start + 1)
-        while self.text[position : position + 1] != "}":
-            field = self._field(position)
-            fields.append(field)
-            position = self._next(field.end, "}")
-        return ValueNode(start, position + 1, fields=tuple(fields))
-
     def _field(self, start: int) -> Field:
         key, end = self._key(start)
         colon = self.skip(end)
         if self.text[colon : colon + 1] != ":":
-            self.fail(colon, f"expected `:` after a key, found {_shown(self.text, colon)}")
+            self.fail(colon, f"expected `:` after a key, found {self.shown(colon)}")
         return Field(key, start, end, self.value(self.skip(colon + 1)))
 
     def _key(self, start: int) -> tuple[str, int]:
@@ -229,28 +218,8 @@ class _Scanner:
             return self._string(start)
         match = _NAME.match(self.text, start)
         if match is None:
-            self.fail(start, f"expected a key or `}}`, found {_shown(self.text, start)}")
+            self.fail(start, f"expected a key or `}}`, found {self.shown(start)}")
         return match.group(), match.end()
-
-    def _list(self, start: int) -> ValueNode:
-        items: list[ValueNode] = []
-        position = self.skip(start + 1)
-        while self.text[position : position + 1] != "]":
-            item = self.value(position)
-            items.append(item)
-            position = self._next(item.end, "]")
-        return ValueNode(start, position + 1, items=tuple(items))
-
-    def _next(self, end: int, closer: str) -> int:
-        """Where the next member starts, or the closing bracket."""
-        position = self.skip(end)
-        found = self.text[position : position + 1]
-        if found == ",":
-            return self.skip(position + 1)
-        if found != closer:
-            shown = _shown(self.text, position)
-            self.fail(position, f"expected `,` or `{closer}`, found {shown}")
-        return position
 
     def _string(self, start: int) -> tuple[str, int]:
         match = _STRING.match(self.text, start)
@@ -261,18 +230,15 @@ class _Scanner:
     def _word(self, start: int) -> ValueNode:
         match = _WORD.match(self.text, start)
         if match is None:
-            self.fail(start, f"expected a value, found {_shown(self.text, start)}")
+            self.fail(start, f"expected a value, found {self.shown(start)}")
         word = match.group()
         if word in _WORDS:
             return ValueNode(start, match.end(), _WORDS[word])
         if _HEX.fullmatch(word):
             return ValueNode(start, match.end(), int(word, 16))
         if not _NUMBER.fullmatch(word):
-            self.fail(start, f"expected a value, found {_shown(self.text, start)}")
+            self.fail(start, f"expected a value, found {self.shown(start)}")
         return ValueNode(start, match.end(), _number(word))
-
-    def fail(self, position: int, reason: str) -> NoReturn:
-        unreadable(self.file, self.text, position, reason)
 
 
 def plain(node: ValueNode) -> Any:
@@ -316,8 +282,3 @@ def _number(word: str) -> int | float:
         return int(word)
     except ValueError:
         return float(word)
-
-
-def _shown(text: str, position: int) -> str:
-    """What stands there, short, and never a whole value: it may be a secret."""
-    return f"`{text[position]}`" if position < len(text) else "the end of the file"

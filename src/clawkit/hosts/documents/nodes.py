@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn, Protocol
+from collections.abc import Callable
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 import msgspec
 
 from clawkit.errors import HostError
 
+Format = Literal["json", "toml", "yaml"]
+KeyPath = tuple[str, ...]
 REMEMBERED = 3
 """How many documents a dialect keeps in mind: each step of a change reads the last one's text."""
 # Each part can end in one place only, so that a text is read once, whatever is in it.
@@ -59,7 +62,7 @@ class Document(Protocol):
     @property
     def file(self) -> str: ...
 
-    def span(self, keys: tuple[str, ...]) -> tuple[int, int]:
+    def span(self, keys: KeyPath) -> tuple[int, int]:
         """Where the entry stands; `Dialect.block` reads the text of the span on its own."""
         ...
 
@@ -83,7 +86,7 @@ class Dialect(Protocol):
         """The entry whose text this is."""
         ...
 
-    def renamed(self, text: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    def renamed(self, text: str, old: KeyPath, new: KeyPath) -> str:
         """An entry's text as it is written under other keys."""
         ...
 
@@ -94,12 +97,63 @@ class Dialect(Protocol):
     def key(self, name: str, like: str = "") -> str: ...
 
 
+_Member = TypeVar("_Member", ValueNode, Field)
+
+
+class BracketScanner:
+    """Reads values in brackets: members with commas between them, blanks and comments anywhere."""
+
+    def __init__(self, text: str, file: str, gap: re.Pattern[str]) -> None:
+        self.text = text
+        self.file = file
+        self._gap = gap
+
+    def skip(self, position: int) -> int:
+        return past(self._gap, self.text, position)
+
+    def table(self, start: int, read: Callable[[int], Field]) -> ValueNode:
+        fields, end = self._members(start, "}", read)
+        return ValueNode(start, end, fields=fields)
+
+    def list(self, start: int, read: Callable[[int], ValueNode]) -> ValueNode:
+        items, end = self._members(start, "]", read)
+        return ValueNode(start, end, items=items)
+
+    def _members(
+        self, start: int, closer: str, read: Callable[[int], _Member]
+    ) -> tuple[tuple[_Member, ...], int]:
+        members: list[_Member] = []
+        position = self.skip(start + 1)
+        while self.text[position : position + 1] != closer:
+            members.append(read(position))
+            position = self.skip(members[-1].end)
+            found = self.text[position : position + 1]
+            if found == ",":
+                position = self.skip(position + 1)
+            elif found != closer:
+                self.fail(position, f"expected `,` or `{closer}`, found {self.shown(position)}")
+        return tuple(members), position + 1
+
+    def shown(self, position: int) -> str:
+        """What stands there, short, and never a whole value: it may be a secret."""
+        return f"`{self.text[position]}`" if position < len(self.text) else "the end of the file"
+
+    def fail(self, position: int, reason: str) -> NoReturn:
+        unreadable(self.file, self.text, position, reason)
+
+
+def past(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """Where the pattern ends that begins there; the same place if it does not."""
+    match = pattern.match(text, position)
+    return match.end() if match else position
+
+
 def unreadable(file: str, text: str, position: int, reason: str) -> NoReturn:
     line = text.count("\n", 0, position) + 1
     raise HostError(f"{file}:{line}: {reason}. The file was left as it is")
 
 
-def data_at(data: Any, keys: tuple[str, ...]) -> Any:
+def data_at(data: Any, keys: KeyPath) -> Any:
     """What stands under the keys, or None."""
     for key in keys:
         if not isinstance(data, dict) or key not in data:

@@ -12,7 +12,15 @@ from typing import Any, cast
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, ValueNode, unreadable
+from clawkit.hosts.documents.nodes import (
+    HASH_GAP,
+    REMEMBERED,
+    BracketScanner,
+    Field,
+    KeyPath,
+    ValueNode,
+    past,
+)
 
 _STRING = re.compile(
     r'"""(?:[^\\]|\\[\s\S])*?"""(?:""(?!")|"(?!"))?'
@@ -26,8 +34,6 @@ _DOT = re.compile(r"[ \t]*\.[ \t]*")
 _BLANK = re.compile(r"[ \t]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _WHERE = re.compile(r" \(at line (\d+), column \d+\)| \(at end of document\)")
-
-KeyPath = tuple[str, ...]
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -87,7 +93,7 @@ class Toml:
 
     def block(self, text: str, file: str) -> ValueNode:
         if text.startswith("{"):
-            return _Scanner(text, file).value(0)
+            return _Scanner(text, file, HASH_GAP).value(0)
         sections = [part for part in _sections(text, file) if part.path]
         main = min(sections, key=lambda part: len(part.path))
         depth = len(main.path)
@@ -142,21 +148,13 @@ def _open(text: str, file: str) -> TomlDocument:
     return TomlDocument(_sections(text, file), data, file)
 
 
-class _Scanner:
-    def __init__(self, text: str, file: str) -> None:
-        self.text = text
-        self.file = file
-
-    def skip(self, position: int) -> int:
-        match = HASH_GAP.match(self.text, position)
-        return match.end() if match else position
-
+class _Scanner(BracketScanner):
     def key(self, position: int) -> tuple[KeyPath, int]:
         parts: list[str] = []
         while True:
             match = _KEY.match(self.text, position)
             if match is None:
-                unreadable(self.file, self.text, position, "expected a key")
+                self.fail(position, "expected a key")
             parts.append(_key_text(match.group()))
             dot = _DOT.match(self.text, match.end())
             if dot is None:
@@ -172,37 +170,16 @@ class _Scanner:
     def value(self, start: int) -> ValueNode:
         opener = self.text[start : start + 1]
         if opener == "[":
-            return self._list(start)
+            return self.list(start, self.value)
         if opener == "{":
-            return self._table(start)
+            return self.table(start, lambda position: self.line(position)[1])
         match = (_STRING if opener in "\"'" else _SCALAR).match(self.text, start)
         if match is None:
-            unreadable(self.file, self.text, start, "expected a value")
+            self.fail(start, "expected a value")
         return ValueNode(start, match.end())
 
-    def _list(self, start: int) -> ValueNode:
-        items: list[ValueNode] = []
-        position = self.skip(start + 1)
-        while self.text[position : position + 1] != "]":
-            items.append(self.value(position))
-            position = self._past_comma(items[-1].end)
-        return ValueNode(start, position + 1, items=tuple(items))
-
-    def _table(self, start: int) -> ValueNode:
-        fields: list[Field] = []
-        position = self.skip(start + 1)
-        while self.text[position : position + 1] != "}":
-            fields.append(self.line(position)[1])
-            position = self._past_comma(fields[-1].end)
-        return ValueNode(start, position + 1, fields=tuple(fields))
-
-    def _past_comma(self, end: int) -> int:
-        position = self.skip(end)
-        return self.skip(position + 1) if self.text[position : position + 1] == "," else position
-
     def _blank(self, position: int) -> int:
-        match = _BLANK.match(self.text, position)
-        return match.end() if match else position
+        return past(_BLANK, self.text, position)
 
     def header(self, start: int) -> tuple[KeyPath, int]:
         brackets = 2 if self.text.startswith("[[", start) else 1
@@ -211,7 +188,7 @@ class _Scanner:
 
 
 def _sections(text: str, file: str) -> tuple[Section, ...]:
-    scanner = _Scanner(text, file)
+    scanner = _Scanner(text, file, HASH_GAP)
     sections: list[Section] = []
     path: KeyPath = ()
     start = header_end = 0

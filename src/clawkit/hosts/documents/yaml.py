@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, ValueNode
+from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, KeyPath, ValueNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ class YamlDocument(msgspec.Struct, frozen=True):
     data: Any
     file: str
 
-    def span(self, keys: tuple[str, ...]) -> tuple[int, int]:
+    def span(self, keys: KeyPath) -> tuple[int, int]:
         node = self.root
         for key in keys:
             field = node.field(key)
@@ -54,7 +54,7 @@ class Yaml:
     def block(self, text: str, file: str) -> ValueNode:
         return _read(text, file)
 
-    def renamed(self, text: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    def renamed(self, text: str, old: KeyPath, new: KeyPath) -> str:
         del old, new  # the keys stand outside of the entry
         return text
 

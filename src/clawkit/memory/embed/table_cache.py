@@ -121,7 +121,7 @@ def _ordinary(groups: Sequence[str]) -> tuple[Any, Any]:
 
     # Its threads cost more than they bring: texts are short, and cores are shared.
     model: Any = USE(threads=1)
-    return model, np.stack([model.encode(text.split("\n")[1:-1]).mean(axis=0) for text in groups])
+    return model, np.stack([model.encode(text.splitlines()).mean(axis=0) for text in groups])
 
 
 def _place(groups: Sequence[str], cache: Path) -> tuple[Path, bytes]:

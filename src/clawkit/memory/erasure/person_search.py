@@ -13,10 +13,9 @@ from clawkit.memory.erasure.redaction import PERSON, Editor, Person, person, wor
 from clawkit.memory.people import own_names
 from clawkit.memory.records import Change, LedgerEntry, MemorySource, Node, Scene
 from clawkit.memory.store import clusters, ledger, marks, nodes
-from clawkit.memory.store.database import Unit
+from clawkit.memory.store.database import Unit, written
 from clawkit.memory.store.ledger import AGES, NODES, key_of, stretches_of
 from clawkit.memory.store.nodes import ERASED
-from clawkit.memory.store.storable_text import written
 
 UNNAMED = "A topic"
 """What a topic is called of whose name nothing is left."""

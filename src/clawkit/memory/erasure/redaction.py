@@ -14,8 +14,9 @@ from msgspec import Struct
 from clawkit.errors import BeingError
 from clawkit.memory.people import speaks_of_self
 from clawkit.memory.records import Scene
-from clawkit.memory.store.storable_text import folded
-from clawkit.text.tokenizer import WORDS_THAT_SAY_LITTLE, sentence_spans
+from clawkit.memory.store.database import folded
+from clawkit.memory.word_lists import word_lists
+from clawkit.text.tokenizer import sentence_spans, words_that_say_little
 
 PERSON = "[erased person]"
 """Stands where a name was, in labels, and in texts that must stay."""
@@ -30,59 +31,12 @@ _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _UNSPACED = re.compile(f"[{_CJK}]")
 _LETTER = rf"[^\W_{_CJK}]"  # a Japanese particle may follow a name at once
 _SHORTEST_PART = 2
-_FORMAL_TITLES = """
-dr doctor doktor prof professor mr mrs ms miss mister sir madam frau herr herrn fräulein hr fr mme
-mlle madame monsieur signor signora sig senor senora sr sra dott ing rev pastor pfarrer
-"""
-_FAMILY = "oma omi opa opi tante onkel aunt auntie uncle grandma grandpa granny"
-_FORMAL = frozenset(_FORMAL_TITLES.split())
-_TITLES = frozenset((*_FORMAL, *_FAMILY.split()))
+_WORDS = word_lists("names")
+_FORMAL = _WORDS["formal_titles"]
+_TITLES = _FORMAL | _WORDS["family"]
 _TITLE = rf"(?:{'|'.join(sorted(_TITLES))})(?:\.\s*|\s+)"
-_POSSESSIVES = """
-a the my our your his her their
-mein meine meinen meinem meiner dein deine deiner unser unsere unserer der die
-"""
-_NOBODYS = frozenset((*_FORMAL, *OWNER, *_POSSESSIVES.split()))
-# With a capital letter some of them are names, such as Mia.
-_ROMANCE = """
-das den dem des ein eine einen einer sein seine ihr ihre euer eure an this that
-mon ma mes notre nos votre son sa ses le la les un une mi mis tu tus su sus el los las una il lo gli
-mio mia miei meu minha mijn onze het een de
-"""
-_BEFORE_NOUNS = frozenset((*_POSSESSIVES.split(), *_ROMANCE.split()))
-# As names they have a capital letter.
-_CAPITALISED = """
-april art august autumn baker ball banks bauer baum bell berg best bill bird bishop black blum
-bond braun brown bush busch butler carter chance chase chip christian cliff cook cross daisy dawn
-day dean drew engel faith field fischer fisher ford fox frank frei french fuchs gene german gold
-grace grant green gross hall hand herbst hill holly hope house hunter iris ivy jack joy june jung
-kaiser kern king klein knight koch kurz lake lamb lang law lily little long love mark mason max
-may mercy miles moon north olive page parker pat pearl penny price reich rice rich rob robin rose
-ruby sandy schneider schwarz sharp short silver sky small snow sommer star stark stein stone
-street strong summer sunny swift taylor violet vogel wade wald walker weiss west white will winter
-wise wolf wood young
-"""
-_WORDS_TOO = frozenset(_CAPITALISED.split())
-# Andreas is somebody else than Andrea.
-_WITH_S = """
-adams agnes alexis andreas carlos charles chris daniels demetrios denis dennis doris edwards elias
-evans floris francis hans harris ines james jans jens jonas jones joris jules lars louis lucas
-lukas marius markus martins mathias matthias morris niklas nicolas nikolas peters phillips richards
-roberts rogers silas stephens thomas tobias tomas williams
-"""
-_NAMES_WITH_S = frozenset(_WITH_S.split())
-# Words with a capital letter beside a name that are no part of it.
-_BESIDE_NAMES = """
-monday tuesday wednesday thursday friday saturday sunday january february march april may june
-july august september october november december today yesterday tomorrow
-montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag januar februar märz mai
-juni juli oktober dezember heute gestern morgen
-ask asked bring call called email give gave help helped invite invited meet meeting met message
-remind saw see tell text thank thanks told visit visited dear hello hi hey
-besuche besuch bringe erinnere frag frage hol hole liebe lieber ruf rufe sag sage treffe triff
-hallo danke erased person
-"""
-_NO_NAMES = frozenset(_BESIDE_NAMES.split())
+_NOBODYS = _FORMAL | OWNER | _WORDS["possessives"]
+_BEFORE_NOUNS = _WORDS["possessives"] | _WORDS["also_names"]
 _WORD_AFTER = re.compile(r"(?: |(?=[-.]))([-.]?)([^\W\d_][\w'’]*)")
 _WORD_BEFORE = re.compile(r"(?:(?<=[\W\d_])|^)([^\W\d_][\w'’]*|[^\W\d_]\.)( |-)$")
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼ´`′＇", "'"))  # noqa: RUF001 - what people type
@@ -115,7 +69,7 @@ def person(name: str, also: Collection[str] = ()) -> Person:
 def is_common(word: str) -> bool:
     """Whether a word with a capital letter is no name: it begins a sentence, or is a day."""
     plain, _ = _folded(word)
-    return plain in WORDS_THAT_SAY_LITTLE or plain in _NO_NAMES
+    return plain in words_that_say_little() or plain in _WORDS["beside_names"]
 
 
 class PersonMatcher:
@@ -173,7 +127,7 @@ class _Form:
         titles: list[str] = []
         while len(words) > 1 and words[0] in _TITLES:
             titles.append(words.pop(0))
-        self._is_word = len(words) == 1 and words[0] in _WORDS_TOO
+        self._is_word = len(words) == 1 and words[0] in _WORDS["words_too"]
         self._alone = len(words) == 1 and not titles and not _UNSPACED.search(form)
         ends = () if _is_phrase(form, words) else dict.fromkeys((words[0], words[-1]))
         self.parts = [word for word in ends if len(word) >= _SHORTEST_PART]
@@ -286,7 +240,7 @@ def _is_genitive(text: str, match: re.Match[str], end: int) -> bool:
     """Whether an s is a genitive, as in Leas Hund; Andreas is another name."""
     next_letter = text[end + 1 : end + 2]
     name = f"{match['name']}s".rpartition(" ")[2]
-    return text[end : end + 1] == " " and next_letter.isupper() and name not in _NAMES_WITH_S
+    return text[end : end + 1] == " " and next_letter.isupper() and name not in _WORDS["with_s"]
 
 
 def _longer(text: str, start: int, end: int, *, spaced: bool, after: bool) -> Span:

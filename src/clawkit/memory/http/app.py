@@ -1,9 +1,13 @@
-"""The ASGI app of a store's Beings: MCP, the bridges' WebSocket, `/healthz` and `/metrics`.
+"""The ASGI app of a store's Beings: MCP, the bridges' WebSocket, health, metrics; and `serve`.
 
 `/mcp`, `/mcp/{being_id}`: MCP over Streamable HTTP, stateless in both eras; `/bridge/{being_id}`:
 the WebSocket of bridges; `/healthz` and `/metrics` for whoever runs the server. Health and metrics
 are open: they name no Being and no token, and are logged only when they fail. For `/healthz`,
 writing to the store is tried every few seconds at most, however often somebody asks.
+
+`serve` runs it under uvicorn until a signal. On SIGTERM or Ctrl-C no new connection is taken,
+requests at hand are answered, bridges and streams are closed, and the background worker finishes
+its job.
 """
 
 from __future__ import annotations
@@ -12,9 +16,10 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
+from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -22,17 +27,29 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 
-from clawkit.errors import ClawError, StoreError
+from clawkit.errors import ClawError, SettingsError, StoreError
 from clawkit.memory.bridges import Bridges
-from clawkit.memory.http.authentication import RECHECK_EVERY, Authenticator
-from clawkit.memory.http.bridge_socket import BridgeEndpoint
-from clawkit.memory.http.client_limits import CallerCounters, RequestLimits, TrustedProxies
-from clawkit.memory.http.mcp_endpoint import McpEndpoint
-from clawkit.memory.http.metrics import CONTENT_TYPE, Metrics, store_gauges
-from clawkit.memory.http.request_log import Log, TraceOutputs
-from clawkit.memory.mcp_server import being_server
+from clawkit.memory.bridges.registry import LONGEST_FRAME
+from clawkit.memory.http.authentication import (
+    RECHECK_EVERY,
+    Authenticator,
+    CallerCounters,
+    RequestLimits,
+    TrustedProxies,
+)
+from clawkit.memory.http.endpoints import BridgeEndpoint, McpEndpoint
+from clawkit.memory.http.request_log import (
+    CONTENT_TYPE,
+    Log,
+    LogHandler,
+    Metrics,
+    TraceOutputs,
+    store_gauges,
+)
+from clawkit.memory.mcp_server import BeingServer
 from clawkit.wire.http.endpoint import allow_origins
 from clawkit.wire.http.request_checks import LOOPBACK, Origins
+from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listen
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -125,7 +142,7 @@ class BeingApp:
             proxies=TrustedProxies(trusted_proxies),
         )
         self.bridges = Bridges(keeper.clock)
-        self.server: ServerCore = being_server(
+        self.server: ServerCore = BeingServer(
             keeper,
             capabilities=self.bridges.capabilities,
             senses=self.bridges.senses,
@@ -196,3 +213,101 @@ class BeingApp:
         except (StoreError, TimeoutError) as error:
             _log.error("the store cannot be counted: %s", str(error) or "it takes too long")
         return PlainTextResponse(self._metrics.text(gauges), media_type=CONTENT_TYPE)
+
+
+DRAIN_SECONDS = 10
+
+_LOGGERS = ("asyncio", "clawkit", "uvicorn")
+
+
+def serve(
+    keeper: BeingStore,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    on_ready: Callable[[str], None] | None = None,
+    limits: RequestLimits | None = None,
+    hosts: Collection[str] | None = None,
+    origins: Collection[str] = (),
+    log_requests: bool = True,
+    per_being: bool = False,
+    trusted_proxies: Collection[str] = (),
+) -> None:
+    """Serve the Beings of a store at `http://host:port/mcp` until interrupted.
+
+    `on_ready` gets that address. `hosts` are the names the server may be reached by: by default
+    those of this machine where only it can connect, and any elsewhere. `trusted_proxies` are
+    addresses or networks whose `X-Forwarded-For` counts.
+    """
+    _need_websockets()
+    listening = listen(host, port)
+    address = listening.getsockname()
+    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+    if hosts is None and is_loopback(address[0]):
+        hosts = (*LOOPBACK, shown)
+    with _logging() as log:
+        app = BeingApp(
+            keeper,
+            hosts=hosts,
+            origins=origins,
+            limits=limits,
+            log=log if log_requests else None,
+            per_being=per_being,
+            trusted_proxies=trusted_proxies,
+        )
+        if on_ready is not None:
+            on_ready(f"http://{shown}:{address[1]}/mcp")
+        uvicorn_for(app, log).run(sockets=[listening])
+
+
+def uvicorn_for(app: BeingApp, log: Log) -> UvicornServer:
+    """The HTTP server of an app, about to run."""
+    return UvicornServer(
+        app.asgi,
+        limits=app.limits.http,
+        on_stop=app.stop,
+        on_end=log.close,
+        ws="websockets-sansio",
+        ws_max_size=LONGEST_FRAME,
+        ws_per_message_deflate=False,
+        proxy_headers=False,
+        log_config=None,
+        log_level="warning",
+        lifespan="on",
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+
+
+@contextmanager
+def _logging() -> Generator[Log]:
+    """Every line of the log is JSON while the server runs."""
+    log = Log()
+    handler = LogHandler(log)
+    hook, threading.excepthook = threading.excepthook, _thread_failed
+    before = [(logger.handlers, logger.propagate, logger.level) for logger in _loggers()]
+    for logger in _loggers():
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.WARNING)
+    try:
+        yield log
+    finally:
+        threading.excepthook = hook
+        for logger, (handlers, propagate, level) in zip(_loggers(), before, strict=True):
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)
+        log.close()
+
+
+def _thread_failed(failed: threading.ExceptHookArgs) -> None:
+    name = failed.thread.name if failed.thread is not None else "unknown"
+    _log.error("the thread %s failed", name, exc_info=failed.exc_value)
+
+
+def _loggers() -> list[logging.Logger]:
+    return [logging.getLogger(name) for name in _LOGGERS]
+
+
+def _need_websockets() -> None:
+    """Without it uvicorn would start and refuse every bridge."""
+    if find_spec("websockets") is None:
+        raise SettingsError("bridges need the package websockets: pip install websockets")

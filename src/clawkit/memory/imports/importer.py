@@ -31,8 +31,7 @@ from clawkit.memory.records import Being, HistoryMessage, MemorySource, Note, Sc
 from clawkit.memory.relationships import RELATIONSHIP, relate
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.store import entries, nodes
-from clawkit.memory.store.database import Unit
-from clawkit.memory.store.storable_text import folded
+from clawkit.memory.store.database import Unit, folded
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -137,14 +136,15 @@ class _Bringing:
 
     def all(self, reading: ImportedFiles, advance: Advance) -> ImportResult:
         total, done = len(reading.memories) + len(reading.messages), 0
+        before = self._top()
         for name, spoken in _conversations(reading.messages).items():
             self._hear(name, spoken)
             done += len(spoken)
             advance(done, total)
         if reading.messages and not self._dry_run:
             now, embedder = self._keeper.clock(), self._keeper.embedder
-            made = remember_waiting(self._database, self._being.n, embedder, now, TOKEN)
-            self._memories += made
+            remember_waiting(self._database, self._being.n, embedder, now, TOKEN)
+            self._memories += self._top() - before
         for start in range(0, len(reading.memories), _TOGETHER):
             part = reading.memories[start : start + _TOGETHER]
             self._remember(part)
@@ -154,6 +154,10 @@ class _Bringing:
             self._relate(relation)
         removed = tuple(self._sieve.removed)
         return ImportResult(self._memories, self._messages, self._relations, self._known, removed)
+
+    def _top(self) -> int:
+        with self._database.read(self._being.n) as unit:
+            return nodes.top(unit)
 
     def _remember(self, kept: Sequence[ImportedMemory]) -> None:
         """Make memories of those that are new."""

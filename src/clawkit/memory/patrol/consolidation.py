@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from clawkit.memory.patrol.context import PatrolContext
 from clawkit.memory.patrol.lifecycle import cap_of
 from clawkit.memory.patrol.model_answers import DATA_ONLY, decoded, listed
 from clawkit.memory.patrol.replacement import merge, merged_scene, outdate
@@ -25,14 +26,14 @@ from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.records import Node
 from clawkit.memory.store import ledger, marks, nodes, postings
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import counted, set_nodes
+from clawkit.memory.word_lists import word_lists
 from clawkit.text.calendar import day_of, resolved
 from clawkit.text.tokenizer import folded, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
-    from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.model import Llm
     from clawkit.memory.patrol.vectors import Embed
 
@@ -44,20 +45,12 @@ _TOO_FREQUENT = 1000
 _MOST_BETWEEN = 10
 _ALIKE = 0.5
 _WORD = re.compile(r"\w+")
-_FIRST_PERSON = """
-i my me we our ich mein meine wir unser je mon ma mes nous yo mi nosotros io mio mia noi eu meu
-minha nós ik mijn wij я мой моя мы ben benim biz
-"""
-_THIRD_PERSON = """
-he she it they him her his hers its their them this that these those there er sie es ihn ihm ihr
-ihre das dies diese dieser dort il elle ils elles lui leur ce cela ça él ella ellos eso esto lei
-loro questo quello ele ela eles isso isto hij zij het dat dit он она оно они это o onu bu
-"""
-_SELF = frozenset(folded(_FIRST_PERSON).split())
-_OTHERS = frozenset(folded(_THIRD_PERSON).split())
+_PRONOUNS = word_lists("pronouns")
+_SELF = frozenset(map(folded, _PRONOUNS["first_person"]))
+_OTHERS = frozenset(map(folded, _PRONOUNS["third_person"]))
 
 
-def merge_repeated(unit: Unit, *, model: str, cap: int | None, now: float, token: str) -> int:
+def merge_repeated(unit: Unit, run: PatrolContext) -> int:
     """Merge what says the same; gives how many memories were merged into others.
 
     Each patrol looks at what is new since the last, at so much at most, and what is above the cap
@@ -65,13 +58,13 @@ def merge_repeated(unit: Unit, *, model: str, cap: int | None, now: float, token
     """
     after = int(marks.get(unit, _LOOKED_AT_REPEATED) or 0)
     new = nodes.page(unit, statuses=("active",), order="seq", limit=_MOST_REPEATED, after=after)
-    left, done, merged = cap_of(unit, cap), after, 0
+    left, done, merged = cap_of(unit, run.cap), after, 0
     for node, same in _same(unit, new):
         if same and (not left or (len(same) > left and merged)):
             break
         if same:
             absorbed = same[-left:]
-            _merge(unit, [*absorbed, node], model, now, token)
+            _merge(unit, [*absorbed, node], run)
             merged += len(absorbed)
             left -= len(absorbed)
         done = node.seq
@@ -173,11 +166,12 @@ def _stands_alone(node: Node) -> bool:
     return bool(words & (_SELF | named)) and not words & _OTHERS
 
 
-def _merge(unit: Unit, same: Sequence[Node], model: str, now: float, token: str) -> None:
+def _merge(unit: Unit, same: Sequence[Node], run: PatrolContext) -> None:
     newest = same[-1]
     why = f"{counted(len(same), 'memory', 'memories')} that said the same became one"
-    embed = _vector_of(unit, newest, model)
-    merge(unit, same, newest.scene.action, now=now, token=token, embed=embed, model=model, why=why)
+    embed, words = _vector_of(unit, newest, run.model), newest.scene.action
+    now, token, model = run.now, run.token, run.model
+    merge(unit, same, words, now=now, token=token, embed=embed, model=model, why=why)
 
 
 def _vector_of(unit: Unit, node: Node, model: str) -> Embed | None:
@@ -222,49 +216,30 @@ class _MergeAnswer(msgspec.Struct, frozen=True):
     merges: list[Merge]
 
 
-def consolidate(
-    database: Database,
-    being: int,
-    *,
-    llm: Llm,
-    embedder: Embedder | None,
-    cap: int | None,
-    now: float,
-    token: str,
-) -> int:
+def consolidate(run: PatrolContext, llm: Llm) -> int:
     """Merge what a model finds to be the same; gives how many memories were merged into others.
 
     What is above the cap stays as fresh as it is, so that the next patrol looks at it again.
     """
-    with database.read(being) as unit:
+    with run.database.read(run.being) as unit:
         groups = _groups(unit)
     wanted: list[_Wanted] = []
     for group in groups:
         wanted += _merge_prompt(llm, group)
     scenes = [merged_scene(group, one.summary, one.feeling) for group, one in wanted]
-    embed = ahead(database, being, embedder, scenes)
-    with database.write(being) as unit:
+    embed = ahead(run.database, run.being, run.embedder, scenes)
+    now, token, model = run.now, run.token, run.model
+    with run.database.write(run.being) as unit:
         found = [(g, one) for g, one in wanted if _still_there(unit, g)]
-        current, later = _within(found, cap_of(unit, cap))
-        absorbed = sum(len(group) - 1 for group, _ in current)
-        model = embedder.name if embedder else ""
+        current, later = _within(found, cap_of(unit, run.cap))
         for group, one in current:
             why = f"a patrol merged {len(group)} memories that say the same"
-            merge(
-                unit,
-                group,
-                one.summary,
-                one.feeling,
-                now=now,
-                token=token,
-                embed=embed,
-                model=model,
-                why=why,
-            )
+            said = (one.summary, one.feeling)
+            merge(unit, group, *said, now=now, token=token, embed=embed, model=model, why=why)
         put_off = {node.seq for group, _ in later for node in group}
         looked_at = [node for group in groups for node in group if node.seq not in put_off]
         _settle(unit, looked_at, now, token)
-    return absorbed
+    return sum(len(group) - 1 for group, _ in current)
 
 
 def _within(wanted: list[_Wanted], cap: int) -> tuple[list[_Wanted], list[_Wanted]]:
@@ -366,21 +341,18 @@ class _OutdatedAnswer(msgspec.Struct, frozen=True):
 Pair = tuple[Node, list[Node]]
 
 
-def supersede_outdated(
-    database: Database, being: int, *, llm: Llm, model: str, now: float, token: str
-) -> int:
+def supersede_outdated(run: PatrolContext, llm: Llm) -> int:
     """End what a model finds to be replaced by newer memories; gives how many ended."""
-    with database.read(being) as unit:
+    with run.database.read(run.being) as unit:
         new = _unseen(unit)
-        pairs = [(node, old) for node in new if (old := _similar(unit, model, node))]
+        pairs = [(node, old) for node in new if (old := _similar(unit, run.model, node))]
     ended = 0
     for start in range(0, len(pairs), _TOGETHER):
-        part = pairs[start : start + _TOGETHER]
-        found = _found(llm, part)
-        with database.write(being) as unit:
-            ended += sum(_end(unit, by, old, now, token) for by, old in found)
+        found = _found(llm, pairs[start : start + _TOGETHER])
+        with run.database.write(run.being) as unit:
+            ended += sum(_end(unit, by, old, run.now, run.token) for by, old in found)
     if new:
-        with database.write(being) as unit:
+        with run.database.write(run.being) as unit:
             marks.put(unit, _LOOKED_AT_OUTDATED, str(new[-1].seq))
     return ended
 

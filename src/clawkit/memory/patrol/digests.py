@@ -1,7 +1,8 @@
-"""The digest and name of each cluster: from a model, or from its most important memories.
+"""What is written about memories: the digest and name of each cluster, and the diary.
 
-A model also gives topics better names than their distinctive words; once, and again when a topic
-has become twice as large.
+A digest is from a model, or from the most important memories of its cluster. A model also gives
+topics better names than their distinctive words; once, and again when a topic has become twice as
+large. The diary, with reflections for the next session, is only written by a model.
 """
 
 from __future__ import annotations
@@ -9,16 +10,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import msgspec
 
+from clawkit.memory.display_text import keepable
 from clawkit.memory.patrol import topics
+from clawkit.memory.patrol.context import PatrolContext
 from clawkit.memory.patrol.model_answers import DATA_ONLY, decoded, listed
 from clawkit.memory.patrol.transcript import without_recall
-from clawkit.memory.records import Change, Cluster
-from clawkit.memory.store import clusters, ledger, nodes
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.records import REFLECTIONS, Change, Cluster, Entry
+from clawkit.memory.store import clusters, entries, ledger, nodes
+from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import counted
+from clawkit.text.calendar import day_of
 
 if TYPE_CHECKING:
     from clawkit.memory.model import Llm
@@ -60,11 +65,10 @@ def sizes(unit: Unit) -> Sizes:
     return {cluster: (count, newest) for cluster, count, newest in rows}
 
 
-def describe(
-    database: Database, being: int, before: Sizes, *, llm: Llm | None, now: float, token: str
-) -> int:
+def describe(run: PatrolContext, before: Sizes) -> int:
     """Describe the clusters that are not what they were; gives how many are described anew."""
-    with database.read(being) as unit:
+    llm = run.llm
+    with run.database.read(run.being) as unit:
         after = sizes(unit)
         there = clusters.every(unit)
         unnamed = _unnamed(unit, there, after) if llm else set[int]()
@@ -73,9 +77,9 @@ def describe(
         wanted += [c for c in changed if c.n not in unnamed]
         texts = {c.n: _most_important(unit, c.n) for c in wanted[:_MOST_ASKED]}
     asked = {n: _asked(llm, lines) for n, lines in texts.items() if llm and lines}
-    with database.write(being) as unit:
+    with run.database.write(run.being) as unit:
         _learn_named(unit, asked.keys() & unnamed, after)
-        return _write(unit, wanted, asked, unnamed, now, token)
+        return _write(unit, wanted, asked, unnamed, run)
 
 
 def _unnamed(unit: Unit, there: list[Cluster], now: Sizes) -> set[int]:
@@ -112,8 +116,7 @@ def _write(
     wanted: list[Cluster],
     asked: Mapping[int, _Answer],
     unnamed: Collection[int],
-    now: float,
-    token: str,
+    run: PatrolContext,
 ) -> int:
     there = {cluster.n: cluster for cluster in clusters.every(unit)}
     changes: list[Change] = []
@@ -132,7 +135,7 @@ def _write(
             changes.append(Change("clusters", str(cluster.n), old, new))
     if changes:
         why = f"{counted(len(changes), 'topic', 'topics')} described"
-        ledger.add(unit, now, "described", why, token, changes)
+        ledger.add(unit, run.now, "described", why, run.token, changes)
     return len(changes)
 
 
@@ -151,3 +154,53 @@ def _asked(llm: Llm, lines: list[str]) -> _Answer:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_ACTION else line[: _LONGEST_ACTION - 1].rstrip() + "…"
+
+
+DIARY = "diary"
+
+_MOST_TOLD = 80
+_MOST_REFLECTIONS = 3
+_LONGEST_ENTRY = 2_000
+_DIARY_TOKENS = 1_500
+_DIARY_ASKED = (
+    "You keep the diary of an assistant that remembers. You get what it has learned since the last "
+    "entry, numbered. Write an entry of a few sentences about what happened, and up to three short "
+    "reflections that will help it in the next session; none if nothing suggests one. Only what "
+    "the memories say, in their language. "
+    'Answer as {"diary": "...", "reflections": ["..."]}. ' + DATA_ONLY
+)
+
+
+class _DiaryAnswer(msgspec.Struct, frozen=True):
+    diary: str
+    reflections: list[str] = []
+
+
+def write_diary(run: PatrolContext, llm: Llm, after: int) -> int:
+    """Write about what was learned after the memory of this number; gives how many entries."""
+    with run.database.read(run.being) as unit:
+        new = nodes.page(unit, after=after, order="seq DESC", limit=_MOST_TOLD)
+    if not new:
+        return 0
+    lines = [node.text for node in reversed(new)]
+    answer = decoded(llm.complete(_DIARY_ASKED, listed(lines), _DIARY_TOKENS), _DiaryAnswer)
+    if answer is None or not answer.diary.strip():
+        return 0
+    day = day_of(run.now).isoformat()
+    made = [_entry(DIARY, day, answer.diary, run.now)]
+    told = [text for text in answer.reflections if text.strip()][:_MOST_REFLECTIONS]
+    made += [_entry(REFLECTIONS, day, text, run.now) for text in told]
+    with run.database.write(run.being) as unit:
+        _add(unit, made, run.now, run.token)
+    return len(made)
+
+
+def _entry(target: str, key: str, text: str, now: float) -> Entry:
+    return Entry(str(uuid4()), target, key, keepable(text.strip())[:_LONGEST_ENTRY], now)
+
+
+def _add(unit: Unit, made: list[Entry], now: float, token: str) -> None:
+    for entry in made:
+        entries.add(unit, entry, token)
+    changes = [Change("entries", one.id, None, ledger.row(unit, "entries", one.id)) for one in made]
+    ledger.add(unit, now, "diary", "a patrol wrote the diary", token, changes)

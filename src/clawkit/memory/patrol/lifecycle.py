@@ -18,9 +18,10 @@ from collections.abc import Sequence
 import msgspec
 
 from clawkit.memory.patrol import centroids
+from clawkit.memory.patrol.context import PatrolContext
 from clawkit.memory.records import Change
 from clawkit.memory.store import ledger, nodes, reads
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import AGES, counted, key_of, set_nodes
 
 DAY = 86_400.0
@@ -109,17 +110,17 @@ def count_reads(unit: Unit) -> int:
     return len(read)
 
 
-def age(database: Database, being: int, now: float, token: str) -> int:
+def age(run: PatrolContext) -> int:
     """One patrol more since they were last activated; gives how many memories that are.
 
     A large Being is counted part by part, so that nobody who wants to write waits long.
     """
-    with database.read(being) as unit:
+    with run.database.read(run.being) as unit:
         top = nodes.top(unit)
     aged = 0
     for first in range(1, top + 1, AT_ONCE):
-        with database.write(being) as unit:
-            aged += _age(unit, first, first + AT_ONCE, now, token)
+        with run.database.write(run.being) as unit:
+            aged += _age(unit, first, first + AT_ONCE, run.now, run.token)
     return aged
 
 
@@ -161,11 +162,11 @@ def cap_of(unit: Unit, cap: int | None) -> int:
     return max(FEWEST_ALLOWED, int((row[0] if row else 0) * SHARE_ALLOWED))
 
 
-def fade(unit: Unit, found: Sequence[int], cap: int | None, now: float, token: str) -> Faded:
+def fade(unit: Unit, found: Sequence[int], run: PatrolContext) -> Faded:
     """Let go what has faded, one step at a time; `found` is what was faint a moment ago."""
-    spared, over = _dying(unit, now)
-    dead = sorted(over[: cap_of(unit, cap)])
-    dying = _still_faint(unit, found, now)
+    spared, over = _dying(unit, run.now)
+    dead = sorted(over[: cap_of(unit, run.cap)])
+    dying = _still_faint(unit, found, run.now)
     changes: list[Change] = back_to_life(unit, spared, "dying")
     if dead:
         changes.append(set_nodes(unit, dead, {"status": "dying"}, {"status": "dead"}))
@@ -173,7 +174,7 @@ def fade(unit: Unit, found: Sequence[int], cap: int | None, now: float, token: s
         changes.append(set_nodes(unit, dying, {"status": "active"}, {"status": "dying"}))
     if changes:
         why = f"{len(dying)} began to fade, {len(dead)} died, {len(spared)} came back"
-        ledger.add(unit, now, "faded", why, token, changes)
+        ledger.add(unit, run.now, "faded", why, run.token, changes)
         centroids.recompute_around(unit, [*dying, *(seq for seq, _ in spared)])
     return Faded(len(dying), len(dead), len(spared), len(over) - len(dead))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,11 @@ import msgspec
 
 from clawkit.errors import ModelError
 from clawkit.memory.caller import Caller
-from clawkit.memory.patrol import diary, digests, lifecycle, topics
+from clawkit.memory.patrol import digests, lifecycle, topics
 from clawkit.memory.patrol.consolidation import consolidate, merge_repeated, supersede_outdated
+from clawkit.memory.patrol.context import PatrolContext
 from clawkit.memory.patrol.new_memories import remember_waiting
 from clawkit.memory.patrol.scenes import hear
-from clawkit.memory.patrol.topics import split
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import jobs, nodes
 from clawkit.memory.store.database import Connection, Database, Unit
@@ -127,47 +128,6 @@ class PatrolOutcome(msgspec.Struct, frozen=True):
         return "partial" if failed else "ok"
 
 
-class _Patrol:
-    """What every step needs."""
-
-    def __init__(
-        self,
-        database: Database,
-        being: int,
-        embedder: Embedder | None,
-        llm: Llm | None,
-        now: float,
-        caller: Caller,
-        cap: int | None,
-        model: str,
-    ) -> None:
-        self.database = database
-        self.being = being
-        self.embedder = embedder
-        self.model = model
-        self.llm = llm
-        self.now = now
-        self.caller = caller
-        self.token = caller.token
-        self.cap = cap
-        self.steps: dict[str, int | str] = {}
-
-    def step(self, name: str, do: Callable[[Unit], int]) -> None:
-        with self.database.write(self.being) as unit:
-            self.steps[name] = do(unit)
-
-    def step_with_model(self, name: str, do: Callable[[Llm], int]) -> None:
-        """A step that only a model can do. A model that fails costs this step, not the patrol."""
-        if self.llm is None:
-            self.steps[name] = NO_MODEL
-            return
-        try:
-            self.steps[name] = do(self.llm)
-        except ModelError as error:
-            _log.warning("patrol: %s: %s", name, error)
-            self.steps[name] = f"{_FAILED}{error}"
-
-
 def patrol(
     database: Database,
     being: int,
@@ -183,17 +143,17 @@ def patrol(
 ) -> PatrolOutcome:
     """Go through all steps. A dry run does them too, asks no model, and leaves nothing behind."""
     model = embedder.name if embedder else ""
-    if dry_run:
-        with DryRunDatabase(database, being) as trial:
-            # No new vectors either: nobody must wait for a model while the transaction is open.
-            run = _Patrol(trial, being, None, None, now, caller, cap, model)
-            return _all(run, messages, marker)
-    run = _Patrol(database, being, embedder, llm, now, caller, cap, model)
-    return _all(run, messages, marker)
+    run = PatrolContext(database, being, now, caller, embedder, model, llm, cap)
+    if not dry_run:
+        return _all(run, messages, marker)
+    with DryRunDatabase(database, being) as trial:
+        # No new vectors either: nobody must wait for a model while the transaction is open.
+        run = msgspec.structs.replace(run, database=trial, embedder=None, llm=None)
+        return _all(run, messages, marker)
 
 
 def _all(
-    run: _Patrol, messages: Sequence[ConversationMessage], marker: str | None
+    run: PatrolContext, messages: Sequence[ConversationMessage], marker: str | None
 ) -> PatrolOutcome:
     with run.database.read(run.being) as unit:
         top, before = nodes.top(unit), digests.sizes(unit)
@@ -207,76 +167,56 @@ def _all(
         caller=run.caller,
         marker=marker,
     )
-    run.steps["heard"] = heard.by
     made = remember_waiting(run.database, run.being, run.embedder, run.now, run.token)
-    run.steps["remembered"] = made
+    steps: dict[str, int | str] = {"heard": heard.by, "remembered": made}
     with run.database.patrolling(run.being) as alone:
         if alone:
-            run.step_with_model("superseded", lambda llm: _supersede(run, llm))
-            _keep_in_order(run)
-            run.steps["described"] = _describe(run, before)
-            run.step_with_model("diary", lambda llm: _diary(run, top, llm))
+            steps["superseded"] = _with_model(run, "superseded", supersede_outdated)
+            _keep_in_order(run, steps)
+            steps["described"] = _described(run, before)
+            steps["diary"] = _with_model(run, "diary", partial(digests.write_diary, after=top))
     status, stopped = ("ok", "") if alone else ("stopped", RUNNING)
-    return PatrolOutcome(status, heard.scenes, made, heard.marker, run.steps, stopped)
+    return PatrolOutcome(status, heard.scenes, made, heard.marker, steps, stopped)
 
 
-def _keep_in_order(run: _Patrol) -> None:
+def _keep_in_order(run: PatrolContext, steps: dict[str, int | str]) -> None:
     """❷ to ❼; what is above the cap of a step is left for the next patrol, and the others go on."""
-    run.step("read", lifecycle.count_reads)
-    run.steps["aged"] = lifecycle.age(run.database, run.being, run.now, run.token)
+    with run.database.write(run.being) as unit:
+        steps["read"] = lifecycle.count_reads(unit)
+    steps["aged"] = lifecycle.age(run)
     with run.database.read(run.being) as unit:
         faint = lifecycle.faint(unit, run.now)
     with run.database.write(run.being) as unit:
-        faded = lifecycle.fade(unit, faint, run.cap, run.now, run.token)
-    run.steps |= {"dying": faded.dying, "dead": faded.dead, "spared": faded.spared}
-    run.step("repeated", lambda unit: _merge_repeated(run, unit))
+        faded = lifecycle.fade(unit, faint, run)
+    steps |= {"dying": faded.dying, "dead": faded.dead, "spared": faded.spared}
+    with run.database.write(run.being) as unit:
+        steps["repeated"] = merge_repeated(unit, run)
     if faded.left:
-        run.steps["left"] = faded.left
-    run.step_with_model("merged", lambda llm: _consolidate(run, llm))
-    run.step("revived", lambda unit: lifecycle.revive(unit, run.now, run.token))
-    run.steps["split"] = _split(run)
-    run.step("joined", lambda unit: topics.join(unit, run.model, run.now, run.token))
+        steps["left"] = faded.left
+    steps["merged"] = _with_model(run, "merged", consolidate)
+    with run.database.write(run.being) as unit:
+        steps["revived"] = lifecycle.revive(unit, run.now, run.token)
+    steps["split"] = topics.split(run) if run.model else NO_VECTORS
+    with run.database.write(run.being) as unit:
+        steps["joined"] = topics.join(unit, run)
 
 
-def _merge_repeated(run: _Patrol, unit: Unit) -> int:
-    return merge_repeated(unit, model=run.model, cap=run.cap, now=run.now, token=run.token)
-
-
-def _consolidate(run: _Patrol, llm: Llm) -> int:
-    return consolidate(
-        run.database,
-        run.being,
-        llm=llm,
-        embedder=run.embedder,
-        cap=run.cap,
-        now=run.now,
-        token=run.token,
-    )
-
-
-def _supersede(run: _Patrol, llm: Llm) -> int:
-    return supersede_outdated(
-        run.database, run.being, llm=llm, model=run.model, now=run.now, token=run.token
-    )
-
-
-def _split(run: _Patrol) -> int | str:
-    if not run.model:
-        return NO_VECTORS
-    return split(run.database, run.being, model=run.model, now=run.now, token=run.token)
-
-
-def _describe(run: _Patrol, before: digests.Sizes) -> int:
+def _with_model(
+    run: PatrolContext, name: str, do: Callable[[PatrolContext, Llm], int]
+) -> int | str:
+    """A step that only a model can do. A model that fails costs this step, not the patrol."""
+    if run.llm is None:
+        return NO_MODEL
     try:
-        return digests.describe(
-            run.database, run.being, before, llm=run.llm, now=run.now, token=run.token
-        )
+        return do(run, run.llm)
+    except ModelError as error:
+        _log.warning("patrol: %s: %s", name, error)
+        return f"{_FAILED}{error}"
+
+
+def _described(run: PatrolContext, before: digests.Sizes) -> int:
+    try:
+        return digests.describe(run, before)
     except ModelError as error:
         _log.warning("patrol: digests are made without the model: %s", error)
-        return digests.describe(
-            run.database, run.being, before, llm=None, now=run.now, token=run.token
-        )
-
-
-def _diary(run: _Patrol, top: int, llm: Llm) -> int:
-    return diary.write_diary(run.database, run.being, top, llm=llm, now=run.now, token=run.token)
+        return digests.describe(msgspec.structs.replace(run, llm=None), before)

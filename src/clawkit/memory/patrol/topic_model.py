@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from clawkit.text.tokenizer import WORDS_THAT_SAY_LITTLE, folded, stem
+from clawkit.memory.word_lists import word_lists
+from clawkit.text.tokenizer import folded, stem, words_that_say_little
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
@@ -66,69 +67,13 @@ _LEAST_SHARE_OF_FURTHER = 0.15
 _LEAST_COVERED = 0.5
 _AS_FREQUENT = 0.75
 
-_TIMES = """
-monday tuesday wednesday thursday friday saturday sunday january february march april may june july
-august september october november december day week weekend month year today yesterday tomorrow
-tonight morning afternoon evening night hour minute moment time first second third last next ago
-early late later now soon one two three four five six seven eight nine ten eleven twelve twenty
-thirty forty fifty hundred thousand half quarter clock oclock
-montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag montags dienstags mittwochs
-donnerstags freitags samstags sonntags januar februar märz mai juni juli oktober dezember tag tage
-tagen woche wochen wochenende monat monate monaten jahr jahre jahren heute heut gestern morgen
-morgens abend abends nacht nachts vormittag nachmittag mittag mittags uhr stunde stunden minuten
-erste ersten letzte letzten nächste nächsten jetzt gerade grad später bald immer wieder eins zwei
-drei vier fünf sechs sieben acht neun zehn elf zwölf halb
-lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril juin juillet août
-septembre octobre novembre décembre jour jours semaine semaines mois année années ans hier demain
-matin soir nuit heure heures deux trois quatre cinq
-lunes martes miércoles jueves viernes sábado domingo enero febrero marzo abril mayo junio julio
-agosto septiembre octubre noviembre diciembre día días semana semanas mes meses año años hoy ayer
-mañana tarde noche hora horas dos tres cuatro cinco
-segunda terça quarta quinta sexta janeiro fevereiro março maio junho julho setembro outubro
-novembro dezembro dia dias mês ano anos hoje ontem amanhã manhã noite dois duas três quatro
-lunedì martedì mercoledì giovedì venerdì sabato domenica gennaio febbraio aprile maggio giugno
-luglio settembre ottobre dicembre giorno giorni settimana mese anno anni oggi ieri domani mattina
-sera notte ore due tre quattro cinque
-maandag dinsdag woensdag donderdag vrijdag zaterdag zondag januari februari maart mei augustus dagen
-weken maand maanden jaar vandaag gisteren ochtend avond uur
-"""
-_SAYS_LITTLE = """
-get got go come came make take put see saw look want need like good bad better best new little bit
-lot thing way back right away nice lovely great fine sure maybe else ask give find keep let think
-people person man woman call ring write send help start stop always nobody somebody anybody someone
-anyone everyone everybody something anything nothing everything use try turn feel seem mean talk
-show leave big small same different far near enough almost quite rather course gonna cannot thought
-draft reply mail email message please remind reminder note list end whole pay paid buy bought own
-gut gute guten besser neu neue neuen bisschen bissl halt eben mal doch ja nein danke bitte man kann
-kannst muss müssen soll will willst möchte hab hast bin bist gibt gehts geht gehen ging kommt kommen
-macht machen gemacht sagt sagen gesagt weiß weiss alles nichts nix etwas jemand keiner mehr viel
-viele ganz echt eigentlich irgendwie irgendwann dann wenn weil dass als bei bis nach vor über unter
-ohne um aus an gegen durch seit mir mich dir dich uns euch ihm ihn ihnen sich kein keine keinen
-keinem so da hier dort also achso ach na wohl sonst wegen zum zur vom beim ins fürs ans ab hin her
-rein raus rum dran drin dabei damit dafür davon darauf daran dahin sehr etwa fast ca zu meine meinen
-meinem meiner deine seine seinen seiner ihre ihren ihrer unser unsere unseren dieser diese dieses
-diesen jeder jede jedes alle allen andere anderen wurde wurden worden hatten wollte konnte sollte
-müsste wäre würde hätte könnte lassen lass gibts nochmal schreib sowas
-tout tous toute très bien encore déjà rien faire fait dire dit aller vais suis avez avons peu trop
-chez par sous entre leur leurs lui moi toi cela ça être
-todo toda todos nada algo bien hacer hace ir voy va estoy está están ser hay este esta eso esa
-tengo tiene tienen nos les les desde hasta entre sobre
-tudo nada bem fazer faz ir vou está estou são este isso essa tenho têm até desde entre sobre mais
-também já muito minha nossa pelo pela aqui
-tutto niente bene fare fatto dire detto andare vado questo quello molto già anche ancora della nel
-nella alla dal dalla del mio mia tuo
-het een van zijn niet met voor maar ook nog naar bij wel dan hebben heeft wordt deze goed
-pound euro dollar cent pence percent prozent number
-user assistant
-"""
 
-
-def _keys(text: str) -> frozenset[str]:
-    words = [folded(word) for word in text.split()]
+def _keys(given: Iterable[str]) -> frozenset[str]:
+    words = [folded(word) for word in given]
     return frozenset((*words, *map(stem, words), *(stem(f"{word}s") for word in words)))
 
 
-_LITTLE = _keys(" ".join((*WORDS_THAT_SAY_LITTLE, _TIMES, _SAYS_LITTLE)))
+_LITTLE = _keys(words_that_say_little().union(*word_lists("no_topics").values()))
 
 
 class TopicWords(msgspec.Struct, frozen=True):

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from clawkit.memory.patrol import centroids
+from clawkit.memory.patrol.context import PatrolContext
 from clawkit.memory.patrol.topic_model import TopicWords, groups, read, similarity
 from clawkit.memory.records import Change, Cluster, Node
 from clawkit.memory.store import clusters, ledger, marks, nodes
 from clawkit.memory.store import clusters as stored
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store.database import Unit, written
 from clawkit.memory.store.ledger import counted, set_nodes
-from clawkit.memory.store.storable_text import written
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
@@ -53,7 +53,7 @@ SMALL = 2
 """A topic with this many active memories or fewer is no topic of its own."""
 
 
-def join(unit: Unit, model: str, now: float, token: str) -> int:
+def join(unit: Unit, run: PatrolContext) -> int:
     """Dissolve small topics; gives how many are gone."""
     active = _active(unit)
     there = {cluster.n: cluster for cluster in stored.every(unit)}
@@ -61,15 +61,15 @@ def join(unit: Unit, model: str, now: float, token: str) -> int:
     for cluster in [c for c in there.values() if c.parent is not None]:
         if active.get(cluster.n, 0) > SMALL:
             continue
-        target = _neighbour(unit, cluster, list(there.values()), model)
-        changes += _dissolve(unit, cluster, target, now)
+        target = _neighbour(unit, cluster, list(there.values()), run.model)
+        changes += _dissolve(unit, cluster, target, run.now)
         del there[cluster.n]
         active[target] = active.get(target, 0) + active.pop(cluster.n, 0)
-        centroids.recompute(unit, target, model)
+        centroids.recompute(unit, target, run.model)
     gone = sum(change.table == "clusters" for change in changes)
     if changes:
         why = f"{counted(gone, 'small topic', 'small topics')} joined others"
-        ledger.add(unit, now, "joined", why, token, changes)
+        ledger.add(unit, run.now, "joined", why, run.token, changes)
     return gone
 
 
@@ -188,14 +188,14 @@ class _Sample:
         return self.words.name([n for n, node in enumerate(self.nodes) if node.cluster == cluster])
 
 
-def split(database: Database, being: int, *, model: str, now: float, token: str) -> int:
+def split(run: PatrolContext) -> int:
     """Make topics of what belongs together; gives how many are new."""
-    with database.read(being) as unit:
-        plan = _looked(unit, model)
+    with run.database.read(run.being) as unit:
+        plan = _looked(unit, run.model)
     if plan is None:
         return 0
-    with database.write(being) as unit:
-        return _carry_out(unit, plan, model, now, token)
+    with run.database.write(run.being) as unit:
+        return _carry_out(unit, plan, run.model, run.now, run.token)
 
 
 def _looked(unit: Unit, model: str) -> _Plan | None:

@@ -1,26 +1,352 @@
-"""Search: candidates, their signals, one score each, no duplicates."""
+"""Search: candidates, their signals weighed into one score each, and the gate before noise.
+
+Candidates are the best by words, the nearest by meaning, and their neighbours.
+
+The weights for talk between people (`dialogue` in `weights.json`) are fitted on made conversations,
+in English and Japanese, by `python -m benchmarks.recall.fitting` (decision 024), those for what
+people told an assistant on made lives (benchmarks/lives). Nothing was fitted on a public set: those
+measure. Each has a gate of its own: one cannot serve both.
+
+Ranking always has a first; the gate looks at what speaks for it in absolute terms: how much of
+what was asked for is there, and whether it is about the one who was named. It is a logistic over
+a few features, fitted where the weights are.
+"""
 
 from __future__ import annotations
 
+import logging
+import math
 import re
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
-from clawkit.memory.recall import gate, signals
-from clawkit.memory.recall.candidates import Gathered, Kind, Mode, gather
-from clawkit.memory.recall.gate import ABOUT_PERSON, DIALOGUE, NOTES, WORDS_ONLY, SignalWeights
+from clawkit.errors import ModelError
+from clawkit.memory import people
+from clawkit.memory.recall.index_text import day_terms, names_of
+from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, matrix
 from clawkit.memory.records import Node
-from clawkit.text.tokenizer import content, folded, terms
+from clawkit.memory.store import marks, nodes, postings
+from clawkit.text import calendar
+from clawkit.text.tokenizer import asked, content, folded, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clawkit.memory.arrays import Floats
+    from clawkit.memory.arrays import Floats, Seqs
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.store.database import Unit
+
+Kind = Literal["vector", "keyword", "hybrid"]
+Mode = Literal["or", "and"]
+
+BY_WORDS = 30
+BY_MEANING = 30
+BY_DAYS = 60
+MOST_DAYS = 62
+WITH_NEIGHBOURS = 8
+_STEPS = (-2, -1, 1, 2)
+_COMPLETE = 0.95
+"""A few vectors that are still to come do not take meaning out of a search."""
+
+_ORDINARY = 1000
+
+_log = logging.getLogger("clawkit.memory")
+_IS_QUESTION = re.compile(
+    r"[?\uff1f]|^\s*(?:what|which|who|whom|whose|when|where|why|how|did|does|do|is|are|was|were|can|"
+    r"could|would|should|has|have|had)\b|(?:ですか|ますか|の|かな|っけ|だった)[。\s]*$",
+    re.IGNORECASE,
+)
+
+
+_PAST = re.compile(
+    r"\b(?:used to|before|previous(?:ly)?|earlier|former(?:ly)?|old|was|were|did|had|originally"
+    r"|früher\w*|vorher\w*|zuvor|war|waren|hatten?|damals|ehemalig\w*|alte[rnsm]?"
+    r"|avant|était|étaient|ancien\w*|antes|era|eran|anterior|tenía|prima|aveva|vecchi[oa]"
+    r"|tinha|vroeger|vorige|oude|раньше|был[аои]?|eskiden|önce)\b|以前|前は|昔|之前|전에",
+    re.IGNORECASE,
+)
+"""Asks about what was so once."""
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """A question and its candidates."""
+
+    kind: Kind
+    question: RecallQuestion
+    pool: Pool
+    rarities: dict[str, float]
+    """How much each word that was asked for says, whether or not it is known."""
+
+    having: dict[str, Seqs]
+    """Who has which of these words."""
+
+    memories: int
+    """How many there are altogether."""
+
+
+def gather(
+    unit: Unit,
+    query: str,
+    *,
+    embedder: Embedder | None,
+    mode: Mode = "or",
+    as_of: float | None = None,
+    exclude: Collection[int] = (),
+    asker: str = "",
+    now: float,
+) -> Gathered:
+    """Ask both indexes, and look up everybody who may be the answer; `asker` says "I"."""
+    asked_for = tuple(calendar.ranges(query, now))
+    question = RecallQuestion(query, _meant(unit, query, asker), asked_for, now, asker.casefold())
+    voices = names_of(people.voices(unit))
+    past = _PAST.search(query) is not None
+    hidden = {*map(int, nodes.hidden(unit, as_of, past=past)), *exclude}
+    wanted = asked(query)
+    known = postings.find(unit, wanted)
+    words = _allowed(unit, known.scores, query, mode, hidden)
+    vector = _vector(unit, embedder, voices.masked(query), known.top)
+    seqs = set(_best(words, BY_WORDS)) | _on_days(unit, asked_for, words, hidden)
+    near: dict[int, float] = {}
+    if embedder is not None and vector is not None:
+        found, cosines = unit.vectors.nearest(embedder.name, vector, BY_MEANING, hidden)
+        near = dict(zip(found, cosines, strict=True))
+        seqs.update(found)
+    seqs |= _neighbours(seqs, words, near, hidden)
+    kind = _kind(words, near, embedder is not None and vector is not None)
+    if embedder is not None and vector is not None:
+        rest = sorted(seqs - near.keys())
+        near |= unit.vectors.cosines(embedder.name, vector, rest)
+    pool = _pool(unit, seqs, words, near)
+    return Gathered(kind, question, pool, _rarities(wanted, known), known.having, known.top)
+
+
+def _meant(unit: Unit, query: str, asker: str) -> frozenset[str]:
+    """Who is asked about: those who are named, and the asker where others speak here, too."""
+    named = names_of(marks.names(unit)).named(query)
+    named -= {name.casefold() for name in people.own_names(unit)}
+    if asker and people.speaks_of_self(query):
+        named |= {asker.casefold()}
+    return named
+
+
+def _on_days(
+    unit: Unit, asked_for: Sequence[calendar.Range], words: Floats, hidden: set[int]
+) -> set[int]:
+    """Memories of the days that are asked for, the newest if there are many."""
+    days = [
+        first + timedelta(step)
+        for first, last in asked_for
+        for step in range((last - first).days + 1)
+        if (last - first).days < MOST_DAYS
+    ]
+    if not days:
+        return set()
+    found = postings.having_any(unit, day_terms(days))
+    there = [int(seq) for seq in found if seq not in hidden and seq < len(words)]
+    return set(there[-BY_DAYS:])
+
+
+def is_question(text: str) -> bool:
+    return bool(_IS_QUESTION.search(text))
+
+
+def _allowed(unit: Unit, words: Floats, query: str, mode: Mode, hidden: set[int]) -> Floats:
+    """The scores of those who are known and have all words where all are asked for."""
+    if mode == "and":
+        every = [term for word in content(query) for term in word]
+        kept = np.zeros(len(words), bool)
+        kept[postings.having_all(unit, every)] = True
+        words = np.where(kept, words, np.float32(0.0))
+    if hidden:
+        known = [seq for seq in hidden if seq < len(words)]
+        words[known] = 0.0
+    return words
+
+
+def _vector(unit: Unit, embedder: Embedder | None, text: str, top: int) -> Floats | None:
+    """The question's vector; None where only words can be compared."""
+    if embedder is None:
+        return None
+    there = unit.vectors.counts().get(embedder.name, 0)
+    if there == 0 or there < _COMPLETE * top:
+        return None
+    make = getattr(embedder, "ask", embedder.embed) if is_question(text) else embedder.embed
+    try:
+        vector = make([text])[0]
+    except ModelError as error:
+        _log.warning("memories are searched by keywords: %s", error)
+        return None
+    return vector if vector.any() else None
+
+
+def _best(words: Floats, count: int) -> list[int]:
+    there = np.flatnonzero(words)
+    if len(there) > count:
+        there = there[np.argpartition(-words[there], count)[:count]]
+    return [int(seq) for seq in there]
+
+
+def _neighbours(
+    seqs: set[int], words: Floats, near: dict[int, float], hidden: set[int]
+) -> set[int]:
+    """Those who stand around the best; whether in the same conversation is seen later."""
+    by_words = sorted(seqs, key=lambda seq: -words[seq])[:WITH_NEIGHBOURS]
+    by_meaning = sorted(near, key=lambda seq: -near[seq])[:WITH_NEIGHBOURS]
+    around = {seq + step for seq in (*by_words, *by_meaning) for step in _STEPS}
+    return {seq for seq in around if 0 < seq < len(words)} - hidden
+
+
+def _kind(words: Floats, near: dict[int, float], by_meaning: bool) -> Kind:
+    if not by_meaning or not near:
+        return "keyword"
+    return "hybrid" if words.any() else "vector"
+
+
+def _pool(unit: Unit, seqs: set[int], words: Floats, near: dict[int, float]) -> Pool:
+    found = nodes.fetch(unit, sorted(seqs))
+    ordered = sorted(found)
+    return Pool(
+        nodes=tuple(found[seq] for seq in ordered),
+        words=words[ordered].astype(np.float32),
+        meaning=np.array([near.get(seq, 0.0) for seq in ordered], np.float32),
+        best_words=float(words.max(initial=0.0)),
+    )
+
+
+def _rarities(wanted: dict[str, float], known: postings.WordMatches) -> dict[str, float]:
+    having, top = known.having, known.top
+    return {
+        word: weight * _rarity(top, len(having.get(word, ()))) for word, weight in wanted.items()
+    }
+
+
+def _rarity(top: int, there: int) -> float:
+    """As if there were a thousand memories more: among a few, every word is in most of them."""
+    return math.log(1 + (top + _ORDINARY - there + 0.5) / (there + 0.5))
+
+
+class SignalWeights(msgspec.Struct, frozen=True):
+    """Weights of signals, and of the features by which the gate opens."""
+
+    weights: dict[str, float]
+    gate: dict[str, float]
+    threshold: float
+    far_behind: float
+    """Scores are logarithms of chances: who is so far behind has a small one."""
+
+
+_WAYS = msgspec.json.decode(
+    Path(__file__).with_name("weights.json").read_bytes(), type=dict[str, SignalWeights]
+)
+DIALOGUE = _WAYS["dialogue"]
+NOTES = _WAYS["notes"]
+WORDS_ONLY = _WAYS["words_only"]
+"""Where there are no vectors, most of what was asked for has to be there."""
+
+ABOUT_PERSON = _WAYS["about_person"]
+"""For "Who is Jonas?", which asks for nothing but what is about him."""
+
+ABOUT_SELF = _WAYS["about_self"]
+"""For "What do you know about me?", to which whatever is known is an answer."""
+
+_LOOKED_AT = 3
+_MANY = 300
+"""How many memories the lives have that gates are fitted on."""
+
+_WEIGHED = 60
+_TEMPERATURE = 1.5
+_DOUBT = 2.0
+"""How many times a remark has to say "I" before it is rather about its speaker."""
+
+_SPEAKER, _OTHER = SIGNALS.index("speaker"), SIGNALS.index("other_speaker")
+_QUESTION = SIGNALS.index("question")
+_TIME, _MENTIONED = SIGNALS.index("time"), SIGNALS.index("mentioned")
+_PERSON = re.compile(r"\b(?:(i|my|me|mine|myself|we|our|us)|you|your|yours|yourself)\b")
+
+
+def confidence(gathered: Gathered, matrix: Floats, scores: Floats, way: SignalWeights) -> float:
+    """How sure it is, from 0 to 1, that an answer is among the best."""
+    found = features(gathered, matrix, scores, speaker_weights())
+    total = way.gate.get("bias", 0.0)
+    total += sum(way.gate.get(name, 0.0) * value for name, value in found.items())
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def few(memories: int) -> float:
+    """How much fewer memories there are than gates are fitted on, as a logarithm.
+
+    The nearest of many is near by chance; the nearest of a few is so for a reason.
+    """
+    return max(0.0, math.log(_MANY / max(1, memories)))
+
+
+def speaker_weights() -> tuple[float, float]:
+    """What a score owes to who is speaking."""
+    return DIALOGUE.weights["speaker"], DIALOGUE.weights["other_speaker"]
+
+
+def features(
+    gathered: Gathered, matrix: Floats, scores: Floats, by_speaker: tuple[float, float]
+) -> dict[str, float]:
+    """What tells an answer from the best of what is no answer."""
+    # Who asks again is near to what was asked before, which is no answer.
+    told = np.flatnonzero(matrix[:, _QUESTION] <= 0)
+    best = told[np.argsort(-scores[told], kind="stable")[:_LOOKED_AT]]
+    nodes = [gathered.pool.nodes[int(at)].seq for at in best]
+    covered = _coverage(gathered, nodes)
+    nearest = float(gathered.pool.meaning[told].max(initial=0.0))
+    alike = {
+        "nearest": nearest,
+        "few": few(gathered.memories),
+        "most_covered": max((_coverage(gathered, [node]) for node in nodes), default=0.0),
+        "dated": float(matrix[best, _TIME].max(initial=0.0)),
+        "mentioned": float(matrix[best, _MENTIONED].max(initial=0.0)),
+    }
+    if gathered.question.named:
+        owed: Floats = matrix[:, [_SPEAKER, _OTHER]] @ np.array(by_speaker, dtype=np.float32)
+        about = _about(gathered, matrix, scores - owed)
+        others = gathered.question.named - {gathered.question.asker}
+        return {**alike, "named": float(bool(others)), "about": about, "covered": covered}
+    unnamed = {"unnamed_covered": covered, "unnamed_meaning": nearest}
+    return {**alike, **unnamed, "covered": covered}
+
+
+def _about(gathered: Gathered, matrix: Floats, content: Floats) -> float:
+    """The odds, as a logarithm, that what fits is about the one who was named.
+
+    A remark is about its speaker where it says "I", and about the other where it says "you".
+    """
+    best = np.argsort(-content, kind="stable")[:_WEIGHED]
+    own = np.array([_of_oneself(gathered.pool.nodes[int(at)].scene.action) for at in best])
+    mine = np.where(matrix[best, _SPEAKER] > 0, own, 1 - own)
+    mass = np.exp((content[best] - content[best[0]]) / _TEMPERATURE)
+    return math.log(float(mass @ mine) + 1e-3) - math.log(float(mass @ (1 - mine)) + 1e-3)
+
+
+def _of_oneself(text: str) -> float:
+    """How far a remark is about its speaker, from 0 to 1."""
+    said = _PERSON.findall(text.lower())
+    second = said.count("")
+    first = len(said) - second + _DOUBT
+    return first / (first + second)
+
+
+def _coverage(gathered: Gathered, best: Sequence[int]) -> float:
+    """The share of what was asked for, by how much each word says, that stands in these."""
+    total = sum(gathered.rarities.values()) * len(best)
+    if total <= 0:
+        return 0.0
+    there = (
+        gathered.rarities[word]
+        for word, seqs in gathered.having.items()
+        for seq in best
+        if (seqs == seq).any()
+    )
+    return sum(there) / total
+
 
 _WORD = re.compile(r"\w+")
 
@@ -28,16 +354,13 @@ _WORD = re.compile(r"\w+")
 def without_repetition(nodes: Sequence[Node]) -> list[int]:
     """The places of those that say something new, in the order they came; of two, the newest."""
     kept: dict[tuple[object, ...], int] = {}
+    words = [folded(node.scene.action) for node in nodes]
     for at, node in enumerate(nodes):
-        said = _people(node), _words(node)
+        said = _people(node), " ".join(_WORD.findall(words[at])) or node.scene.action
         earlier = kept.setdefault(said, at)
         if node.created > nodes[earlier].created:
             kept[said] = at
     return list(kept.values())
-
-
-def _words(node: Node) -> str:
-    return " ".join(_WORD.findall(folded(node.scene.action))) or node.scene.action
 
 
 def _people(node: Node) -> frozenset[str]:
@@ -104,16 +427,16 @@ def search(
     )
     if not gathered.pool.nodes:
         return SearchResult(gathered.kind, (), 0.0)
-    matrix = signals.matrix(gathered.question, gathered.pool)
+    rows = matrix(gathered.question, gathered.pool)
     way = way_for(gathered)
-    scores = fused(matrix, way)
+    scores = fused(rows, way)
     if gathered.kind == "keyword":
         scores[gathered.pool.words <= 0] = -np.inf
     best = np.argsort(-scores, kind="stable")[: limit * _SPARE]
     order = [int(at) for at in best if scores[at] > -np.inf]
     kept = [order[place] for place in without_repetition([gathered.pool.nodes[at] for at in order])]
-    hits = [_hit(gathered, matrix, scores, at) for at in kept[:limit]]
-    sure = gate.confidence(gathered, matrix, scores, way)
+    hits = [_hit(gathered, rows, scores, at) for at in kept[:limit]]
+    sure = confidence(gathered, rows, scores, way)
     return SearchResult(gathered.kind, tuple(hits), sure, sure >= way.threshold, way.far_behind)
 
 
@@ -135,24 +458,26 @@ def way_for(gathered: Gathered) -> SignalWeights:
     between = sum(len(speakers.get(node.source.conversation, ())) > 1 for node in pool.nodes)
     if between > len(pool.nodes) / 2:
         return DIALOGUE
-    if _names_only(gathered.question):
-        return ABOUT_PERSON
+    if _asks_for_all(gathered.question):
+        return ABOUT_PERSON if gathered.question.named else ABOUT_SELF
     return WORDS_ONLY if gathered.kind == "keyword" else NOTES
 
 
-def _names_only(question: signals.RecallQuestion) -> bool:
-    """Whether a question says nothing but whom it is about."""
+def _asks_for_all(question: RecallQuestion) -> bool:
+    """Whether a question says nothing but whom it is about: somebody, or the one who asks."""
     words = {term for word in content(question.text) for term in word} - _ABOUT
-    return bool(question.named and words) and words <= set(terms(" ".join(question.named)))
+    if question.named and words:
+        return words <= set(terms(" ".join(question.named)))
+    return people.speaks_of_self(question.text) and all(map(people.speaks_of_self, words))
 
 
 def fused(matrix: Floats, way: SignalWeights) -> Floats:
     """One score for each candidate."""
-    return matrix @ np.array([way.weights.get(name, 0.0) for name in signals.SIGNALS], np.float32)
+    return matrix @ np.array([way.weights.get(name, 0.0) for name in SIGNALS], np.float32)
 
 
 def _hit(gathered: Gathered, matrix: Floats, scores: Floats, at: int) -> Hit:
-    shown = zip(signals.SIGNALS, matrix[at], strict=True)
+    shown = zip(SIGNALS, matrix[at], strict=True)
     return Hit(
         gathered.pool.nodes[at],
         round(float(scores[at]), 4),

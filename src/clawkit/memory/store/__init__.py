@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clawkit.errors import SettingsError
-from clawkit.memory.store.store_address import default_address, shown
+from clawkit.settings import settings
+from clawkit.system.addresses import shown_address
 
 if TYPE_CHECKING:
     from clawkit.memory.store.database import Database
@@ -23,7 +24,7 @@ def open_store(address: str | None = None) -> Database:
     if scheme in ("postgresql", "postgres"):
         return _open_postgres(address)
     raise SettingsError(
-        f"{shown(address)}: a store is sqlite:PATH or postgresql://USER@HOST/DATABASE"
+        f"{shown_address(address)}: a store is sqlite:PATH or postgresql://USER@HOST/DATABASE"
     )
 
 
@@ -33,7 +34,12 @@ def _open_postgres(address: str) -> Database:
     except ImportError as error:
         reason = str(error).partition("\n")[0]
         raise SettingsError(
-            f"{shown(address)}: PostgreSQL needs packages that are not installed ({reason}): "
-            "pip install 'clawkit[being]'"
+            f"{shown_address(address)}: PostgreSQL needs packages that are not installed "
+            f"({reason}): pip install 'clawkit[being]'"
         ) from None
     return PostgresDatabase(address)
+
+
+def default_address() -> str:
+    """The embedded store of this person."""
+    return f"sqlite:{settings().data / 'beings.db'}"

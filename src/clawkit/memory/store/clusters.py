@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from clawkit.memory.records import Cluster
-from clawkit.memory.store.database import Row, Unit
+from clawkit.memory.store.database import Unit
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
@@ -21,7 +22,7 @@ def every(unit: Unit) -> list[Cluster]:
         "SELECT n, id, name, parent, digest FROM clusters "
         "WHERE being = $being AND gone IS NULL ORDER BY n"
     )
-    return [_cluster(row) for row in rows]
+    return [Cluster(*row) for row in rows]
 
 
 def by_id(unit: Unit, cluster_id: str) -> Cluster | None:
@@ -30,7 +31,7 @@ def by_id(unit: Unit, cluster_id: str) -> Cluster | None:
         "WHERE being = $being AND gone IS NULL AND id = ?",
         cluster_id,
     )
-    return _cluster(row) if row else None
+    return Cluster(*row) if row else None
 
 
 def next_number(unit: Unit) -> int:
@@ -39,16 +40,7 @@ def next_number(unit: Unit) -> int:
 
 
 def add(unit: Unit, cluster: Cluster) -> None:
-    unit.insert(
-        "clusters",
-        {
-            "n": cluster.n,
-            "id": cluster.id,
-            "name": cluster.name,
-            "parent": cluster.parent,
-            "digest": cluster.digest,
-        },
-    )
+    unit.insert("clusters", msgspec.structs.asdict(cluster))
 
 
 def describe(unit: Unit, n: int, name: str, digest: str) -> None:
@@ -77,7 +69,3 @@ def middles(unit: Unit, model: str) -> dict[int, Floats]:
         model,
     )
     return {n: np.frombuffer(data, dtype="<f4") for n, data in rows}
-
-
-def _cluster(row: Row) -> Cluster:
-    return Cluster(*row)

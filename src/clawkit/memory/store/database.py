@@ -1,17 +1,25 @@
-"""What a driver must do, and the `Unit`: one transaction that can reach one Being only.
+"""What a driver must do; the `Unit`: one transaction that can reach one Being only; its values.
 
 SQL is written once, in what SQLite and PostgreSQL have in common, with `?` for a value and
 `$being` for the Being. The Unit puts the Being's number there itself and refuses a statement
 without it: no function can forget it, or name another.
+
+PostgreSQL takes no NUL, neither takes half a surrogate pair, and an index of PostgreSQL takes no
+long key. What cannot be stored becomes U+FFFD, so that the rest of a text is kept.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+import msgspec
 
 from clawkit.errors import BeingError, StoreError
 
@@ -19,29 +27,32 @@ if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
 
 Row = tuple[Any, ...]
+Gives = Literal["rows", "count", "many"]
 
 _MARK = re.compile(r"\?|\$being")
 
 
-class Connection(Protocol):
+class Connection(ABC):
     """Runs SQL within a transaction."""
 
-    @property
-    def unclaimed(self) -> str:
-        """What ends a SELECT that takes rows for itself and passes over those that others took."""
-        ...
+    unclaimed = ""
+    """What ends a SELECT that takes rows for itself and passes over those that others took."""
+
+    @abstractmethod
+    def execute(self, gives: Gives, sql: str, values: Iterable[Any]) -> Any:
+        """Run a statement; with "many", once for each row of values, which gives nothing."""
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """What the statement gives: all of it."""
-        ...
+        return self.execute("rows", sql, storable(values))
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> int:
         """How many rows the statement changed."""
-        ...
+        return self.execute("count", sql, storable(values))
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """The statement, once for each row of values."""
-        ...
+        self.execute("many", sql, map(storable, rows))
 
 
 class VectorIndex(Protocol):
@@ -125,19 +136,15 @@ class Database(Protocol):
 class Unit:
     """One transaction on one Being."""
 
-    def __init__(self, connection: Connection, being: int, vectors: VectorIndex | None) -> None:
+    vectors: VectorIndex
+
+    def __init__(
+        self, connection: Connection, being: int, vectors: Callable[[Unit], VectorIndex] | None
+    ) -> None:
         self._connection = connection
-        self._vectors = vectors
         self.being = being
-
-    @property
-    def vectors(self) -> VectorIndex:
-        assert self._vectors is not None
-        return self._vectors
-
-    @vectors.setter
-    def vectors(self, index: VectorIndex) -> None:
-        self._vectors = index
+        if vectors is not None:
+            self.vectors = vectors(self)
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
         text, places = _read(sql)
@@ -236,3 +243,75 @@ def _read(sql: str) -> tuple[str, tuple[int, ...]]:
     if not places:
         raise AssertionError(f"a statement that names no Being: {sql}")
     return sql.replace("$being", "?"), places
+
+
+_UNKNOWN = "\ufffd"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONGEST_KEY = 200
+_AS_THEY_ARE = frozenset((int, float, bytes, type(None)))
+
+
+def storable(values: Sequence[Any]) -> list[Any]:
+    """The values of a statement as both databases take them."""
+    return [value if type(value) in _AS_THEY_ARE else _storable(value) for value in values]
+
+
+def cleaned(text: str) -> str:
+    """A text without what a database refuses."""
+    if "\0" in text:
+        text = text.replace("\0", _UNKNOWN)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(_UNKNOWN, text)
+    return text
+
+
+def written(value: Any) -> str:
+    """A record as JSON, without what a database refuses."""
+    with suppress(UnicodeEncodeError):
+        text = msgspec.json.encode(value).decode()
+        if "\\u0000" not in text:
+            return text
+    return msgspec.json.encode(_cleaned_all(msgspec.to_builtins(value))).decode()
+
+
+def key(text: str) -> str:
+    """A text that an index can hold: itself, or its beginning and a digest of it."""
+    text = cleaned(text)
+    if len(text) <= _LONGEST_KEY:
+        return text
+    return f"{text[:32]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+
+def folded(text: str) -> str:
+    """The same for texts that differ in case, width and spaces only."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def contains(column: str, text: str) -> str:
+    """A condition: whether a column contains a text, given in small letters, whatever the case.
+
+    The databases' own small letters are those of ASCII, and fast.
+    """
+    cased = "".join(one for one in text if not one.isascii() and one.lower() != one.upper())
+    return f"instr({'folded' if cased else 'lower'}({column}), ?) > 0"
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return cleaned(value)
+    return int(value) if isinstance(value, bool) else value  # the tables have no flags
+
+
+def _cleaned_all(value: Any) -> Any:
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        return {_cleaned_all(name): _cleaned_all(one) for name, one in items}
+    if isinstance(value, list | tuple):
+        return [_cleaned_all(one) for one in cast("Sequence[Any]", value)]
+    return value

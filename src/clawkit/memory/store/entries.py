@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from clawkit.memory.records import Entry
-from clawkit.memory.store.database import Row, Unit
-from clawkit.memory.store.storable_text import written
+from clawkit.memory.store.database import Row, Unit, written
 
 _SELECT = "SELECT id, target, name, content, at, data FROM entries WHERE being = $being"
 

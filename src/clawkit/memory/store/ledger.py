@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from clawkit.memory.records import Change, LedgerEntry
-from clawkit.memory.store.database import Row, Unit
-from clawkit.memory.store.storable_text import written
+from clawkit.memory.store.database import Row, Unit, written
 
 NODES = "nodes"
 AGES = "ages"
@@ -166,3 +165,18 @@ def counted(number: int, one: str, many: str) -> str:
 def made(seqs: Iterable[int]) -> Change:
     """Nodes that were not there before."""
     return Change(NODES, key_of(seqs), None, {})
+
+
+def row(unit: Unit, table: str, key: str) -> dict[str, Any] | None:
+    """A row of a table as a `Change` has it; None if there is none."""
+    columns = COLUMNS[table]
+    found = unit.row(
+        f"SELECT {', '.join(columns)} FROM {table} WHERE being = $being AND {KEYS[table]} = ?",
+        key_in(table, key),
+    )
+    return dict(zip(columns, found, strict=True)) if found else None
+
+
+def key_in(table: str, key: str) -> int | str:
+    """The key of a change as its table has it."""
+    return int(key) if KEYS[table] == "n" else key

@@ -6,8 +6,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from clawkit.memory.store.database import Unit
-from clawkit.memory.store.storable_text import written
+from clawkit.memory.store.database import Unit, written
 
 NAMES = "names"
 SPEAKERS = "speakers"

@@ -10,18 +10,17 @@ import msgspec
 import numpy as np
 
 from clawkit.memory.records import MemorySource, Node, Scene, Status
-from clawkit.memory.store import marks, storable_text
-from clawkit.memory.store.database import Row, Unit
+from clawkit.memory.store import database, marks
+from clawkit.memory.store.database import Row, Unit, folded, written
 from clawkit.memory.store.ledger import COLUMNS, NODES
-from clawkit.memory.store.storable_text import folded, written
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Seqs
 
 _COLUMNS = (
-    "seq, id, scene, created, speaker, token, conversation, cluster, status, fresh, pinned, "
-    "importance, session_count, reactivation_count, last_activated, ended, ending, successor, "
-    "message"
+    "seq, id, scene, created, speaker, token, conversation, message, cluster, status, fresh, "
+    "pinned, session_count, reactivation_count, last_activated, ended, ending, successor, "
+    "importance"
 )
 ERASED = "erased"
 """How a node has ended of which nothing is left."""
@@ -92,7 +91,7 @@ def page(
         sql += " AND fresh = ?"
         values.append(int(fresh))
     if contains:
-        sql += f" AND {storable_text.contains('action', contains)}"
+        sql += f" AND {database.contains('action', contains)}"
         values.append(contains.lower())  # pyright: ignore[reportArgumentType]
     if statuses:
         sql += f" AND status IN ({', '.join('?' * len(statuses))})"
@@ -182,49 +181,22 @@ def fingerprint(scene: Scene) -> str:
 
 
 def _row(node: Node) -> dict[str, Any]:
+    row = msgspec.structs.asdict(node)
+    source = msgspec.structs.asdict(row.pop("source"))
     return {
-        "seq": node.seq,
-        "id": node.id,
+        **row,
+        **source,
         "scene": written(node.scene),
         "action": node.scene.action,
-        "created": node.created,
-        "speaker": node.source.speaker,
-        "token": node.source.token,
-        "conversation": node.source.conversation,
-        "cluster": node.cluster,
-        "status": node.status,
-        "fresh": node.fresh,
-        "pinned": node.pinned,
         "importance": node.scene.importance,
-        "session_count": node.session_count,
-        "reactivation_count": node.reactivation_count,
-        "last_activated": node.last_activated,
-        "ended": node.ended,
-        "ending": node.ending,
-        "successor": node.successor,
-        "message": node.source.message,
         "said": fingerprint(node.scene),
     }
 
 
 def _node(row: Row) -> Node:
-    scene = _scene(row[2])
-    if scene.importance != row[11]:
-        scene = msgspec.structs.replace(scene, importance=row[11])
-    return Node(
-        seq=row[0],
-        id=row[1],
-        scene=scene,
-        created=row[3],
-        source=MemorySource(row[4], row[5], row[6], row[18]),
-        cluster=row[7],
-        status=row[8],
-        fresh=bool(row[9]),
-        pinned=bool(row[10]),
-        session_count=row[12],
-        reactivation_count=row[13],
-        last_activated=row[14],
-        ended=row[15],
-        ending=row[16],
-        successor=row[17],
-    )
+    scene, importance = _scene(row[2]), row[18]
+    if scene.importance != importance:
+        scene = msgspec.structs.replace(scene, importance=importance)
+    source, flags = MemorySource(*row[4:8]), map(bool, row[10:12])
+    values: tuple[Any, ...] = (*row[:2], scene, row[3], source, *row[8:10], *flags, *row[12:18])
+    return Node(*values)

@@ -9,8 +9,7 @@ from typing import Literal
 import msgspec
 
 from clawkit.memory.records import MemorySource, Note, Scene
-from clawkit.memory.store.database import Row, Unit
-from clawkit.memory.store.storable_text import written
+from clawkit.memory.store.database import Row, Unit, written
 
 Kind = Literal["scene", "note"]
 _SELECT = (

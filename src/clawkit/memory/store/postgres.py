@@ -13,14 +13,14 @@ import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from clawkit.memory.store.database import Row, Unit, no_being
+from clawkit.memory.store.database import Connection, Gives, Row, Unit, no_being
 from clawkit.memory.store.postgres_failures import (
     bad_address,
     broken,
@@ -33,8 +33,7 @@ from clawkit.memory.store.postgres_failures import (
 )
 from clawkit.memory.store.postgres_vectors import PostgresVectors, grow, know_vectors
 from clawkit.memory.store.schema import POSTGRES_STEPS
-from clawkit.memory.store.storable_text import storable
-from clawkit.memory.store.store_address import shown
+from clawkit.system.addresses import shown_address
 
 PATIENCE = 20.0
 """For how many seconds the server may be away, or a Being locked, before that is an error."""
@@ -73,20 +72,20 @@ logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 class _Step(NamedTuple):
     """One statement of a transaction."""
 
-    kind: Literal["rows", "run", "many"]
+    gives: Gives
     sql: bytes
     values: Sequence[Any]
 
     def on(self, raw: psycopg.Connection) -> Any:
-        if self.kind == "many":
+        if self.gives == "many":
             raw.cursor().executemany(self.sql, self.values)
             return 0
         # Prepared once for all values, a plan finds neither a Being's own index nor the best way.
         cursor = raw.execute(self.sql, self.values, prepare=False, binary=True)
-        return cursor.fetchall() if self.kind == "rows" else cursor.rowcount
+        return cursor.fetchall() if self.gives == "rows" else cursor.rowcount
 
 
-class PostgresConnection:
+class PostgresConnection(Connection):
     """One transaction as `Unit` wants it, which outlives the connection that it began on."""
 
     unclaimed = "FOR UPDATE SKIP LOCKED"
@@ -101,15 +100,6 @@ class PostgresConnection:
 
     def begin(self) -> None:
         self._resume(time.monotonic() + self._database.patience)
-
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        return self._do(_Step("rows", self._text(sql), storable(values)))
-
-    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
-        return self._do(_Step("run", self._text(sql), storable(values)))
-
-    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        self._do(_Step("many", self._text(sql), [storable(row) for row in rows]))
 
     def commit(self) -> None:
         assert self._raw is not None
@@ -132,8 +122,8 @@ class PostgresConnection:
                 raw.execute(b"ROLLBACK")
         self._database.give_back(raw)
 
-    def _do(self, step: _Step) -> Any:
-        until = None
+    def execute(self, gives: Gives, sql: str, values: Iterable[Any]) -> Any:
+        step, until = _Step(gives, _translated(sql, self._database.letters), list(values)), None
         while True:
             assert self._raw is not None
             try:
@@ -182,16 +172,13 @@ class PostgresConnection:
         ):
             raise no_being(self._being)
 
-    def _text(self, sql: str) -> bytes:
-        return _translated(sql, self._database.letters)
-
 
 class PostgresDatabase:
     """All Beings in one database of a server."""
 
     def __init__(self, address: str, *, patience: float = PATIENCE) -> None:
         self.patience = patience
-        self._shown = shown(address)
+        self._shown = shown_address(address)
         parts = {**_DEFAULTS, **_parts(address)}
         self._secret = str(parts.get("password") or "")
         settings = f"{_SETTINGS} -c lock_timeout={int(patience * 1000)}"
@@ -222,18 +209,18 @@ class PostgresDatabase:
     @contextmanager
     def read(self, being: int) -> Generator[Unit]:
         with self._transaction(being, write=False) as connection:
-            yield _unit(connection, being)
+            yield Unit(connection, being, PostgresVectors)
 
     @contextmanager
     def write(self, being: int) -> Generator[Unit]:
         with self._transaction(being, write=True) as connection:
-            yield _unit(connection, being)
+            yield Unit(connection, being, PostgresVectors)
 
     @contextmanager
     def jot(self, being: int) -> Generator[Unit]:
         with self._transaction(being, write=True) as connection:
             connection.run("SET LOCAL synchronous_commit = off")
-            yield _unit(connection, being)
+            yield Unit(connection, being, PostgresVectors)
 
     @contextmanager
     def patrolling(self, being: int) -> Generator[bool]:
@@ -341,13 +328,7 @@ def _parts(address: str) -> dict[str, Any]:
         misread = "@" in f"{parts.get('host')}{parts.get('dbname')}"
         if not misread and _PORTS.fullmatch(str(parts.get("port") or "")):
             return parts
-    raise bad_address(shown(address))
-
-
-def _unit(connection: PostgresConnection, being: int) -> Unit:
-    unit = Unit(connection, being, None)
-    unit.vectors = PostgresVectors(unit)
-    return unit
+    raise bad_address(shown_address(address))
 
 
 def _version(raw: psycopg.Connection, address: str) -> int:

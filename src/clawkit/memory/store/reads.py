@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from clawkit.memory.store.database import Unit
-from clawkit.memory.store.storable_text import key
+from clawkit.memory.store.database import Unit, key
 
 
 def queue(unit: Unit, token: str, times: Mapping[int, int], now: float) -> None:

@@ -1,266 +1,46 @@
-"""The tables, and the ladder from one version of them to the next; one text for both databases.
+"""The tables in `migrations/`, and the ladder from one version of them to the next.
 
-Words in capitals with a `%` are types that the two name differently. A Being is a number in here.
-Times are seconds since 1970. Rows of `nodes` keep their words for ever; postings and vectors are
-made from them and can be made anew.
+Step 2 is `2.sql`, and `2.sqlite.sql` or `2.postgres.sql` where only one of the two needs something.
 """
 
 from __future__ import annotations
 
-_FIRST = """
-CREATE TABLE beings (
-    n %SERIAL%,
-    id TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    created %REAL% NOT NULL,
-    top INTEGER NOT NULL DEFAULT 0,
-    words %BIGINT% NOT NULL DEFAULT 0,
-    last_ledger INTEGER NOT NULL DEFAULT 0,
-    llm_key %BLOB%
-);
+from itertools import count
+from pathlib import Path
 
-CREATE TABLE tokens (
-    hash TEXT PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    kind TEXT NOT NULL,
-    scope TEXT NOT NULL,
-    label TEXT NOT NULL,
-    created %REAL% NOT NULL,
-    expires %REAL%,
-    revoked %REAL%,
-    used %REAL%
-);
-CREATE INDEX tokens_of_being ON tokens (being);
-
-CREATE TABLE nodes (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    seq INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    scene TEXT NOT NULL,
-    action TEXT NOT NULL,
-    created %REAL% NOT NULL,
-    speaker TEXT NOT NULL,
-    token TEXT NOT NULL,
-    conversation TEXT NOT NULL,
-    cluster INTEGER NOT NULL,
-    status TEXT NOT NULL,
-    fresh INTEGER NOT NULL,
-    pinned INTEGER NOT NULL,
-    importance %REAL% NOT NULL,
-    session_count INTEGER NOT NULL,
-    reactivation_count INTEGER NOT NULL,
-    last_activated %REAL% NOT NULL,
-    ended %REAL%,
-    ending TEXT NOT NULL DEFAULT '',
-    successor INTEGER,
-    said TEXT NOT NULL,
-    PRIMARY KEY (being, seq)
-);
-CREATE UNIQUE INDEX nodes_by_id ON nodes (being, id);
-CREATE INDEX nodes_by_cluster ON nodes (being, cluster, status);
-CREATE INDEX nodes_by_status ON nodes (being, status, seq);
-CREATE INDEX nodes_by_words ON nodes (being, said);
-CREATE INDEX nodes_recent ON nodes (being, last_activated);
-CREATE INDEX nodes_ended ON nodes (being, seq) WHERE ended IS NOT NULL;
-
-CREATE TABLE postings (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    term TEXT NOT NULL,
-    block INTEGER NOT NULL,
-    size INTEGER NOT NULL,
-    data %BLOB% NOT NULL,
-    PRIMARY KEY (being, term, block)
-) %CLUSTERED%;
-
-CREATE TABLE clusters (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    n INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    name TEXT NOT NULL,
-    parent INTEGER,
-    digest TEXT NOT NULL,
-    model TEXT NOT NULL DEFAULT '',
-    vector %BLOB%,
-    gone %REAL%,
-    PRIMARY KEY (being, n)
-);
-
-CREATE TABLE notes (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    id TEXT NOT NULL,
-    created %REAL% NOT NULL,
-    kind TEXT NOT NULL,
-    body TEXT NOT NULL,
-    speaker TEXT NOT NULL,
-    token TEXT NOT NULL,
-    conversation TEXT NOT NULL,
-    taken INTEGER,
-    PRIMARY KEY (being, id)
-);
-CREATE INDEX notes_waiting ON notes (being, kind, created) WHERE taken IS NULL;
-
-CREATE TABLE entries (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    id TEXT NOT NULL,
-    target TEXT NOT NULL,
-    name TEXT NOT NULL,
-    content TEXT NOT NULL,
-    at %REAL% NOT NULL,
-    token TEXT NOT NULL,
-    data TEXT NOT NULL,
-    PRIMARY KEY (being, id)
-);
-CREATE INDEX entries_of_target ON entries (being, target, at);
-
-CREATE TABLE messages (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    id TEXT NOT NULL,
-    at %REAL% NOT NULL,
-    role TEXT NOT NULL,
-    content TEXT NOT NULL,
-    conversation TEXT NOT NULL,
-    token TEXT NOT NULL,
-    PRIMARY KEY (being, id)
-);
-CREATE INDEX messages_in_time ON messages (being, at);
-
-CREATE TABLE ledger (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    n INTEGER NOT NULL,
-    at %REAL% NOT NULL,
-    kind TEXT NOT NULL,
-    why TEXT NOT NULL,
-    token TEXT NOT NULL,
-    changes %BLOB% NOT NULL,
-    undone_by INTEGER,
-    PRIMARY KEY (being, n)
-);
-
-CREATE TABLE touches (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    seq INTEGER NOT NULL,
-    token TEXT NOT NULL,
-    times INTEGER NOT NULL,
-    last %REAL% NOT NULL,
-    PRIMARY KEY (being, seq, token)
-);
-
-CREATE TABLE told (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    conversation TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    at %REAL% NOT NULL,
-    PRIMARY KEY (being, conversation, seq)
-);
-
-CREATE TABLE marks (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (being, name)
-);
-
-CREATE TABLE jobs (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    kind TEXT NOT NULL,
-    wanted %REAL% NOT NULL,
-    owner TEXT NOT NULL DEFAULT '',
-    until %REAL% NOT NULL DEFAULT 0,
-    tries INTEGER NOT NULL DEFAULT 0,
-    problem TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (being, kind)
-);
-"""
-
-_SECOND = """
-ALTER TABLE tokens ADD COLUMN person TEXT NOT NULL DEFAULT '';
-ALTER TABLE tokens ADD COLUMN owner INTEGER NOT NULL DEFAULT 1;
-ALTER TABLE nodes ADD COLUMN message TEXT NOT NULL DEFAULT '';
-ALTER TABLE notes ADD COLUMN node INTEGER;
-ALTER TABLE beings ADD COLUMN quota TEXT NOT NULL DEFAULT '';
-ALTER TABLE jobs ADD COLUMN since %REAL% NOT NULL DEFAULT 0;
-
-CREATE TABLE runs (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    kind TEXT NOT NULL,
-    outcome TEXT NOT NULL,
-    times INTEGER NOT NULL,
-    at %REAL% NOT NULL,
-    seconds %REAL% NOT NULL,
-    PRIMARY KEY (being, kind, outcome)
-);
-
-CREATE TABLE calls (
-    being INTEGER PRIMARY KEY REFERENCES beings (n) ON DELETE CASCADE,
-    day INTEGER NOT NULL,
-    times INTEGER NOT NULL
-);
-"""
-"""Whose token it is and whether it may write its owner's words; the message that a memory is from;
-the memory that a scene became before a patrol took it; how much a Being may hold; since when a job
-waits; how jobs ended, by outcome; how often a Being was called today."""
-
-_SQLITE_VECTORS = """
-CREATE TABLE vectors (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    model TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (being, model, seq)
-);
-CREATE TABLE sketches (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    model TEXT NOT NULL,
-    block INTEGER NOT NULL,
-    size INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (being, model, block)
-);
-"""
-
-_POSTGRES_VECTORS = """
-CREATE EXTENSION IF NOT EXISTS vector;
-CREATE TABLE spaces (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    model TEXT NOT NULL,
-    dimensions INTEGER NOT NULL,
-    size INTEGER NOT NULL,
-    grown INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (being, model)
-);
-CREATE TABLE vectors (
-    being INTEGER NOT NULL REFERENCES beings (n) ON DELETE CASCADE,
-    model TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    data halfvec STORAGE MAIN NOT NULL,
-    PRIMARY KEY (being, model, seq)
-);
-"""
-
-_SQLITE = {
-    "%SERIAL%": "INTEGER PRIMARY KEY AUTOINCREMENT",
-    "%REAL%": "REAL",
-    "%BIGINT%": "INTEGER",
-    "%BLOB%": "BLOB",
-    "%CLUSTERED%": "WITHOUT ROWID",
+_TYPES = {
+    "sqlite": {
+        "%SERIAL%": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "%REAL%": "REAL",
+        "%BIGINT%": "INTEGER",
+        "%BLOB%": "BLOB",
+        "%CLUSTERED%": "WITHOUT ROWID",
+    },
+    "postgres": {
+        "%SERIAL%": "INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY",
+        "%REAL%": "DOUBLE PRECISION",
+        "%BIGINT%": "BIGINT",
+        "%BLOB%": "BYTEA",
+        "%CLUSTERED%": "",
+        " TEXT ": ' TEXT COLLATE "C" ',  # sorted as SQLite does, whatever the server's language
+    },
 }
-_POSTGRES = {
-    "%SERIAL%": "INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY",
-    "%REAL%": "DOUBLE PRECISION",
-    "%BIGINT%": "BIGINT",
-    "%BLOB%": "BYTEA",
-    "%CLUSTERED%": "",
-    " TEXT ": ' TEXT COLLATE "C" ',  # sorted as SQLite does, whatever the server's language
-}
+_FOLDER = Path(__file__).with_name("migrations")
 
 
-def _for(types: dict[str, str], text: str) -> str:
-    for mark, written in types.items():
-        text = text.replace(mark, written)
-    return text
+def _steps(database: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for number in count(1):
+        files = [_FOLDER / f"{number}.sql", _FOLDER / f"{number}.{database}.sql"]
+        text = "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
+        if not text:
+            break
+        for mark, written in _TYPES[database].items():
+            text = text.replace(mark, written)
+        found.append(text)
+    return tuple(found)
 
 
-SQLITE_STEPS = (_for(_SQLITE, _FIRST) + _SQLITE_VECTORS, _for(_SQLITE, _SECOND))
-POSTGRES_STEPS = (_for(_POSTGRES, _FIRST + _POSTGRES_VECTORS), _for(_POSTGRES, _SECOND))
+SQLITE_STEPS = _steps("sqlite")
+POSTGRES_STEPS = _steps("postgres")
 """What leads from each version to the next; the number of steps is the newest version."""

@@ -16,15 +16,14 @@ import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from clawkit.errors import StoreError
-from clawkit.memory.store.database import Row, Unit, no_being
+from clawkit.memory.store.database import Connection, Gives, Unit, no_being
 from clawkit.memory.store.schema import SQLITE_STEPS
 from clawkit.memory.store.sqlite_failures import explained, explained_os, foreign, gone, too_new
 from clawkit.memory.store.sqlite_failures import is_busy as is_busy
 from clawkit.memory.store.sqlite_vectors import SqliteVectors
-from clawkit.memory.store.storable_text import storable
 from clawkit.system.files import keep_private, make_private
 from clawkit.system.locks import try_lock
 
@@ -75,24 +74,19 @@ class _Use(enum.Enum):
     JOTTING = ("BEGIN IMMEDIATE", "query_only = OFF", "synchronous = NORMAL")
 
 
-class SqliteConnection:
-    """A connection as `Unit` wants it."""
-
-    unclaimed = ""  # a writer is alone in here
+class SqliteConnection(Connection):
+    """A connection as `Unit` wants it; a writer is alone in here, so all is unclaimed."""
 
     def __init__(self, raw: sqlite3.Connection, place: tuple[int, int]) -> None:
         self.raw = raw
         self.place = place
         self.use: _Use | None = None
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        return self.raw.execute(sql, storable(values)).fetchall()
-
-    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
-        return self.raw.execute(sql, storable(values)).rowcount
-
-    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        self.raw.executemany(sql, map(storable, rows))
+    def execute(self, gives: Gives, sql: str, values: Iterable[Any]) -> Any:
+        if gives == "many":
+            return self.raw.executemany(sql, values)
+        cursor = self.raw.execute(sql, cast("Sequence[Any]", values))
+        return cursor.fetchall() if gives == "rows" else cursor.rowcount
 
 
 class SqliteDatabase:
@@ -121,19 +115,19 @@ class SqliteDatabase:
     @contextmanager
     def read(self, being: int) -> Generator[Unit]:
         with self._transaction(_Use.READING) as connection:
-            yield self._unit(connection, being)
+            yield Unit(connection, being, SqliteVectors)
 
     @contextmanager
     def write(self, being: int) -> Generator[Unit]:
         with self._transaction(_Use.WRITING) as connection:
             if not connection.rows("SELECT n FROM beings WHERE n = ?", (being,)):
                 raise no_being(being)
-            yield self._unit(connection, being)
+            yield Unit(connection, being, SqliteVectors)
 
     @contextmanager
     def jot(self, being: int) -> Generator[Unit]:
         with self._transaction(_Use.JOTTING) as connection:
-            yield self._unit(connection, being)
+            yield Unit(connection, being, SqliteVectors)
 
     @contextmanager
     def patrolling(self, being: int) -> Generator[bool]:
@@ -176,11 +170,6 @@ class SqliteDatabase:
             spare, self._spare = self._spare, []
         for connection in spare:
             connection.raw.close()
-
-    def _unit(self, connection: SqliteConnection, being: int) -> Unit:
-        unit = Unit(connection, being, None)
-        unit.vectors = SqliteVectors(unit)
-        return unit
 
     @contextmanager
     def _transaction(self, use: _Use) -> Generator[SqliteConnection]:

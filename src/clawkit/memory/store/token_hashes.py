@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawkit.memory.records import Token
+from clawkit.memory.records import Being, Token
 from clawkit.memory.store.database import Connection, Row
 
 _SELECT = (
@@ -32,10 +32,15 @@ def add(connection: Connection, token: Token, digest: str) -> None:
     )
 
 
-def by_hash(connection: Connection, digest: str) -> tuple[str, Token] | None:
-    """The token of a hash, with the hash that is stored, to compare in constant time."""
-    rows = connection.rows(f"{_SELECT.replace('SELECT', 'SELECT hash,')} WHERE hash = ?", (digest,))
-    return (rows[0][0], _token(rows[0][1:])) if rows else None
+def by_hash(connection: Connection, digest: str) -> tuple[str, Token, Being] | None:
+    """The token of a hash with its Being, and the hash stored, to compare in constant time."""
+    rows = connection.rows(
+        "SELECT beings.n, beings.id, beings.name, beings.created, hash, tokens.id, being, kind, "
+        "scope, label, tokens.created, expires, revoked, used, person, owner "
+        "FROM tokens, beings WHERE beings.n = being AND hash = ?",
+        (digest,),
+    )
+    return (rows[0][4], _token(rows[0][5:]), Being(*rows[0][:4])) if rows else None
 
 
 def good(connection: Connection, now: float) -> list[str]:

@@ -15,7 +15,6 @@ from typing import Any, cast
 import msgspec
 
 from clawkit.text.calendar import spans
-from clawkit.text.calendar.languages import LANGUAGES, Language
 from clawkit.text.calendar.lexicon import OTHER, Lexicon, Word, anchors_of, known_words, lexicons
 from clawkit.text.calendar.spans import Part, Span, Unit, Which
 from clawkit.text.calendar.tense import Sentences
@@ -76,19 +75,17 @@ class _Found(msgspec.Struct, frozen=True):
     start: int
     end: int
     places: list[_Place | None]
-    language: Language
+    lexicon: Lexicon
     sentences: Sentences
     day: date
     asking: bool
 
-    def place(self, group: str) -> _Place | None:
-        if not self.symbol(group):
-            return None
-        return self.places[self.match.start(group)]
+    def place(self, group: str) -> _Place:
+        """The word of a group that the match has."""
+        return cast("_Place", self.places[self.match.start(group)])
 
     def value(self, group: str) -> Any:
-        place = self.place(group)
-        return None if place is None else place.word.value
+        return self.place(group).word.value if self.symbol(group) else None
 
     def symbol(self, group: str) -> str:
         return self.match.groupdict().get(group) or ""
@@ -99,7 +96,7 @@ class _Found(msgspec.Struct, frozen=True):
         before = self.symbol("p")
         if "V" in before or "Z" in before:
             return "V" in before
-        time = self.sentences.time(self.start, self.end, self.language.name)
+        time = self.sentences.time(self.start, self.end, self.lexicon.language)
         return time in {"past", None} if self.asking else time == "past"
 
     def dated(self, number: int, month: int) -> date:
@@ -115,7 +112,7 @@ class _Found(msgspec.Struct, frozen=True):
 
     @property
     def tells_past(self) -> bool:
-        return self.sentences.time(self.start, self.end, self.language.name) == "past"
+        return self.sentences.time(self.start, self.end, self.lexicon.language) == "past"
 
 
 def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[DayMatch]:
@@ -136,7 +133,7 @@ def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Ite
         ]
         if len(found) > 1:
             scores = sentences.scores(run[0].start) if len(languages) > 1 else {}
-            found.sort(key=lambda one: (one.start - one.end, -scores.get(one.language.name, 0)))
+            found.sort(key=lambda one: (one.start - one.end, -scores.get(one.lexicon.language, 0)))
         yield from _chosen(found)
 
 
@@ -160,7 +157,7 @@ def _chosen(found: list[_Found]) -> Iterator[DayMatch]:
 def _any(token: _Token) -> Iterable[int]:
     """The languages that a number can be a day in without a word beside it that says so."""
     dated = token.kind != "number" or len(token.text) == _YEAR_DIGITS
-    return range(len(LANGUAGES)) if dated else ()
+    return range(len(lexicons())) if dated else ()
 
 
 def _runs(text: str) -> Iterator[list[_Token]]:
@@ -213,7 +210,7 @@ def _read(
     symbols, places = _symbols(run, lexicon, text, sentences)
     for match, meaning in _matches(symbols):
         start, end = _bounds(match, places)
-        yield _Found(match, meaning, start, end, places, lexicon.language, sentences, day, asking)
+        yield _Found(match, meaning, start, end, places, lexicon, sentences, day, asking)
 
 
 @lru_cache(_MOST_CACHED)
@@ -278,16 +275,16 @@ def _is_meant(place: _Place, lexicon: Lexicon, sentences: Sentences) -> bool:
     if not place.word.doubtful:
         return True
     scores = sentences.scores(place.start)
-    own = scores[lexicon.language.name]
+    own = scores[lexicon.language]
     return own > 0 and own >= max(scores.values())
 
 
-def _number(token: _Token, language: Language) -> Word:
+def _number(token: _Token, language: str) -> Word:
     text = token.text
     if token.kind == "ordinal":
         return Word("o", int(re.sub(r"\D", "", text)))
     if token.kind == "dotted":
-        return Word("o", int(text[:-1])) if language.name == "de" else OTHER
+        return Word("o", int(text[:-1])) if language == "de" else OTHER
     if token.kind in {"iso", "full", "short"}:
         return Word("D" if token.kind == "short" else "I", text)
     if not text.isascii() or not text.isdigit() or len(text) > 4:
@@ -336,11 +333,9 @@ def _day_month(first: int, second: int, found: _Found, slash: bool) -> tuple[int
 
 def _day_first(found: _Found) -> Span | None:
     month = found.place("m")
-    if month is None or not _is_month(month, found):
+    if not _is_month(month, found) or found.value("d") > 31:
         return None
     year = found.value("y")
-    if found.value("d") > 31:
-        return None
     if year:
         return _one(date(year, month.word.value, found.value("d")))
     if found.sentences.born(month.start):
@@ -349,12 +344,12 @@ def _day_first(found: _Found) -> Span | None:
 
 
 def _month_first(found: _Found) -> Span | None:
-    return _day_first(found) if found.language.month_first else None
+    return _day_first(found) if found.lexicon.month_first else None
 
 
 def _is_month(month: _Place, found: _Found) -> bool:
     """`10 may` is a month where it is written as one."""
-    if month.word.symbol == "M" or month.text[0].isupper() or found.language.name != "en":
+    if month.word.symbol == "M" or month.text[0].isupper() or found.lexicon.language != "en":
         return True
     if month.text not in _VERBS:
         return True
@@ -362,31 +357,22 @@ def _is_month(month: _Place, found: _Found) -> bool:
 
 
 def _days_of_month(found: _Found) -> Span | None:
-    month = found.place("m")
-    if month is None:
-        return None
+    month, year = found.value("m"), found.value("y")
     first, last = found.value("d"), found.value("e")
-    if found.value("y"):
-        return date(found.value("y"), month.word.value, first), date(
-            found.value("y"), month.word.value, last
-        )
-    ends = found.dated(last, month.word.value)
+    if year:
+        return date(year, month, first), date(year, month, last)
+    ends = found.dated(last, month)
     return ends.replace(day=first), ends
 
 
 def _month_days(found: _Found) -> Span | None:
-    return _days_of_month(found) if found.language.month_first else None
+    return _days_of_month(found) if found.lexicon.month_first else None
 
 
 def _month(found: _Found) -> Span | None:
     """A month, or a part of it."""
-    month = found.place("m")
-    if month is None:
-        return None
-    span = _month_span(month, found)
-    if span is None:
-        return None
-    return spans.part(span, found.value("b")) if found.symbol("b") else span
+    span = _month_span(found.place("m"), found)
+    return spans.part(span, found.value("b")) if span and found.symbol("b") else span
 
 
 def _month_span(month: _Place, found: _Found) -> Span | None:
@@ -421,18 +407,16 @@ def _names_month(month: _Place, found: _Found) -> bool:
         return False
     if month.word.short:
         return before in "AV" and month.text[0].isupper()
-    return month.text[0].isupper() or before in "AV" or found.language.name != "en"
+    return month.text[0].isupper() or before in "AV" or found.lexicon.language != "en"
 
 
 def _weekday(found: _Found) -> Span | None:
     name = found.place("w")
-    if name is None:
-        return None
     which = cast("Which | None", found.value("l") or found.value("r"))
     before = found.symbol("p")
     if name.word.symbol == "w" and not _is_short_weekday(name, found, before, which):
         return None
-    if which is None and found.language.habit and before and before[-1] in "pF":
+    if which is None and found.lexicon.habit and before and before[-1] in "pF":
         return _NOTHING
     if which in {None, "this"}:
         day = spans.weekday(name.word.value, "last" if found.past else "coming", found.day)
@@ -450,11 +434,7 @@ def _is_short_weekday(name: _Place, found: _Found, before: str, which: Which | N
 
 
 def _weekday_in_week(found: _Found) -> Span | None:
-    name = found.place("w")
-    which = found.value("l")
-    if name is None or which is None:
-        return None
-    return _one(spans.weekday_of(name.word.value, which, found.day))
+    return _one(spans.weekday_of(found.value("w"), found.value("l"), found.day))
 
 
 def _unit(found: _Found) -> Span | None:

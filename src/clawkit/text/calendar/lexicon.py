@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from clawkit.text.calendar.languages import LANGUAGES, Language
+from clawkit.text.tables import listed, table, unbroken
 
-_SEASONS = (3, 6, 9, 12)
+_TWELVE = range(1, 13)
+# What each list of words stands for: its symbol, and the values of its meanings in their order.
+# Where a word is in two lists, it is of the first.
+_MEANINGS: dict[str, tuple[str, Sequence[int | str | None]]] = {
+    "weekdays": ("W", range(7)),
+    "months": ("M", _TWELVE),
+    "short_months": ("m", _TWELVE),
+    "short_weekdays": ("w", range(7)),
+    "seasons": ("S", (3, 6, 9, 12)),
+    "weeks": ("B", ("1", "2", "3", "4", "-1")),
+    "counts": ("C", _TWELVE),
+    "firsts": ("O", range(1, 32)),
+    "last": ("L", ("last",)),
+    "before_last": ("L", ("before last",)),
+    "past_span": ("L", ("past",)),
+    "next": ("N", ("next",)),
+    "coming": ("N", ("coming",)),
+    "after_next": ("N", ("after next",)),
+    "this": ("H", ("this",)),
+    "day": ("y", ("day",)),
+    "week": ("u", ("week",)),
+    "weekend": ("k", ("weekend",)),
+    "month": ("U", ("month",)),
+    "year": ("U", ("year",)),
+    "begin": ("B", ("begin",)),
+    "middle": ("B", ("middle",)),
+    "end": ("B", ("end",)),
+    "few": ("Q", (None,)),
+    "ago_before": ("G", (None,)),
+    "ago_after": ("g", (None,)),
+    "ahead_before": ("A", (None,)),
+    "ahead_after": ("j", (None,)),
+    "since": ("V", (None,)),
+    "toward": ("Z", (None,)),
+    "on": ("P", (None,)),
+    "of": ("F", (None,)),
+    "every": ("E", (None,)),
+    "to": ("T", (None,)),
+    "nothing": ("X", (None,)),
+}
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -29,7 +68,7 @@ OTHER = Word(" ")
 class Lexicon(msgspec.Struct, frozen=True):
     """The words and phrases of one language."""
 
-    language: Language
+    language: str
     phrases: dict[tuple[str, ...], Word]
     lengths: dict[str, tuple[int, ...]]
     """The lengths of the phrases that begin with a word, the longest first."""
@@ -38,11 +77,13 @@ class Lexicon(msgspec.Struct, frozen=True):
     """A run of words without one of these names no day."""
 
     nouns: frozenset[str]
+    habit: bool
+    month_first: bool
 
 
 @cache
 def lexicons() -> tuple[Lexicon, ...]:
-    return tuple(map(_lexicon, LANGUAGES))
+    return tuple(_lexicon(name, words) for name, words in table("days").items())
 
 
 @cache
@@ -62,24 +103,25 @@ def known_words() -> frozenset[str]:
     )
 
 
-def _lexicon(language: Language) -> Lexicon:
+def _lexicon(name: str, language: dict[str, Any]) -> Lexicon:
     phrases: dict[tuple[str, ...], Word] = {}
-    for text, word in _entries(language):
+    for text, word in (*_relative(language["relative"]), *_entries(language)):
         doubtful = text.startswith("?")
         phrase = tuple(text.lstrip("?").replace("-", " ").split())
-        if phrase:
-            entry = Word(word.symbol, word.value, doubtful, word.short)
-            phrases[phrase] = _both(phrases.get(phrase), entry)
+        entry = Word(word.symbol, word.value, doubtful, word.short)
+        phrases[phrase] = _both(phrases.get(phrase), entry)
     lengths: dict[str, set[int]] = {}
     for phrase in phrases:
         lengths.setdefault(phrase[0], set()).add(len(phrase))
     anchors = {phrase[-1] for phrase, word in phrases.items() if word.symbol in "RWwMmUukySX"}
     return Lexicon(
-        language,
+        name,
         phrases,
         {first: tuple(sorted(found, reverse=True)) for first, found in lengths.items()},
         frozenset(anchors),
-        frozenset(language.nouns.split(",")) - {""},
+        frozenset(listed(language.get("nouns", ""))),
+        language.get("habit", False),
+        language.get("month_first", False),
     )
 
 
@@ -92,65 +134,20 @@ def _both(known: Word | None, word: Word) -> Word:
     return known
 
 
-def _entries(language: Language) -> Iterator[tuple[str, Word]]:
-    for phrase, offsets in language.relative.items():
-        both = offsets if isinstance(offsets, tuple) else (offsets, offsets)
-        yield phrase, Word("R", both)
-    yield from _numbered(language.weekdays, "W", 0)
-    yield from _numbered(language.months, "M", 1, doubtful=language.doubtful_months)
-    yield from _numbered(language.short_months, "m", 1, short=True)
-    yield from _numbered(language.short_weekdays, "w", 0)
-    for season, first in zip(language.seasons.split("|"), _SEASONS, strict=False):
-        yield from _listed(season, "S", first)
-    for number, weeks in zip(("1", "2", "3", "4", "-1"), language.weeks.split("|"), strict=False):
-        yield from _listed(weeks, "B", number)
-    yield from _numbered(language.counts, "C", 1)
-    yield from _numbered(language.firsts, "O", 1)
-    for words, symbol, value in _plain(language):
-        yield from _listed(words, symbol, value)
+def _relative(phrases: dict[str, str]) -> Iterator[tuple[str, Word]]:
+    for days, same in phrases.items():
+        first, _, last = days.partition("..")
+        for phrase in listed(same):
+            yield phrase, Word("R", (int(first), int(last or first)))
 
 
-def _plain(language: Language) -> tuple[tuple[str, str, str | None], ...]:
-    return (
-        (language.last, "L", "last"),
-        (language.before_last, "L", "before last"),
-        (language.past_span, "L", "past"),
-        (language.next, "N", "next"),
-        (language.coming, "N", "coming"),
-        (language.after_next, "N", "after next"),
-        (language.this, "H", "this"),
-        (language.day, "y", "day"),
-        (language.week, "u", "week"),
-        (language.weekend, "k", "weekend"),
-        (language.month, "U", "month"),
-        (language.year, "U", "year"),
-        (language.begin, "B", "begin"),
-        (language.middle, "B", "middle"),
-        (language.end, "B", "end"),
-        (language.few, "Q", None),
-        (language.ago_before, "G", None),
-        (language.ago_after, "g", None),
-        (language.ahead_before, "A", None),
-        (language.ahead_after, "j", None),
-        (language.since, "V", None),
-        (language.toward, "Z", None),
-        (language.on, "P", None),
-        (language.of, "F", None),
-        (language.every, "E", None),
-        (language.to, "T", None),
-        (language.nothing, "X", None),
-    )
-
-
-def _numbered(
-    words: str, symbol: str, first: int, *, doubtful: str = "", short: bool = False
-) -> Iterator[tuple[str, Word]]:
-    weak = doubtful.split(",")
-    for number, same in enumerate(words.split("|"), first):
-        for word in same.split(","):
-            yield word, Word("m" if word in weak else symbol, number, short=short)
-
-
-def _listed(words: str, symbol: str, value: int | str | None) -> Iterator[tuple[str, Word]]:
-    for word in words.split(","):
-        yield word, Word(symbol, value)
+def _entries(language: dict[str, Any]) -> Iterator[tuple[str, Word]]:
+    doubtful = listed(language.get("doubtful_months", ""))
+    parts = ("", *listed(language.get("parts_of_day", "")))
+    for name, (symbol, values) in _MEANINGS.items():
+        meanings = unbroken(language["words"].get(name, "")).split("|")
+        for value, same in zip(values, meanings, strict=False):
+            for word in listed(same):
+                kind = "m" if name == "months" and word in doubtful else symbol
+                entry = Word(kind, value, short=name == "short_months")
+                yield from ((word + part, entry) for part in (parts if kind == "W" else ("",)))

@@ -86,23 +86,19 @@ def month_near(month: int, *, past: bool, day: date) -> Span:
 def season(first: int, which: Which, day: date) -> Span:
     """The season that begins in that month."""
     year = day.year if first <= day.month else day.year - 1
-    begun = _season(first, year)
+    begun = season_of(first, year)
     if _STEPS[which] < 0:
-        return begun if begun[1] < day else _season(first, year - 1)
+        return begun if begun[1] < day else season_of(first, year - 1)
     if which == "this" and (begun[1] >= day or begun[0].year == day.year):
         return begun
-    return _season(first, year + 1)
-
-
-def season_of(first: int, year: int) -> Span:
-    return _season(first, year)
+    return season_of(first, year + 1)
 
 
 def season_near(first: int, *, past: bool, day: date) -> Span:
     """The latest that has begun, or the first that has not ended."""
     year = day.year if first <= day.month else day.year - 1
-    begun = _season(first, year)
-    return begun if past or begun[1] >= day else _season(first, year + 1)
+    begun = season_of(first, year)
+    return begun if past or begun[1] >= day else season_of(first, year + 1)
 
 
 def unit(name: Unit, which: Which, day: date) -> Span:
@@ -171,6 +167,6 @@ def _weekend(which: Which, day: date) -> Span:
     return saturday, saturday + timedelta(1)
 
 
-def _season(first: int, year: int) -> Span:
+def season_of(first: int, year: int) -> Span:
     ends = whole_month((first + 1) % 12 + 1, year + (first + 1) // 12)
     return date(year, first, 1), ends[1]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cache
-from typing import Literal
+from functools import cache, cached_property
+from typing import Any, Literal
 
 import msgspec
 
-from clawkit.text.calendar.languages import LANGUAGES, Language
+from clawkit.text.tables import listed, table, unbroken
 
 Time = Literal["past", "present", "future"]
 
@@ -41,17 +41,47 @@ class _Cue(msgspec.Struct, frozen=True):
 
 
 class _Words(msgspec.Struct, frozen=True):
-    past: frozenset[str]
-    past_ending: re.Pattern[str] | None
-    not_past: frozenset[str]
-    after: frozenset[str]
-    perfect: frozenset[str]
-    participle: re.Pattern[str] | None
-    near: int
-    plans: frozenset[str]
-    future: frozenset[str]
-    future_ending: re.Pattern[str] | None
-    present: frozenset[str]
+    past: frozenset[str] = frozenset()
+    past_ending: re.Pattern[str] | None = None
+    not_past: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    perfect: frozenset[str] = frozenset()
+    participle: re.Pattern[str] | None = None
+    near: int = 3
+    plans: frozenset[str] = frozenset()
+    future: frozenset[str] = frozenset()
+    future_ending: re.Pattern[str] | None = None
+    present: frozenset[str] = frozenset()
+
+
+class _Sentence:
+    """One sentence, of which is found out only what a day depends on."""
+
+    def __init__(self, begin: int, text: str) -> None:
+        self.begin = begin
+        self.text = text
+        self._cues: dict[str, list[_Cue]] = {}
+
+    def cues(self, language: str) -> list[_Cue]:
+        if language not in self._cues:
+            self._cues[language] = _cues(self.text, _words(language))
+        return self._cues[language]
+
+    @cached_property
+    def breaks(self) -> list[tuple[int, int]]:
+        return _breaks(self.text)
+
+    @cached_property
+    def scores(self) -> dict[str, int]:
+        scores = dict.fromkeys(table("days"), 0)
+        for word in _WORD.findall(self.text.lower()):
+            for name in _common().get(word, ()):
+                scores[name] += 1
+        return scores
+
+    @cached_property
+    def born(self) -> bool:
+        return not _BORN.isdisjoint(_WORD.findall(self.text.lower()))
 
 
 class Sentences:
@@ -59,25 +89,16 @@ class Sentences:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts: list[int] | None = None
-        self._cues: dict[tuple[int, str], list[_Cue]] = {}
-        self._breaks: dict[int, list[tuple[int, int]]] = {}
-        self._scores: dict[int, dict[str, int]] = {}
-        self._born: dict[int, bool] = {}
+        self._known: dict[int, _Sentence] = {}
 
     def time(self, start: int, end: int, language: str) -> Time | None:
         """The tense around a place in the text, that of its own clause before others."""
-        number, sentence = self._sentence(start)
-        begin = self._begin(number)
-        key = (number, language)
-        if key not in self._cues:
-            self._cues[key] = _cues(sentence, _words(language))
-        cues = [c for c in self._cues[key] if not start <= begin + c.at < end]
+        sentence = self._at(start)
+        begin = sentence.begin
+        cues = [c for c in sentence.cues(language) if not start <= begin + c.at < end]
         if not cues:
             return None
-        if number not in self._breaks:
-            self._breaks[number] = _breaks(sentence)
-        first, last = _clause(self._breaks[number], start - begin, end - begin)
+        first, last = _clause(sentence.breaks, start - begin, end - begin)
         own = [cue for cue in cues if first <= cue.at < last]
         if own:
             return _nearest(own, start - begin).time
@@ -88,46 +109,35 @@ class Sentences:
 
     def scores(self, start: int) -> dict[str, int]:
         """How many words of each language are in the sentence at that place."""
-        number, sentence = self._sentence(start)
-        if number not in self._scores:
-            scores = dict.fromkeys((language.name for language in LANGUAGES), 0)
-            common = _common()
-            for word in _WORD.findall(sentence.lower()):
-                for name in common.get(word, ()):
-                    scores[name] += 1
-            self._scores[number] = scores
-        return self._scores[number]
+        return self._at(start).scores
 
     def born(self, start: int) -> bool:
         """Whether the sentence at that place tells a birthday, whose year nobody knows."""
-        number, sentence = self._sentence(start)
-        if number not in self._born:
-            self._born[number] = not _BORN.isdisjoint(_WORD.findall(sentence.lower()))
-        return self._born[number]
+        return self._at(start).born
 
     def has_one_form(self, start: int) -> bool:
         """Whether the only verb we see there is the same in present and past, as in "I quit"."""
-        sentence = self.sentence(start)
-        return bool(_ONE_FORM.search(sentence)) and not _cues(sentence, _words("en"))
+        sentence = self._at(start)
+        return bool(_ONE_FORM.search(sentence.text)) and not sentence.cues("en")
 
     def sentence(self, start: int) -> str:
-        return self._sentence(start)[1]
+        return self._at(start).text
 
     def begins(self, start: int) -> bool:
         """Whether the sentence begins there."""
-        number, _ = self._sentence(start)
-        return not self.text[self._begin(number) : start].strip(" \t\n\"'«“„(-*")
+        return not self.text[self._at(start).begin : start].strip(" \t\n\"'«“„(-*")
 
-    def _sentence(self, at: int) -> tuple[int, str]:
-        if self._starts is None:
-            self._starts = _starts(self.text)
-        number = bisect_right(self._starts, at) - 1
-        following = self._starts[number + 1 : number + 2]
-        end = following[0] if following else len(self.text)
-        return number, self.text[self._starts[number] : end]
+    @cached_property
+    def _starts(self) -> list[int]:
+        return _starts(self.text)
 
-    def _begin(self, number: int) -> int:
-        return self._starts[number] if self._starts else 0
+    def _at(self, place: int) -> _Sentence:
+        number = bisect_right(self._starts, place) - 1
+        if number not in self._known:
+            begin, *following = self._starts[number : number + 2]
+            end = following[0] if following else len(self.text)
+            self._known[number] = _Sentence(begin, self.text[begin:end])
+        return self._known[number]
 
 
 def _starts(text: str) -> list[int]:
@@ -221,35 +231,21 @@ def _is_participle(word: str, words: _Words) -> bool:
 def _common() -> dict[str, tuple[str, ...]]:
     """The languages that each common word and verb is of."""
     found: dict[str, tuple[str, ...]] = {}
-    for language in LANGUAGES:
-        tense = language.tense
-        for word in _set(f"{language.common},{tense.past},{tense.present},{tense.perfect}"):
-            found[word] = (*found.get(word, ()), language.name)
+    for name, language in table("days").items():
+        words = _words(name)
+        for word in words.past | words.present | words.perfect | set(listed(language["common"])):
+            found[word] = (*found.get(word, ()), name)
     return found
 
 
 @cache
-def _words(name: str) -> _Words:
-    language: Language = next(one for one in LANGUAGES if one.name == name)
-    tense = language.tense
-    return _Words(
-        past=_set(tense.past),
-        past_ending=_pattern(tense.past_ending),
-        not_past=_set(tense.not_past),
-        after=_set(tense.after),
-        perfect=_set(tense.perfect),
-        participle=_pattern(tense.participle),
-        near=tense.near,
-        plans=_set(tense.plans),
-        future=_set(tense.future),
-        future_ending=_pattern(tense.future_ending),
-        present=_set(tense.present),
-    )
+def _words(language: str) -> _Words:
+    written: dict[str, str | int] = table("days")[language]["tense"]
+    return _Words(**{name: _meant(name, value) for name, value in written.items()})
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split(",")) - {""}
-
-
-def _pattern(pattern: str) -> re.Pattern[str] | None:
-    return re.compile(pattern) if pattern else None
+def _meant(name: str, value: str | int) -> Any:
+    if isinstance(value, int):
+        return value
+    is_pattern = name == "participle" or name.endswith("_ending")
+    return re.compile(unbroken(value)) if is_pattern else frozenset(listed(value))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, cast, get_args, get_origin
+from typing import Annotated, Any, TypedDict, Union, Unpack, cast, get_args, get_origin
 
 import msgspec
 
@@ -19,39 +19,32 @@ _SIZES = ("min_length", "max_length")
 _WORDS = ("title", "description")
 
 
+class FieldOptions(TypedDict, total=False):
+    """What `Field` takes."""
+
+    description: str | None
+    title: str | None
+    examples: list[Any] | None
+    ge: float | None
+    gt: float | None
+    le: float | None
+    lt: float | None
+    multiple_of: float | None
+    min_length: int | None
+    max_length: int | None
+    pattern: str | None
+
+
 def Field(  # noqa: N802 - reads as the class it is in other libraries
-    *,
-    description: str | None = None,
-    title: str | None = None,
-    examples: list[Any] | None = None,
-    ge: float | None = None,
-    gt: float | None = None,
-    le: float | None = None,
-    lt: float | None = None,
-    multiple_of: float | None = None,
-    min_length: int | None = None,
-    max_length: int | None = None,
-    pattern: str | None = None,
-    header: str | None = None,
+    *, header: str | None = None, **options: Unpack[FieldOptions]
 ) -> msgspec.Meta:
     """Limits and words for a type: `Annotated[int, Field(ge=1, le=10, description="…")]`.
 
     `header` asks HTTP clients to send the argument in a header too, as `x-mcp-header`.
     """
-    given: dict[str, Any] = {
-        "description": description,
-        "title": title,
-        "examples": examples,
-        "ge": ge,
-        "gt": gt,
-        "le": le,
-        "lt": lt,
-        "multiple_of": multiple_of,
-        "min_length": min_length,
-        "max_length": max_length,
-        "pattern": pattern,
-        "extra_json_schema": None if header is None else {"x-mcp-header": header},
-    }
+    given: dict[str, Any] = {**options}
+    if header is not None:
+        given["extra_json_schema"] = {"x-mcp-header": header}
     try:
         return msgspec.Meta(**given)
     except (TypeError, ValueError) as error:

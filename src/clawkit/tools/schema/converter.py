@@ -15,6 +15,18 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 import msgspec
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
+from clawkit.tools.schema.annotations import (
+    CONTAINERS,
+    LEAVES,
+    MAPPINGS,
+    SETS,
+    UNIONS,
+    AnnotationScope,
+    is_hashable,
+    is_path,
+    objection,
+    type_name,
+)
 from clawkit.tools.schema.casts import Cast, boxed, make_cast, shape, unboxed
 from clawkit.tools.schema.constraints import (
     Constraints,
@@ -24,20 +36,8 @@ from clawkit.tools.schema.constraints import (
     read_notes,
 )
 from clawkit.tools.schema.definitions import Definitions, Schema
-from clawkit.tools.schema.kinds import (
-    CONTAINERS,
-    LEAVES,
-    MAPPINGS,
-    SETS,
-    UNIONS,
-    is_hashable,
-    is_path,
-    objection,
-    type_name,
-)
 from clawkit.tools.schema.problems import Misfit
 from clawkit.tools.schema.records import RecordClass, read_record
-from clawkit.tools.schema.scope import AnnotationScope
 from clawkit.tools.schema.standins import (
     StandIn,
     choice,

@@ -23,7 +23,7 @@ from typing import (
 import msgspec
 from msgspec import NODEFAULT, UNSET
 
-from clawkit.tools.schema.scope import AnnotationScope
+from clawkit.tools.schema.annotations import AnnotationScope
 
 _TAG = "<tag>"
 

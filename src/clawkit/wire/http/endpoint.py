@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
@@ -57,7 +57,7 @@ class HttpSession(Session):
 
     def post(self, message: Message) -> None:
         if self.stream is not None and not self.stream.closed:
-            self.stream.put(message)
+            self.stream.tell(message)
         else:
             self._kept.append(message)
 
@@ -67,7 +67,7 @@ class HttpSession(Session):
             return None
         self.stream = NoticeStream()
         while self._kept:
-            self.stream.put(self._kept.popleft())
+            self.stream.tell(self._kept.popleft())
         return self.stream
 
 
@@ -128,6 +128,17 @@ class HttpRefusal(Exception):
         self.status = status
         self.message = message
         self.headers = list(headers)
+
+
+class HttpAppOptions(TypedDict, total=False):
+    """The options of `http_app` as keyword arguments of those who pass them on."""
+
+    path: str
+    sessions: bool
+    hosts: Collection[str] | None
+    origins: Collection[str]
+    max_body: int
+    authenticate: Authenticate | None
 
 
 def http_app(
@@ -229,27 +240,7 @@ class Endpoint:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise HttpRefusal(415, "Content-Type must be application/json")
-        return await self._body(headers, receive)
-
-    async def _body(self, headers: Headers, receive: Receive) -> bytes:
-        too_large = HttpRefusal(413, f"A message may have at most {self._max_body} bytes")
-        if headers.get("content-length", "0").isdigit() and (
-            int(headers.get("content-length", "0")) > self._max_body
-        ):
-            raise too_large
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            event = await receive()
-            if event["type"] == "http.disconnect":
-                raise HttpRefusal(400, "The request ended early")
-            part = event.get("body", b"")
-            size += len(part)
-            if size > self._max_body:
-                raise too_large
-            parts.append(part)
-            if not event.get("more_body"):
-                return b"".join(parts) if len(parts) > 1 else parts[0]
+        return await read_body(headers, receive, self._max_body)
 
     async def _post(
         self, scope: Any, headers: Headers, message: Message, receive: Receive, send: SendAsgi
@@ -318,7 +309,7 @@ class Endpoint:
             await stream.write(receive, send)
             return
         stream, listener = NoticeStream(), Session()
-        self._server.hub.join(listener, stream.put, self._server.features())
+        self._server.hub.join(listener, stream.tell, self._server.features())
         try:
             await stream.write(receive, send)
         finally:
@@ -337,6 +328,27 @@ class Endpoint:
             return None
         found = self._authenticate(HttpRequest(scope, receive), message)
         return await found if isawaitable(found) else found
+
+
+async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:
+    """All of a request's body. Raises HttpRefusal if that is more than `most` bytes."""
+    too_large = HttpRefusal(413, f"A message may have at most {most} bytes")
+    declared = headers.get("content-length", "0")
+    if len(declared) > 18 or not declared.isdigit() or int(declared) > most:
+        raise too_large
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            raise HttpRefusal(400, "The request ended early")
+        part = event.get("body", b"")
+        size += len(part)
+        if size > most:
+            raise too_large
+        parts.append(part)
+        if not event.get("more_body"):
+            return b"".join(parts) if len(parts) > 1 else parts[0]
 
 
 async def _nothing() -> dict[str, Any]:

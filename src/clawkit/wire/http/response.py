@@ -20,7 +20,7 @@ WATCH_AFTER = 0.05
 KEEP_ALIVE = 15.0
 STREAM_AFTER = 10.0
 _BACKLOG = 1000
-_EVENTS: HeaderList = [
+EVENT_HEADERS: HeaderList = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
@@ -179,7 +179,7 @@ async def disconnected(receive: Receive) -> None:
 
 async def write_stream(send: SendAsgi, outbox: EventOutbox, headers: HeaderList) -> None:
     """Send what arrives in an outbox as events, until it is closed."""
-    await send({"type": "http.response.start", "status": 200, "headers": _EVENTS + headers})
+    await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS + headers})
     while True:
         for event in outbox.take():
             await send({"type": "http.response.body", "body": event, "more_body": True})
@@ -191,29 +191,18 @@ async def write_stream(send: SendAsgi, outbox: EventOutbox, headers: HeaderList)
     await send({"type": "http.response.body", "body": b""})
 
 
-class NoticeStream:
+class NoticeStream(EventOutbox):
     """A stream of notices that lives until the client leaves or it is closed."""
 
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._outbox = EventOutbox()
-
-    @property
-    def closed(self) -> bool:
-        return self._outbox.closed
-
-    def put(self, message: Message) -> None:
+    def tell(self, message: Message) -> None:
         """Send a notice; safe to call from any thread."""
-        self._loop.call_soon_threadsafe(self._outbox.put, encode_event(message))
-
-    def close(self) -> None:
-        self._outbox.close()
+        self._loop.call_soon_threadsafe(self.put, encode_event(message))
 
     async def write(self, receive: Receive, send: SendAsgi) -> None:
         gone = self._loop.create_task(disconnected(receive))
-        gone.add_done_callback(lambda _: self._outbox.close())
+        gone.add_done_callback(lambda _: self.close())
         try:
-            await write_stream(send, self._outbox, [])
+            await write_stream(send, self, [])
         finally:
             gone.cancel()
-            self._outbox.close()
+            self.close()

@@ -16,7 +16,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import msgspec
 import uvicorn
@@ -25,7 +25,7 @@ from uvicorn.server import ServerState
 
 from clawkit.errors import InvalidRequestError, LoadError, SettingsError
 from clawkit.wire import jsonrpc
-from clawkit.wire.http.endpoint import http_app
+from clawkit.wire.http.endpoint import HttpAppOptions, http_app
 from clawkit.wire.http.request_checks import LOOPBACK
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def serve_http(
     *,
     on_ready: Callable[[str], None] | None = None,
     limits: HttpLimits | None = None,
-    **options: Any,
+    **options: Unpack[HttpAppOptions],
 ) -> None:
     """Serve `server` at `http://host:port/mcp` until interrupted; `options` are `http_app`'s."""
     listening = listen(host, port)

@@ -1,1 +1,1 @@
-"""The attacks, by subject. Importing a file registers what is in it."""
+"""The attacks, by subject: data in TOML, and the functions that carry them out."""

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
-from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench
-from clawkit.guard.selftest.registry import attack, attacks_each
 from clawkit.guard.selftest.verdicts import Leaked, Unclear, short, text_of
-
-_DROPPED = "the stray answer is dropped"
-_REFUSED = "a line of the server that two parsers could read differently is not passed on"
 
 
 def _answer(id: Any, token: str) -> dict[str, Any]:
@@ -27,30 +21,16 @@ def _asked(bench: Bench) -> Any:
     return bench.asked("roots/list", since)["id"]
 
 
-_NOBODY: dict[str, Any] = {
-    "number": 990017,
-    "string": "nobody",
-    "zero": 0,
-    "null": None,
-    "list": [1],
-    "object": {"a": 1},
-    "true": True,
-}
+def answer_unasked(bench: Bench, id: str) -> None:
+    bench.drops(json.dumps(_answer(json.loads(id), bench.token())).encode())
 
 
-@attacks_each("answer-unasked", categories.ANSWERS, _DROPPED, _NOBODY)
-def answer_nobody_asked_for(bench: Bench, id: Any) -> None:
-    bench.drops(json.dumps(_answer(id, bench.token())).encode())
-
-
-@attacks_each("error-unasked", categories.ANSWERS, _DROPPED, _NOBODY)
-def error_nobody_asked_for(bench: Bench, id: Any) -> None:
+def error_unasked(bench: Bench, id: str) -> None:
     error = {"code": -1, "message": bench.token()}
-    bench.drops(json.dumps({"jsonrpc": "2.0", "id": id, "error": error}).encode())
+    bench.drops(json.dumps({"jsonrpc": "2.0", "id": json.loads(id), "error": error}).encode())
 
 
-@attack("answer-twice", categories.ANSWERS, "only the first answer to a question arrives")
-def second_answer(bench: Bench) -> None:
+def answer_twice(bench: Bench) -> None:
     id = _asked(bench)
     first, second = bench.token(), bench.token()
     bench.send(_answer(id, first))
@@ -60,24 +40,19 @@ def second_answer(bench: Bench) -> None:
     bench.drops(json.dumps(_answer(id, second)).encode())
 
 
-_OTHER_TYPES: dict[str, Callable[[Any], Any]] = {
-    "string": lambda id: str(id) if isinstance(id, int) else f" {id}",
-    "fraction": lambda id: float(id) if isinstance(id, int) else [id],
-    "list": lambda id: [id],
-}
-
-
-@attacks_each(
-    "answer-other-type", categories.ANSWERS, "1, 1.0 and “1” are different ids", _OTHER_TYPES
-)
-def answer_with_another_type(bench: Bench, change: Callable[[Any], Any]) -> None:
+def answer_other_type(bench: Bench, kind: str) -> None:
     id = _asked(bench)
-    bench.drops(json.dumps(_answer(change(id), bench.token())).encode())
+    number = isinstance(id, int)
+    others = {
+        "string": str(id) if number else f" {id}",
+        "fraction": float(id) if number else [id],
+        "list": [id],
+    }
+    bench.drops(json.dumps(_answer(others[kind], bench.token())).encode())
     bench.send(_answer(id, bench.token()))
 
 
-@attack("answer-id-in-use", categories.ANSWERS, "an id that is in flight cannot be used again")
-def id_in_use(bench: Bench) -> None:
+def answer_id_in_use(bench: Bench) -> None:
     held = bench.start_act("hold")
     token = bench.token()
     call = {"name": "echo", "arguments": {"text": token}}
@@ -89,26 +64,11 @@ def id_in_use(bench: Bench) -> None:
 
 
 def _line(id: str, token: str) -> bytes:
-    return b'{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}' % (
-        id.encode(),
-        token.encode(),
-    )
+    content = f'{{"content":[{{"type":"text","text":"{token}"}}]}}'
+    return f'{{"jsonrpc":"2.0","id":{id},"result":{content}}}'.encode()
 
 
-_STRAYS = {
-    "unasked": "990019",
-    "unasked-string": '"nobody"',
-    "other-type": "@OTHER@",
-    "fraction": "@ID@.0",
-    "null": "null",
-    "true": "true",
-    "list": "[@ID@]",
-    "object": '{"a":@ID@}',
-}
-
-
-@attacks_each("server-answer", categories.ANSWERS, _DROPPED, _STRAYS)
-def answer_of_the_server(bench: Bench, id: str) -> None:
+def server_answer(bench: Bench, id: str) -> None:
     """The server's true answer comes after the stray one: it, or an error, is what counts."""
     token, since = bench.token(), bench.mark()
     answer = bench.act("write", _line(id, token))
@@ -117,26 +77,23 @@ def answer_of_the_server(bench: Bench, id: str) -> None:
     bench.unseen(since, token)
 
 
-@attacks_each("server-error", categories.ANSWERS, _DROPPED, _STRAYS)
-def error_of_the_server(bench: Bench, id: str) -> None:
+def server_error(bench: Bench, id: str) -> None:
     token, since = bench.token(), bench.mark()
-    error = b'{"code":-1,"message":"%s"}' % token.encode()
-    answer = bench.act("write", b'{"jsonrpc":"2.0","id":%s,"error":%s}' % (id.encode(), error))
+    error = f'{{"code":-1,"message":"{token}"}}'
+    answer = bench.act("write", f'{{"jsonrpc":"2.0","id":{id},"error":{error}}}'.encode())
     if token in json.dumps(answer):
         raise Leaked(f"the call was answered with {short(answer)}")
     bench.unseen(since, token)
 
 
-@attack("server-answer-twice", categories.ANSWERS, "only the first answer to a call arrives")
-def second_answer_of_the_server(bench: Bench) -> None:
+def server_answer_twice(bench: Bench) -> None:
     token, since = bench.token(), bench.mark()
     first = _line("@ID@", "first")
     bench.act("write", first + b"\n" + _line("@ID@", token), silent=True)
     bench.unseen(since, token)
 
 
-@attack("server-answer-early", categories.ANSWERS, "an answer cannot come before its call")
-def early_answer_of_the_server(bench: Bench) -> None:
+def server_answer_early(bench: Bench) -> None:
     token, since = bench.token(), bench.mark()
     later = bench.new_id()
     bench.act("write", _line(str(later), token))
@@ -146,26 +103,8 @@ def early_answer_of_the_server(bench: Bench) -> None:
     bench.unseen(since, token)
 
 
-_TWO_READINGS = {
-    "result-and-error": b'{"jsonrpc":"2.0","id":@ID@,"result":{"a":"TOKEN"},'
-    b'"error":{"code":1,"message":"x"}}',
-    "duplicate-result": b'{"jsonrpc":"2.0","id":@ID@,"result":{},"result":{"a":"TOKEN"}}',
-    "duplicate-deep": b'{"jsonrpc":"2.0","id":@ID@,"result":{"content":[],"content":["TOKEN"]}}',
-    "duplicate-id": b'{"jsonrpc":"2.0","id":1,"id":@ID@,"result":{"a":"TOKEN"}}',
-    "nan": b'{"jsonrpc":"2.0","id":@ID@,"result":{"a":NaN,"b":"TOKEN"}}',
-    "invalid-utf8": b'{"jsonrpc":"2.0","id":@ID@,"result":{"a":"\xff TOKEN"}}',
-    "lone-surrogate": b'{"jsonrpc":"2.0","id":@ID@,"result":{"a":"\\ud800 TOKEN"}}',
-    "batch": b'[{"jsonrpc":"2.0","id":@ID@,"result":{"a":"TOKEN"}}]',
-    "two-on-a-line": b'{"jsonrpc":"2.0","id":@ID@,"result":{}}{"a":"TOKEN"}',
-    "carriage-return": b'{"jsonrpc":"2.0","method":"notifications/x"}\r{"a":"TOKEN"}',
-    "garbage": b"Listening on TOKEN",
-    "deep": b'{"jsonrpc":"2.0","id":@ID@,"result":{"a":' + b"[" * 100_000 + b'"TOKEN"',
-}
-
-
-@attacks_each("server-line", categories.MALFORMED, _REFUSED, _TWO_READINGS)
-def line_of_the_server(bench: Bench, line: bytes) -> None:
+def server_line(bench: Bench, line: str) -> None:
     token, since = bench.token(), bench.mark()
-    id = bench.start_act("write", line.replace(b"TOKEN", token.encode()))
+    id = bench.start_act("write", line.replace("TOKEN", token).encode("latin-1"))
     bench.unseen(since, token)
     bench.reply(id)

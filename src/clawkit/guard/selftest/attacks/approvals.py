@@ -1,14 +1,13 @@
-"""Attacks on approvals, in the handshake era: yes to one call must not be yes to anything else."""
+"""Attacks on approvals: what counts as a yes, what it holds for, and what the person is shown."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
-from clawkit.guard.selftest import categories
 from clawkit.guard.selftest.bench import Bench, Mark
-from clawkit.guard.selftest.registry import Setup, attack, attacks_each
 from clawkit.guard.selftest.verdicts import (
     Hung,
     Leaked,
@@ -16,13 +15,12 @@ from clawkit.guard.selftest.verdicts import (
     is_answer_to,
     require_clear_error,
     short,
+    strings,
     text_of,
 )
 
-_DENIED = "denied: only a person's own yes lets the call through"
-_BOUND = "a yes holds for the call that was shown, and for no other"
 _AT_ONCE = 3.0
-FRESH = Setup(fresh=True)
+_FLOOD = 24
 
 
 def ask(
@@ -70,51 +68,40 @@ def require_passed(answer: dict[str, Any]) -> None:
         raise Unclear(f"a call that a person allowed was answered with {short(answer)}")
 
 
-@attack(
-    "ask-nobody",
-    categories.APPROVALS,
-    "with nobody to ask, denied at once",
-    setup=Setup(can_ask=False),
-)
-def nobody_to_ask(bench: Bench) -> None:
+def allows(bench: Bench, path: str, decision: str = "allow once") -> None:
+    """A person is asked about a call, says yes, and it passes."""
+    id, question = ask(bench, path=path)
+    say(bench, question, yes(decision))
+    require_passed(bench.reply(id))
+
+
+def denies(bench: Bench, id: int, question: dict[str, Any]) -> None:
+    """A person says no, and the call does not pass."""
+    say(bench, question, yes("deny"))
+    require_clear_error(bench.reply(id))
+
+
+def require_no_call(bench: Bench, id: int, since: Mark) -> None:
+    """The call is answered with an error, and has not been made."""
+    answer = bench.reply(id)
+    require_not_called(bench, since)
+    require_clear_error(answer)
+
+
+def ask_nobody(bench: Bench) -> None:
     begun = time.monotonic()
     bench.refuses_call("delete_file", {"path": bench.fill_in("{root}/work/plain.txt")})
     if time.monotonic() - begun > _AT_ONCE:
         raise Hung("denied, but not at once")
 
 
-_NOT_YES: dict[str, Any] = {
-    "deny": yes("deny"),
-    "decline": {"action": "decline"},
-    "cancel": {"action": "cancel"},
-    "decline-with-content": {"action": "decline", "content": {"decision": "allow once"}},
-    "no-content": {"action": "accept"},
-    "empty-content": {"action": "accept", "content": {}},
-    "unknown-decision": yes("allow"),
-    "other-case": yes("Allow Once"),
-    "decision-true": {"action": "accept", "content": {"decision": True}},
-    "decision-list": {"action": "accept", "content": {"decision": ["allow once"]}},
-    "action-unknown": {"action": "accepted", "content": {"decision": "allow once"}},
-    "no-action": {"content": {"decision": "allow once"}},
-    "nothing": {},
-    "string": "allow once",
-    "list": [yes()],
-    "content-string": {"action": "accept", "content": "allow once"},
-    "decision-object": {"action": "accept", "content": {"decision": {"allow once": True}}},
-}
-
-
-@attacks_each("answer-is-not-yes", categories.APPROVALS, _DENIED, _NOT_YES)
-def not_a_yes(bench: Bench, result: Any) -> None:
+def answer_is_not_yes(bench: Bench, result: str) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
-    say(bench, question, result)
-    answer = bench.reply(id)
-    require_not_called(bench, since)
-    require_clear_error(answer)
+    say(bench, question, json.loads(result))
+    require_no_call(bench, id, since)
 
 
-@attack("answer-is-an-error", categories.APPROVALS, _DENIED)
 def answer_is_an_error(bench: Bench) -> None:
     id, question = ask(bench, path=bench.token())
     error = {"code": -1, "message": "The person could not be asked."}
@@ -122,78 +109,47 @@ def answer_is_an_error(bench: Bench) -> None:
     require_clear_error(bench.reply(id))
 
 
-@attack("answer-forged-by-the-server", categories.APPROVALS, _DENIED)
-def forged_by_the_server(bench: Bench) -> None:
+def answer_forged_by_the_server(bench: Bench) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
     bench.server_sends({"jsonrpc": "2.0", "id": question["id"], "result": yes()})
     bench.serve()
     require_not_called(bench, since)
-    say(bench, question, yes("deny"))
-    require_clear_error(bench.reply(id))
+    denies(bench, id, question)
 
 
-@attack("answer-to-a-question-with-the-same-id", categories.APPROVALS, _DENIED)
-def question_with_the_same_id(bench: Bench) -> None:
+def answer_to_a_question_with_the_same_id(bench: Bench) -> None:
     """The server cannot put a question in the place of the guard's."""
     since, token = bench.mark(), bench.token()
     id, question = ask(bench, path=bench.token())
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     bench.server_sends({**question, "params": {"message": token, "requestedSchema": schema}})
     bench.unseen(since, token)
-    say(bench, question, yes("deny"))
-    require_clear_error(bench.reply(id))
+    denies(bench, id, question)
 
 
-@attack("approval-reused", categories.APPROVALS, _BOUND)
 def approval_reused(bench: Bench) -> None:
     """The same call once more: once is once."""
     path = bench.token()
-    id, question = ask(bench, path=path)
-    say(bench, question, yes())
-    require_passed(bench.reply(id))
-    id, question = ask(bench, path=path)
-    say(bench, question, yes("deny"))
-    require_clear_error(bench.reply(id))
+    allows(bench, path)
+    denies(bench, *ask(bench, path=path))
 
 
-@attacks_each(
-    "approval-for-another",
-    categories.APPROVALS,
-    _BOUND,
-    {"once": "allow once", "session": "allow for this session"},
-)
 def approval_for_another(bench: Bench, decision: str) -> None:
-    id, question = ask(bench, path=bench.token())
-    say(bench, question, yes(decision))
-    require_passed(bench.reply(id))
-    id, question = ask(bench, path=bench.token())
-    say(bench, question, yes("deny"))
-    require_clear_error(bench.reply(id))
+    allows(bench, bench.token(), decision)
+    denies(bench, *ask(bench, path=bench.token()))
 
 
-_ROUNDS: dict[str, Any] = {
-    "answers": {"inputResponses": {"k": {"action": "accept", "content": {"force": True}}}},
-    "state": {"requestState": "force"},
-    "trace": {"_meta": {"traceparent": "force"}},
-}
-
-
-@attacks_each("approval-for-more", categories.APPROVALS, _BOUND, _ROUNDS)
-def approval_for_more(bench: Bench, more: dict[str, Any]) -> None:
+def approval_for_more(bench: Bench, more: str) -> None:
     """Answers to questions that nobody asked are no part of what was shown."""
     path = bench.token()
-    id, question = ask(bench, path=path)
-    say(bench, question, yes("allow for this session"))
-    require_passed(bench.reply(id))
-    id, question = ask(bench, more, path=path)
+    allows(bench, path, "allow for this session")
+    id, question = ask(bench, json.loads(more), path=path)
     if "force" not in json.dumps(question):
         raise Leaked("a person is not shown all that the server would get")
-    say(bench, question, yes("deny"))
-    require_clear_error(bench.reply(id))
+    denies(bench, id, question)
 
 
-@attack("approvals-crossed", categories.APPROVALS, _BOUND)
 def approvals_crossed(bench: Bench) -> None:
     """Two questions at once: the yes goes to the one that it answers."""
     first, second = bench.token(), bench.token()
@@ -203,31 +159,22 @@ def approvals_crossed(bench: Bench) -> None:
         raise Leaked("two questions have the same id")
     say(bench, question, yes())
     require_passed(bench.reply(wanted))
-    say(bench, other, yes("deny"))
-    require_clear_error(bench.reply(unwanted))
+    denies(bench, unwanted, other)
     if second.encode() in bench.journal():
         raise Leaked("the call that was denied reached the server")
 
 
-@attack("approval-policy-changed", categories.APPROVALS, "a changed policy counts", setup=FRESH)
-def policy_changed(bench: Bench) -> None:
+def approval_policy_changed(bench: Bench) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
     deny_what_was_prompted(bench)
     say(bench, question, yes())
-    answer = bench.reply(id)
-    require_not_called(bench, since)
-    require_clear_error(answer)
+    require_no_call(bench, id, since)
 
 
-@attack(
-    "approval-policy-changed-later", categories.APPROVALS, "a changed policy counts", setup=FRESH
-)
-def policy_changed_after_session_approval(bench: Bench) -> None:
+def approval_policy_changed_later(bench: Bench) -> None:
     path = bench.token()
-    id, question = ask(bench, path=path)
-    say(bench, question, yes("allow for this session"))
-    require_passed(bench.reply(id))
+    allows(bench, path, "allow for this session")
     deny_what_was_prompted(bench)
     bench.refuses_call("delete_file", {"path": path})
 
@@ -238,10 +185,7 @@ def deny_what_was_prompted(bench: Bench) -> None:
     policy.write_text(changed, encoding="utf-8")
 
 
-@attack(
-    "approval-cancelled", categories.APPROVALS, "a yes to a call that was withdrawn counts nothing"
-)
-def call_withdrawn(bench: Bench) -> None:
+def approval_cancelled(bench: Bench) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
     withdrawn = {"requestId": id, "reason": "changed my mind"}
@@ -252,8 +196,7 @@ def call_withdrawn(bench: Bench) -> None:
     require_not_called(bench, since)
 
 
-@attack("approval-after-deny", categories.APPROVALS, "the first answer counts")
-def yes_after_no(bench: Bench) -> None:
+def approval_after_deny(bench: Bench) -> None:
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
     say(bench, question, yes("deny"))
@@ -263,10 +206,7 @@ def yes_after_no(bench: Bench) -> None:
     require_not_called(bench, since)
 
 
-@attack(
-    "approval-tool-changed", categories.APPROVALS, "a yes holds for the tool as it was", setup=FRESH
-)
-def tool_changed(bench: Bench) -> None:
+def approval_tool_changed(bench: Bench) -> None:
     bench.reply(bench.request("tools/list"))
     since = bench.mark()
     id, question = ask(bench, path=bench.token())
@@ -274,26 +214,10 @@ def tool_changed(bench: Bench) -> None:
     bench.act("set", json.dumps({"tools": [changed]}).encode(), method="tools/list")
     bench.reply(bench.request("tools/list"))
     say(bench, question, yes())
-    answer = bench.reply(id)
-    require_not_called(bench, since)
-    require_clear_error(answer)
+    require_no_call(bench, id, since)
 
 
-_POLICIES = {
-    "broken": "[[rule]\naction=",
-    "unknown-key": '[[rule]]\nverdict = "allow"',
-    "empty": "",
-}
-
-
-@attacks_each(
-    "policy",
-    categories.APPROVALS,
-    "a policy that cannot be read denies everything",
-    _POLICIES,
-    setup=FRESH,
-)
-def policy_broken(bench: Bench, text: str) -> None:
+def unreadable_policy(bench: Bench, text: str) -> None:
     policy = bench.place.policy
     before = policy.read_text(encoding="utf-8")
     policy.write_text(text, encoding="utf-8")
@@ -303,3 +227,220 @@ def policy_broken(bench: Bench, text: str) -> None:
     if token.encode() in bench.journal()[since.journal :]:
         raise Leaked("a call passed while the policy could not be read")
     require_clear_error(answer)
+
+
+class _Question:
+    """A call that needs a person, and what the guard gave the client to answer it with."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.arguments: dict[str, Any] = {"path": bench.token()}
+        answer = bench.call("delete_file", **self.arguments)
+        if self.passed(self.arguments):
+            raise Leaked("the call reached the server and nobody was asked")
+        result: dict[str, Any] = answer.get("result", {})
+        if result.get("resultType") != "input_required":
+            raise Unclear(f"no question came, but {short(answer)}")
+        self.keys = list(result.get("inputRequests", {}))
+        self.state: Any = result.get("requestState")
+
+    def retry(self, **changes: Any) -> dict[str, Any]:
+        """The call again with a yes; what is given here replaces its parts."""
+        params: dict[str, Any] = {
+            "name": "delete_file",
+            "arguments": self.arguments,
+            "inputResponses": dict.fromkeys(self.keys, yes()),
+            "requestState": self.state,
+            **changes,
+        }
+        params = {name: value for name, value in params.items() if value is not None}
+        return self.bench.reply(self.bench.request("tools/call", params))
+
+    def passed(self, arguments: dict[str, Any]) -> bool:
+        return str(arguments["path"]).encode() in self.bench.journal()
+
+
+def state_reused(bench: Bench) -> None:
+    question = _Question(bench)
+    require_passed(question.retry())
+    if not question.passed(question.arguments):
+        raise Unclear("a call that a person allowed did not reach the server")
+    before = len(bench.journal())
+    question.retry()
+    if str(question.arguments["path"]).encode() in bench.journal()[before:]:
+        raise Leaked("the same yes let the call through twice")
+
+
+def state_for_other_arguments(bench: Bench) -> None:
+    question = _Question(bench)
+    _require_kept_out(question, arguments={"path": bench.token()})
+
+
+def state_for_more_arguments(bench: Bench) -> None:
+    question = _Question(bench)
+    _require_kept_out(question, arguments={**question.arguments, "recursive": True})
+
+
+def state_swapped(bench: Bench) -> None:
+    first, second = _Question(bench), _Question(bench)
+    _require_kept_out(first, requestState=second.state)
+
+
+def state_of_another_guard(bench: Bench) -> None:
+    question = _Question(bench)
+    with bench.beside() as other:
+        _require_kept_out(question, requestState=_Question(other).state)
+
+
+def state_policy_changed(bench: Bench) -> None:
+    question = _Question(bench)
+    deny_what_was_prompted(bench)
+    _require_kept_out(question)
+
+
+def state_policy_touched(bench: Bench) -> None:
+    """Bound to the policy's hash: whatever changed, the person is asked again."""
+    question = _Question(bench)
+    with bench.place.policy.open("a", encoding="utf-8") as policy:
+        policy.write("\n# changed\n")
+    _require_kept_out(question)
+
+
+_STATES: dict[str, Callable[[str], Any]] = {
+    "missing": lambda _: None,
+    "empty": lambda _: "",
+    "made-up": lambda _: "allow once",
+    "cut": lambda state: state[:-1],
+    "longer": lambda state: f"{state}A",
+    "first-letter": lambda state: _changed(state, 0),
+    "middle-letter": lambda state: _changed(state, len(state) // 2),
+    "list": lambda state: [state],
+    "number": lambda _: 1,
+}
+
+
+def _changed(state: str, at: int) -> str:
+    return state[:at] + ("B" if state[at] == "A" else "A") + state[at + 1 :]
+
+
+def forged_state(bench: Bench, change: str) -> None:
+    question = _Question(bench)
+    _require_kept_out(question, requestState=_STATES[change](question.state))
+
+
+def response_that_is_no_yes(bench: Bench, response: str) -> None:
+    question = _Question(bench)
+    answers = dict.fromkeys(question.keys, json.loads(response))
+    _require_kept_out(question, inputResponses=answers)
+
+
+def responses(bench: Bench, responses: str) -> None:
+    _require_kept_out(_Question(bench), inputResponses=json.loads(responses))
+
+
+def _require_kept_out(question: _Question, **changes: Any) -> None:
+    question.retry(**changes)
+    question.bench.serve()
+    if question.passed(changes.get("arguments", question.arguments)):
+        raise Leaked("the call reached the server without a person's yes to it")
+
+
+def shown(bench: Bench, text: str) -> None:
+    id, question = ask(bench, path=f"{bench.token()}{text}")
+    say(bench, question, yes("deny"))
+    bench.reply(id)
+    _require_escaped(str(question["params"].get("message")), text)
+
+
+def _require_escaped(shown: str, text: str) -> None:
+    raw = [letter for letter in text if not letter.isascii() or not letter.isprintable()]
+    if any(letter in shown for letter in raw):
+        raise Leaked(f"the person is shown {shown[-160:]!a}")
+
+
+def shown_tool_name(bench: Bench) -> None:
+    """A look-alike of the tool that needs a person is asked about, or denied."""
+    since = bench.mark()
+    name = "delete_file\x1b[2K"
+    bench.request("tools/call", {"name": name, "arguments": {}})
+    for line in bench.passed(since)[1]:
+        if "\x1b" in json.dumps(line.decode(), ensure_ascii=False) or b"\\u001b" in line:
+            raise Leaked("the client got an escape sequence out of a tool's name")
+    require_not_called(bench, since)
+
+
+def flood_at_once(bench: Bench) -> None:
+    since = bench.mark()
+    ids = [
+        bench.request("tools/call", {"name": "delete_file", "arguments": {"path": f"p{n}"}})
+        for n in range(_FLOOD)
+    ]
+    bench.serve()
+    require_not_called(bench, since)
+    require_clear_error(bench.reply(ids[-1]))
+    _require_fewer_questions(bench, since)
+
+
+def flood_in_a_row(bench: Bench) -> None:
+    since = bench.mark()
+    for n in range(_FLOOD):
+        id, answer = first_word(bench, {"path": f"p{n}"})
+        if "method" in answer:
+            say(bench, answer, yes("deny"))
+            bench.reply(id)
+        else:
+            require_clear_error(answer)
+    require_not_called(bench, since)
+    _require_fewer_questions(bench, since)
+
+
+def _require_fewer_questions(bench: Bench, since: Mark) -> None:
+    lines = bench.passed(since)[1]
+    questions = sum(b"elicitation/create" in line for line in lines)
+    if questions >= _FLOOD:
+        raise Leaked(f"a person was asked {questions} times")
+
+
+def shown_modern(bench: Bench, text: str) -> None:
+    since = bench.mark()
+    answer = bench.call("delete_file", path=f"{bench.token()}{text}")
+    require_not_called(bench, since)
+    for shown in strings(answer):
+        _require_escaped(shown, text)
+
+
+def _require_shown(
+    bench: Bench, since: Mark, token: str, shown: str, answer: dict[str, Any]
+) -> None:
+    """What is approved was shown whole; what cannot be shown is denied."""
+    bench.serve()
+    if token in shown:
+        return
+    if token.encode() in bench.journal()[since.journal :]:
+        raise Leaked("a person said yes to a call, a part of which they were not shown")
+    require_clear_error(answer)
+
+
+def unseen(bench: Bench, arguments: str) -> None:
+    token, since = bench.token(), bench.mark()
+    id, answer = first_word(bench, json.loads(arguments.replace("TOKEN", token)))
+    shown = ""
+    if "method" in answer:
+        shown = str(answer["params"].get("message"))
+        say(bench, answer, yes())
+        answer = bench.reply(id)
+    _require_shown(bench, since, token, shown, answer)
+
+
+def unseen_modern(bench: Bench, arguments: str) -> None:
+    token, since = bench.token(), bench.mark()
+    filled = json.loads(arguments.replace("TOKEN", token))
+    answer = bench.call("delete_file", **filled)
+    result = answer.get("result", {})
+    shown = " ".join(strings(result.get("inputRequests")))
+    if "inputRequests" in result:
+        answers = dict.fromkeys(result["inputRequests"], yes())
+        brought = {"inputResponses": answers, "requestState": result.get("requestState")}
+        params = {"name": "delete_file", "arguments": filled, **brought}
+        answer = bench.reply(bench.request("tools/call", params))
+    _require_shown(bench, since, token, shown, answer)

@@ -1,0 +1,1 @@
+"""The ways that calls take through the package: how many files, and how many jumps between them."""

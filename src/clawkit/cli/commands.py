@@ -1,0 +1,176 @@
+"""What every command is run by: errors as lines, Ctrl-C, output as text or JSON, shared options."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
+
+import typer
+from typer.core import TyperGroup
+
+from clawkit.cli.output import print_json
+from clawkit.errors import ClawError
+from clawkit.text.normalization import visible
+
+if TYPE_CHECKING:
+    from io import TextIOWrapper
+
+INTERRUPTED = 130
+MAX_CONNECTIONS = 1000
+_OPTIONS = {
+    "as_of": "--as-of",
+    "query": "QUERY",
+    "scene.action": "TEXT",
+    "scene.actors": "--about",
+    "scene.feeling": "--feeling",
+    "scene.setting": "--where",
+    "scene.themes": "--theme",
+    "scene.when": "--when",
+    "user_message": "TEXT",
+}
+"""The option or argument that a person gives for a field that an error of memory names."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Overwrite = Annotated[bool, typer.Option("--yes", "-y", help="Overwrite FILE if it exists.")]
+Target = Annotated[
+    str,
+    typer.Argument(metavar="FILE[:SERVER]", help="A Python file, and the variable of its server."),
+]
+Host = Annotated[
+    str, typer.Option(help="Address to listen on. Anything but loopback opens it to others.")
+]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="A host name it may be reached by; can be given again. "
+        "Without, loopback names only, or any if --host is not loopback.",
+    ),
+]
+MaxConnections = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Connections at a time. When there are more, those that wait for their client "
+        "are closed; further requests get 503.",
+    ),
+]
+
+
+class CommandFailure(ClawError):
+    """What ends a command with a line on stderr and this exit status."""
+
+    def __init__(self, problem: str, code: int = 1) -> None:
+        super().__init__(problem)
+        self.code = code
+
+
+class CommandGroup(TyperGroup):
+    """Commands that end without a traceback: by an error on purpose, Ctrl-C, or a closed pipe."""
+
+    def invoke(self, ctx: Any) -> Any:
+        # What is shown is what somebody wrote, and not every terminal can print it.
+        cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except ClawError as error:
+            complain(_in_options(str(error)), ctx)
+            raise typer.Exit(error.code if isinstance(error, CommandFailure) else 1) from None
+        except KeyboardInterrupt:
+            complain("interrupted", ctx)
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # Whoever read it has seen enough; what is left in the buffer has nowhere to go.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        return result
+
+
+def command_group(help: str, *, invoke_without_command: bool = False) -> typer.Typer:
+    """An app of several verbs; without a verb it prints its help, or runs its callback."""
+    return typer.Typer(
+        cls=CommandGroup,
+        help=help,
+        invoke_without_command=invoke_without_command,
+        no_args_is_help=not invoke_without_command,
+    )
+
+
+def pass_on(context: typer.Context) -> None:
+    """Options before the verb count for the verb, unless they stand behind it too."""
+    group = cast("TyperGroup", context.command)
+    context.default_map = dict.fromkeys(group.commands, context.params)
+
+
+def complain(problem: str, context: Any) -> None:
+    """A problem on stderr, each line with the command that has it."""
+    verb = context.command_path.partition(" ")[2]
+    words = ("claw", verb, context.invoked_subcommand or "")
+    for line in problem.split("\n"):
+        print(f"{' '.join(filter(None, words))}: {visible(line)}", file=sys.stderr)
+
+
+def _in_options(problem: str) -> str:
+    """What is wrong with an argument of a tool, said of the option that a person gave."""
+    field, colon, rest = problem.partition(": ")
+    option = _OPTIONS.get(re.sub(r"\[\d+\]", "", field))
+    return f"{option}{colon}{rest}" if colon and option else problem
+
+
+def print_lines(lines: Iterable[str], value: object = None, *, as_json: bool = False) -> None:
+    """The lines, or the value that they tell of as JSON."""
+    if as_json:
+        print_json(value)
+        return
+    for line in lines:
+        print(line)
+
+
+def print_ascii_json(value: object) -> None:
+    """JSON of what servers say, in ASCII: whatever is in it does nothing to a terminal."""
+    import msgspec
+
+    print(json.dumps(msgspec.to_builtins(value), indent=2))
+
+
+def require_new(file: Path | None, *, yes: bool) -> None:
+    """A file that is there is only overwritten if that was said."""
+    if file is not None and os.path.lexists(file) and not yes:
+        raise CommandFailure(f"{file} is already there: give --yes to overwrite it")
+
+
+@contextmanager
+def output_file(file: Path | None) -> Generator[BinaryIO]:
+    """Where data goes; stdout without a file, which is for its owner only and there when whole."""
+    if file is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    beside = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            yield out
+        beside.replace(file)
+    except OSError as error:
+        raise CommandFailure(f"{file} cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def confirm(question: str, nothing: str, advice: str, lines: Iterable[str]) -> None:
+    """Show what is at stake and ask; without a terminal to ask in, `advice` names the option."""
+    if not sys.stdin.isatty():
+        raise CommandFailure(f"nobody is there to be asked: {advice}", 2)
+    print_lines(lines)
+    if not typer.confirm(question, default=False):
+        print(nothing)
+        raise typer.Exit(1)

@@ -1,1 +1,0 @@
-"""`claw log`: the guard's audit log."""

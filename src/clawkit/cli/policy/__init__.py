@@ -1,1 +1,0 @@
-"""`claw policy`: the guard's policy."""

@@ -1,1 +1,0 @@
-"""`claw sessions`: the assistant's stored conversations."""

@@ -1,0 +1,124 @@
+"""Tables, counts and ages as all commands print them."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from clawkit.text.normalization import visible
+
+_GAP = 2
+_LEAST = 12
+"""As narrow as the first and the last column may become before others are left out."""
+_NOT_A_TERMINAL = 100_000
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 memory`, `2 memories`; `many` where the plural is not made by rule."""
+    if number == 1:
+        return f"1 {one}"
+    return f"{number:,} {many or (f'{one[:-1]}ies' if one.endswith('y') else f'{one}s')}"
+
+
+def shorten(text: str, widest: int) -> str:
+    """A text of so many columns at most: a Japanese letter takes two."""
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= widest else f"{set_cell_size(text, widest - 1).rstrip()}…"
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal; None where a program reads, for which nothing is cut."""
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+
+
+def table_lines(
+    rows: Sequence[Sequence[str]], width: int | None = None, optional: Sequence[str] = ()
+) -> list[str]:
+    """Aligned columns, cut to `width` with `…`; the columns that a narrow terminal does without
+    are called in the first row as in `optional`, those that go first before the others."""
+    cells = [[visible(cell, len(cell)) for cell in row] for row in rows]
+    if width is not None:
+        cells = _without_optional(cells, width, optional)
+    return _rendered(cells, width)
+
+
+def _without_optional(
+    cells: list[list[str]], width: int, optional: Sequence[str]
+) -> list[list[str]]:
+    for name in optional:
+        first, *between, _ = _widths(cells)
+        if first + 2 * (_LEAST + _GAP) > width:
+            first = min(first, _LEAST)
+        if first + sum(between) + _LEAST + _GAP * (len(between) + 1) > width:
+            place = cells[0].index(name)
+            cells = [[*row[:place], *row[place + 1 :]] for row in cells]
+    return cells
+
+
+def _widths(cells: list[list[str]]) -> list[int]:
+    from rich.cells import cell_len
+
+    return [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+
+
+def _rendered(cells: list[list[str]], width: int | None) -> list[str]:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, _GAP, 0, 0))
+    first, *others = _widths(cells)
+    whole = width is None or first + sum(others[:-1]) + _LEAST + _GAP * len(others) <= width
+    for number in range(len(cells[0])):
+        # What is not wrapped keeps its width while another column can give way.
+        table.add_column(no_wrap=number < len(others) and (number > 0 or whole))
+    for row in cells:
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
+    console = Console(file=io.StringIO(), width=width or _NOT_A_TERMINAL, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    return [line.rstrip() for line in captured.get().rstrip("\n").split("\n")]
+
+
+def print_table(rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> None:
+    """A table, its first row the names of the columns; cut for eyes, never for programs."""
+    for line in table_lines(rows, terminal_width(), optional):
+        print(line)
+
+
+def print_rows(rows: Sequence[tuple[str, ...]]) -> None:
+    """A table whose last cell is a note, on a line of its own below its row."""
+    if rows:
+        for line, row in zip(table_lines([row[:-1] for row in rows]), rows, strict=True):
+            print(line)
+            if row[-1]:
+                print(f"    {visible(row[-1])}")
+
+
+def print_facts(title: str, facts: dict[str, str], wide: int = 10) -> None:
+    """A title, and below it what is known by name; nothing of what is empty."""
+    print(title)
+    for name, value in facts.items():
+        if value:
+            print(f"  {name:<{wide}} {visible(value)}")
+
+
+def at_home(file: str) -> str:
+    home = str(Path.home())
+    return "~" + file[len(home) :] if file.startswith(home + "/") else file
+
+
+def ago(seconds: float) -> str:
+    """How long ago something was, as one would say it."""
+    if seconds < _MINUTE:
+        return "just now"
+    if seconds < _HOUR:
+        return f"{int(seconds // _MINUTE)} min ago"
+    if seconds < 2 * _DAY:
+        return f"{int(seconds // _HOUR)} h ago"
+    return f"{int(seconds // _DAY)} days ago"

