@@ -22,18 +22,20 @@ def leak() -> str:
         + " and " + "{TOKEN[:5]}" + "{TOKEN[5:]}" + "\\n2026-01-01 INFO clawkit: forged")
 """
 SERVER = '[mcp.servers.gone]\ncommand = "true"\nenv = { TOKEN = "${TOKEN}" }\n'
+NOT_STARTED_YET = f"{SERVER}start_timeout = 0.0001\n"
 
 
+@pytest.mark.parametrize("server_config", [SERVER, NOT_STARTED_YET], ids=["started", "not started"])
 @pytest.mark.parametrize("options", [(), ("--verbose",)], ids=["quiet", "verbose"])
 def test_what_goes_wrong_is_logged_without_keys_and_on_lines_of_its_own(
-    tmp_path: Path, options: tuple[str, ...]
+    tmp_path: Path, options: tuple[str, ...], server_config: str
 ) -> None:
     tools = tmp_path / "config" / "claw" / "tools"
     tools.mkdir(parents=True)
     (tools / "bad.py").write_text(TOOLS)
     script = [[Call("mcp__bad__leak"), Call("x\n2026-01-01 INFO clawkit: forged")], Say("done")]
     with scripted_anthropic(script) as provider:
-        write_config(tmp_path, provider_config(provider) + SERVER)
+        write_config(tmp_path, provider_config(provider) + server_config)
         with assistant(tmp_path, *options, env={"TOKEN": TOKEN}) as server:
             server.ask(order("go", 1))
             server.send({"jsonrpc": "2.0", "id": "a\nforged", "method": "tools/call"})

@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from clawkit.assistant.redaction import redact
-from clawkit.assistant.toolbox.connection_attempts import NotTakenError, UnreachableError
-from clawkit.assistant.toolbox.tool_source import OfferedTool, Tell
+from clawkit.assistant.toolbox.tool_source import (
+    NotTakenError,
+    OfferedTool,
+    Tell,
+    UnreachableError,
+)
+from clawkit.errors import SettingsError
 from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
@@ -57,6 +63,7 @@ class ExternalServer:
         if self._listing is None:
             if self._wait_until > _now():
                 return []
+            self._know_secrets()
             self._asked = _now()
             self._listing = asyncio.get_running_loop().create_task(self._list())
         listing, seconds = self._listing, self._server.start_timeout
@@ -68,6 +75,14 @@ class ExternalServer:
             "(`start_timeout`); they can be used as soon as it has"
         )
         return []
+
+    def _know_secrets(self) -> None:
+        """Nobody waits for a slow start, so what is redacted cannot depend on how far it got."""
+        server = self._server
+        for value in (server.url, *server.env.values(), *server.headers.values()):
+            # What is wrong in the config is told when the server is started with it.
+            with suppress(SettingsError):
+                self._keys.expand(value)
 
     async def _list(self) -> list[OfferedTool]:
         try:
