@@ -62,6 +62,8 @@ class AssistantOptions(Struct, frozen=True, forbid_unknown_fields=True):
     tool_results: bool = True
     tool_steps: Count = 25
     task_after: Annotated[float, Meta(ge=0)] = 20.0
+    keep_running: bool = False
+    answer_within: Seconds = 50.0
     timeout: Seconds = 1800.0
     heartbeat: Seconds = 5.0
 

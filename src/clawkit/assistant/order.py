@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from msgspec import Struct
 
 from clawkit.assistant.callbacks import AssistantReply, CollectedReply, MessageContext
 from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
+from clawkit.assistant.deferred_orders import DeferredOrders, OrderRun
 from clawkit.assistant.media.call_folder import sweep
 from clawkit.assistant.media.inbound import Attachment, receive
 from clawkit.assistant.redaction import redact, session_mark
@@ -44,9 +46,9 @@ class OrderProgress(CollectedReply):
     Each message counts one further, as the protocol wants.
     """
 
-    def __init__(self, context: Context, options: AssistantOptions) -> None:
+    def __init__(self, run: OrderRun, options: AssistantOptions) -> None:
         super().__init__(show_tools=options.tool_results)
-        self._context = context
+        self._run = run
         self._heartbeat = options.heartbeat
         self._started = time.monotonic()
         self._count = 0
@@ -90,12 +92,14 @@ class OrderProgress(CollectedReply):
 
     def tool_started(self, call: ToolCall) -> None:
         self._show()
-        self._say(f"calling {call.name}")
+        self._run.doing = f"calling {call.name}"
+        self._say(self._run.doing)
 
     def tool_ended(self, call: ToolCall, result: CallResult) -> None:
         super().tool_ended(call, result)
         how = "failed" if result.outcome.is_error else "answered"
-        self._say(f"{call.name} {how} after {result.seconds:.1f} s")
+        self._run.doing = f"{call.name} {how} after {result.seconds:.1f} s"
+        self._say(self._run.doing)
 
     def step(self, text: str, tool: str = "") -> None:
         """A tool may have much to say about itself: the client hears the last of it."""
@@ -127,12 +131,15 @@ class OrderProgress(CollectedReply):
             self._say(self._text if len(self._text) < LONGEST_TEXT else f"…{self._text}")
 
     def _is_heard(self) -> bool:
-        return self._context.task_id is not None or "progressToken" in self._context.meta
+        context = self._run.context
+        if context.cancelled:
+            return False
+        return context.task_id is not None or "progressToken" in context.meta
 
     def _say(self, message: str) -> None:
         self._last = time.monotonic()
         self._count += 1
-        self._context.progress(self._count, message=message)
+        self._run.context.progress(self._count, message=message)
 
     async def _beat(self) -> None:
         while True:
@@ -158,6 +165,10 @@ class ReloadingAssistant:
         self._seen: object = None
         self._sweeping: asyncio.Task[int] | None = None
         self._closing: set[asyncio.Task[None]] = set()
+
+    async def options(self) -> AssistantOptions:
+        """Of the newest config; raises SettingsError."""
+        return (await self._current()).assistant.config.assistant
 
     def task_after(self) -> float:
         """From the config; a config that cannot be read is reported by the order itself."""
@@ -238,21 +249,39 @@ def new_session_key() -> str:
 
 
 async def take_order(
-    brand: Brand, reloading: ReloadingAssistant, arguments: dict[str, Any], context: Context
+    brand: Brand,
+    reloading: ReloadingAssistant,
+    deferred: DeferredOrders,
+    arguments: dict[str, Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The result of one call; every failure is a result that says what to do about it."""
-    keys: Keys | None = None
-    progress: OrderProgress | None = None
-    started = time.monotonic()
     try:
         order = await _read_order(brand, arguments)
+        options = await reloading.options()
+        carry_out = partial(_carry_out, brand, reloading)
+        # A client that knows tasks has a better way to wait.
+        if options.keep_running and context.task_id is None:
+            return await deferred.answer(order, context, options, carry_out)
+        return await carry_out(OrderRun(order, context))
+    except Exception as error:  # noqa: BLE001 - told to the client
+        return _failed(error)
+
+
+async def _carry_out(brand: Brand, reloading: ReloadingAssistant, run: OrderRun) -> dict[str, Any]:
+    """Have the assistant work on an order, for whoever waits for it."""
+    keys: Keys | None = None
+    progress: OrderProgress | None = None
+    order, context = run.order, run.context
+    started = time.monotonic()
+    try:
         _log_order(order)
         if context.task_id is not None:
             note_session(context.task_id, order.session_key)
         async with reloading.assistant() as assistant:
             keys = assistant.keys
             options = assistant.config.assistant
-            async with OrderProgress(context, options) as progress:
+            async with OrderProgress(run, options) as progress:
                 reply = await assistant.reply(
                     MessageContext(
                         order.message,
@@ -267,13 +296,19 @@ async def take_order(
         structured = options.structured or context.meta.get(META_STRUCTURED) is True
         _log_reply(reply, time.monotonic() - started)
         return progress.result(reply, with_media=brand.with_media, structured=structured)
-    except ClawError as error:
-        log.info("order failed: %s: %s", type(error).__name__, redact(str(error), keys))
-        notices = () if progress is None else progress.notices
-        return failure(redact(str(error), keys), notices)
-    except Exception as error:
-        log.exception("order failed")
+    except Exception as error:  # noqa: BLE001 - told to the client
+        return _failed(error, keys, () if progress is None else progress.notices)
+
+
+def _failed(
+    error: Exception, keys: Keys | None = None, notices: Iterable[str] = ()
+) -> dict[str, Any]:
+    if not isinstance(error, ClawError):
+        log.error("order failed", exc_info=error)
         return failure(f"{type(error).__name__} in the assistant; `mcp-server --verbose` says more")
+    text = redact(str(error), keys)
+    log.info("order failed: %s: %s", type(error).__name__, text)
+    return failure(text, notices)
 
 
 async def _read_order(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:

@@ -5,6 +5,7 @@ What the first order needs is imported by it: a client that only lists the tools
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ def brand_of(program: str) -> Brand:
 
 
 if TYPE_CHECKING:
+    from clawkit.assistant.deferred_orders import DeferredOrders
     from clawkit.assistant.order import ReloadingAssistant
     from clawkit.assistant.sessions.task_store import StoredTasks
     from clawkit.wire.context import Context
@@ -57,15 +59,18 @@ class OrderTool:
         self.name = str(brand.definition["name"])
         self.definition = brand.definition
         self._brand = brand
-        self._reloading: ReloadingAssistant | None = None
 
-    @property
+    @cached_property
     def reloading(self) -> ReloadingAssistant:
-        if self._reloading is None:
-            from clawkit.assistant.order import ReloadingAssistant
+        from clawkit.assistant.order import ReloadingAssistant
 
-            self._reloading = ReloadingAssistant()
-        return self._reloading
+        return ReloadingAssistant()
+
+    @cached_property
+    def _deferred(self) -> DeferredOrders:
+        from clawkit.assistant.deferred_orders import DeferredOrders
+
+        return DeferredOrders()
 
     @property
     def task_after(self) -> float | None:
@@ -75,7 +80,7 @@ class OrderTool:
     async def invoke(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
         from clawkit.assistant.order import take_order
 
-        return await take_order(self._brand, self.reloading, arguments, context)
+        return await take_order(self._brand, self.reloading, self._deferred, arguments, context)
 
 
 class LateTasks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from clawkit.wire.server import ServerCore
     from clawkit.wire.tasks import TaskHandle
+
+_TIMED_OUT = re.compile(r"time[ds]?[ -]?out", re.IGNORECASE)
+"""In the reasons that clients give: "Request timed out", "Maximum total timeout exceeded"."""
 
 
 class Context:
@@ -65,6 +69,11 @@ class Context:
     def cancelled(self) -> bool:
         """True once the client no longer wants the answer. A sync tool should look now and then."""
         return self._running.cancelled or (self._running.over and self.task is None)
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the client cancelled because its own patience ended, as its reason says."""
+        return self._running.cancelled and _TIMED_OUT.search(self._running.reason) is not None
 
     def give_up(self) -> None:
         """Nobody waits for this call any more; its answer is another one."""

@@ -94,6 +94,7 @@ class ServerCore:
         self._limits = limits
         self._task_store = task_store
         self._features = frozenset({"tools"})
+        self._background: set[asyncio.Task[Any]] = set()
         self._nobody = Session(strict=True, remembers=False)
 
     @cached_property
@@ -165,13 +166,27 @@ class ServerCore:
         self.completers[key] = completer
         self._offer("completions")
 
+    def start_background(self, work: Coroutine[Any, Any, Item]) -> asyncio.Task[Item]:
+        """Work that may outlive its call, and ends with the connection."""
+        import asyncio
+
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
+
     def running_tasks(self) -> list[asyncio.Task[Any]]:
-        """The work of the tasks that are not done."""
-        return self.tasks.running() if "tasks" in self.__dict__ else []
+        """The work of the tasks and in the background that is not done."""
+        tasks = self.tasks.running() if "tasks" in self.__dict__ else []
+        return [*tasks, *self._background]
 
     def end_tasks(self) -> list[asyncio.Task[Any]]:
-        """Stop the tasks that still run; gives what there is to wait for."""
-        return self.tasks.end() if "tasks" in self.__dict__ else []
+        """Stop what still runs; gives what there is to wait for."""
+        tasks = self.tasks.end() if "tasks" in self.__dict__ else []
+        background = list(self._background)
+        for task in background:
+            task.cancel()
+        return [*tasks, *background]
 
     def resource_updated(self, uri: str) -> None:
         """Tell the clients that subscribed to this resource that it has changed."""
@@ -336,7 +351,8 @@ class ServerCore:
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
             if jsonrpc.valid_id(request_id):
-                session.cancel(request_id)  # pyright: ignore[reportArgumentType]
+                reason = str(params.get("reason", ""))
+                session.cancel(request_id, reason)  # pyright: ignore[reportArgumentType]
 
 
 def _without(items: dict[str, Item], key: str) -> dict[str, Item]:

@@ -36,19 +36,21 @@ class Principal(msgspec.Struct, frozen=True):
 class RunningRequest:
     """A request that is being worked on, so that it can be cancelled.
 
-    `cancelled` says that whoever asked does not want the answer, and `over` that nothing more may
-    be said about it: it is answered, or was given up.
+    `cancelled` says that whoever asked does not want the answer, for the `reason` it gave, and
+    `over` that nothing more may be said about it: it is answered, or was given up.
     """
 
-    __slots__ = ("cancelled", "over", "task")
+    __slots__ = ("cancelled", "over", "reason", "task")
 
     def __init__(self) -> None:
         self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
         self.over = False
+        self.reason = ""
 
-    def cancel(self) -> None:
+    def cancel(self, reason: str = "") -> None:
         self.cancelled = self.over = True
+        self.reason = reason
         if self.task is not None:
             self.task.cancel()
 
@@ -118,10 +120,10 @@ class Session:
         else:
             answer.set_result(response["result"])
 
-    def cancel(self, request_id: RequestId) -> None:
+    def cancel(self, request_id: RequestId, reason: str = "") -> None:
         running = self.running.get(request_id)
         if running is not None:
-            running.cancel()
+            running.cancel(reason)
 
     def close(self) -> None:
         """Cancel everything that this client still waits for."""
