@@ -10,10 +10,12 @@ from msgspec import Struct
 
 from clawkit.assistant.media.inbound import Attachment
 from clawkit.assistant.media.outbound import Outgoing, to_blocks
+from clawkit.errors import MissingCapabilityError
 from clawkit.models.protocol import StopReason, ToolCall, Usage
 
 if TYPE_CHECKING:
     from clawkit.assistant.toolbox.tool_source import CallResult
+    from clawkit.wire.input_requests import InputRequest
 
 Origin = Literal["mcp", "ask", "chat"]
 
@@ -36,6 +38,17 @@ class MessageContext(Struct, frozen=True):
 
 class Callbacks:
     """Hears what happens on the way to an answer; override what you want to know."""
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """The kinds of questions of tools that can be answered: `elicitation`, `sampling`."""
+        return frozenset()
+
+    async def ask(self, question: InputRequest) -> dict[str, Any]:
+        """Answer a question of a tool."""
+        raise MissingCapabilityError(
+            "there is nobody here who can answer", {question.capability: {}}
+        )
 
     def text(self, delta: str) -> None:
         """More of what the model is saying."""

@@ -1,5 +1,8 @@
 """Orders that may outlive their call: the work goes on, and a later call collects the answer.
 
+A tool's question is put to the client by the call that waits. In the modern era that ends the call,
+and the order goes on when the call comes again with the answer.
+
 Clients give up after a minute. With `keep_running`, a call whose answer takes longer than
 `answer_within` is told so in time, with the session key under which `/result` brings the answer.
 """
@@ -12,12 +15,14 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from clawkit.errors import SessionError
+from clawkit.errors import ClawError, SessionError, ToolTimeoutError
+from clawkit.wire.input_requests import LIFETIME_SECONDS
 
 if TYPE_CHECKING:
     from clawkit.assistant.config import AssistantOptions
     from clawkit.assistant.order import OrderRequest
     from clawkit.wire.context import Context
+    from clawkit.wire.input_requests import InputRequest
 
 MOST_OPEN = 64
 """Orders that run or wait to be collected. The answers of older ones are in their sessions."""
@@ -41,6 +46,9 @@ class OrderRun:
         self.waiting = 0
         """How many calls wait for it now."""
         self.is_stopped = False
+        self._questions: list[_Question] = []
+        self._asked = 0
+        self._news = asyncio.Event()
         self._started = time.monotonic()
         self._content = _content_digest(order)
 
@@ -49,6 +57,41 @@ class OrderRun:
         same_session = order.session_key == self.order.session_key
         unnamed = not order.named and not self.order.named
         return (same_session or unnamed) and _content_digest(order) == self._content
+
+    def start(self, carry_out: CarryOut) -> None:
+        self.task = self.context.server.start_background(carry_out(self))
+        self.task.add_done_callback(lambda _: self._news.set())
+
+    async def ask(self, request: InputRequest) -> dict[str, Any]:
+        """Put a question to the client: the call that waits for this order does, or the next."""
+        self._asked += 1
+        question = _Question(f"question-{self._asked}", request)
+        self._questions.append(question)
+        self._news.set()
+        try:
+            async with asyncio.timeout(LIFETIME_SECONDS):
+                return await question.answer
+        except TimeoutError:
+            raise ToolTimeoutError("nobody has answered the question") from None
+        finally:
+            question.answer.cancel()
+            self._questions.remove(question)
+
+    async def wait(self, context: Context) -> None:
+        """Wait until it is done, and put its questions to the client of this call meanwhile."""
+        self.context = context
+        self.waiting += 1
+        try:
+            while not self.task.done():
+                open_one = next((one for one in self._questions if one.is_open()), None)
+                if open_one is not None:
+                    await open_one.put(context)
+                    continue
+                self._news.clear()
+                await self._news.wait()
+        finally:
+            self.waiting -= 1
+            self._news.set()  # a question that this call has left open is another's
 
     def stop(self) -> None:
         self.is_stopped = True
@@ -63,6 +106,38 @@ class OrderRun:
         return f'"{words[:_QUOTED]}…"' if len(words) > _QUOTED else f'"{words}"'
 
 
+class _Question:
+    """A question of a tool; one call at a time puts it."""
+
+    def __init__(self, key: str, request: InputRequest) -> None:
+        self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._key = key
+        self._request = request
+        self._is_put = False
+
+    def is_open(self) -> bool:
+        return not self._is_put and not self.answer.done()
+
+    async def put(self, context: Context) -> None:
+        """Ask the client, until it has answered or the question is gone.
+
+        In the modern era this ends the call, which comes again with the answer.
+        """
+        self._is_put = True
+        asking = asyncio.get_running_loop().create_task(context.ask({self._key: self._request}))
+        try:
+            await asyncio.wait({asking, self.answer}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._is_put = False
+            asking.cancel()
+        if self.answer.done():
+            return
+        try:
+            self.answer.set_result(asking.result()[self._key])
+        except ClawError as error:
+            self.answer.set_exception(error)
+
+
 class DeferredOrders:
     """The orders of one client whose answers it has not collected yet, the oldest first."""
 
@@ -72,26 +147,32 @@ class DeferredOrders:
     async def answer(
         self, order: OrderRequest, context: Context, options: AssistantOptions, carry_out: CarryOut
     ) -> Result:
-        """What a call is told within `answer_within`: the answer, or that it is not there yet."""
+        """The answer; with `keep_running`, within `answer_within`, or that it is not there yet."""
         self._close([run for run in self._open if run.is_stopped])
-        command = order.message.strip()
+        command = order.message.strip() if options.keep_running else ""
         if command == "/stop":
             return await self._stop(self._chosen(order))
         if command == "/result":
             wanted = self._chosen(order)
         else:
-            run = self._repeated(order) or self._begin(order, context, carry_out)
-            wanted = [*self._earlier(run), run]
-        await _wait(wanted, context, options.answer_within)
+            # A call that comes again with an answer belongs to the order that asked.
+            comes_again = options.keep_running or context.round > 0
+            run = self._repeated(order) if comes_again else None
+            run = run or self._begin(order, context, options, carry_out)
+            wanted = [*self._earlier(run), run] if options.keep_running else [run]
+        await _wait(wanted, context, options.answer_within if options.keep_running else None)
         return self._collect(wanted, structured=options.structured)
 
     def _repeated(self, order: OrderRequest) -> OrderRun | None:
         return next((run for run in self._open if run.repeats(order)), None)
 
-    def _begin(self, order: OrderRequest, context: Context, carry_out: CarryOut) -> OrderRun:
-        self._make_room()
+    def _begin(
+        self, order: OrderRequest, context: Context, options: AssistantOptions, carry_out: CarryOut
+    ) -> OrderRun:
+        if options.keep_running:
+            self._make_room()
         run = OrderRun(order, context)
-        run.task = context.server.start_background(carry_out(run))
+        run.start(carry_out)
         self._open.append(run)
         return run
 
@@ -150,22 +231,23 @@ class DeferredOrders:
         self._open = [run for run in self._open if run not in runs]
 
 
-async def _wait(wanted: list[OrderRun], context: Context, seconds: float) -> None:
-    """Wait until all are done or time is up. A client that no longer wants to know ends them."""
-    for run in wanted:
-        run.context = context
-        run.waiting += 1
+async def _wait(wanted: list[OrderRun], context: Context, seconds: float | None) -> None:
+    """Wait until all are done or time is up. A client that no longer wants to know ends them.
+
+    They are of one session, so they are done in this order.
+    """
     try:
-        await asyncio.wait([run.task for run in wanted], timeout=seconds)
-    except asyncio.CancelledError:
-        if not context.timed_out:
+        async with asyncio.timeout(seconds):
             for run in wanted:
-                if run.waiting == 1:
+                await run.wait(context)
+    except TimeoutError:
+        pass
+    except asyncio.CancelledError:
+        if seconds is None or not context.timed_out:
+            for run in wanted:
+                if not run.waiting:
                     run.stop()
         raise
-    finally:
-        for run in wanted:
-            run.waiting -= 1
 
 
 def _outcome(run: OrderRun) -> Result:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clawkit.assistant.callbacks import AssistantReply, CollectedReply, MessageContext
 from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
@@ -26,8 +27,14 @@ from clawkit.assistant.media.inbound import Attachment, receive
 from clawkit.assistant.redaction import redact, session_mark
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
-from clawkit.errors import ClawError, InvalidArgumentsError, SettingsError
+from clawkit.errors import (
+    ClawError,
+    InvalidArgumentsError,
+    MissingCapabilityError,
+    SettingsError,
+)
 from clawkit.settings import settings
+from clawkit.wire.jsonrpc import as_object
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.toolbox.tool_source import CallResult
     from clawkit.models.protocol import ToolCall
     from clawkit.wire.context import Context
+    from clawkit.wire.input_requests import InputRequest
 
 BETWEEN_TEXTS = 0.25
 LONGEST_TEXT = 8000
@@ -73,6 +81,18 @@ class OrderProgress(CollectedReply):
             self._beats.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._beats
+
+    @property
+    def answers(self) -> frozenset[str]:
+        return answerable(self._run.context)
+
+    async def ask(self, question: InputRequest) -> dict[str, Any]:
+        forms = as_object(self._run.context.capabilities.get("elicitation")) or {}
+        if question.params.get("mode") == "url" and "url" not in forms:
+            raise MissingCapabilityError(
+                "the client opens no pages for a tool", {"elicitation": {"url": {}}}
+            )
+        return await self._run.ask(question)
 
     def text(self, delta: str) -> None:
         self._text = f"{self._text}{delta}"[-LONGEST_TEXT:]
@@ -261,11 +281,18 @@ async def take_order(
         options = await reloading.options()
         carry_out = partial(_carry_out, brand, reloading)
         # A client that knows tasks has a better way to wait.
-        if options.keep_running and context.task_id is None:
+        keeps = options.keep_running and context.task_id is None
+        if keeps or answerable(context):
+            options = options if keeps else replace(options, keep_running=False)
             return await deferred.answer(order, context, options, carry_out)
         return await carry_out(OrderRun(order, context))
     except Exception as error:  # noqa: BLE001 - told to the client
         return _failed(error)
+
+
+def answerable(context: Context) -> frozenset[str]:
+    """The kinds of questions of tools that the client of a call can answer."""
+    return frozenset(kind for kind in ("elicitation", "sampling") if context.can(kind))
 
 
 async def _carry_out(brand: Brand, reloading: ReloadingAssistant, run: OrderRun) -> dict[str, Any]:

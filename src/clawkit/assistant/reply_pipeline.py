@@ -422,7 +422,7 @@ class ReplyPipeline:
         if all(model.name == "offline" for model in self._models):
             return ()
         toolbox = self._assistant.toolbox
-        specs = await toolbox.specs()
+        specs = await toolbox.specs(self._callbacks.answers)
         for problem in toolbox.problems:
             self._callbacks.notice(problem)
         return (*self._own_tools(), *specs)
@@ -440,7 +440,8 @@ class ReplyPipeline:
             return await self._assistant.long_term.search_history(call)
         told = partial(self._callbacks.step, tool=call.name)
         own = [spec.name for spec in self._own_tools()]
-        result = await self._assistant.toolbox.call(call, progress=told, beside=own)
+        ask = self._callbacks.ask if self._callbacks.answers else None
+        result = await self._assistant.toolbox.call(call, progress=told, ask=ask, beside=own)
         outbox.offer(result.media)
         return result
 

@@ -207,13 +207,14 @@ class Context:
     def _require(self, question: InputRequest) -> None:
         capability = question.capability
         reachable = self._request.modern or self._request.send is not None
-        if not reachable or not self._can(capability):
+        if not reachable or not self.can(capability):
             need = f"This needs a client with the capability {capability!r}"
             if not self.modern and self.session.send is None and self.session.notices:
                 need += ", and over HTTP a server with sessions (claw serve --sessions)"
             raise MissingCapabilityError(need, {capability: {}})
 
-    def _can(self, capability: str) -> bool:
+    def can(self, capability: str) -> bool:
+        """Whether the client can be asked that: `elicitation` (by a form), `sampling`, `roots`."""
         declared = jsonrpc.as_object(self.capabilities.get(capability))
         if declared is None:
             return False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.toolbox.tool_source import (
+    Ask,
     NotTakenError,
     OfferedTool,
     Tell,
@@ -48,18 +49,20 @@ class ExternalServer:
         self._failures = 0
         self._wait_until = 0.0
         self._is_closed = False
+        self._answers: frozenset[str] = frozenset()
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Why it has no tools, or which of them it does not have."""
         return (self.problem,) if self.problem else self._left_out
 
-    async def offers(self) -> list[OfferedTool]:
+    async def offers(self, answers: frozenset[str] = frozenset()) -> list[OfferedTool]:
         """Its tools, or none and a `problem` if they are not known within `start_timeout`.
 
         The server goes on starting, and nobody waits for that a second time. After a failure it is
-        left alone for a while.
+        left alone for a while. When it starts it is told that it may ask what `answers` has.
         """
+        self._answers = answers
         if self._listing is None:
             if self._wait_until > _now():
                 return []
@@ -115,15 +118,17 @@ class ExternalServer:
             connection = await self._connect()
             return await connection.offers()
 
-    async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    async def call(
+        self, tool: str, arguments: dict[str, Any], tell: Tell, ask: Ask | None = None
+    ) -> dict[str, Any]:
         connection = await self._connect()
         try:
-            return await connection.call(tool, arguments, tell)
+            return await connection.call(tool, arguments, tell, ask)
         except NotTakenError:
             # The server was started anew behind its address; it has not begun the call.
             await connection.close()
             connection = await self._connect()
-            return await connection.call(tool, arguments, tell)
+            return await connection.call(tool, arguments, tell, ask)
 
     async def close(self) -> None:
         """Stop the server; a call that needs it from now on fails."""
@@ -164,7 +169,7 @@ class ExternalServer:
             raise UnreachableError(self.problem) from None
         if self._is_closed:
             raise UnreachableError(f"{self.name} is closed")
-        return kind(self.name, self._server, self._keys)
+        return kind(self.name, self._server, self._keys, self._answers)
 
     def _failed(self, problem: str) -> None:
         self._connection = None

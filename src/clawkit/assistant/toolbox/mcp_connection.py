@@ -9,7 +9,7 @@ import logging
 import math
 import os
 from codecs import BOM_UTF8
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -33,19 +33,23 @@ from clawkit.assistant.config import McpServer
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.toolbox.server_process import LONGEST_LINE, Command, ServerProcess, inherited
 from clawkit.assistant.toolbox.tool_source import (
+    Ask,
     NotTakenError,
     OfferedTool,
     Tell,
     UnreachableError,
+    as_answer,
     in_words,
 )
 from clawkit.errors import ClawError, ToolExecutionError, ToolTimeoutError
 from clawkit.system.addresses import check_address
+from clawkit.wire.input_requests import InputRequest
 
 if TYPE_CHECKING:
     from contextvars import Context
 
     from mcp.client._transport import ReadStream, TransportStreams
+    from pydantic import BaseModel
 
     from clawkit.assistant.api_keys import Keys
 
@@ -57,6 +61,7 @@ for _name in ("mcp", "client"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 _MOST_PAGES = 100
+_NO_LIMIT = 24 * 3600.0
 _WRITE_GRACE = 5.0
 _END_GRACE = 3.0
 _CLOSE_GRACE = 5.0
@@ -70,13 +75,41 @@ Attempt = tuple[str, str]
 """A transport, and the era to speak: `auto` asks the server."""
 
 
+class _Call:
+    """A call under way: who can answer questions about it, and the clock that runs meanwhile."""
+
+    def __init__(self, ask: Ask | None, limit: asyncio.Timeout, seconds: float) -> None:
+        self.ask = ask
+        self.limit = limit
+        self._seconds = seconds
+
+    @contextlib.contextmanager
+    def paused(self) -> Generator[None]:
+        """Nobody is late while somebody else thinks."""
+        self.limit.reschedule(None)
+        try:
+            yield
+        finally:
+            if not self.limit.expired():
+                self.limit.reschedule(asyncio.get_running_loop().time() + self._seconds)
+
+
+def _refusal(text: str) -> types.ErrorData:
+    return types.ErrorData(code=types.INVALID_REQUEST, message=text)
+
+
 class McpConnection:
     """A connection's whole life is one task: the client's scopes must be left where they began."""
 
-    def __init__(self, name: str, server: McpServer, keys: Keys) -> None:
+    def __init__(
+        self, name: str, server: McpServer, keys: Keys, answers: frozenset[str] = frozenset()
+    ) -> None:
         self._name = name
         self._server = server
         self._keys = keys
+        self._answers = answers
+        self._calls: list[_Call] = []
+        """Those under way, the newest last."""
         self._client: Client | None = None
         self._child: ServerProcess | None = None
         self._over = asyncio.Event()
@@ -154,19 +187,23 @@ class McpConnection:
         # Servers may list in any order; the model's cache wants the same one every time.
         return [found[name] for name in sorted(found)]
 
-    async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    async def call(
+        self, tool: str, arguments: dict[str, Any], tell: Tell, ask: Ask | None = None
+    ) -> dict[str, Any]:
         """The result of a call. Cancelling it tells the server, which goes on living."""
         client, refused = self._here(), len(self._refusals)
-        timeout = self._server.timeout
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:
             tell(in_words(progress, total, message))
 
+        call = _Call(ask, asyncio.timeout(self._server.timeout), self._server.timeout)
+        self._calls.append(call)
         try:
-            # The client's own clock starts when the request is written, which may never be.
-            async with asyncio.timeout(timeout + _WRITE_GRACE):
+            # The client's own clock starts when the request is written, which may never be, and
+            # does not stop while a person thinks.
+            async with call.limit:
                 result = await client.call_tool(
-                    tool, arguments, read_timeout_seconds=timeout, progress_callback=hear
+                    tool, arguments, read_timeout_seconds=_NO_LIMIT, progress_callback=hear
                 )
         except TimeoutError:
             raise ToolTimeoutError(self._too_long(tool)) from None
@@ -175,7 +212,48 @@ class McpConnection:
             raise self._explain(error, tool, len(self._refusals) > refused) from None
         except (RuntimeError, ValueError) as error:
             raise ToolExecutionError(f"{self._name} broke its promise: {error}") from None
+        finally:
+            self._calls.remove(call)
         return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    async def _elicit(
+        self,
+        context: object,  # noqa: ARG002 - the client gives it
+        params: types.ElicitRequestParams,
+    ) -> types.ElicitResult | types.ErrorData:
+        shown = params.model_copy(update={"message": f"{self._name} asks: {params.message}"})
+        answer = await self._pass_up("elicitation", "elicitation/create", shown)
+        if isinstance(answer, types.ErrorData):
+            return answer
+        return types.ElicitResult.model_validate(answer)
+
+    async def _sample(
+        self,
+        context: object,  # noqa: ARG002 - the client gives it
+        params: types.CreateMessageRequestParams,
+    ) -> types.CreateMessageResult | types.ErrorData:
+        answer = await self._pass_up("sampling", "sampling/createMessage", params)
+        if isinstance(answer, types.ErrorData):
+            return answer
+        return types.CreateMessageResult.model_validate(answer)
+
+    async def _pass_up(
+        self, capability: str, method: str, params: BaseModel
+    ) -> dict[str, Any] | types.ErrorData:
+        """Ask whoever ordered. Nothing says which call a question belongs to: the newest is taken.
+
+        All calls are of one client, so it is the same person, or the same model, that is asked.
+        """
+        asking = next((call for call in reversed(self._calls) if call.ask is not None), None)
+        if asking is None or asking.ask is None:
+            return _refusal("there is nobody to ask: no call of a client is under way")
+        plain = params.model_dump(mode="json", by_alias=True, exclude_none=True)
+        plain.pop("_meta", None)
+        try:
+            with asking.paused():
+                return await asking.ask(InputRequest(method, capability, plain, as_answer))
+        except ClawError as error:
+            return _refusal(redact(str(error), self._keys))
 
     def _here(self) -> Client:
         if self._client is None:
@@ -263,6 +341,8 @@ class McpConnection:
             mode=mode,
             read_timeout_seconds=self._server.timeout,
             message_handler=self._hear,
+            elicitation_callback=self._elicit if "elicitation" in self._answers else None,
+            sampling_callback=self._sample if "sampling" in self._answers else None,
             client_info=types.Implementation(name="clawkit", version=__version__),
             cache=None,
         )

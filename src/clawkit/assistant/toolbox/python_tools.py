@@ -14,10 +14,11 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from clawkit.assistant.toolbox.tool_source import OfferedTool, Tell, in_words
+from clawkit.assistant.toolbox.tool_source import Ask, OfferedTool, Tell, as_answer, in_words
 from clawkit.errors import ClawError, LoadError, ToolExecutionError, ToolTimeoutError
 from clawkit.tools.loader import load_server
 from clawkit.wire import jsonrpc
+from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Session
@@ -55,23 +56,37 @@ class InProcess:
                 found.append(f"{name} runs only as a task, and the assistant waits for its tools")
         return found
 
-    async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    async def call(
+        self, tool: str, arguments: dict[str, Any], tell: Tell, ask: Ask | None = None
+    ) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
+        questions: set[asyncio.Task[None]] = set()
 
         def hear(message: Message) -> None:
             if message.get("method") == "notifications/progress":
                 said: dict[str, Any] = message["params"]
                 tell(in_words(said["progress"], said.get("total"), said.get("message")))
+            elif "id" in message and ask is not None:
+                asked = loop.create_task(_pass_up(message, ask, session))
+                questions.add(asked)
+                asked.add_done_callback(questions.discard)
 
         def send(message: Message) -> None:
             with contextlib.suppress(RuntimeError):  # The loop may be closed by now.
                 loop.call_soon_threadsafe(hear, message)
 
+        session = Session(send, notices=False)
+        if ask is not None:
+            session.capabilities = {"elicitation": {}, "sampling": {}}
         # A copy: what a tool does to its arguments must not change what the model is shown.
         given = {"name": tool, "arguments": copy.deepcopy(arguments), "_meta": {"progressToken": 1}}
         request = jsonrpc.request(1, "tools/call", given)
-        work = loop.create_task(self._server.handle_jsonrpc(request, Session(send, notices=False)))
-        reply = await _outcome(work, self._patience(tool), tool)
+        work = loop.create_task(self._server.handle_jsonrpc(request, session))
+        try:
+            reply = await _outcome(work, self._patience(tool), tool)
+        finally:
+            for asked in questions:
+                asked.cancel()
         if "error" in reply:
             raise ToolExecutionError(str(reply["error"]["message"]))
         return cast("dict[str, Any]", reply["result"])
@@ -80,6 +95,16 @@ class InProcess:
         """The core ends a tool in time; this is for one that does not let itself be ended."""
         known = self._server.tools.get(tool)
         return None if known is None or known.timeout is None else known.timeout + GRACE
+
+
+async def _pass_up(message: Message, ask: Ask, session: Session) -> None:
+    """Put a tool's question to whoever ordered, and give the tool what came of it."""
+    method = str(message["method"])
+    question = InputRequest(method, method.partition("/")[0], message["params"], as_answer)
+    try:
+        session.resolve({"id": message["id"], "result": await ask(question)})
+    except ClawError as error:
+        session.resolve({"id": message["id"], "error": {"message": str(error)}})
 
 
 async def _outcome(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from msgspec import Struct
 
@@ -13,11 +13,14 @@ from clawkit.models.protocol import ToolOutcome
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.outbound import Outgoing
+    from clawkit.wire.input_requests import InputRequest
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
 Tell = Callable[[str], None]
 """Hears how far a call is, in words."""
+Ask = Callable[["InputRequest"], Awaitable[dict[str, Any]]]
+"""Puts a question of a server to whoever ordered; raises ClawError where nobody can answer."""
 
 
 class UnreachableError(ToolExecutionError):
@@ -48,9 +51,18 @@ class CallResult(Struct, frozen=True):
 class ToolSource(Protocol):
     """A server, in this process or not."""
 
-    async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    async def call(
+        self, tool: str, arguments: dict[str, Any], tell: Tell, ask: Ask | None = None
+    ) -> dict[str, Any]:
         """The result as `tools/call` has it; a call that has none raises ToolExecutionError."""
         ...
+
+
+def as_answer(answer: Any) -> dict[str, Any]:
+    """A client's answer to a question, as the server gets it."""
+    if not isinstance(answer, dict):
+        raise ValueError("expected an object")
+    return cast("dict[str, Any]", answer)
 
 
 def in_words(progress: float, total: float | None, message: str | None) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.assistant.toolbox.tool_source import CallResult, OfferedTool, Tell, ToolSource
+from clawkit.assistant.toolbox.tool_source import Ask, CallResult, OfferedTool, Tell, ToolSource
 from clawkit.errors import ClawError, ToolExecutionError
 from clawkit.models.protocol import ToolCall, ToolOutcome, ToolSpec
 
@@ -115,9 +115,12 @@ class Toolbox:
         servers = (problem for server in self._servers for problem in server.problems)
         return (*self._files.problems(), *servers)
 
-    async def specs(self) -> tuple[ToolSpec, ...]:
-        """Every tool there is now, always in the same order; servers are started if need be."""
-        entries = await self._gather()
+    async def specs(self, answers: frozenset[str] = frozenset()) -> tuple[ToolSpec, ...]:
+        """Every tool there is now, always in the same order; servers are started if need be.
+
+        `answers` are the kinds of questions that a server which is started now may ask.
+        """
+        entries = await self._gather(answers)
         return tuple(entry.spec for entry in entries.values())
 
     async def call(
@@ -125,6 +128,7 @@ class Toolbox:
         call: ToolCall,
         *,
         progress: Callable[[str], None] | None = None,
+        ask: Ask | None = None,
         beside: Sequence[str] = (),
     ) -> CallResult:
         """Run one call. A tool that fails has an outcome too; only cancellation passes through.
@@ -135,7 +139,7 @@ class Toolbox:
 
         started = time.monotonic()
         try:
-            result = await self._run(call, _careful(progress), beside)
+            result = await self._run(call, _careful(progress), ask, beside)
             found = sort_result(result, call.name.rpartition("__")[2])
         except ToolExecutionError as error:
             found = _failure(str(error))
@@ -158,7 +162,9 @@ class Toolbox:
         self._is_closed = True
         await stop_all(self._servers)
 
-    async def _run(self, call: ToolCall, tell: Tell, beside: Sequence[str]) -> dict[str, Any]:
+    async def _run(
+        self, call: ToolCall, tell: Tell, ask: Ask | None, beside: Sequence[str]
+    ) -> dict[str, Any]:
         if self._is_closed:
             raise ToolExecutionError("the toolbox is closed")
         entries = self._entries if self._entries is not None else await self._gather()
@@ -172,12 +178,14 @@ class Toolbox:
                 f"the arguments of {call.name} must be a JSON object, not a {kind}: "
                 "write them by name, as in its schema"
             )
-        return await entry.source.call(entry.tool, call.arguments, tell)
+        return await entry.source.call(entry.tool, call.arguments, tell, ask)
 
-    async def _gather(self) -> dict[str, _Entry]:
+    async def _gather(self, answers: frozenset[str] = frozenset()) -> dict[str, _Entry]:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._files.refresh())
-            listing = [(server, group.create_task(server.offers())) for server in self._servers]
+            listing = [
+                (server, group.create_task(server.offers(answers))) for server in self._servers
+            ]
         found: list[tuple[str, ToolSource, OfferedTool]] = []
         for name, source in self._files.sources():
             found += [(name, source, offer) for offer in source.offers()]
