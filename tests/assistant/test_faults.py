@@ -180,3 +180,39 @@ def test_a_server_killed_with_an_external_server_leaves_no_orphan(tmp_path: Path
             server.process.wait(PATIENCE)
     _, left = psutil.wait_procs(children, timeout=PATIENCE)
     assert not left
+
+
+MODEL = """
+from clawkit.errors import ModelError
+
+class Unspeakable(ModelError):
+    def __str__(self):
+        raise RuntimeError("no words for it")
+
+class Model:
+    name, context = "mute/one", 1000
+    def __init__(self, settings):
+        pass
+    async def stream(self, prompt):
+        raise Unspeakable("mute", "")
+        yield
+    async def close(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--verbose",)])
+def test_an_error_whose_text_cannot_be_made_is_answered_all_the_same(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    about = tmp_path / "site" / "mute_model-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mute-model\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[clawkit.models]\nmute = mute_model:Model\n")
+    (about.parent / "mute_model.py").write_text(MODEL)
+    write_config(tmp_path, '[model]\nuse = "mute/one"\nretries = 0\n')
+    with assistant(tmp_path, *options, env={"PYTHONPATH": str(about.parent)}) as server:
+        reply = server.ask(order("Hello."))
+        assert reply["result"]["isError"]
+        assert "Unspeakable in the assistant" in text_of(reply)
+        assert "no words" not in text_of(reply)

@@ -11,7 +11,8 @@ import pytest
 
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import Config
-from clawkit.assistant.redaction import RedactingFilter, redact, session_mark
+from clawkit.assistant.redaction import RedactingFilter, explain_failure, redact, session_mark
+from clawkit.errors import ClawError
 from clawkit.settings import Settings
 
 KEY = "made-up-key-0123456789"
@@ -123,3 +124,23 @@ def test_nothing_that_is_logged_looks_like_another_record(
     assert first == r"a\r\n2026-01-01 INFO forged\x1b[2J\u2028more"
     assert all(line.startswith("    ") for line in rest)
     assert "\x1b" not in log.getvalue()
+
+
+class Unspeakable(ClawError):
+    """An error of another package, whose text cannot be made."""
+
+    def __str__(self) -> str:
+        raise RuntimeError(KEY)
+
+
+def test_an_error_whose_text_cannot_be_made_is_told_by_its_class(keys: Keys) -> None:
+    assert explain_failure(Unspeakable(), keys).startswith("Unspeakable in the assistant")
+
+
+def test_a_record_that_cannot_be_redacted_is_logged_without_its_text(
+    logger: logging.Logger, log: io.StringIO
+) -> None:
+    logger.warning("the key is %s: %s", KEY, Unspeakable())
+    logger.warning("afterwards")
+    assert KEY not in log.getvalue()
+    assert log.getvalue().splitlines()[-1] == "afterwards"

@@ -24,15 +24,10 @@ from clawkit.assistant.config import AssistantOptions, Config, config_file, read
 from clawkit.assistant.deferred_orders import DeferredOrders, OrderRun
 from clawkit.assistant.media.call_folder import sweep
 from clawkit.assistant.media.inbound import Attachment, receive
-from clawkit.assistant.redaction import redact, session_mark
+from clawkit.assistant.redaction import explain_failure, session_mark
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
-from clawkit.errors import (
-    ClawError,
-    InvalidArgumentsError,
-    MissingCapabilityError,
-    SettingsError,
-)
+from clawkit.errors import InvalidArgumentsError, MissingCapabilityError, SettingsError
 from clawkit.settings import settings
 from clawkit.wire.jsonrpc import as_object
 
@@ -286,8 +281,8 @@ async def take_order(
             options = options if keeps else replace(options, keep_running=False)
             return await deferred.answer(order, context, options, carry_out)
         return await carry_out(OrderRun(order, context))
-    except Exception as error:  # noqa: BLE001 - told to the client
-        return _failed(error)
+    except Exception as error:  # noqa: BLE001 - logged and told
+        return failure(explain_failure(error))
 
 
 def answerable(context: Context) -> frozenset[str]:
@@ -323,19 +318,8 @@ async def _carry_out(brand: Brand, reloading: ReloadingAssistant, run: OrderRun)
         structured = options.structured or context.meta.get(META_STRUCTURED) is True
         _log_reply(reply, time.monotonic() - started)
         return progress.result(reply, with_media=brand.with_media, structured=structured)
-    except Exception as error:  # noqa: BLE001 - told to the client
-        return _failed(error, keys, () if progress is None else progress.notices)
-
-
-def _failed(
-    error: Exception, keys: Keys | None = None, notices: Iterable[str] = ()
-) -> dict[str, Any]:
-    if not isinstance(error, ClawError):
-        log.error("order failed", exc_info=error)
-        return failure(f"{type(error).__name__} in the assistant; `mcp-server --verbose` says more")
-    text = redact(str(error), keys)
-    log.info("order failed: %s: %s", type(error).__name__, text)
-    return failure(text, notices)
+    except Exception as error:  # noqa: BLE001 - logged and told
+        return failure(explain_failure(error, keys), progress.notices if progress else ())
 
 
 async def _read_order(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:

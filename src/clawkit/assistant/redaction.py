@@ -8,6 +8,7 @@ import sys
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from clawkit.errors import ClawError
 from clawkit.text.normalization import visible
 from clawkit.text.secrets import redact_secrets
 from clawkit.wire.jsonrpc import Message, as_object
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from clawkit.wire.server import Reply
 
 log = logging.getLogger("clawkit.protocol")
+_failures = logging.getLogger("clawkit.assistant")
 
 _SHORTEST = 8
 """Local servers are given keys such as `none`: a word, of which every text is full."""
@@ -38,6 +40,25 @@ def redact(text: str, keys: Keys | None = None) -> str:
     return redact_secrets(text)[0]
 
 
+def explain_failure(error: Exception, keys: Keys | None = None) -> str:
+    """What a reply says of an error, which is logged: its text if it is ours, else only its class.
+
+    Nothing that fails on the way leaves the reply unsent.
+    """
+    name = type(error).__name__
+    if isinstance(error, ClawError):
+        try:
+            said = redact(str(error), keys)
+        except Exception:
+            _failures.exception("the text of %s cannot be shown", name)
+        else:
+            _failures.info("failed: %s: %s", name, said)
+            return said
+    else:
+        _failures.error("failed", exc_info=error)
+    return f"{name} in the assistant; `mcp-server --verbose` says more"
+
+
 def session_mark(key: str) -> str:
     """A session in a log: enough to tell a few apart, too little to learn the key."""
     return f"session {hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:4]}…"
@@ -53,6 +74,14 @@ class RedactingFilter(logging.Filter):
         self._keys = keys
 
     def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            self._redact(record)
+        except Exception as error:  # noqa: BLE001 - whoever logs goes on; what may be a key is not shown
+            record.msg = f"(a record that could not be redacted: {type(error).__name__})"
+            record.args = record.exc_info = record.exc_text = record.stack_info = None
+        return True
+
+    def _redact(self, record: logging.LogRecord) -> None:
         record.msg = self._line(_message(record))
         record.args = None
         if record.exc_info:
@@ -62,7 +91,6 @@ class RedactingFilter(logging.Filter):
             record.exc_text = self._indented(record.exc_text)
         if record.stack_info:
             record.stack_info = self._indented(record.stack_info)
-        return True
 
     def _line(self, text: str) -> str:
         return visible(redact(text, self._keys), _LONGEST_LINE)

@@ -20,10 +20,10 @@ from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox
 from clawkit.assistant.memory.backend import SEARCH_HISTORY, TurnMessage
 from clawkit.assistant.prompt import system_prompt
-from clawkit.assistant.redaction import redact
+from clawkit.assistant.redaction import explain_failure
 from clawkit.assistant.sessions.records import SessionHistory
 from clawkit.assistant.summaries import compacted
-from clawkit.errors import ClawError, ContextTooLongError, StoreError, ToolTimeoutError
+from clawkit.errors import ContextTooLongError, StoreError, ToolTimeoutError
 from clawkit.models.message_history import unanswered, unknown_outcome
 from clawkit.models.protocol import (
     Called,
@@ -185,11 +185,7 @@ class ReplyPipeline:
         stopped = exchange.stopped(f"failed: {type(error).__name__}")
         kept = await self._save(exchange, stopped, "failed")
         exchange.reason = "failed"
-        if isinstance(error, ClawError):
-            said = redact(str(error), self._assistant.keys).rstrip(".")
-        else:
-            log.error("the answer failed", exc_info=error)
-            said = f"{type(error).__name__} in the assistant; `mcp-server --verbose` says more"
+        said = explain_failure(error, self._assistant.keys).rstrip(".")
         return ". ".join(filter(None, (said, exchange.what_ran(), kept)))
 
     async def _forget(self) -> None:
