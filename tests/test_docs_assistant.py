@@ -25,8 +25,8 @@ from clawkit.assistant.media.transcription import transcriber
 from clawkit.assistant.model_choice import DEFAULT_MODELS, choose, known_providers, open_model
 from clawkit.assistant.reply import HELP
 from clawkit.assistant.reply_pipeline import WINDOW
-from clawkit.assistant.sessions.records import LONGEST_KEY
 from clawkit.assistant.sessions.retention import DAYS
+from clawkit.assistant.sessions.turn_queue import LONGEST_KEY
 from clawkit.models.protocol import Message, Prompt, Text, TextDelta
 from clawkit.settings import Settings
 from clawkit.wire.tasks import LIFETIME_MS

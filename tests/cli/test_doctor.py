@@ -366,7 +366,7 @@ def test_what_a_killed_process_left_is_a_warning_and_is_removed(
     script = (
         "import os, sys\nfrom pathlib import Path\n"
         "from clawkit.assistant.media.call_folder import CallFolder\n"
-        "from clawkit.assistant.sessions import live_processes as owners\n"
+        "from clawkit.assistant.sessions import turn_queue as owners\n"
         "folder = CallFolder().__enter__().inbox\n"
         "owners.this_process(owners.directory_for(Path(sys.argv[1])))\n"
         "os.kill(os.getpid(), 9)\n"

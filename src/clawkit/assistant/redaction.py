@@ -49,7 +49,7 @@ def explain_failure(error: Exception, keys: Keys | None = None) -> str:
     if isinstance(error, ClawError):
         try:
             said = redact(str(error), keys)
-        except Exception:
+        except Exception:  # noqa: BLE001 - logged
             _failures.exception("the text of %s cannot be shown", name)
         else:
             _failures.info("failed: %s: %s", name, said)

@@ -236,7 +236,7 @@ async def _reply(
 
 def _context(config: Config, question: AskRequest) -> MessageContext:
     from clawkit.assistant.callbacks import MessageContext
-    from clawkit.assistant.sessions.records import check_key
+    from clawkit.assistant.sessions.turn_queue import check_key
 
     key, named = question.session, question.session is not None
     if key is not None:

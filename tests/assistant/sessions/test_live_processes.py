@@ -5,13 +5,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from clawkit.assistant.sessions import live_processes
+from clawkit.assistant.sessions import turn_queue
 
 LIVE = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from clawkit.assistant.sessions.live_processes import this_process
+from clawkit.assistant.sessions.turn_queue import this_process
 print(this_process(Path(sys.argv[1])), flush=True)
 sys.stdin.readline()
 """
@@ -30,10 +30,10 @@ def live(directory: Path) -> tuple[subprocess.Popen[str], str]:
 
 def test_a_process_is_alive_until_it_is_killed(tmp_path: Path) -> None:
     process, name = live(tmp_path / "owners")
-    assert live_processes.is_alive(tmp_path / "owners", name)
+    assert turn_queue.is_alive(tmp_path / "owners", name)
     process.kill()
     process.communicate()
-    assert not live_processes.is_alive(tmp_path / "owners", name)
+    assert not turn_queue.is_alive(tmp_path / "owners", name)
     assert list((tmp_path / "owners").iterdir()) == []
 
 
@@ -42,35 +42,35 @@ def test_a_process_that_ends_leaves_no_file(tmp_path: Path) -> None:
     process.communicate("\n")
     assert process.returncode == 0
     assert list((tmp_path / "owners").iterdir()) == []
-    assert not live_processes.is_alive(tmp_path / "owners", name)
+    assert not turn_queue.is_alive(tmp_path / "owners", name)
 
 
 def test_this_process_is_alive_and_keeps_its_name(tmp_path: Path) -> None:
-    name = live_processes.this_process(tmp_path)
-    assert live_processes.this_process(tmp_path) == name
-    assert live_processes.is_alive(tmp_path, name)
+    name = turn_queue.this_process(tmp_path)
+    assert turn_queue.this_process(tmp_path) == name
+    assert turn_queue.is_alive(tmp_path, name)
     # Asked under another name of the directory, the lock itself answers.
-    assert live_processes.is_alive(tmp_path / "." / ".." / tmp_path.name, name)
+    assert turn_queue.is_alive(tmp_path / "." / ".." / tmp_path.name, name)
 
 
 def test_a_sweep_removes_the_dead_only(tmp_path: Path) -> None:
     place = tmp_path / "owners"
-    mine = live_processes.this_process(place)
+    mine = turn_queue.this_process(place)
     process, other = live(place)
     (place / "0123.lock").touch()
     (place / "4567.lock").touch()
-    assert live_processes.sweep(place) == 2
+    assert turn_queue.sweep(place) == 2
     assert {path.stem for path in place.iterdir()} == {mine, other}
     process.kill()
     process.communicate()
 
 
 def test_a_name_that_was_taken_away_is_replaced(tmp_path: Path) -> None:
-    name = live_processes.this_process(tmp_path)
+    name = turn_queue.this_process(tmp_path)
     (tmp_path / f"{name}.lock").unlink()
-    again = live_processes.this_process(tmp_path)
+    again = turn_queue.this_process(tmp_path)
     assert again != name
-    assert live_processes.is_alive(tmp_path, again)
+    assert turn_queue.is_alive(tmp_path, again)
 
 
 def test_many_that_start_and_sweep_at_once_all_live(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_many_that_start_and_sweep_at_once_all_live(tmp_path: Path) -> None:
     place = tmp_path / "owners"
     with ThreadPoolExecutor(8) as threads:
         started = list(threads.map(live, [place] * 8))
-    assert all(live_processes.is_alive(place, name) for _, name in started)
+    assert all(turn_queue.is_alive(place, name) for _, name in started)
     for process, _ in started:
         process.communicate("\n")
     assert list(place.iterdir()) == []

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions.live_processes import directory_for
 from clawkit.assistant.sessions.store import SessionStore
+from clawkit.assistant.sessions.turn_queue import directory_for
 from clawkit.errors import SessionError
 from clawkit.models.protocol import Message, Text, ToolOutcome
 from tests.assistant.replies import until

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawkit.assistant.sessions.text_index import asked, indexed
+from clawkit.assistant.sessions.message_rows import asked, indexed
 from clawkit.models.protocol import Message, Text, ToolOutcome
 from tests.assistant.sessions.turns import assistant, keep, opened, say, texts, user
 

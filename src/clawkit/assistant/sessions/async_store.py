@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from clawkit.assistant.sessions import live_processes, message_rows, queries, turn_queue
+from clawkit.assistant.sessions import message_rows, queries, turn_queue
 from clawkit.assistant.sessions.database import PATIENCE, SessionDatabase
 from clawkit.assistant.sessions.message_rows import encode
 from clawkit.assistant.sessions.records import (
@@ -29,10 +29,9 @@ from clawkit.assistant.sessions.records import (
     SessionHistory,
     SessionInfo,
     Stretch,
-    check_key,
 )
 from clawkit.assistant.sessions.retention import prune_if_due
-from clawkit.assistant.sessions.turn_queue import QueuePosition, TurnTicket
+from clawkit.assistant.sessions.turn_queue import QueuePosition, TurnTicket, check_key
 from clawkit.errors import StoreError
 from clawkit.models.protocol import Message, Usage
 
@@ -55,7 +54,7 @@ class DatabaseThread:
     """Runs jobs in the order in which they come. The thread starts with the first."""
 
     def __init__(self, database: SessionDatabase) -> None:
-        self._database = database
+        self.database = database
         self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._owed: list[Job[object]] = []
         self._tried = 0.0
@@ -73,7 +72,7 @@ class DatabaseThread:
             settle: Callable[[Any], None] = outcome.set_result
             value: Any = None
             try:
-                value = job(self._database)
+                value = job(self.database)
             except Exception as error:  # noqa: BLE001 - handed to the waiting coroutine
                 settle, value = outcome.set_exception, error
             with suppress(RuntimeError):  # the loop may be closed by now
@@ -85,7 +84,7 @@ class DatabaseThread:
     def do_at_leisure(self, chore: Chore) -> None:
         """Do a chore step by step, whenever nobody waits for anything; if it fails, it ends."""
         with suppress(StoreError):  # the store may be closed by now
-            self._put(lambda: self._chores.append(chore(self._database)))
+            self._put(lambda: self._chores.append(chore(self.database)))
 
     def owe(self, job: Job[object], done: Callable[[], None] | None = None) -> None:
         """Do a job that must be done: while the store cannot be written it is tried again."""
@@ -128,7 +127,7 @@ class DatabaseThread:
     def _put(self, run: Callable[[], object]) -> None:
         with self._starting:
             if self._closed:
-                raise StoreError(f"{self._database.file}: the store of sessions was closed")
+                raise StoreError(f"{self.database.file}: the store of sessions was closed")
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._work, name="claw-sessions", daemon=True
@@ -152,7 +151,7 @@ class DatabaseThread:
             for _ in range(_LAST_STEPS):
                 self._step()
         finally:
-            self._database.close()
+            self.database.close()
 
     def _pause(self) -> float | None:
         """How long to wait for a job before there is something else to do."""
@@ -174,7 +173,7 @@ class DatabaseThread:
 
     def _attempt(self, job: Job[object]) -> bool:
         try:
-            job(self._database)
+            job(self.database)
         except StoreError as error:
             log.warning("%s", error)
             return False
@@ -394,17 +393,8 @@ class Turn:
 
     async def history(self, tokens: int) -> SessionHistory:
         """The newest messages that fit into so many tokens, oldest first; giants in short."""
-
-        def job(database: SessionDatabase) -> SessionHistory:
-            def work(connection: sqlite3.Connection) -> SessionHistory:
-                session = turn_queue.session_of(connection, self._ticket)
-                return queries.history(
-                    connection, session, tokens, database.known, before=self._first
-                )
-
-            return database.read(work)
-
-        return await self._worker.do(job)
+        known = self._worker.database.known
+        return await self._read(queries.history, tokens, known, before=self._first)
 
     async def stretches(self, up_to: int, size: int) -> tuple[Stretch, ...]:
         """What no summary covers up to a message, in pieces of about so many tokens."""
@@ -422,7 +412,7 @@ class Turn:
 
     async def info(self) -> SessionInfo:
         """What is known of the session, counted since it last began anew."""
-        is_alive = partial(live_processes.is_alive, live_processes.directory_for(self._file))
+        is_alive = partial(turn_queue.is_alive, turn_queue.directory_for(self._file))
         found = await self._read(queries.describe, is_alive)
         if found is not None:
             return found

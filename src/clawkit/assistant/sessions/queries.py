@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from clawkit.assistant.compaction import cut_down
-from clawkit.assistant.sessions import text_index
+from clawkit.assistant.sessions import message_rows
 from clawkit.assistant.sessions.message_rows import Showing, StoredImage, decode_parts, shown
 from clawkit.assistant.sessions.records import (
     LAST,
@@ -256,9 +256,9 @@ def search(
     connection: sqlite3.Connection, session: int, text: str, limit: int, outside: int | None
 ) -> tuple[Saved, ...]:
     """The messages that have most to do with a text, the best first, pictures by name only."""
-    where = text_index.place(session, _epoch(connection, session))
+    where = message_rows.place(session, _epoch(connection, session))
     found: list[Saved] = []
-    for message in text_index.best(connection, where, text, limit, outside):
+    for message in message_rows.best(connection, where, text, limit, outside):
         row = connection.execute(
             f"SELECT {COLUMNS} FROM messages WHERE id = ? AND session = ?", (message, session)
         ).fetchone()

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from msgspec import Struct
 
-from clawkit.errors import SessionError
 from clawkit.models.protocol import Message
 
-LONGEST_KEY = 512
 LAST = 1 << 62
 """Above the number of every message."""
 
@@ -73,16 +69,6 @@ class Transcript(Struct, frozen=True):
     summary: str
     messages: tuple[Saved, ...]
     chosen_model: str = ""
-
-
-def check_key(key: str) -> None:
-    """Raise SessionError if a session cannot have this key. The error does not show it."""
-    if not 1 <= len(key) <= LONGEST_KEY:
-        raise SessionError(
-            f"the session key has {len(key)} characters: choose one with 1 to {LONGEST_KEY}"
-        )
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in key):
-        raise SessionError("the session key contains a control character: choose one without")
 
 
 MOST_CACHED_TOKENS = 500_000

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clawkit.assistant.sessions import message_rows, text_index
+from clawkit.assistant.sessions import message_rows
 from clawkit.assistant.sessions.database import SessionDatabase, companions, explained, explained_os
 from clawkit.errors import StoreError
 from clawkit.memory.store.salvage import Salvaged, drop_orphans, salvage
@@ -217,4 +217,4 @@ def _index(connection: sqlite3.Connection) -> None:
         except (msgspec.DecodeError, TypeError, ValueError):
             connection.execute("DELETE FROM messages WHERE id = ?", (id_,))
             continue
-        text_index.add(connection, id_, text_index.place(session, epoch), words)
+        message_rows.index(connection, id_, message_rows.place(session, epoch), words)

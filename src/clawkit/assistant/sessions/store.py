@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from clawkit.assistant.sessions import live_processes, queries
+from clawkit.assistant.sessions import queries, turn_queue
 from clawkit.assistant.sessions.database import (
     PATIENCE,
     SessionDatabase,
@@ -29,7 +29,6 @@ from clawkit.assistant.sessions.queries import COLUMNS, Row, forget, image_data,
 from clawkit.assistant.sessions.records import Saved, SessionInfo, Transcript
 from clawkit.assistant.sessions.repair import left_problem
 from clawkit.assistant.sessions.retention import DAYS, give_back_space, prune
-from clawkit.assistant.sessions.turn_queue import clear_all_dead
 from clawkit.errors import SessionError, StoreError
 from clawkit.memory.store.salvage import is_emptied, missing_parts
 from clawkit.models.protocol import Image, Text
@@ -47,7 +46,7 @@ class SessionStore:
     def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
         self.file = file
         self._patience = patience
-        self._is_alive = partial(live_processes.is_alive, live_processes.directory_for(file))
+        self._is_alive = partial(turn_queue.is_alive, turn_queue.directory_for(file))
 
     def list_sessions(self, active_minutes: float | None = None) -> tuple[SessionInfo, ...]:
         """All sessions, the last used first; with a number, those used within so many minutes."""
@@ -160,7 +159,7 @@ class SessionStore:
 def _end_what_died(database: SessionDatabase) -> None:
     """Turns of dead processes are shown with their end, if it can be written."""
     with suppress(StoreError):  # a full disk hides nothing of what is there
-        clear_all_dead(database)
+        turn_queue.clear_all_dead(database)
 
 
 def _erase(database: SessionDatabase) -> None:

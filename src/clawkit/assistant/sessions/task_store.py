@@ -17,8 +17,7 @@ import msgspec
 
 from clawkit.assistant.sessions.async_store import DatabaseThread, log
 from clawkit.assistant.sessions.database import PATIENCE, SessionDatabase
-from clawkit.assistant.sessions.live_processes import directory_for, is_alive
-from clawkit.assistant.sessions.turn_queue import owner_here
+from clawkit.assistant.sessions.turn_queue import directory_for, is_alive, owner_here
 from clawkit.errors import InternalError, StoreError
 from clawkit.settings import is_there
 from clawkit.wire.jsonrpc import error_object

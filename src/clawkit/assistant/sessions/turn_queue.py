@@ -2,25 +2,49 @@
 
 A turn runs when no earlier one of its session is open. Those of dead processes are not: whoever
 meets one clears it away. No number is given twice, so nobody can slip in before a turn that runs.
+
+A process is alive while it holds the lock on a file of its own, which the kernel releases when the
+process dies, however it dies. A name is never used twice, so a file that nobody holds can be
+removed by anyone.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import secrets
 import sqlite3
+import sys
+import threading
 import time
+import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from clawkit.assistant.sessions import message_rows
 from clawkit.assistant.sessions.database import SessionDatabase, explained_os
-from clawkit.assistant.sessions.live_processes import directory_for, is_alive, this_process
+from clawkit.errors import SessionError
+from clawkit.system.files import make_private
+from clawkit.system.locks import try_lock
 
 LOST = "lost"
+LONGEST_KEY = 512
 
 # The file may be another by now, where the numbers are those of others.
 _MINE = "id = ? AND owner = ? AND session = (SELECT id FROM sessions WHERE key = ?)"
+
+
+def check_key(key: str) -> None:
+    """Raise SessionError if a session cannot have this key. The error does not show it."""
+    if not 1 <= len(key) <= LONGEST_KEY:
+        raise SessionError(
+            f"the session key has {len(key)} characters: choose one with 1 to {LONGEST_KEY}"
+        )
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in key):
+        raise SessionError("the session key contains a control character: choose one without")
 
 
 class TurnTicket(Struct, eq=False):
@@ -195,3 +219,97 @@ def owner_here(file: Path) -> str:
         return this_process(directory_for(file))
     except OSError as error:
         raise explained_os(file, error) from error
+
+
+_LOCK = ".lock"
+_held: dict[Path, tuple[str, int]] = {}
+_entering = threading.Lock()
+
+
+def directory_for(file: Path) -> Path:
+    """Where the processes that use a store have their locks."""
+    return file.parent / "owners"
+
+
+def this_process(directory: Path) -> str:
+    """The name of this process, alive from now on until it ends."""
+    with _entering:
+        if directory not in _held or not _lock_file(directory, _held[directory][0]).exists():
+            _let_go(directory)
+            make_private(directory)
+            sweep(directory)
+            _held[directory] = _new_name(directory)
+        return _held[directory][0]
+
+
+def is_alive(directory: Path, owner: str) -> bool:
+    """Whether the process of this name still runs. The file of a dead one is removed."""
+    held = _held.get(directory)
+    if held is not None and held[0] == owner:
+        return True
+    file = _lock_file(directory, owner)
+    try:
+        fd = os.open(file, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # it cannot be known: rather wait than work in the middle of another's turn
+    try:
+        dead = try_lock(fd)
+        if dead and sys.platform != "win32":
+            # Under the lock: one who has made the file and not locked it yet finds it gone.
+            file.unlink(missing_ok=True)
+    finally:
+        os.close(fd)
+    if dead and sys.platform == "win32":
+        with suppress(OSError):  # no file can be removed there that another process has open
+            file.unlink()
+    return not dead
+
+
+def sweep(directory: Path) -> int:
+    """Remove the files of the dead; gives how many there were."""
+    names = [file.stem for file in directory.glob(f"*{_LOCK}")]
+    return sum(not is_alive(directory, name) for name in names)
+
+
+def _lock_file(directory: Path, owner: str) -> Path:
+    return directory / f"{owner}{_LOCK}"
+
+
+def _new_name(directory: Path) -> tuple[str, int]:
+    while True:
+        owner = secrets.token_hex(12)
+        fd = os.open(_lock_file(directory, owner), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        if try_lock(fd) and _lock_file(directory, owner).exists():
+            return owner, fd
+        os.close(fd)  # a sweep came between making and locking it
+
+
+def _let_go(directory: Path) -> None:
+    owner, fd = _held.pop(directory, ("", -1))
+    if fd == -1:
+        return
+    os.close(fd)
+    with suppress(OSError):
+        _lock_file(directory, owner).unlink()
+
+
+def _leave() -> None:
+    with _entering:
+        for directory in list(_held):
+            _let_go(directory)
+
+
+def _forget() -> None:
+    """A forked child shares its parent's locks, and must neither keep them nor give them up."""
+    global _entering  # noqa: PLW0603 - another thread of the parent may have held it
+    _entering = threading.Lock()
+    for _, fd in _held.values():
+        os.close(fd)
+    _held.clear()
+
+
+atexit.register(_leave)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -20,8 +20,9 @@ from clawkit.assistant.media.inbound import attachment_from_file, attachments_fr
 from clawkit.assistant.prompt import said
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.reply import Assistant, Name, parse_command
-from clawkit.assistant.sessions.records import Saved, check_key
+from clawkit.assistant.sessions.records import Saved
 from clawkit.assistant.sessions.store import SessionStore
+from clawkit.assistant.sessions.turn_queue import check_key
 from clawkit.cli.ask import OUTPUT, save_media, typed_path
 from clawkit.cli.chat import HISTORY, goes_on
 from clawkit.cli.reply_screen import ReplyScreen, aside, begin_message, error_lines, harmless

@@ -24,7 +24,7 @@ from clawkit.assistant.config import Config, McpServer, config_file, read_config
 from clawkit.assistant.media import call_folder
 from clawkit.assistant.model_choice import choose
 from clawkit.assistant.redaction import redact
-from clawkit.assistant.sessions import live_processes
+from clawkit.assistant.sessions import turn_queue
 from clawkit.assistant.sessions.repair import replace_damaged
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.cli.status.assistant import (
@@ -430,9 +430,9 @@ def check_env(file: Path, *, fix: bool) -> Iterator[Check]:
 
 def check_leftovers(store: Path, *, fix: bool) -> Check:
     """What processes that were killed could not clean up."""
-    locks = live_processes.directory_for(store)
+    locks = turn_queue.directory_for(store)
     if fix:
-        folders, processes = call_folder.sweep(_temporary()), live_processes.sweep(locks)
+        folders, processes = call_folder.sweep(_temporary()), turn_queue.sweep(locks)
     else:
         folders = _not_held(_temporary(), f"{call_folder.PREFIX}*/{call_folder.LOCK}")
         processes = _not_held(locks, "*.lock")
