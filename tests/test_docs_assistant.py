@@ -18,13 +18,13 @@ import pytest
 
 from clawkit.assistant import config as settings_of
 from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.chat_commands import HELP
 from clawkit.assistant.config import AssistantOptions, Config, Provider, parse_config
 from clawkit.assistant.media import accepted_types
 from clawkit.assistant.media.pdf_child import PdfLimits
 from clawkit.assistant.media.transcription import transcriber
 from clawkit.assistant.model_choice import DEFAULT_MODELS, choose, known_providers, open_model
-from clawkit.assistant.reply import HELP
-from clawkit.assistant.reply_pipeline import WINDOW
+from clawkit.assistant.reply import WINDOW
 from clawkit.assistant.sessions.retention import DAYS
 from clawkit.assistant.sessions.turn_queue import LONGEST_KEY
 from clawkit.models.protocol import Message, Prompt, Text, TextDelta

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant import reply_pipeline
+from clawkit.assistant import reply as reply_module
 from clawkit.assistant.callbacks import MessageContext, combine
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.inbound import receive
@@ -32,7 +32,7 @@ async def test_an_answer_in_very_many_pieces_is_whole(tmp_path: Path) -> None:
 async def test_a_model_that_does_not_stop_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_pipeline, "LONGEST_ANSWER", 1000)
+    monkeypatch.setattr(reply_module, "LONGEST_ANSWER", 1000)
     with scripted(tmp_path, [[Say(*["word "] * 1000), Hang()]]) as (server, config):
         reply = await get_reply(config, MessageContext("go", "k"), Heard())
     assert len(reply.text) < 1100

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clawkit.assistant.reply import Assistant
-from clawkit.assistant.reply_pipeline import WINDOW
+from clawkit.assistant.reply import WINDOW, Assistant
 from tests.assistant.providers.steps import Request, Say, Step
 from tests.assistant.replies import Heard, config_of, say, scripted
 

@@ -19,7 +19,7 @@ def test_a_generated_key_has_the_documented_form_and_is_never_the_same() -> None
 def test_a_message_is_taken_as_it_is() -> None:
     message = "  tab\there\r\n \u202e\U0001f600 'quoted' {\"json\": 1}\n"
     order = read_order(OPENCLAW, {"message": message, "sessionKey": "k"})
-    assert (order.message, order.session_key, order.named) == (message, "k", True)
+    assert (order.text, order.session_key, order.named) == (message, "k", True)
 
 
 @pytest.mark.parametrize("key", [None, "", "  "])

@@ -32,7 +32,7 @@ from clawkit.models.protocol import (
     ToolOutcome,
     ToolSpec,
 )
-from clawkit.models.retries import stream_with_retries
+from clawkit.models.retries import answer
 from clawkit.settings import read_settings
 from tests.assistant.llama import CONTEXT, Llama, llama_server
 from tests.assistant.providers.scripted import eventually
@@ -157,8 +157,8 @@ def asking(*said: Message | str, max_tokens: int = 60, tools: tuple[ToolSpec, ..
 
 async def events_of(model: Model, prompt: Prompt) -> tuple[list[Event], Finished]:
     # Again where need be: llama.cpp promises to keep a connection, and closes it after the answer.
-    answer = stream_with_retries(model, prompt, retries=2, notice=lambda _: None)
-    *events, last = [event async for event in answer]
+    asked = answer((model,), prompt, retries=2, notice=lambda _: None)
+    *events, last = [event async for event in asked]
     assert isinstance(last, Finished)
     return events, last
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant import reply_pipeline
+from clawkit.assistant import reply as reply_module
 from clawkit.assistant.callbacks import MessageContext
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.reply import Assistant, get_reply
@@ -282,7 +282,7 @@ async def test_a_call_that_cannot_be_written_down_is_not_run(tmp_path: Path) -> 
 async def test_an_answer_without_end_is_cut_off_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_pipeline, "LONGEST_ANSWER", 10)
+    monkeypatch.setattr(reply_module, "LONGEST_ANSWER", 10)
     with scripted(tmp_path, [Say("on ", "and on ", "and on ", "and on")]) as (_, config):
         reply = await get_reply(config, MessageContext("go on", "k"), Heard())
     assert (reply.text, reply.reason) == ("on and on", "length")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from clawkit.assistant.media.inbound import Attachment
 from clawkit.assistant.media.outbound import Outgoing, to_blocks
@@ -150,11 +150,7 @@ class CollectedReply(Callbacks):
             result["structuredContent"] = {
                 "sessionKey": reply.session_key,
                 "model": reply.model,
-                "usage": {
-                    "input": reply.usage.input,
-                    "output": reply.usage.output,
-                    "cached": reply.usage.cached,
-                },
+                "usage": to_builtins(reply.usage),
                 "stopReason": reply.reason,
                 **({"notices": list(self._notices)} if self._notices else {}),
             }

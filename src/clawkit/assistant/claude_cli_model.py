@@ -153,8 +153,7 @@ class CliAnswerReader:
     @property
     def model(self) -> str:
         """Who answers, once that is known."""
-        provider = self._settings.provider
-        return f"{provider}/{self._name}" if self._name else provider
+        return _named(self._settings.provider, self._name)
 
     def hear(self, message: CliMessage) -> Event | None:
         """The event that a message stands for; raises for a turn that failed."""
@@ -213,12 +212,13 @@ def _usage(usage: dict[str, Any]) -> Usage:
 def _from_result(message: ResultMessage, settings: ModelSettings) -> ModelError:
     """Why a turn failed: the CLI says so in words, and which status the API had."""
     provider = settings.provider
+    name = _named(provider, settings.model)
     said = _quote(message.result or ", ".join(message.errors) or message.subtype, settings)
     status = message.data.get("api_error_status")
     if message.data.get("terminal_reason") == "prompt_too_long":
         return ContextTooLongError(
             provider,
-            f"the conversation does not fit into {_named(settings)} ({said}). Shorten it with "
+            f"the conversation does not fit into {name} ({said}). Shorten it with "
             "/compact, or begin anew with /new",
         )
     if status in (401, 403) or "/login" in said:
@@ -231,7 +231,7 @@ def _from_result(message: ResultMessage, settings: ModelSettings) -> ModelError:
         return RateLimitError(provider, f"the Claude CLI is asked too often ({said})")
     if status == 404:
         return NoSuchModelError(
-            provider, f"the Claude CLI does not know {_named(settings)} ({said}). Choose another"
+            provider, f"the Claude CLI does not know {name} ({said}). Choose another"
         )
     if status in (400, 413):
         return RefusedRequestError(provider, f"the request is refused ({said})")
@@ -253,8 +253,8 @@ def _quote(text: str, settings: ModelSettings) -> str:
     return ProviderIdentity(settings.provider, settings.model, "").quote(text)
 
 
-def _named(settings: ModelSettings) -> str:
-    return f"{settings.provider}/{settings.model}" if settings.model else settings.provider
+def _named(provider: str, model: str) -> str:
+    return f"{provider}/{model}" if model else provider
 
 
 PROVIDER = "claude-cli"
@@ -285,8 +285,7 @@ class ClaudeCli:
 
     @property
     def name(self) -> str:
-        model = self._settings.model
-        return f"{PROVIDER}/{model}" if model else PROVIDER
+        return _named(PROVIDER, self._settings.model)
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Event]:
         turn = self._waiting_for(prompt)

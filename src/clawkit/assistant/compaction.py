@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from clawkit.assistant import token_estimate
 from clawkit.errors import ContextTooLongError
+from clawkit.models.message_history import shown_earlier
 from clawkit.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
 
 RECENT = 2
@@ -228,12 +229,9 @@ def shorten(text: str, keep: int) -> str:
 
 def _named(part: Part) -> Part:
     if isinstance(part, Image):
-        return Text(f"[image {part.name}, shown earlier]")
+        return shown_earlier(part.name)
     if isinstance(part, ToolOutcome) and any(isinstance(inner, Image) for inner in part.parts):
-        inner = (
-            Text(f"[image {inner.name}, shown earlier]") if isinstance(inner, Image) else inner
-            for inner in part.parts
-        )
+        inner = (shown_earlier(p.name) if isinstance(p, Image) else p for p in part.parts)
         return ToolOutcome(part.call_id, tuple(inner), part.is_error)
     return part
 

@@ -225,29 +225,22 @@ def parse_config(text: str, file: Path, places: Settings) -> Config:
         if name not in known:
             there_are = ", ".join(sorted(known))
             raise SettingsError(f"{file}: there is no section [{name}]; there are {there_are}")
-    _check_each(data, file)
+    # Tables with names of the person's own, one by one: an error then says which it is.
+    servers = as_object((as_object(data.get("mcp")) or {}).get("servers")) or {}
+    for name, server in servers.items():
+        _convert(server, McpServer, file, f"mcp.servers.{name}")
+    given = as_object(data.get("providers", {}))
+    if given is None:
+        raise SettingsError(f"{file}: providers: write [providers.NAME]")
+    providers = {
+        name: _convert(one, Provider, file, f"providers.{name}") for name, one in given.items()
+    }
     sections = {
         name: _convert(data[name], kind, file, name)
         for name, kind in _SECTIONS.items()
         if name in data
     }
-    providers = _providers(data.get("providers", {}), file)
     return Config(providers=providers, places=places, **sections)
-
-
-def _providers(data: Any, file: Path) -> dict[str, Provider]:
-    if not isinstance(data, dict):
-        raise SettingsError(f"{file}: providers: write [providers.NAME]")
-    return _convert(data, dict[str, Provider], file, "providers")
-
-
-def _check_each(data: dict[str, Any], file: Path) -> None:
-    """Tables with names of the person's own, one by one: an error then says which it is."""
-    servers = as_object((as_object(data.get("mcp")) or {}).get("servers")) or {}
-    for name, server in servers.items():
-        _convert(server, McpServer, file, f"mcp.servers.{name}")
-    for name, provider in (as_object(data.get("providers")) or {}).items():
-        _convert(provider, Provider, file, f"providers.{name}")
 
 
 def _convert(data: Any, kind: Any, file: Path, section: str) -> Any:

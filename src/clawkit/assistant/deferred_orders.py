@@ -19,8 +19,8 @@ from clawkit.errors import ClawError, SessionError, ToolTimeoutError
 from clawkit.wire.input_requests import LIFETIME_SECONDS
 
 if TYPE_CHECKING:
+    from clawkit.assistant.callbacks import MessageContext
     from clawkit.assistant.config import AssistantOptions
-    from clawkit.assistant.order import OrderRequest
     from clawkit.wire.context import Context
     from clawkit.wire.input_requests import InputRequest
 
@@ -38,7 +38,7 @@ class OrderRun:
 
     task: asyncio.Task[Result]
 
-    def __init__(self, order: OrderRequest, context: Context) -> None:
+    def __init__(self, order: MessageContext, context: Context) -> None:
         self.order = order
         self.context = context
         self.doing = ""
@@ -52,7 +52,7 @@ class OrderRun:
         self._started = time.monotonic()
         self._content = _content_digest(order)
 
-    def repeats(self, order: OrderRequest) -> bool:
+    def repeats(self, order: MessageContext) -> bool:
         """Whether that order is this one sent again, with its key or, as this one, without any."""
         same_session = order.session_key == self.order.session_key
         unnamed = not order.named and not self.order.named
@@ -102,7 +102,7 @@ class OrderRun:
         return time.monotonic() - self._started
 
     def __str__(self) -> str:
-        words = " ".join(self.order.message.split())
+        words = " ".join(self.order.text.split())
         return f'"{words[:_QUOTED]}…"' if len(words) > _QUOTED else f'"{words}"'
 
 
@@ -145,11 +145,11 @@ class DeferredOrders:
         self._open: list[OrderRun] = []
 
     async def answer(
-        self, order: OrderRequest, context: Context, options: AssistantOptions, carry_out: CarryOut
+        self, order: MessageContext, context: Context, options: AssistantOptions, carry_out: CarryOut
     ) -> Result:
         """The answer; with `keep_running`, within `answer_within`, or that it is not there yet."""
         self._close([run for run in self._open if run.is_stopped])
-        command = order.message.strip() if options.keep_running else ""
+        command = order.text.strip() if options.keep_running else ""
         if command == "/stop":
             return await self._stop(self._chosen(order))
         if command == "/result":
@@ -163,11 +163,11 @@ class DeferredOrders:
         await _wait(wanted, context, options.answer_within if options.keep_running else None)
         return self._collect(wanted, structured=options.structured)
 
-    def _repeated(self, order: OrderRequest) -> OrderRun | None:
+    def _repeated(self, order: MessageContext) -> OrderRun | None:
         return next((run for run in self._open if run.repeats(order)), None)
 
     def _begin(
-        self, order: OrderRequest, context: Context, options: AssistantOptions, carry_out: CarryOut
+        self, order: MessageContext, context: Context, options: AssistantOptions, carry_out: CarryOut
     ) -> OrderRun:
         if options.keep_running:
             self._make_room()
@@ -192,7 +192,7 @@ class DeferredOrders:
         before = self._open[: self._open.index(run)]
         return [one for one in before if one.order.session_key == run.order.session_key]
 
-    def _chosen(self, order: OrderRequest) -> list[OrderRun]:
+    def _chosen(self, order: MessageContext) -> list[OrderRun]:
         """What `/result` and `/stop` are about: this key's orders, or those of the only key."""
         keys = dict.fromkeys(run.order.session_key for run in self._open)
         if not order.named and len(keys) > 1:
@@ -278,8 +278,8 @@ def _result(text: str) -> Result:
     return {"content": [{"type": "text", "text": text}], "isError": False}
 
 
-def _content_digest(order: OrderRequest) -> bytes:
-    found = hashlib.sha256(order.message.encode("utf-8", "surrogatepass"))
+def _content_digest(order: MessageContext) -> bytes:
+    found = hashlib.sha256(order.text.encode("utf-8", "surrogatepass"))
     for item in order.attachments:
         found.update(f"\0{item.label}\0{item.mime_type}\0{len(item.data)}\0".encode())
         found.update(item.data)

@@ -16,14 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.assistant.callbacks import AssistantReply, CollectedReply, MessageContext
 from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
 from clawkit.assistant.deferred_orders import DeferredOrders, OrderRun
 from clawkit.assistant.media.call_folder import sweep
-from clawkit.assistant.media.inbound import Attachment, receive
+from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.redaction import explain_failure, session_mark
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
@@ -249,15 +248,6 @@ log = logging.getLogger("clawkit.assistant")
 META_STRUCTURED = "clawkit/structured"
 
 
-class OrderRequest(Struct, frozen=True):
-    """What a client asks for."""
-
-    message: str
-    session_key: str
-    named: bool
-    attachments: tuple[Attachment, ...]
-
-
 def new_session_key() -> str:
     """A key that nobody else has: `mcp-{timestamp}-{random}`."""
     return f"mcp-{int(time.time() * 1000)}-{secrets.token_hex(8)}"
@@ -272,7 +262,11 @@ async def take_order(
 ) -> dict[str, Any]:
     """The result of one call; every failure is a result that says what to do about it."""
     try:
-        order = await _read_order(brand, arguments)
+        # Megabytes of base64 take a while to check: nobody else should wait for that.
+        if "images" in arguments or "files" in arguments:
+            order = await asyncio.to_thread(read_order, brand, arguments)
+        else:
+            order = read_order(brand, arguments)
         options = await reloading.options()
         carry_out = partial(_carry_out, brand, reloading)
         # A client that knows tasks has a better way to wait.
@@ -304,29 +298,12 @@ async def _carry_out(brand: Brand, reloading: ReloadingAssistant, run: OrderRun)
             keys = assistant.keys
             options = assistant.config.assistant
             async with OrderProgress(run, options) as progress:
-                reply = await assistant.reply(
-                    MessageContext(
-                        order.message,
-                        order.session_key,
-                        order.named,
-                        "mcp",
-                        order.attachments,
-                        with_media=brand.with_media,
-                    ),
-                    progress,
-                )
+                reply = await assistant.reply(order, progress)
         structured = options.structured or context.meta.get(META_STRUCTURED) is True
         _log_reply(reply, time.monotonic() - started)
         return progress.result(reply, with_media=brand.with_media, structured=structured)
     except Exception as error:  # noqa: BLE001 - logged and told
         return failure(explain_failure(error, keys), progress.notices if progress else ())
-
-
-async def _read_order(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:
-    """Megabytes of base64 take a while to check: nobody else should wait for that."""
-    if "images" in arguments or "files" in arguments:
-        return await asyncio.to_thread(read_order, brand, arguments)
-    return read_order(brand, arguments)
 
 
 def failure(text: str, notices: Iterable[str] = ()) -> dict[str, Any]:
@@ -335,7 +312,7 @@ def failure(text: str, notices: Iterable[str] = ()) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": said}], "isError": True}
 
 
-def read_order(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:
+def read_order(brand: Brand, arguments: dict[str, Any]) -> MessageContext:
     """The order in the arguments of a call; raises for what the definition does not have."""
     known = brand.definition["inputSchema"]["properties"]
     for name in arguments:
@@ -352,15 +329,21 @@ def read_order(brand: Brand, arguments: dict[str, Any]) -> OrderRequest:
     attachments = () if images is files is None else receive(images, files)
     if not message.strip() and not attachments:
         raise InvalidArgumentsError("message", "is empty; say what the assistant should do")
-    named = bool(key and key.strip())
-    return OrderRequest(message, key if key and named else new_session_key(), named, attachments)
+    named = key is not None and bool(key.strip())
+    return MessageContext(
+        message,
+        key if key and named else new_session_key(),
+        named,
+        attachments=attachments,
+        with_media=brand.with_media,
+    )
 
 
-def _log_order(order: OrderRequest) -> None:
+def _log_order(order: MessageContext) -> None:
     if log.isEnabledFor(logging.INFO):
         media = ", ".join(f"{a.label} {a.mime_type} {len(a.data)} bytes" for a in order.attachments)
         mark = session_mark(order.session_key)
-        log.info("order in %s: %d characters; %s", mark, len(order.message), media or "no media")
+        log.info("order in %s: %d characters; %s", mark, len(order.text), media or "no media")
 
 
 def _log_reply(reply: AssistantReply, seconds: float) -> None:

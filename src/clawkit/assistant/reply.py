@@ -1,45 +1,81 @@
-"""The Assistant: waits for the session's turn, runs chat commands, or has a model answer."""
+"""The Assistant, and how it answers one message: it waits for the session's turn, runs a command or
+recalls, prompts the model and runs its tools in a loop, picks files to send, and saves.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
-from functools import cached_property
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import aclosing
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clawkit.assistant import token_estimate
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, Origin
+from clawkit.assistant.compaction import fit
 from clawkit.assistant.config import Config
+from clawkit.assistant.media.call_folder import CallFolder
+from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox
+from clawkit.assistant.memory.backend import SEARCH_HISTORY, TurnMessage
 from clawkit.assistant.model_choice import ChosenModel, choose, open_model
-from clawkit.assistant.reply_pipeline import ReplyPipeline
+from clawkit.assistant.prompt import system_prompt
+from clawkit.assistant.redaction import explain_failure
 from clawkit.assistant.sessions.async_store import AsyncSessionStore
+from clawkit.assistant.sessions.records import SessionHistory
 from clawkit.assistant.summaries import compacted
-from clawkit.errors import ModelError, NoSuchModelError
-from clawkit.models.protocol import Model, Usage
+from clawkit.errors import ContextTooLongError, ModelError, StoreError, ToolTimeoutError
+from clawkit.models.message_history import unanswered, unknown_outcome
+from clawkit.models.protocol import (
+    Called,
+    Finished,
+    Message,
+    Model,
+    Part,
+    Prompt,
+    StopReason,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolOutcome,
+    ToolSpec,
+    Usage,
+)
+from clawkit.models.retries import answer
+from clawkit.models.tool_calls import unreadable
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.transcription import Transcriber
     from clawkit.assistant.memory.long_term import LongTermMemory
     from clawkit.assistant.sessions.async_store import Turn
+    from clawkit.assistant.toolbox.tool_source import CallResult
     from clawkit.assistant.toolbox.toolbox import Toolbox
 
 __all__ = ["Assistant", "AssistantReply", "Callbacks", "MessageContext", "Origin", "get_reply"]
 
+log = logging.getLogger("clawkit.assistant")
+
+WINDOW = 12_000
+"""Tokens of a prompt, where the config does not say how many: what is older is summarised."""
+_ATTEMPTS = 3
+
+LONGEST_ANSWER = 4_000_000
+"""Characters after which a model that does not stop is stopped."""
+
+MOST_NAMED = 20
+"""Tools that an error names."""
+
+Limit = Literal["", "rounds", "size"]
+"""Which of our own limits ended an answer."""
 
 Name = Literal["new", "reset", "status", "model", "compact", "help"]
-
-HELP = """\
-/new [message]    start afresh under the same session key, with this message if there is one
-/reset            the same as /new
-/status           the model, and how much this conversation holds
-/model [NAME]     show which model answers here, or choose one: provider/model, or `default`
-/compact          replace what was said so far by a summary
-/help             this list"""
-
-DEFAULT = "default"
-_LONGEST_NAME = 200
 _FIRST_WORD = re.compile(r"\s*/(new|reset|status|model|compact|help)(?=\s|$)[^\S\n]*\n?")
 
 
@@ -130,9 +166,14 @@ class Assistant:
             context.session_key, origin=context.origin, named=context.named, on_wait=waiting
         ) as turn:
             command = parse_command(context.text)
-            if command is not None:
-                return await run_command(command, self, turn, context, callbacks)
-            return await ReplyPipeline(self, turn, context, callbacks).reply()
+            if command is None:
+                return await ReplyPipeline(self, turn, context, callbacks).reply()
+            from clawkit.assistant.chat_commands import run
+
+            done = await run(command, self, turn, context, callbacks)
+            if isinstance(done, AssistantReply):
+                return done
+            return await ReplyPipeline(self, turn, done, callbacks).reply()
 
     def choice(self, override: str = "") -> tuple[ChosenModel, ...]:
         """The model that answers, then those that stand in for it."""
@@ -159,72 +200,399 @@ class Assistant:
         return self._models[chosen.name]
 
 
-async def run_command(
-    command: ChatCommand,
-    assistant: Assistant,
-    turn: Turn,
-    context: MessageContext,
-    callbacks: Callbacks,
-) -> AssistantReply:
-    """Do what a message asks for; `/new` with words behind it goes on with those."""
-    usage = Usage()
-    if command.name in ("new", "reset"):
-        text = _afresh(await turn.reset())
-        if command.rest.strip() or context.attachments:
-            rest = replace(context, text=command.rest)
-            return await ReplyPipeline(assistant, turn, rest, callbacks).reply()
-    elif command.name == "model":
-        text = await _choose_model(command.rest.strip(), assistant, turn)
-    elif command.name == "status":
-        text = await _status(assistant, turn)
-    elif command.name == "compact":
-        text, usage = await _compact(assistant, turn, callbacks)
-    else:
-        text = HELP
-    name = assistant.choice(turn.model)[0].name
-    await turn.save((), usage=usage, model=name, reason="command")
-    unread = (f"/{command.name} takes no attachments",) if context.attachments else ()
-    return AssistantReply(text, name, context.session_key, omissions=unread, usage=usage)
+class ToolRun:
+    """A tool that was started in a turn, and how it ended as far as is known."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ended = "its outcome is not known"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.ended})"
 
 
-def _afresh(left_behind: int) -> str:
-    if not left_behind:
-        return "A new conversation; there was nothing before."
-    return f"A new conversation. {left_behind} earlier messages are left behind."
+class LoopState:
+    """One turn as it grows: what is new in the conversation, what it cost, how it ended."""
 
+    def __init__(self, user: Message, outbox: FileOutbox) -> None:
+        self.new: list[Message] = [user]
+        self.outbox = outbox
+        self.room = 0
+        """Tokens of messages that fit beside the rest of the prompt."""
+        self.runs: list[ToolRun] = []
+        self._pieces: list[str] = []
+        self._size = 0
+        self.usage = Usage()
+        self.model = ""
+        self.reason: StopReason = "end"
+        self.limit: Limit = ""
 
-async def _choose_model(wanted: str, assistant: Assistant, turn: Turn) -> str:
-    if not wanted:
-        chosen = assistant.choice(turn.model)[0]
+    @property
+    def text(self) -> str:
+        """What the model has said since it was last asked."""
+        return "".join(self._pieces)
+
+    def begin(self, text: str = "") -> None:
+        """Hear the model anew."""
+        self._pieces, self._size = [text] if text else [], len(text)
+
+    def hear(self, piece: str) -> bool:
+        """Take a piece of the answer; whether there is room for more."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return self._size < LONGEST_ANSWER
+
+    def finish(self, event: Finished) -> None:
+        self.usage += event.usage
+        self.model = event.model or self.model
+        self.reason = event.reason
+        log.info("model %s: %s, %s", event.model, event.reason, event.usage)
+
+    def stopped(self, how: str) -> list[Message]:
+        """What to keep of a turn that did not end: all of it, what is not known, where it stopped.
+
+        A call that was interrupted may have run: it stays.
+        """
+        unknown = [Message("tool", (unknown_outcome(call.id),)) for call in unanswered(self.new)]
+        said = f"{self.text}\n[{how} here]" if self.text else f"[{how} before an answer]"
+        return [*self.new, *unknown, Message("assistant", (Text(said),))]
+
+    def what_ran(self) -> str:
+        """Which tools ran, for one who might send the same message again; nothing if none did."""
+        if not self.runs:
+            return ""
+        counted = Counter(map(str, self.runs))
+        names = [name if count == 1 else f"{count} × {name}" for name, count in counted.items()]
+        if len(names) > MOST_NAMED:
+            names[MOST_NAMED:] = [f"{len(names) - MOST_NAMED} others"]
         return (
-            f"{chosen.name} answers here ({chosen.why}). `/model provider/model` chooses another."
+            f"Tools had run by then: {', '.join(names)}. What they did is done, and the session "
+            "has it: the same message again would do it again"
         )
-    if len(wanted) > _LONGEST_NAME or not wanted.isprintable():
-        raise NoSuchModelError("", "/model takes one name: provider/model, or `default`")
-    if wanted == DEFAULT:
-        await turn.choose_model("")
-        return f"{assistant.choice()[0].name} answers here again."
-    chosen = assistant.choice(wanted)[0]
-    assistant.model(chosen)  # one that cannot be opened is not chosen
-    await turn.choose_model(wanted)
-    return f"{chosen.name} answers here from now on."
 
 
-async def _status(assistant: Assistant, turn: Turn) -> str:
-    chosen = assistant.choice(turn.model)[0]
-    info = await turn.info()
-    lines = [f"model: {chosen.name} ({chosen.why})"]
-    if chosen.name == "offline":
-        lines.append("This is not a language model; `claw setup` chooses one.")
-    turns = "1 turn" if info.turns == 1 else f"{info.turns} turns"
-    lines.append(f"conversation: {info.messages} messages in {turns}")
-    return "\n".join(lines)
+class ReplyPipeline:
+    """One message on its way to an answer."""
+
+    def __init__(
+        self, assistant: Assistant, turn: Turn, context: MessageContext, callbacks: Callbacks
+    ) -> None:
+        self._assistant = assistant
+        self._config = assistant.config
+        self._turn = turn
+        self._context = context
+        self._callbacks = callbacks
+        wanted = context.model or turn.model
+        self._models = assistant.models(wanted, callbacks, alone=bool(context.model))
+        self._remembers = assistant.remembers(context.origin)
+
+    async def reply(self) -> AssistantReply:
+        with CallFolder() as folder:
+            outbox = FileOutbox(folder, self._config.workspace)
+            exchange = LoopState(await self._message(folder), outbox)
+            try:
+                await self._turn.keep(exchange.new)
+                await self._in_time(exchange)
+            except asyncio.CancelledError:
+                await self._save(exchange, exchange.stopped("cancelled"), "cancelled")
+                raise
+            except Exception as error:  # noqa: BLE001 - raised again, or told with what is there
+                problem = await self._failed(exchange, error)
+            else:
+                problem = await self._save(exchange, exchange.new, exchange.reason)
+            text = self._clean(exchange, exchange.text).strip()
+            picked = outbox.close()
+        silent = not (text or picked.media or problem)
+        return AssistantReply(
+            _nothing_said(exchange.reason) if silent else text,
+            exchange.model or self._models[0].name,
+            self._context.session_key,
+            picked.media,
+            (*picked.omissions, *(() if silent else self._cut_short(exchange))),
+            exchange.usage,
+            exchange.reason,
+            problem,
+        )
+
+    async def _failed(self, exchange: LoopState, error: Exception) -> str:
+        """What went wrong, where something was said or done before; else it is raised as it is."""
+        if len(exchange.new) == 1 and not exchange.text.strip():
+            await self._forget()
+            raise error
+        stopped = exchange.stopped(f"failed: {type(error).__name__}")
+        kept = await self._save(exchange, stopped, "failed")
+        exchange.reason = "failed"
+        said = explain_failure(error, self._assistant.keys).rstrip(".")
+        return ". ".join(filter(None, (said, exchange.what_ran(), kept)))
+
+    async def _forget(self) -> None:
+        """Nothing came of the message: whoever sends it again has said it once."""
+        try:
+            await self._turn.discard()
+        except StoreError as error:
+            log.warning("%s", error)  # what was wrong first is what is told
+
+    def _cut_short(self, exchange: LoopState) -> tuple[str, ...]:
+        if exchange.reason == "refusal":
+            return ("the model declined to answer",)
+        if exchange.limit == "size":
+            return (f"the answer is cut off after {LONGEST_ANSWER:,} characters",)
+        if exchange.reason != "length" or exchange.limit:
+            return ()
+        most = self._config.model.max_tokens
+        return (f"the answer is cut short: `max_tokens` under [model] is {most}",)
+
+    async def _message(self, folder: CallFolder) -> Message:
+        """What was said, byte for byte, and each attachment once."""
+        text = self._context.text
+        if not self._context.attachments:
+            return Message("user", (Text(text),))
+        from clawkit.assistant.media.prompt_parts import to_parts
+
+        attached = await to_parts(self._context.attachments, folder, self._assistant.transcriber)
+        words: tuple[Part, ...] = (Text(text),) if text.strip() else ()
+        return Message("user", (*words, *attached))
+
+    async def _save(self, exchange: LoopState, messages: list[Message], reason: str) -> str:
+        """Keep the turn; an answer that is there is not lost because it cannot be kept."""
+        model = exchange.model or self._models[0].name
+        try:
+            await self._turn.save(messages, usage=exchange.usage, model=model, reason=reason)
+        except StoreError as error:
+            return f"this answer is not in the session: {error}"
+        if self._remembers and reason not in ("cancelled", "failed"):
+            said = (("user", self._context.text), ("assistant", exchange.text))
+            await self._assistant.long_term.keep(
+                tuple(TurnMessage(role, text, time.time()) for role, text in said if text.strip()),
+                self._context.session_key,
+                self._callbacks.problem,
+            )
+        return ""
+
+    async def _in_time(self, exchange: LoopState) -> None:
+        seconds = self._config.assistant.timeout
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                await self._converse(exchange)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ToolTimeoutError(
+                f"no answer after {seconds:g} s; raise `timeout` under [assistant] in the config"
+            ) from None
+
+    async def _converse(self, exchange: LoopState) -> None:
+        """Ask with as much of the conversation as fits; with less if that is too long."""
+        specs = await self._specs()
+        exchange.room = self._room(specs)
+        window = min(exchange.room, self._config.model.context or WINDOW)
+        history = await self._turn.history(2 * window)
+        for left in reversed(range(_ATTEMPTS)):
+            history, messages = await self._fitted(exchange, history, window)
+            prompt = await self._prompt(history, messages, specs)
+            try:
+                await self._loop(exchange, prompt)
+                return
+            except ContextTooLongError:
+                if not left or len(exchange.new) > 1 or not history.messages:
+                    raise
+                window = min(window, token_estimate.of_messages(messages)) // 2
+                exchange.room = window
+                self._callbacks.notice("too long for the model: asking again with less")
+
+    async def _loop(self, exchange: LoopState, prompt: Prompt) -> None:
+        """Ask the model, run the tools it calls, and ask again until it has answered."""
+        steps = self._config.assistant.tool_steps
+        for _ in range(steps):
+            calls = await self._listen(exchange, prompt)
+            text = exchange.text
+            said: list[Part] = [Text(text)] if text else []
+            if not calls:
+                exchange.new.append(Message("assistant", tuple(said) or (Text("[no answer]"),)))
+                return
+            if text:
+                self._callbacks.block(self._clean(exchange, text))
+            called = Message("assistant", (*said, *calls))
+            exchange.new.append(called)
+            exchange.begin()
+            try:  # on the disk, because what comes next cannot be undone
+                await self._turn.keep(exchange.new, lasting=True)
+            except StoreError:
+                exchange.new.pop()  # what cannot be written down is not done
+                raise
+            outcomes = Message("tool", await self._run_all(exchange, calls))
+            messages = _trimmed((*prompt.messages, called, outcomes), exchange.room)
+            prompt = replace(prompt, messages=messages)
+        rounds = "1 round" if steps == 1 else f"{steps} rounds"
+        exchange.begin(f"[stopped after {rounds} of tool calls; say `go on` to continue]")
+        exchange.reason, exchange.limit = "length", "rounds"
+        exchange.new.append(Message("assistant", (Text(exchange.text),)))
+
+    async def _listen(self, exchange: LoopState, prompt: Prompt) -> tuple[ToolCall, ...]:
+        """Hear one answer of the model to its end; gives the calls it makes."""
+        callbacks = self._callbacks
+        calls: list[ToolCall] = []
+
+        def take_back() -> bool:
+            if not callbacks.take_back():
+                return False
+            exchange.begin()
+            calls.clear()
+            return True
+
+        exchange.begin()
+        events = answer(
+            self._models,
+            prompt,
+            retries=self._config.model.retries,
+            notice=callbacks.notice,
+            step=callbacks.step,
+            take_back=take_back,
+        )
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    callbacks.text(event.text)
+                    if not exchange.hear(event.text):
+                        exchange.reason, exchange.limit = "length", "size"
+                        return ()
+                elif isinstance(event, Called):
+                    calls.append(event.call)
+                else:
+                    exchange.finish(event)
+        return tuple(calls)
+
+    async def _run_all(
+        self, exchange: LoopState, calls: Sequence[ToolCall]
+    ) -> tuple[ToolOutcome, ...]:
+        """Run the calls of one answer side by side, and write down each outcome as it comes.
+
+        If one is cancelled, all are.
+        """
+
+        async def one(call: ToolCall) -> ToolOutcome:
+            problem = unreadable(call)
+            if problem is not None:
+                outcome = ToolOutcome(call.id, (Text(problem),), is_error=True)
+            else:
+                outcome = await self._run(exchange, call)
+            exchange.new.append(Message("tool", (outcome,)))
+            try:
+                await self._turn.keep(exchange.new)
+            except StoreError as error:  # the end of the turn tries again, and says so
+                log.warning("%s", error)
+            return outcome
+
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(one(call)) for call in calls]
+        return tuple(task.result() for task in running)
+
+    async def _run(self, exchange: LoopState, call: ToolCall) -> ToolOutcome:
+        started = ToolRun(call.name)
+        exchange.runs.append(started)
+        self._callbacks.tool_started(call)
+        log.info("tool %s starts", call.name)
+        result = await self._result(exchange.outbox, call)
+        started.ended = "failed" if result.outcome.is_error else "done"
+        log.info("tool %s ends after %.2f s", call.name, result.seconds)
+        self._callbacks.tool_ended(call, result)
+        return result.outcome
+
+    def _room(self, specs: tuple[ToolSpec, ...]) -> int:
+        """How many tokens of messages fit beside the rest of the prompt."""
+        model = self._models[0]
+        whole = self._config.model.context or model.context
+        tools = sum(token_estimate.count(f"{s.description}{s.input_schema}") for s in specs)
+        rest = token_estimate.count(self._config.assistant.instructions) + tools
+        return max(whole - rest - self._config.model.max_tokens, whole // 4)
+
+    async def _fitted(
+        self, exchange: LoopState, history: SessionHistory, window: int
+    ) -> tuple[SessionHistory, tuple[Message, ...]]:
+        """The messages of the prompt. What no longer fits is summarised, once for many turns.
+
+        The window is for what was said before; a message may be as large as the model's room.
+        """
+        user, room = exchange.new[0], exchange.room
+        messages = (*(saved.message for saved in history.messages), user)
+        size = token_estimate.of_message(user)
+        total = sum(saved.tokens for saved in history.messages) + size
+        if not history.gap and total <= min(room, window + size):
+            return history, messages
+        fitted = fit(messages, min(room, window // 2 + size))
+        left_out = len(fitted.needs_summary_of)
+        if left_out or history.gap:
+            self._callbacks.step("summarising the earlier conversation")
+            history, usage = await compacted(self._turn, history, left_out, self._models[0])
+            exchange.usage += usage
+        return history, fitted.messages
+
+    async def _prompt(
+        self, history: SessionHistory, messages: tuple[Message, ...], specs: tuple[ToolSpec, ...]
+    ) -> Prompt:
+        recalled = ()
+        if not history.whole:
+            oldest = history.messages[0].id if history.messages else None
+            recalled = await self._turn.search(self._context.text, outside=oldest)
+        remembered = ()
+        if self._remembers:
+            remembered = await self._assistant.long_term.recall(
+                self._context.text, self._context.session_key, self._callbacks.problem
+            )
+        system = system_prompt(
+            self._config.assistant.instructions,
+            workspace=self._config.workspace if SEND_FILE in specs else None,
+            summary=history.summary,
+            recalled=recalled,
+            remembered=remembered,
+            asked=self._context.text,
+        )
+        return Prompt(system, messages, specs, self._config.model.max_tokens)
+
+    async def _specs(self) -> tuple[ToolSpec, ...]:
+        """The tools for the model; the embedded default calls none, so none are started for it."""
+        if all(model.name == "offline" for model in self._models):
+            return ()
+        toolbox = self._assistant.toolbox
+        specs = await toolbox.specs(self._callbacks.answers)
+        for problem in toolbox.problems:
+            self._callbacks.notice(problem)
+        return (*self._own_tools(), *specs)
+
+    def _own_tools(self) -> tuple[ToolSpec, ...]:
+        return (
+            *([SEND_FILE] if self._context.with_media else ()),
+            *([SEARCH_HISTORY] if self._remembers else ()),
+        )
+
+    async def _result(self, outbox: FileOutbox, call: ToolCall) -> CallResult:
+        if call.name == SEND_FILE.name and self._context.with_media:
+            return outbox.send_file(call)
+        if call.name == SEARCH_HISTORY.name and self._remembers:
+            return await self._assistant.long_term.search_history(call)
+        told = partial(self._callbacks.step, tool=call.name)
+        own = [spec.name for spec in self._own_tools()]
+        ask = self._callbacks.ask if self._callbacks.answers else None
+        result = await self._assistant.toolbox.call(call, progress=told, ask=ask, beside=own)
+        outbox.offer(result.media)
+        return result
+
+    def _clean(self, exchange: LoopState, text: str) -> str:
+        """A text without the lines that send files, where files can be sent."""
+        return exchange.outbox.take_lines(text) if self._context.with_media else text
 
 
-async def _compact(assistant: Assistant, turn: Turn, callbacks: Callbacks) -> tuple[str, Usage]:
-    model = assistant.models(turn.model, callbacks)[0]
-    history = await turn.history(0)
-    if not history.gap:
-        return "There is nothing to summarise.", Usage()
-    history, usage = await compacted(turn, history, 0, model)
-    return f"What was said so far is now this summary:\n\n{history.summary}", usage
+def _trimmed(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:
+    """The same, with results of tools shortened where they have grown out of the model's room."""
+    if token_estimate.of_messages(messages) <= room:
+        return messages
+    return fit(messages, room * 3 // 4).messages
+
+
+def _nothing_said(reason: StopReason) -> str:
+    if reason == "refusal":
+        return "[the model declined to answer]"
+    if reason == "length":
+        return "[the model stopped before it said anything: raise `max_tokens` under [model]]"
+    return "[the model gave an empty answer]"

@@ -39,6 +39,8 @@ def brand_of(program: str) -> Brand:
 
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from clawkit.assistant.deferred_orders import DeferredOrders
     from clawkit.assistant.order import ReloadingAssistant
     from clawkit.assistant.sessions.task_store import StoredTasks
@@ -77,10 +79,12 @@ class OrderTool:
         """After how many seconds a client with the tasks extension gets a task instead."""
         return self.reloading.task_after()
 
-    async def invoke(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+    def invoke(
+        self, arguments: dict[str, Any], context: Context
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
         from clawkit.assistant.order import take_order
 
-        return await take_order(self._brand, self.reloading, self._deferred, arguments, context)
+        return take_order(self._brand, self.reloading, self._deferred, arguments, context)
 
 
 class LateTasks:

@@ -92,26 +92,26 @@ class _SyncModel:
 
     async def _answered(self, system: str, prompt: str, max_tokens: int) -> str:
         from clawkit.models.protocol import Message, Prompt, Text, TextDelta
-        from clawkit.models.retries import stream_with_retries
+        from clawkit.models.retries import answer
 
-        answer = StringIO()
+        said = StringIO()
 
         def take_back() -> bool:
-            answer.seek(0)
-            answer.truncate()
+            said.seek(0)
+            said.truncate()
             return True
 
         asked = Prompt(system, (Message("user", (Text(prompt),)),), max_tokens=max_tokens)
         model = self._model()
-        events = stream_with_retries(
-            model, asked, retries=RETRIES, notice=lambda _: None, take_back=take_back
+        events = answer(
+            (model,), asked, retries=RETRIES, notice=lambda _: None, take_back=take_back
         )
         try:
             async with asyncio.timeout(self._longest), aclosing(events):
                 async for event in events:
                     if isinstance(event, TextDelta):
-                        answer.write(event.text)
-                    if answer.tell() > _LONGEST_ANSWER:
+                        said.write(event.text)
+                    if said.tell() > _LONGEST_ANSWER:
                         break
         except TimeoutError:
             raise ModelTimeoutError(
@@ -119,7 +119,7 @@ class _SyncModel:
             ) from None
         finally:
             await model.close()
-        return answer.getvalue()
+        return said.getvalue()
 
     def _model(self) -> Model:
         if self._settings.provider == "anthropic":

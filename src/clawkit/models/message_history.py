@@ -66,6 +66,18 @@ def plain_text(message: Message) -> str:
     return text if text.strip() else ""
 
 
+def pictures(message: Message) -> Iterator[Image]:
+    """The pictures of a message, those in the outcomes of its calls too."""
+    for part in message.parts:
+        parts = part.parts if isinstance(part, ToolOutcome) else (part,)
+        yield from (inner for inner in parts if isinstance(inner, Image))
+
+
+def shown_earlier(name: str) -> Text:
+    """What stands for a picture that is not sent again."""
+    return Text(f"[image {name}, shown earlier]")
+
+
 def describe(image: Image) -> str:
     """What stands in for a picture that the model cannot see."""
     return f"[picture {image.name} ({image.mime_type}), which this model cannot see]"

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from clawkit.errors import ContextTooLongError
 from clawkit.models.http import DONE, ProviderRefusal, ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
-from clawkit.models.message_history import SEEN_TYPES, describe, tidy
+from clawkit.models.message_history import SEEN_TYPES, describe, pictures, tidy
 from clawkit.models.protocol import (
     Image,
     Message,
@@ -68,7 +68,11 @@ class ServerQuirks:
         elif self.tools and prompt.tools and _NO_TOOLS.search(words):
             self.tools = False
             _log.warning("%s takes no tools: it is asked without them", who)
-        elif self.images and _has_images(prompt) and _NO_IMAGES.search(words):
+        elif (
+            self.images
+            and any(any(pictures(one)) for one in prompt.messages)
+            and _NO_IMAGES.search(words)
+        ):
             self.images = False
             _log.warning("%s cannot see pictures: it is told their names", who)
         else:
@@ -204,15 +208,6 @@ def _simplest(content: list[Json]) -> str | list[Json]:
 
 def _named(pictures: Sequence[Image]) -> str:
     return ", ".join(picture.name for picture in pictures)
-
-
-def _has_images(prompt: Prompt) -> bool:
-    for message in prompt.messages:
-        for part in message.parts:
-            parts = part.parts if isinstance(part, ToolOutcome) else (part,)
-            if any(isinstance(inner, Image) for inner in parts):
-                return True
-    return False
 
 
 _CONTEXT = 32_000

@@ -49,37 +49,14 @@ async def answer(
     step: Notice | None = None,
     take_back: TakeBack = _never,
 ) -> AsyncGenerator[Event]:
-    """The answer of the first model that gives one.
+    """The answer of the first model that gives one, each asked again where waiting may help.
 
     `notice` hears that another model is asked, which is true of the answer; `step` hears of waits.
     `take_back` forgets what was passed on of an answer, and says whether nobody had seen it.
     """
-    left = list(models)
+    left, tried = list(models), 0
     while left:
-        model = left.pop(0)
-        begun = False
-        try:
-            events = stream_with_retries(
-                model, prompt, retries=retries, notice=step or notice, take_back=take_back
-            )
-            async with aclosing(events):
-                async for event in events:
-                    begun = True
-                    yield event
-            return
-        except ModelError as error:
-            left = _after(model, error, left)
-            if not left or (begun and not take_back()):
-                raise
-            notice(f"{_short(error)}; asking {left[0].name} instead")
-
-
-async def stream_with_retries(
-    model: Model, prompt: Prompt, *, retries: int, notice: Notice, take_back: TakeBack = _never
-) -> AsyncGenerator[Event]:
-    """A model's answer, asked for again while nobody has seen any of it and waiting may help."""
-    tried = 0
-    while True:
+        model = left[0]
         begun = False
         try:
             async with aclosing(_complete(model, prompt)) as events:
@@ -89,10 +66,17 @@ async def stream_with_retries(
             return
         except ModelError as error:
             wait = None if tried >= retries else pause_before_retry(error, tried)
-            if wait is None or (begun and not take_back()):
+            if wait is None:
+                left = _after(model, error, left[1:])
+            if not left or (begun and not take_back()):
                 raise
+            if wait is None:
+                tried = 0
+                notice(f"{_short(error)}; asking {left[0].name} instead")
+                continue
             tried += 1
-            notice(f"{_short(error)}; trying again in {wait:.1f} s ({tried} of {retries})")
+            again = f"trying again in {wait:.1f} s ({tried} of {retries})"
+            (step or notice)(f"{_short(error)}; {again}")
         await asyncio.sleep(wait)
 
 
@@ -123,6 +107,9 @@ async def _complete(model: Model, prompt: Prompt) -> AsyncGenerator[Event]:
         async for event in events:
             finished = finished or isinstance(event, Finished)
             if isinstance(event, TextDelta):
+                if not half and event.text.isascii():
+                    yield event
+                    continue
                 text, half = _whole(half + event.text)
                 if text:
                     yield TextDelta(text)
@@ -140,8 +127,6 @@ async def _complete(model: Model, prompt: Prompt) -> AsyncGenerator[Event]:
 
 def _whole(text: str) -> tuple[str, str]:
     """The text without half a character at its end, and that half: the other may come next."""
-    if text.isascii():
-        return text, ""
     if "\ud800" <= text[-1:] <= "\udbff":
         return joined(text[:-1]), text[-1]
     return joined(text), ""

@@ -18,7 +18,7 @@ from clawkit.errors import (
 )
 from clawkit.models import retries
 from clawkit.models.protocol import Event, Finished, Model, Prompt, TextDelta
-from clawkit.models.retries import answer, ping, stream_with_retries
+from clawkit.models.retries import answer, ping
 from tests.assistant.models.adapters import WIRES, adapter, heard, prompt
 from tests.assistant.providers.scripted import (
     Call,
@@ -184,7 +184,7 @@ async def test_a_timeout_is_tried_again_once_only() -> None:
     with scripted_anthropic([[Hang()]] * 5) as server:
         async with adapter("anthropic", server.url, timeout=1) as model:
             with pytest.raises(ModelTimeoutError):
-                await heard(stream_with_retries(model, prompt(), retries=3, notice=found.append))
+                await heard(answer((model,), prompt(), retries=3, notice=found.append))
         await eventually(lambda: len(server.requests) == 2)
     assert "Nothing came from anthropic/m-1" in found[0]
 

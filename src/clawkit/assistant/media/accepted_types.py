@@ -85,6 +85,11 @@ def megabytes(size: int) -> str:
     return f"{-(-size * 10 // MEGABYTE) / 10:.1f} MB"
 
 
+def too_large(size: int, most: int) -> str:
+    """What is wrong with one item that is larger than it may be."""
+    return f"{megabytes(size)} is more than the {most / MEGABYTE:g} MB that one item may have"
+
+
 def readable(size: int) -> str:
     """A size of any magnitude."""
     if size < 1024:

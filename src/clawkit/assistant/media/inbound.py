@@ -24,11 +24,10 @@ from clawkit.assistant.media.accepted_types import (
     IMAGE_TYPES,
     KINDS,
     MAX_ITEM,
-    MEGABYTE,
     SUFFIXES,
     Kind,
     MediaType,
-    megabytes,
+    too_large,
 )
 from clawkit.assistant.media.detection import NotTextError, check_json, read_text
 from clawkit.assistant.media.file_names import UniqueNames, safe_name
@@ -78,9 +77,7 @@ def decode_base64(encoded: Base64Data, limit: int = MAX_ITEM) -> bytes:
     padding = 0 if giant else min(text.count("="), 2)
     size = (len(text) - blanks) // 4 * 3 - padding
     if size > limit:
-        raise TooLargeError(
-            f"{megabytes(size)} is more than the {limit / MEGABYTE:g} MB that one item may have"
-        )
+        raise TooLargeError(too_large(size, limit))
     compact = text.translate(_DROP_BLANKS) if blanks else text
     if not compact:
         raise Base64Error("is empty")
@@ -271,13 +268,11 @@ def _read(path: Path, label: str) -> bytes:
             raise MediaError(label, "it is not a regular file")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            data = file.read(accepted_types.MAX_ITEM + 1)
+            data = file.read(MAX_ITEM + 1)
     except OSError as error:
         raise MediaError(label, f"cannot be read: {error.strerror or error}") from None
-    if len(data) > accepted_types.MAX_ITEM:
-        most = accepted_types.MAX_ITEM // accepted_types.MEGABYTE
-        much = accepted_types.megabytes(max(size, len(data)))
-        raise MediaError(label, f"{much} is more than the {most} MB that one item may have")
+    if len(data) > MAX_ITEM:
+        raise MediaError(label, too_large(max(size, len(data)), MAX_ITEM))
     if not data:
         raise MediaError(label, "is empty")
     return data

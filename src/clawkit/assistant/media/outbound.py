@@ -32,6 +32,7 @@ from clawkit.assistant.media.accepted_types import (
     MAX_SENT_ITEM,
     MEGABYTE,
     megabytes,
+    too_large,
 )
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.detection import type_of
@@ -239,9 +240,7 @@ class _Picking:
             return
         self._seen.add(identity)
         if size > MAX_SENT_ITEM:
-            most = MAX_SENT_ITEM // MEGABYTE
-            problem = f"{megabytes(size)} is more than the {most} MB that one item may have"
-            self._omit(shown or name, problem)
+            self._omit(shown or name, too_large(size, MAX_SENT_ITEM))
         elif self._total + size > MAX_SENT:
             most = MAX_SENT // MEGABYTE
             problem = f"with its {megabytes(size)} there would be more than {most} MB in all"

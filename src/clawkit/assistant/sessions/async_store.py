@@ -90,9 +90,7 @@ class DatabaseThread:
         """Do a job that must be done: while the store cannot be written it is tried again."""
 
         def run() -> None:
-            if not self._attempt(job):
-                self._owed.append(job)
-                self._tried = time.monotonic()
+            self._try(job)
             if done is not None:
                 done()
 
@@ -100,15 +98,7 @@ class DatabaseThread:
 
     async def done(self, job: Job[object]) -> None:
         """Wait until an owed job was tried for the first time."""
-        loop = asyncio.get_running_loop()
-        tried = asyncio.Event()
-
-        def tell() -> None:
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(tried.set)
-
-        self.owe(job, tell)
-        await tried.wait()
+        await self.do(lambda _: self._try(job))
 
     def stop(self) -> threading.Thread | None:
         """Let the thread end after what is still to be done; gives it, if it ever started."""
@@ -166,6 +156,11 @@ class DatabaseThread:
             self._attempt(lambda _: done.extend(islice(chore, 1)))
             if not done:
                 del self._chores[0]
+
+    def _try(self, job: Job[object]) -> None:
+        if not self._attempt(job):
+            self._owed.append(job)
+            self._tried = time.monotonic()
 
     def _pay(self) -> None:
         self._tried = time.monotonic()
@@ -247,16 +242,60 @@ _CALLED = 1.0
 """Seconds: one who will be woken still polls now and then."""
 
 
-class TurnWaiters:
-    """The tickets that one store's user holds."""
+_PRUNE_EVERY = 3600.0
 
-    def __init__(self, file: Path, worker: DatabaseThread) -> None:
-        self._file = file
-        self._worker = worker
+
+class AsyncSessionStore:
+    """The store in one file. Opened when first used; its work is done in a thread of its own."""
+
+    def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
+        self.file = file
+        self._worker = DatabaseThread(SessionDatabase(file, patience=patience))
         self._open: list[TurnTicket] = []
+        self._pruned = -_PRUNE_EVERY
 
-    async def wait(self, ticket: TurnTicket, on_wait: OnWait | None) -> None:
-        """Get in line and wait to be first. On any error, `leave` must follow all the same."""
+    @asynccontextmanager
+    async def turn(
+        self, key: str, *, origin: str, named: bool, on_wait: OnWait | None = None
+    ) -> AsyncGenerator[Turn]:
+        """A turn in a session, once all that came before it are over, in whichever process.
+
+        `on_wait` hears how many are ahead. Left without a save, the turn is recorded as failed or
+        cancelled if an error ended it, and not at all if none did.
+        """
+        check_key(key)
+        ticket = TurnTicket(key, origin, named)
+        try:
+            await self._wait(ticket, on_wait)
+        except BaseException:
+            self._give_up(ticket, "")
+            raise
+        reason = ""
+        try:
+            yield Turn(self.file, self._worker, ticket)
+        except BaseException as error:
+            is_cancelled = isinstance(error, asyncio.CancelledError)
+            reason = "cancelled" if is_cancelled else f"failed: {type(error).__name__}"
+            raise
+        finally:
+            await self._leave(ticket, reason)
+            self._prune_some_time()
+
+    async def close(self) -> None:
+        """Give up what still waits or runs, and let go of the file."""
+        for ticket in self._open.copy():
+            self._give_up(ticket, "cancelled")
+        await self._worker.close()
+
+    def _prune_some_time(self) -> None:
+        """See, when there is nothing else to do and not too often, whether something can go."""
+        now = time.monotonic()
+        if now - self._pruned >= _PRUNE_EVERY:
+            self._pruned = now
+            self._worker.do_at_leisure(prune_if_due)
+
+    async def _wait(self, ticket: TurnTicket, on_wait: OnWait | None) -> None:
+        """Get in line and wait to be first. On any error, `_give_up` must follow all the same."""
         wake_up = WakeUp()
         self._open.append(ticket)
         position = await self._take(ticket, wake_up)
@@ -276,21 +315,17 @@ class TurnWaiters:
                 position = await self._take(ticket, wake_up)
         ticket.running = True
 
-    async def leave(self, ticket: TurnTicket, reason: str) -> None:
+    async def _leave(self, ticket: TurnTicket, reason: str) -> None:
         """End a turn, and wait until the next can begin."""
         if ticket in self._open:
             self._open.remove(ticket)
             await self._worker.done(lambda database: self._end(database, ticket, reason))
 
-    def give_up(self, ticket: TurnTicket, reason: str) -> None:
+    def _give_up(self, ticket: TurnTicket, reason: str) -> None:
         """The same for one who cannot wait."""
         if ticket in self._open:
             self._open.remove(ticket)
             self._worker.owe(lambda database: self._end(database, ticket, reason))
-
-    def give_up_all(self, reason: str) -> None:
-        for ticket in self._open.copy():
-            self.give_up(ticket, reason)
 
     async def _take(self, ticket: TurnTicket, wake_up: WakeUp) -> QueuePosition:
         def job(database: SessionDatabase) -> QueuePosition:
@@ -310,59 +345,7 @@ class TurnWaiters:
         wake_next(self._queue(ticket))
 
     def _queue(self, ticket: TurnTicket) -> SessionQueue:
-        return self._file, ticket.key
-
-
-_PRUNE_EVERY = 3600.0
-
-
-class AsyncSessionStore:
-    """The store in one file. Opened when first used; its work is done in a thread of its own."""
-
-    def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
-        self.file = file
-        self._worker = DatabaseThread(SessionDatabase(file, patience=patience))
-        self._waiters = TurnWaiters(file, self._worker)
-        self._pruned = -_PRUNE_EVERY
-
-    @asynccontextmanager
-    async def turn(
-        self, key: str, *, origin: str, named: bool, on_wait: OnWait | None = None
-    ) -> AsyncGenerator[Turn]:
-        """A turn in a session, once all that came before it are over, in whichever process.
-
-        `on_wait` hears how many are ahead. Left without a save, the turn is recorded as failed or
-        cancelled if an error ended it, and not at all if none did.
-        """
-        check_key(key)
-        ticket = TurnTicket(key, origin, named)
-        try:
-            await self._waiters.wait(ticket, on_wait)
-        except BaseException:
-            self._waiters.give_up(ticket, "")
-            raise
-        reason = ""
-        try:
-            yield Turn(self.file, self._worker, ticket)
-        except BaseException as error:
-            is_cancelled = isinstance(error, asyncio.CancelledError)
-            reason = "cancelled" if is_cancelled else f"failed: {type(error).__name__}"
-            raise
-        finally:
-            await self._waiters.leave(ticket, reason)
-            self._prune_some_time()
-
-    async def close(self) -> None:
-        """Give up what still waits or runs, and let go of the file."""
-        self._waiters.give_up_all("cancelled")
-        await self._worker.close()
-
-    def _prune_some_time(self) -> None:
-        """See, when there is nothing else to do and not too often, whether something can go."""
-        now = time.monotonic()
-        if now - self._pruned >= _PRUNE_EVERY:
-            self._pruned = now
-            self._worker.do_at_leisure(prune_if_due)
+        return self.file, ticket.key
 
 
 class Turn:

@@ -30,6 +30,7 @@ from msgspec import Struct
 
 from clawkit.assistant import token_estimate
 from clawkit.assistant.sessions.records import LAST
+from clawkit.models.json_fields import joined
 from clawkit.models.message_history import unanswered, unknown_outcome
 from clawkit.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
 from clawkit.text.tokenizer import folded, pairs, split
@@ -146,7 +147,7 @@ def _mended(value: Any) -> Any:
     """The same with lone surrogates replaced, and pairs of them made one character."""
     match value:
         case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return joined(value)
         case dict():
             pairs = cast("dict[str, Any]", value).items()
             return {_mended(key): _mended(item) for key, item in pairs}

@@ -22,7 +22,8 @@ from clawkit.assistant.sessions.records import (
 )
 from clawkit.assistant.sessions.turn_queue import TurnTicket
 from clawkit.assistant.token_estimate import of_message
-from clawkit.models.protocol import Image, Message, Text, ToolOutcome, Usage
+from clawkit.models.message_history import shown_earlier
+from clawkit.models.protocol import Image, Message, Text, Usage
 
 IsAlive = Callable[[str], bool]
 
@@ -188,27 +189,19 @@ def _read(
     }
     missing = [id_ for id_, _, _ in newest_first if id_ not in there]
     if missing:
-        pictures = _Pictures(connection)
+        within = _Pictures(connection)
         rows = connection.execute(
             f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id BETWEEN ? AND ?"
             " ORDER BY id DESC",
             (session, missing[-1], missing[0]),
         )
         for row in rows:
-            one = saved(row, pictures.show)
+            one = saved(row, within.show)
             there[one.id] = one
-            if not _has_images(one.message):
+            # Pictures are read each time: how many there may be depends on the newer ones.
+            if not any(pictures(one.message)):
                 known.add(one)
     return tuple([there[id_] for id_, _, _ in reversed(newest_first)])
-
-
-def _has_images(message: Message) -> bool:
-    """Pictures are read each time: how many there may be depends on the newer ones."""
-    for part in message.parts:
-        parts = part.parts if isinstance(part, ToolOutcome) else (part,)
-        if any(isinstance(inner, Image) for inner in parts):
-            return True
-    return False
 
 
 def _begin_well(found: list[_Found]) -> None:
@@ -238,7 +231,7 @@ class _Pictures:
 
 
 def named(image: StoredImage) -> Text:
-    return Text(f"[image {image.name}, shown earlier]")
+    return shown_earlier(image.name)
 
 
 def image_data(connection: sqlite3.Connection, image: StoredImage) -> bytes | None:

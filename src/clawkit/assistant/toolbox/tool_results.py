@@ -15,12 +15,13 @@ from msgspec import Struct
 from clawkit.assistant.media import detection
 from clawkit.assistant.media.outbound import Outgoing
 from clawkit.assistant.toolbox.tool_source import whole
+from clawkit.models.json_fields import objects
+from clawkit.models.message_history import SEEN_TYPES
 from clawkit.models.protocol import Image, Text
 from clawkit.wire.jsonrpc import as_object
 
 LONGEST_TEXT = 100_000
 MOST_IMAGES = 10
-_SEEN_BY_MODELS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _NAME_REFUSED = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
@@ -36,7 +37,7 @@ class SortedResult(Struct, frozen=True):
 def sort_result(result: dict[str, Any], tool: str) -> SortedResult:
     """Read a result as `tools/call` has it; blocks that cannot be read are said, never dropped."""
     reading = _Reading(tool)
-    for block in _objects(result.get("content")):
+    for block in objects(result.get("content")):
         reading.add(block)
     structured = result.get("structuredContent")
     if structured is not None and not reading.has_text:
@@ -119,7 +120,7 @@ class _Reading:
         else:
             is_sent = "user" in readers
             sent = ", sent along with the answer" if is_sent else ""
-            if kind in _SEEN_BY_MODELS and not seen:
+            if kind in SEEN_TYPES and not seen:
                 kind += f" as it says, but it is {detection.describe(content)}"
             self._note(f"{name} ({kind}, {len(content)} bytes{sent})", for_all=not is_sent)
 
@@ -152,7 +153,7 @@ def _picture(kind: str, content: bytes) -> str:
     A provider refuses a picture that is none, and with it every later turn of the conversation.
     """
     found = detection.sniff(content) if kind.startswith("image/") else ()
-    return next((name for name in found if name in _SEEN_BY_MODELS), "")
+    return next((name for name in found if name in SEEN_TYPES), "")
 
 
 def _written(value: Any) -> str:
@@ -160,11 +161,6 @@ def _written(value: Any) -> str:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
         return whole(json.dumps(value, ensure_ascii=False))
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [found for item in items if (found := as_object(item)) is not None]
 
 
 def _audience(
