@@ -22,7 +22,7 @@ from clawkit.assistant.sessions.records import (
 )
 from clawkit.assistant.sessions.turn_queue import TurnTicket
 from clawkit.assistant.token_estimate import of_message
-from clawkit.models.message_history import shown_earlier
+from clawkit.models.message_history import pictures, shown_earlier
 from clawkit.models.protocol import Image, Message, Text, Usage
 
 IsAlive = Callable[[str], bool]
