@@ -39,7 +39,7 @@ def brand_of(program: str) -> Brand:
 
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from types import CoroutineType
 
     from clawkit.assistant.deferred_orders import DeferredOrders
     from clawkit.assistant.order import ReloadingAssistant
@@ -81,7 +81,7 @@ class OrderTool:
 
     def invoke(
         self, arguments: dict[str, Any], context: Context
-    ) -> Coroutine[Any, Any, dict[str, Any]]:
+    ) -> CoroutineType[Any, Any, dict[str, Any]]:
         from clawkit.assistant.order import take_order
 
         return take_order(self._brand, self.reloading, self._deferred, arguments, context)
