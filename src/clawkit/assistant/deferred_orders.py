@@ -145,7 +145,11 @@ class DeferredOrders:
         self._open: list[OrderRun] = []
 
     async def answer(
-        self, order: MessageContext, context: Context, options: AssistantOptions, carry_out: CarryOut
+        self,
+        order: MessageContext,
+        context: Context,
+        options: AssistantOptions,
+        carry_out: CarryOut,
     ) -> Result:
         """The answer; with `keep_running`, within `answer_within`, or that it is not there yet."""
         self._close([run for run in self._open if run.is_stopped])
@@ -167,7 +171,11 @@ class DeferredOrders:
         return next((run for run in self._open if run.repeats(order)), None)
 
     def _begin(
-        self, order: MessageContext, context: Context, options: AssistantOptions, carry_out: CarryOut
+        self,
+        order: MessageContext,
+        context: Context,
+        options: AssistantOptions,
+        carry_out: CarryOut,
     ) -> OrderRun:
         if options.keep_running:
             self._make_room()

@@ -216,6 +216,8 @@ class LoopState:
 
     def __init__(self, user: Message, outbox: FileOutbox) -> None:
         self.new: list[Message] = [user]
+        self.shown = user
+        """The person's message as the model is shown it: of files that are too long, passages."""
         self.outbox = outbox
         self.room = 0
         """Tokens of messages that fit beside the rest of the prompt."""
@@ -226,6 +228,10 @@ class LoopState:
         self.model = ""
         self.reason: StopReason = "end"
         self.limit: Limit = ""
+
+    @property
+    def is_shown_in_part(self) -> bool:
+        return self.shown is not self.new[0]
 
     @property
     def text(self) -> str:
@@ -386,6 +392,7 @@ class ReplyPipeline:
         """Ask with as much of the conversation as fits; with less if that is too long."""
         specs = await self._specs()
         exchange.room = self._room(specs)
+        specs = await self._with_passages(exchange, specs)
         window = min(exchange.room, self._config.model.context or WINDOW)
         history = await self._turn.history(2 * window)
         for left in reversed(range(_ATTEMPTS)):
@@ -493,7 +500,7 @@ class ReplyPipeline:
         exchange.runs.append(started)
         self._callbacks.tool_started(call)
         log.info("tool %s starts", call.name)
-        result = await self._result(exchange.outbox, call)
+        result = await self._result(exchange, call)
         started.ended = "failed" if result.outcome.is_error else "done"
         log.info("tool %s ends after %.2f s", call.name, result.seconds)
         self._callbacks.tool_ended(call, result)
@@ -507,6 +514,24 @@ class ReplyPipeline:
         rest = token_estimate.count(self._config.assistant.instructions) + tools
         return max(whole - rest - self._config.model.max_tokens, whole // 4)
 
+    async def _with_passages(
+        self, exchange: LoopState, specs: tuple[ToolSpec, ...]
+    ) -> tuple[ToolSpec, ...]:
+        """Where files are too long for the model, it is shown what the message is about.
+
+        The tools for the model, with one that finds more of them.
+        """
+        most = exchange.room * 3 // 4
+        if not self._context.attachments or token_estimate.of_message(exchange.shown) <= most:
+            return specs
+        from clawkit.assistant.file_passages import SEARCH_ATTACHMENTS, SHOWN_TOKENS, shown_in_part
+
+        room = min(most, SHOWN_TOKENS)
+        exchange.shown = await asyncio.to_thread(
+            shown_in_part, exchange.new[0], self._context.text, room
+        )
+        return (SEARCH_ATTACHMENTS, *specs) if exchange.is_shown_in_part and specs else specs
+
     async def _fitted(
         self, exchange: LoopState, history: SessionHistory, window: int
     ) -> tuple[SessionHistory, tuple[Message, ...]]:
@@ -514,7 +539,7 @@ class ReplyPipeline:
 
         The window is for what was said before; a message may be as large as the model's room.
         """
-        user, room = exchange.new[0], exchange.room
+        user, room = exchange.shown, exchange.room
         messages = (*(saved.message for saved in history.messages), user)
         size = token_estimate.of_message(user)
         total = sum(saved.tokens for saved in history.messages) + size
@@ -566,16 +591,20 @@ class ReplyPipeline:
             *([SEARCH_HISTORY] if self._remembers else ()),
         )
 
-    async def _result(self, outbox: FileOutbox, call: ToolCall) -> CallResult:
+    async def _result(self, exchange: LoopState, call: ToolCall) -> CallResult:
         if call.name == SEND_FILE.name and self._context.with_media:
-            return outbox.send_file(call)
+            return exchange.outbox.send_file(call)
+        if exchange.is_shown_in_part and call.name == "search_attachments":
+            from clawkit.assistant.file_passages import search_attachments
+
+            return await asyncio.to_thread(search_attachments, exchange.new[0], call)
         if call.name == SEARCH_HISTORY.name and self._remembers:
             return await self._assistant.long_term.search_history(call)
         told = partial(self._callbacks.step, tool=call.name)
         own = [spec.name for spec in self._own_tools()]
         ask = self._callbacks.ask if self._callbacks.answers else None
         result = await self._assistant.toolbox.call(call, progress=told, ask=ask, beside=own)
-        outbox.offer(result.media)
+        exchange.outbox.offer(result.media)
         return result
 
     def _clean(self, exchange: LoopState, text: str) -> str:

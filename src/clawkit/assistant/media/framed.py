@@ -64,6 +64,26 @@ _MISSING = re.compile(
 )
 
 
+class TextFrame(Struct, frozen=True):
+    """The text of a file between the lines that frame it."""
+
+    name: str
+    opening: str
+    text: str
+    closing: str
+
+
+def frame_of(text: str) -> TextFrame | None:
+    """The frame that a part of a message is, if it is the whole text of a file."""
+    found = _OPENING.match(text)
+    closing = f"</{found[1]}>" if found else ""
+    if found is None or not text.endswith(closing):
+        return None
+    return TextFrame(
+        unescape(found[2]), found[0], text[found.end() : -len(closing)].removesuffix("\n"), closing
+    )
+
+
 def receive(message: Message) -> Received:
     """Take a message apart into words, files and pictures."""
     own: list[str] = []
