@@ -14,7 +14,7 @@ from mcp import ClientSession, MCPError, StdioServerParameters, stdio_client
 from clawkit.assistant.sessions.store import SessionStore
 from tests.assistant.orders import MODERN, assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import Call, Say, ScriptedServer, scripted_anthropic
-from tests.assistant.providers.steps import Script
+from tests.assistant.providers.steps import Script, Step
 from tests.assistant.replies import provider_config
 from tests.claw import PROGRAMS
 from tests.processes import StdioServer
@@ -38,7 +38,7 @@ async def bake() -> str:
     return "a cake"
 """
 BAKE = Call("mcp__kitchen__bake", {}, id="c1")
-CAKE: Script = [BAKE, Say("Your cake is ready.")]
+CAKE: list[Step] = [BAKE, Say("Your cake is ready.")]
 
 
 @contextmanager
@@ -230,7 +230,7 @@ async def test_the_official_client_that_times_out_gets_its_answer_later(tmp_path
                 await client.call_tool("order_openclaw", message, read_timeout_seconds=1)
             (tmp_path / "done").touch()
             found = await client.call_tool("order_openclaw", message)
-    assert "Your cake is ready." in found.content[0].text
+    assert "Your cake is ready." in str(found.content[0])
     assert begun(tmp_path) <= 1
 
 

@@ -54,7 +54,10 @@ def inn(home: Path, where: str, tool: str) -> Generator[ScriptedServer]:
     tools.mkdir(parents=True)
     file = (tools if where == "file" else home) / "inn.py"
     file.write_text(ROOM)
-    server = f'[mcp.servers.inn]\ncommand = "{PROGRAMS / "claw"}"\nargs = ["serve", "{file}"]\n'
+    server = (
+        f'[mcp.servers.inn]\ncommand = "{PROGRAMS / "claw"}"\nargs = ["serve", "{file}"]\n'
+        "start_timeout = 3000\n"
+    )
     with scripted_anthropic([Call(tool, {}, id="c1"), Say("Booked.")]) as provider:
         write_config(home, provider_config(provider) + (server if where == "server" else ""))
         yield provider
@@ -81,13 +84,16 @@ def received(server: StdioServer, method: str) -> dict[str, Any]:
 
 
 def official(home: Path, mode: str, asked: list[str]) -> Client:
-    async def elicit(_: Any, params: ElicitRequestParams) -> ElicitResult:
+    async def elicit(context: Any, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG001
         asked.append(params.message)
         if "how many" in params.message:
             return ElicitResult(action="accept", content={"people": 4})
         return ElicitResult(action="decline")
 
-    async def sample(_: Any, params: CreateMessageRequestParams) -> CreateMessageResult:
+    async def sample(
+        context: Any,  # noqa: ARG001
+        params: CreateMessageRequestParams,
+    ) -> CreateMessageResult:
         asked.append(str(params.messages[0].content))
         text = TextContent(type="text", text="Lovely.")
         return CreateMessageResult(role="assistant", content=text, model="theirs")
@@ -109,7 +115,7 @@ async def test_a_form_of_a_tool_is_filled_by_the_client_that_ordered(
     with inn(tmp_path, where, BOOK) as provider:
         async with official(tmp_path, mode, asked) as client:
             found = await client.call_tool("order_openclaw", {"message": "A table, please."})
-    assert "Booked." in found.content[0].text
+    assert "Booked." in str(found.content[0])
     assert "accept {'people': 4} decline" in outcome(provider)
     who = "inn asks: " if where == "server" else ""
     assert asked == [f"{who}For how many?", f"{who}Inside?"]
@@ -125,7 +131,7 @@ async def test_a_tool_can_ask_the_model_of_the_client_that_ordered(
     with inn(tmp_path, where, PRAISE) as provider:
         async with official(tmp_path, mode, asked) as client:
             found = await client.call_tool("order_openclaw", {"message": "Praise me."})
-    assert "Booked." in found.content[0].text
+    assert "Booked." in str(found.content[0])
     assert "Lovely." in outcome(provider)
     assert "Say something nice." in asked[0]
 

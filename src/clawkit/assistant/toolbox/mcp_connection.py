@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from contextvars import Context
 
     from mcp.client._transport import ReadStream, TransportStreams
-    from pydantic import BaseModel
 
     from clawkit.assistant.api_keys import Keys
 
@@ -238,7 +237,10 @@ class McpConnection:
         return types.CreateMessageResult.model_validate(answer)
 
     async def _pass_up(
-        self, capability: str, method: str, params: BaseModel
+        self,
+        capability: str,
+        method: str,
+        params: types.ElicitRequestParams | types.CreateMessageRequestParams,
     ) -> dict[str, Any] | types.ErrorData:
         """Ask whoever ordered. Nothing says which call a question belongs to: the newest is taken.
 
