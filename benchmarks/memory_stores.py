@@ -41,12 +41,12 @@ class Door:
 
 def make_being(address: str, name: str = "bench") -> Door:
     """A Being without memories, and a token for it."""
-    keeper = BeingStore(open_store(address), "none")
+    store = BeingStore(open_store(address), "none")
     try:
-        being = keeper.create(name)
-        return Door(being, issue(keeper, being)[0])
+        being = store.create(name)
+        return Door(being, issue(store, being)[0])
     finally:
-        keeper.close()
+        store.close()
 
 
 def grow(address: str, being: int, count: int) -> tuple[int, float]:

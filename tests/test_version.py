@@ -11,7 +11,7 @@ from pathlib import Path
 import clawkit
 from clawkit.memory.mcp_server import BeingServer
 from clawkit.version import __version__
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.processes import ROOT
 
 # The version of a person's own server, unless their file says another.
@@ -37,7 +37,7 @@ def test_the_changelog_begins_with_it() -> None:
 
 
 def test_our_servers_say_it(tmp_path: Path) -> None:
-    with closing(keeper_at(tmp_path)) as keeper:
-        assert BeingServer(keeper).version == __version__
+    with closing(store_at(tmp_path)) as store:
+        assert BeingServer(store).version == __version__
     command = (ROOT / "src" / "clawkit" / "cli" / "mcp_server.py").read_text()
     assert command.count("order_server(brand, __version__") == command.count("order_server(brand")

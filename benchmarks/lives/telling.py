@@ -37,20 +37,20 @@ def told(life: Life, *, conversations: bool = True) -> Iterator[Memory]:
     """A Being that was told a life, and is asked on the day of its questions."""
     now = [life.inputs[0].moment]
     with TemporaryDirectory() as folder:
-        keeper = BeingStore(SqliteDatabase(Path(folder) / "beings.db"), clock=lambda: now[0])
+        store = BeingStore(SqliteDatabase(Path(folder) / "beings.db"), clock=lambda: now[0])
         try:
-            memory = keeper.open(keeper.create(life.name))
+            memory = store.open(store.create(life.name))
             for (kind, speaker, name), group in groupby(life.inputs, _sitting):
                 given = list(group)
                 now[0] = given[-1].moment
                 caller = Caller(conversation=name if conversations else "", person=speaker)
                 _tell(memory, caller, kind, given)
-                keeper.worker.work_off()
+                store.worker.work_off()
             now[0] = life.now
             memory.patrol(Caller())
             yield memory
         finally:
-            keeper.close()
+            store.close()
 
 
 def asked(memory: Memory, question: Question) -> Asked:

@@ -89,12 +89,12 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         address, out = f"sqlite:{folder}/beings.db", Path(folder, "walk")
-        keeper = BeingStore(open_store(address))
-        being = keeper.create("walk")
-        token, _ = tokens.issue(keeper, being)
+        store = BeingStore(open_store(address))
+        being = store.create("walk")
+        token, _ = tokens.issue(store, being)
         for text in TOLD:
-            keeper.open(being).remember(text, Caller())
-        keeper.close()
+            store.open(being).remember(text, Caller())
+        store.close()
         command = [sys.executable, "-m", "benchmarks.walks.recall", "--serve", address, str(out)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None

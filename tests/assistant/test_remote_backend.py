@@ -11,7 +11,7 @@ from clawkit.assistant.memory import long_term
 from clawkit.assistant.reply import Assistant
 from tests.assistant.providers.scripted import Call, Say
 from tests.assistant.replies import Heard, say, scripted
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 
 
@@ -23,7 +23,7 @@ async def test_what_was_said_is_remembered_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = [Say("Noted."), Say("Teal."), Call("search_history", {"query": "colour"}), Say("Yes.")]
-    with served(keeper_at(tmp_path)) as there:
+    with served(store_at(tmp_path)) as there:
         monkeypatch.setenv("BEING", there.token())
         more = memory_at(there.url + there.path)
         with scripted(tmp_path, script, more=more) as (server, config):
@@ -41,7 +41,7 @@ async def test_what_was_said_is_remembered_there(
 async def test_a_being_that_refuses_does_not_cost_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with served(keeper_at(tmp_path)) as there:
+    with served(store_at(tmp_path)) as there:
         secret = there.token(scope="read-only") if token == "read-only" else "brt_" + "x" * 43
         if token:
             monkeypatch.setenv("BEING", secret)

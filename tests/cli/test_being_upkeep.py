@@ -17,7 +17,7 @@ CELLO = "Ben plays the cello"
 
 
 @pytest.fixture
-def store(home: Path) -> Path:
+def store_file(home: Path) -> Path:
     return home / "claw" / "data" / "claw" / "beings.db"
 
 
@@ -53,30 +53,30 @@ def test_a_quota_is_a_number_or_none(wrong: str) -> None:
     assert "--memories is a number or `none`" in told
 
 
-def remember(store: Path, *texts: str) -> None:
-    keeper = BeingStore(open_store(f"sqlite:{store}"), "none")
-    memory = keeper.open(keeper.default())
+def remember(store_file: Path, *texts: str) -> None:
+    store = BeingStore(open_store(f"sqlite:{store_file}"), "none")
+    memory = store.open(store.default())
     for text in texts:
         memory.remember(text, Caller())
-    keeper.close()
+    store.close()
 
 
-def remembered(store: Path) -> list[str]:
-    keeper = BeingStore(open_store(f"sqlite:{store}"), "none")
-    with keeper.database.read(keeper.default().n) as unit:
+def remembered(store_file: Path) -> list[str]:
+    store = BeingStore(open_store(f"sqlite:{store_file}"), "none")
+    with store.database.read(store.default().n) as unit:
         found = [node.scene.action for node in nodes.page(unit, order="seq")]
-    keeper.close()
+    store.close()
     return found
 
 
 def test_a_store_is_backed_up_and_no_file_is_overwritten_unasked(
-    store: Path, tmp_path: Path
+    store_file: Path, tmp_path: Path
 ) -> None:
-    remember(store, NUTS)
+    remember(store_file, NUTS)
     copy = tmp_path / "copy.db"
     assert said("being", "backup", str(copy)) == f"Copied 1 Being with 1 memory to {copy}.\n"
     assert copy.stat().st_mode & 0o777 == 0o600
-    remember(store, CELLO)
+    remember(store_file, CELLO)
     assert "is already there: give --yes" in refused("being", "backup", str(copy))
     assert remembered(copy) == [NUTS]
     run("being", "backup", str(copy), "--yes")
@@ -84,18 +84,20 @@ def test_a_store_is_backed_up_and_no_file_is_overwritten_unasked(
 
 
 def test_a_backup_is_restored_where_that_is_said_and_what_was_there_is_kept(
-    store: Path, tmp_path: Path
+    store_file: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy.db"
     remember(copy, NUTS)
-    remember(store, CELLO)
+    remember(store_file, CELLO)
     told = refused("being", "restore", str(copy))
     assert "is there already: give --yes to put 1 Being with 1 memory in its place" in told
-    assert remembered(store) == [CELLO]
+    assert remembered(store_file) == [CELLO]
     told = said("being", "restore", str(copy), "--yes")
-    assert told.startswith(f"Restored 1 Being with 1 memory into {store}.\nWhat was there before")
-    assert remembered(store) == [NUTS]
-    (before,) = store.parent.glob("beings.db.before-restore-*")
+    assert told.startswith(
+        f"Restored 1 Being with 1 memory into {store_file}.\nWhat was there before"
+    )
+    assert remembered(store_file) == [NUTS]
+    (before,) = store_file.parent.glob("beings.db.before-restore-*")
     assert remembered(before) == [CELLO]
 
 
@@ -109,19 +111,19 @@ def test_a_store_that_is_served_is_copied_and_not_replaced(tmp_path: Path) -> No
     run("being", "restore", str(copy), "--yes", *place)
 
 
-def test_what_is_no_copy_is_refused(tmp_path: Path, store: Path) -> None:
-    remember(store, NUTS)
+def test_what_is_no_copy_is_refused(tmp_path: Path, store_file: Path) -> None:
+    remember(store_file, NUTS)
     (tmp_path / "notes.md").write_text("# not a store")
     assert "not a database" in refused("being", "restore", str(tmp_path / "notes.md"), "--yes")
     assert "is not there" in refused("being", "restore", str(tmp_path / "no.db"))
-    assert remembered(store) == [NUTS]
+    assert remembered(store_file) == [NUTS]
 
 
 @pytest.mark.parametrize("verb", ["backup", "restore"])
-def test_a_store_is_no_copy_of_itself(store: Path, verb: str) -> None:
-    remember(store, NUTS)
-    assert "is the store itself" in refused("being", verb, str(store), "--yes")
-    assert remembered(store) == [NUTS]
+def test_a_store_is_no_copy_of_itself(store_file: Path, verb: str) -> None:
+    remember(store_file, NUTS)
+    assert "is the store itself" in refused("being", verb, str(store_file), "--yes")
+    assert remembered(store_file) == [NUTS]
 
 
 def test_a_database_server_is_copied_with_its_own_tools(tmp_path: Path) -> None:

@@ -82,9 +82,9 @@ def test_a_memory_is_installed_beside_the_assistant(home: Path) -> None:
 
 
 def make_being(name: str) -> None:
-    keeper = MemoryPlace(embedder="none").open()
-    keeper.create(name)
-    keeper.close()
+    store = MemoryPlace(embedder="none").open()
+    store.create(name)
+    store.close()
 
 
 def test_without_a_client_it_lists_those_that_are_found(home: Path) -> None:

@@ -28,7 +28,7 @@ NOTHING = "No relevant memories found.\n"
 
 
 @pytest.fixture
-def store(home: Path) -> Path:
+def store_file(home: Path) -> Path:
     return home / "claw" / "data" / "claw" / "beings.db"
 
 
@@ -53,11 +53,11 @@ def texts(*arguments: str) -> list[str]:
     return [hit["text"] for hit in as_json(*arguments)["hits"]]
 
 
-def test_nothing_is_remembered_at_first_and_no_store_is_made(store: Path) -> None:
+def test_nothing_is_remembered_at_first_and_no_store_is_made(store_file: Path) -> None:
     assert "Nothing is remembered yet" in said("memory")
     assert said("recall", "anything") == NOTHING
     assert as_json("recall", "anything")["hits"] == []
-    assert not store.exists()
+    assert not store_file.exists()
 
 
 def test_a_sentence_is_remembered_at_once_and_recalled() -> None:
@@ -185,15 +185,17 @@ def test_the_history_has_its_older_names_too() -> None:
     assert not {"patrol", "ledger", "changes"} & set(shown.split())
 
 
-def test_what_commands_print_has_only_words_that_people_use(store: Path, tmp_path: Path) -> None:
+def test_what_commands_print_has_only_words_that_people_use(
+    store_file: Path, tmp_path: Path
+) -> None:
     node = remember(NUTS, "--about", "Anna")
-    with closing(SqliteDatabase(store)) as database:
-        keeper = BeingStore(database, "none")
-        memory = keeper.open(keeper.default())
+    with closing(SqliteDatabase(store_file)) as database:
+        store = BeingStore(database, "none")
+        memory = store.open(store.default())
         memory.take_notes(Caller(), scenes=[Scene("Ben plays chess")], notes=["Buy milk"])
         with database.write(memory.being.n) as unit:
             nodes.add(unit, [_asleep(nodes.reserve(unit, 1))])
-        keeper.want(memory.being, "patrol")
+        store.want(memory.being, "patrol")
     (tmp_path / "x.md").write_text("A walk in the park")
     commands = (
         *(
@@ -214,11 +216,11 @@ def test_what_commands_print_has_only_words_that_people_use(store: Path, tmp_pat
         assert not words & THEIR_WORDS, (command, done.stdout, done.stderr)
 
 
-def test_what_fades_and_what_sleeps_is_said_so(store: Path) -> None:
+def test_what_fades_and_what_sleeps_is_said_so(store_file: Path) -> None:
     remember(NUTS)
-    with closing(SqliteDatabase(store)) as database:
-        keeper = BeingStore(database, "none")
-        with database.write(keeper.default().n) as unit:
+    with closing(SqliteDatabase(store_file)) as database:
+        store = BeingStore(database, "none")
+        with database.write(store.default().n) as unit:
             nodes.add(unit, [_asleep(nodes.reserve(unit, 1))])
     assert "Private  2 memories (1 asleep)" in said("memory")
     assert "remembers  2 memories (1 asleep)" in said("being", "show", "assistant")

@@ -28,7 +28,7 @@ from tests.processes import on_a_full_disk
 
 
 @pytest.fixture
-def store(home: Path) -> Path:
+def store_file(home: Path) -> Path:
     return home / "claw" / "data" / "claw" / "beings.db"
 
 
@@ -51,12 +51,12 @@ def examined(
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
 
 
-def test_status_makes_no_store_and_says_what_would(store: Path) -> None:
+def test_status_makes_no_store_and_says_what_would(store_file: Path) -> None:
     lines = section(said("status"))
-    assert lines[0] == f"  store      sqlite:{store}"
+    assert lines[0] == f"  store      sqlite:{store_file}"
     assert lines[1] == "  embedder   none"
     assert "claw remember" in lines[2]
-    assert not store.exists()
+    assert not store_file.exists()
     assert as_json("status")["memory"]["begun"] is False
 
 
@@ -73,21 +73,21 @@ def test_status_counts_beings_and_memories_and_says_when_memory_was_tidied_up() 
     assert (found["beings"], found["own"]["memories"], found["jobs"]) == (2, 1, [])
 
 
-def test_status_names_jobs_that_failed(store: Path) -> None:
-    keeper = BeingStore(open_store(f"sqlite:{store}"), "none")
-    being = keeper.create("ben")
-    with keeper.database.registry(write=True) as connection:
+def test_status_names_jobs_that_failed(store_file: Path) -> None:
+    store = BeingStore(open_store(f"sqlite:{store_file}"), "none")
+    being = store.create("ben")
+    with store.database.registry(write=True) as connection:
         jobs.want(connection, being.n, "patrol", 1.0)
         jobs.claim(connection, "somebody", 2.0, 3.0)
         jobs.failed(connection, being.n, "patrol", "somebody", "ModelError: no answer", 4.0)
-    keeper.close()
+    store.close()
     shown = said("status")
     assert "  job        tidying up of ben failed 1 time: ModelError: no answer\n" in shown
 
 
-def test_a_damaged_store_is_a_problem_in_status_and_not_the_end(store: Path) -> None:
-    store.parent.mkdir(parents=True, mode=0o700)
-    store.write_bytes(b"this is not a database" * 100)
+def test_a_damaged_store_is_a_problem_in_status_and_not_the_end(store_file: Path) -> None:
+    store_file.parent.mkdir(parents=True, mode=0o700)
+    store_file.write_bytes(b"this is not a database" * 100)
     assert "it is not a database" in "".join(section(run("status", code=1).stdout))
 
 
@@ -145,10 +145,10 @@ def test_a_being_elsewhere_without_its_token_is_a_problem(config: Path) -> None:
     assert "MY_TOKEN" in asked.stderr
 
 
-def test_memories_are_saved_out_of_a_store_that_lacks_a_table(store: Path) -> None:
+def test_memories_are_saved_out_of_a_store_that_lacks_a_table(store_file: Path) -> None:
     run("remember", "Anna is allergic to nuts")
     run("remember", "The spare key hangs behind the fern")
-    with closing(sqlite3.connect(store)) as connection:
+    with closing(sqlite3.connect(store_file)) as connection:
         connection.executescript("DROP TABLE postings; DROP TABLE marks; DROP TABLE tokens")
     assert "the table postings is missing" in examined(code=1)["memory"]["detail"]
     assert "the table postings is missing" in run("status", code=1).stdout
@@ -156,16 +156,16 @@ def test_memories_are_saved_out_of_a_store_that_lacks_a_table(store: Path) -> No
     assert "saved 1 Being with 2 memories; part of marks, tokens could not be read" in fixed
     assert "nuts" in said("recall", "What is Anna allergic to?")
     assert examined()["memory"]["state"] == "ok"
-    assert len(list(store.parent.glob("beings.db.damaged-*"))) == 1
+    assert len(list(store_file.parent.glob("beings.db.damaged-*"))) == 1
 
 
 def test_a_damaged_store_of_version_one_is_saved_into_one_of_today(
-    store: Path, tmp_path: Path
+    store_file: Path, tmp_path: Path
 ) -> None:
     had = version_one.fill(f"sqlite:{tmp_path / 'today.db'}")
-    store.parent.mkdir(parents=True, exist_ok=True)
-    version_one.make_sqlite(tmp_path / "today.db", store)
-    with closing(sqlite3.connect(store)) as connection:
+    store_file.parent.mkdir(parents=True, exist_ok=True)
+    version_one.make_sqlite(tmp_path / "today.db", store_file)
+    with closing(sqlite3.connect(store_file)) as connection:
         connection.executescript("DROP TABLE postings")
     assert "the table postings is missing" in examined(code=1)["memory"]["detail"]
     fixed = examined("--fix")["memory"]["fixed"]
@@ -174,16 +174,16 @@ def test_a_damaged_store_of_version_one_is_saved_into_one_of_today(
     assert "peanuts" in said("recall", version_one.ASKED, "--being", had.being)
 
 
-def test_a_damaged_store_of_memories_is_saved_before_it_is_set_aside(store: Path) -> None:
+def test_a_damaged_store_of_memories_is_saved_before_it_is_set_aside(store_file: Path) -> None:
     run("remember", "Anna is allergic to nuts")
-    with closing(sqlite3.connect(store)) as connection:
+    with closing(sqlite3.connect(store_file)) as connection:
         connection.executescript("DROP TABLE postings; PRAGMA wal_checkpoint(TRUNCATE)")
-    room = store.stat().st_size // 2
+    room = store_file.stat().st_size // 2
     done = finished(*on_a_full_disk(*CLAW, "doctor", "--fix", "--json", room=room))
     (failed,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "memory")
     assert failed["state"] == "problem"
-    assert [file.name for file in store.parent.glob("*beings.db*")] == ["beings.db"]
-    aside = set_aside(store)
+    assert [file.name for file in store_file.parent.glob("*beings.db*")] == ["beings.db"]
+    aside = set_aside(store_file)
     assert str(aside) in examined(code=1)["memory"]["detail"]
     assert str(aside) in run("status", code=1).stdout
     assert "saved 1 Being with 1 memory" in examined("--fix")["memory"]["fixed"]
@@ -191,16 +191,16 @@ def test_a_damaged_store_of_memories_is_saved_before_it_is_set_aside(store: Path
     assert examined()["memory"]["state"] == "ok"
 
 
-def test_memories_are_saved_out_of_a_store_that_was_cut_off(store: Path) -> None:
-    keeper = BeingStore(open_store(f"sqlite:{store}"), "none")
-    memory = keeper.open(keeper.default())
+def test_memories_are_saved_out_of_a_store_that_was_cut_off(store_file: Path) -> None:
+    store = BeingStore(open_store(f"sqlite:{store_file}"), "none")
+    memory = store.open(store.default())
     for number in range(300):
         memory.remember(f"Greenhouse {number} has {number} ferns", Caller())
-    keeper.close()
-    with closing(sqlite3.connect(store)) as connection:
+    store.close()
+    with closing(sqlite3.connect(store_file)) as connection:
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    os.truncate(store, store.stat().st_size * 2 // 3)
+    os.truncate(store_file, store_file.stat().st_size * 2 // 3)
     assert examined(code=1)["memory"]["state"] == "problem"
     fixed = re.search(r"saved 1 Being with (\d+) memories", examined("--fix")["memory"]["fixed"])
     assert fixed is not None
@@ -208,39 +208,39 @@ def test_memories_are_saved_out_of_a_store_that_was_cut_off(store: Path) -> None
     assert "ferns" in said("recall", "How many ferns has greenhouse 1?")
 
 
-def test_the_doctor_finds_a_sound_store_and_the_embedder(store: Path) -> None:
+def test_the_doctor_finds_a_sound_store_and_the_embedder(store_file: Path) -> None:
     found = examined()
     assert "is not there yet" in found["memory"]["detail"]
-    assert not store.exists()
+    assert not store_file.exists()
     run("remember", "Anna is allergic to nuts")
     found = examined()
     assert found["memory"]["state"] == "ok"
-    assert found["memory"]["detail"] == f"sqlite:{store}: 1 Being"
+    assert found["memory"]["detail"] == f"sqlite:{store_file}: 1 Being"
     assert found["embedder"]["state"] == "ok"
 
 
-def test_the_doctor_sets_a_damaged_store_aside(store: Path) -> None:
-    store.parent.mkdir(parents=True, mode=0o700)
-    store.write_bytes(b"this is not a database" * 100)
+def test_the_doctor_sets_a_damaged_store_aside(store_file: Path) -> None:
+    store_file.parent.mkdir(parents=True, mode=0o700)
+    store_file.write_bytes(b"this is not a database" * 100)
     found = examined(code=1)["memory"]
     assert found["state"] == "problem"
     assert "--fix" in found["hint"]
     fixed = examined("--fix")["memory"]
     assert "set the damaged store aside as" in fixed["fixed"]
-    (aside,) = store.parent.glob("beings.db.damaged-*")
+    (aside,) = store_file.parent.glob("beings.db.damaged-*")
     assert aside.read_bytes().startswith(b"this is not")
     run("remember", "Anna is allergic to nuts")
 
 
-def test_a_store_of_a_newer_version_is_left_as_it_is(store: Path) -> None:
+def test_a_store_of_a_newer_version_is_left_as_it_is(store_file: Path) -> None:
     run("remember", "Anna is allergic to nuts")
-    connection = sqlite3.connect(store)
+    connection = sqlite3.connect(store_file)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     found = examined("--fix", code=1)["memory"]
     assert "version 99" in found["detail"]
     assert found["fixed"] == ""
-    assert not list(store.parent.glob("*.damaged-*"))
+    assert not list(store_file.parent.glob("*.damaged-*"))
 
 
 def test_the_doctor_looks_for_all_that_the_english_model_needs(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.store import open_store
 from clawkit.memory.store.database import Database
 from tests.memory import postgres
-from tests.memory.http.being_store import Clock, keeper_at
+from tests.memory.http.being_store import Clock, store_at
 
 
 @pytest.fixture(scope="session")
@@ -48,8 +48,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def keeper(tmp_path: Path, clock: Clock) -> Iterator[BeingStore]:
+def store(tmp_path: Path, clock: Clock) -> Iterator[BeingStore]:
     """The Beings of a SQLite file, at a time that tests set."""
-    found = keeper_at(tmp_path, clock)
+    found = store_at(tmp_path, clock)
     yield found
     found.close()

@@ -47,7 +47,7 @@ HOSTILE = '\'; DROP TABLE nodes; -- \u2028 "quoted" \\ 東京 🦀 \x7f'
 
 
 @pytest.fixture
-def keeper(database: Database) -> BeingStore:
+def store(database: Database) -> BeingStore:
     return BeingStore(database, "none")
 
 
@@ -57,10 +57,10 @@ def node(seq: int, action: str, **more: Any) -> Node:
     return Node(seq=seq, id=f"00000000-0000-4000-8000-{seq:012}", **{**usual, **more})
 
 
-def filled(keeper: BeingStore, name: str = "anna", count: int = 3) -> Being:
+def filled(store: BeingStore, name: str = "anna", count: int = 3) -> Being:
     """A Being with something of everything."""
-    being = keeper.create(name)
-    with keeper.database.write(being.n) as unit:
+    being = store.create(name)
+    with store.database.write(being.n) as unit:
         clusters.add(unit, Cluster(1, "c1", "Private", None, "all there is"))
         clusters.add(unit, Cluster(2, "c2", "Tea", 1))
         clusters.set_gone(unit, 2, 1234.5)
@@ -90,12 +90,12 @@ def filled(keeper: BeingStore, name: str = "anna", count: int = 3) -> Being:
     return being
 
 
-def exported(keeper: BeingStore, being: Being) -> bytes:
-    return b"".join(bundle_transfer.export(keeper.database, being))
+def exported(store: BeingStore, being: Being) -> bytes:
+    return b"".join(bundle_transfer.export(store.database, being))
 
 
-def load(keeper: BeingStore, data: bytes, into: Being | str = "copy") -> Being:
-    return bundle_transfer.load(keeper, io.BytesIO(data), "b.jsonl", into=into)[0]
+def load(store: BeingStore, data: bytes, into: Being | str = "copy") -> Being:
+    return bundle_transfer.load(store, io.BytesIO(data), "b.jsonl", into=into)[0]
 
 
 def signed(lines: list[bytes]) -> bytes:
@@ -105,21 +105,21 @@ def signed(lines: list[bytes]) -> bytes:
     return body + json.dumps(end).encode() + b"\n"
 
 
-def test_the_same_memory_gives_the_same_bytes(keeper: BeingStore) -> None:
-    being = filled(keeper)
-    assert exported(keeper, being) == exported(keeper, being)
+def test_the_same_memory_gives_the_same_bytes(store: BeingStore) -> None:
+    being = filled(store)
+    assert exported(store, being) == exported(store, being)
 
 
 def test_an_imported_bundle_is_the_same_memory_and_exports_to_the_same_bytes(
-    keeper: BeingStore, tmp_path: Path
+    store: BeingStore, tmp_path: Path
 ) -> None:
-    being = filled(keeper)
-    data = exported(keeper, being)
-    copy = load(keeper, data)
+    being = filled(store)
+    data = exported(store, being)
+    copy = load(store, data)
     assert copy.name == "copy"
     assert copy.id != being.id
-    assert exported(keeper, copy) == data
-    with keeper.database.read(being.n) as one, keeper.database.read(copy.n) as other:
+    assert exported(store, copy) == data
+    with store.database.read(being.n) as one, store.database.read(copy.n) as other:
         assert nodes.page(one, ended=True) == nodes.page(other, ended=True)
         assert notes.waiting(one, "scene") == notes.waiting(other, "scene")
         words = {"tea": 1.0}
@@ -127,7 +127,7 @@ def test_an_imported_bundle_is_the_same_memory_and_exports_to_the_same_bytes(
             postings.find(one, words).scores.tolist() == postings.find(other, words).scores.tolist()
         )
         assert ledger.latest(one) == ledger.latest(other)
-    with keeper.database.write(copy.n) as unit:
+    with store.database.write(copy.n) as unit:
         assert nodes.reserve(unit, 1) == 6
         assert ledger.add(unit, 1.0, "pin", "", "", []) == 3
     elsewhere = BeingStore(open_store(f"sqlite:{tmp_path / 'other.db'}"), "none")
@@ -135,52 +135,52 @@ def test_an_imported_bundle_is_the_same_memory_and_exports_to_the_same_bytes(
     elsewhere.close()
 
 
-def test_a_bundle_has_no_tokens_no_keys_and_nothing_of_other_beings(keeper: BeingStore) -> None:
+def test_a_bundle_has_no_tokens_no_keys_and_nothing_of_other_beings(store: BeingStore) -> None:
     from clawkit.memory.tokens import issue
 
-    being = filled(keeper)
-    data = exported(keeper, being)
-    other = filled(keeper, "secret-other")
-    secret, token = issue(keeper, being)
-    with keeper.database.registry(write=True) as connection:
+    being = filled(store)
+    data = exported(store, being)
+    other = filled(store, "secret-other")
+    secret, token = issue(store, being)
+    with store.database.registry(write=True) as connection:
         beings.set_key(connection, being.n, b"sealed-key")
-    assert exported(keeper, being) == data
+    assert exported(store, being) == data
     for hidden in (secret, token.id, "sealed-key", being.id, other.id, "secret-other"):
         assert hidden.encode() not in data
 
 
-def test_a_bundle_of_a_being_that_remembers_nothing_can_be_imported(keeper: BeingStore) -> None:
-    data = exported(keeper, keeper.create("nobody"))
+def test_a_bundle_of_a_being_that_remembers_nothing_can_be_imported(store: BeingStore) -> None:
+    data = exported(store, store.create("nobody"))
     assert len(data.splitlines()) == 2
-    assert exported(keeper, load(keeper, data)) == data
+    assert exported(store, load(store, data)) == data
 
 
-def test_a_being_that_is_there_and_empty_takes_a_bundle(keeper: BeingStore) -> None:
-    data = exported(keeper, filled(keeper))
-    empty = keeper.create("empty")
-    with keeper.database.write(empty.n) as unit:
+def test_a_being_that_is_there_and_empty_takes_a_bundle(store: BeingStore) -> None:
+    data = exported(store, filled(store))
+    empty = store.create("empty")
+    with store.database.write(empty.n) as unit:
         clusters.add(unit, Cluster(1, "root", "Business"))
-    assert load(keeper, data, empty) == empty
-    assert exported(keeper, empty) == data
+    assert load(store, data, empty) == empty
+    assert exported(store, empty) == data
 
 
-def test_a_being_that_remembers_something_takes_no_bundle(keeper: BeingStore) -> None:
-    data = exported(keeper, filled(keeper))
-    other = keeper.create("other")
-    with keeper.database.write(other.n) as unit:
+def test_a_being_that_remembers_something_takes_no_bundle(store: BeingStore) -> None:
+    data = exported(store, filled(store))
+    other = store.create("other")
+    with store.database.write(other.n) as unit:
         notes.add(unit, [Note("n1", 1.0, text="mine")])
-    before = exported(keeper, other)
+    before = exported(store, other)
     with pytest.raises(BeingError, match="other remembers something already"):
-        load(keeper, data, other)
-    assert exported(keeper, other) == before
+        load(store, data, other)
+    assert exported(store, other) == before
 
 
-def test_many_memories_are_exported_in_their_order(keeper: BeingStore) -> None:
-    being = filled(keeper, count=2500)
-    data = exported(keeper, being)
+def test_many_memories_are_exported_in_their_order(store: BeingStore) -> None:
+    being = filled(store, count=2500)
+    data = exported(store, being)
     seqs = [json.loads(line)["node"]["seq"] for line in data.splitlines() if b'"node":{' in line]
     assert seqs == list(range(1, 2503))
-    assert exported(keeper, load(keeper, data)) == data
+    assert exported(store, load(store, data)) == data
 
 
 def damaged(lines: list[bytes], line: int, old: bytes, new: bytes) -> bytes:
@@ -190,9 +190,9 @@ def damaged(lines: list[bytes], line: int, old: bytes, new: bytes) -> bytes:
 
 
 def test_a_damaged_bundle_is_refused_with_the_line_and_nothing_is_written(
-    keeper: BeingStore,
+    store: BeingStore,
 ) -> None:
-    data = exported(keeper, filled(keeper))
+    data = exported(store, filled(store))
     lines = data.splitlines()
     cases = {
         "line 5: this is no line of a bundle": damaged(lines, 5, b"{", b""),
@@ -223,19 +223,19 @@ def test_a_damaged_bundle_is_refused_with_the_line_and_nothing_is_written(
         "line .*: such changes are not": data.replace(b'"table":"nodes"', b'"table":"tokens"'),
         "line 5: .*nested too deeply": damaged(lines, 5, b"{", b'{"_":' + b"[" * 1_000_000),
     }
-    before = [being.id for being in keeper.every()]
+    before = [being.id for being in store.every()]
     for problem, given in cases.items():
         with pytest.raises(BeingError, match=problem):
-            load(keeper, given)
-    assert [being.id for being in keeper.every()] == before
+            load(store, given)
+    assert [being.id for being in store.every()] == before
 
 
-def test_a_bundle_that_is_cut_anywhere_is_refused(keeper: BeingStore) -> None:
-    data = exported(keeper, filled(keeper))
+def test_a_bundle_that_is_cut_anywhere_is_refused(store: BeingStore) -> None:
+    data = exported(store, filled(store))
     for length in range(0, len(data) - 1, 97):
         with pytest.raises(BeingError):
-            load(keeper, data[:length])
-    assert len(keeper.every()) == 1
+            load(store, data[:length])
+    assert len(store.every()) == 1
 
 
 _IMPORTING = """
@@ -249,22 +249,22 @@ def stop(lines):
     if lines > 2000:
         os.kill(os.getpid(), signal.SIGKILL)
 
-keeper = BeingStore(open_store(sys.argv[1]), "none")
+store = BeingStore(open_store(sys.argv[1]), "none")
 with open(sys.argv[2], "rb") as file:
-    bundle_transfer.load(keeper, file, "b.jsonl", into="copy", advance=stop)
+    bundle_transfer.load(store, file, "b.jsonl", into="copy", advance=stop)
 """
 
 
 def test_an_import_that_is_killed_leaves_nothing(
-    keeper: BeingStore, address: str, tmp_path: Path
+    store: BeingStore, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "b.jsonl"
-    file.write_bytes(exported(keeper, filled(keeper, count=3000)))
+    file.write_bytes(exported(store, filled(store, count=3000)))
     done = subprocess.run(
         [sys.executable, "-c", _IMPORTING, address, file],
         timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == -signal.SIGKILL
-    assert [being.name for being in keeper.every()] == ["anna"]
-    assert exported(keeper, load(keeper, file.read_bytes())) == file.read_bytes()
+    assert [being.name for being in store.every()] == ["anna"]
+    assert exported(store, load(store, file.read_bytes())) == file.read_bytes()

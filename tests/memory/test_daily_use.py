@@ -21,9 +21,9 @@ JONAS = Caller(token="t2", person="Jonas Brandt")
 
 @pytest.fixture
 def memory(database: Database, clock: Clock) -> Iterator[Memory]:
-    keeper = BeingStore(database, clock=clock)
-    yield keeper.open(keeper.create("family"))
-    keeper.close()
+    store = BeingStore(database, clock=clock)
+    yield store.open(store.create("family"))
+    store.close()
 
 
 def tell(memory: Memory, caller: Caller, *texts: str) -> None:

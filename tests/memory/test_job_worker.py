@@ -16,7 +16,7 @@ from tests.processes import PATIENCE
 
 
 def test_the_worker_outlives_a_fault_of_the_store(
-    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
+    store: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, failed, done = jobs.claim, threading.Event(), threading.Event()
 
@@ -27,17 +27,17 @@ def test_the_worker_outlives_a_fault_of_the_store(
     monkeypatch.setattr(working, "_LOOK_EVERY", 0.01)
     monkeypatch.setattr(jobs, "claim", broken)
     monkeypatch.setattr(Memory, "patrol_due", lambda _: done.set())
-    keeper.worker.start()
+    store.worker.start()
     assert failed.wait(PATIENCE)
     monkeypatch.setattr(jobs, "claim", whole)
-    keeper.want(keeper.create("Ada"), PATROL)
+    store.want(store.create("Ada"), PATROL)
     assert done.wait(PATIENCE)
 
 
 def test_a_job_that_always_fails_keeps_nobody_else_waiting(
-    keeper: BeingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: BeingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    poisoned, other = keeper.create("Ada"), keeper.create("Ben")
+    poisoned, other = store.create("Ada"), store.create("Ben")
     done: list[str] = []
 
     def patrol(memory: Memory) -> None:
@@ -47,20 +47,20 @@ def test_a_job_that_always_fails_keeps_nobody_else_waiting(
 
     monkeypatch.setattr(Memory, "patrol_due", patrol)
     for _ in range(4):
-        keeper.want(poisoned, PATROL)
-        keeper.want(other, PATROL)
-        keeper.worker.work_off()
+        store.want(poisoned, PATROL)
+        store.want(other, PATROL)
+        store.worker.work_off()
         clock.now += 400
     assert done == ["Ben"] * 4
-    (job,) = keeper.open(poisoned).figures()["jobs"]
+    (job,) = store.open(poisoned).figures()["jobs"]
     assert (job["kind"], job["tries"]) == (PATROL, 4)
     assert job["problem"].startswith("ValueError: nul")
 
 
 def test_a_slow_patrol_of_one_being_delays_no_other(
-    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
+    store: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow, quick = keeper.create("Ada"), keeper.create("Ben")
+    slow, quick = store.create("Ada"), store.create("Ben")
     at_it, go_on, done = threading.Event(), threading.Event(), threading.Event()
 
     def patrol(memory: Memory) -> None:
@@ -71,20 +71,20 @@ def test_a_slow_patrol_of_one_being_delays_no_other(
             done.set()
 
     monkeypatch.setattr(Memory, "patrol_due", patrol)
-    keeper.worker.start()
-    keeper.want(slow, PATROL)
+    store.worker.start()
+    store.want(slow, PATROL)
     assert at_it.wait(PATIENCE)
-    keeper.want(quick, PATROL)
+    store.want(quick, PATROL)
     assert done.wait(PATIENCE)
     go_on.set()
-    keeper.worker.stop()
-    assert keeper.open(slow).figures()["jobs"] == []
+    store.worker.stop()
+    assert store.open(slow).figures()["jobs"] == []
 
 
 def test_a_being_has_one_job_at_a_time_and_a_process_a_bounded_number(
-    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
+    store: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beings = [keeper.create(f"being {n}") for n in range(6)]
+    beings = [store.create(f"being {n}") for n in range(6)]
     guard = threading.Condition()
     working: list[int] = []
     most: list[int] = []
@@ -106,9 +106,9 @@ def test_a_being_has_one_job_at_a_time_and_a_process_a_bounded_number(
     monkeypatch.setattr(Memory, "patrol_due", job)
     monkeypatch.setattr(Memory, "embed_due", job)
     for being in beings:
-        keeper.want(being, PATROL)
-        keeper.want(being, EMBED)
-    worker = JobWorker(keeper, at_once=3)
+        store.want(being, PATROL)
+        store.want(being, EMBED)
+    worker = JobWorker(store, at_once=3)
     worker.start()
     with guard:
         assert guard.wait_for(lambda: len(ended) == 12, PATIENCE)
@@ -117,9 +117,9 @@ def test_a_being_has_one_job_at_a_time_and_a_process_a_bounded_number(
 
 
 def test_a_job_that_outlasts_the_end_of_its_process_is_given_back(
-    keeper: BeingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: BeingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    being = keeper.create("Ada")
+    being = store.create("Ada")
     at_it, go_on = threading.Event(), threading.Event()
 
     def slow(_: Memory) -> None:
@@ -127,41 +127,41 @@ def test_a_job_that_outlasts_the_end_of_its_process_is_given_back(
         assert go_on.wait(PATIENCE)
 
     monkeypatch.setattr(Memory, "patrol_due", slow)
-    keeper.want(being, PATROL)
-    keeper.worker.start()
+    store.want(being, PATROL)
+    store.worker.start()
     assert at_it.wait(PATIENCE)
-    keeper.worker.stop(patience=0.01)
-    with keeper.database.registry(write=True) as connection:
+    store.worker.stop(patience=0.01)
+    with store.database.registry(write=True) as connection:
         claimed = jobs.claim(connection, "another", clock.now, clock.now + 60)
     assert claimed is not None
     go_on.set()
 
 
 def test_how_long_a_job_waits_is_not_forgotten_when_it_is_wanted_again(
-    keeper: BeingStore, clock: Clock
+    store: BeingStore, clock: Clock
 ) -> None:
-    being = keeper.create("Ada")
-    keeper.want(being, PATROL)
+    being = store.create("Ada")
+    store.want(being, PATROL)
     clock.now += 100
-    keeper.want(being, PATROL)
+    store.want(being, PATROL)
     clock.now += 20
-    with keeper.database.registry() as connection:
+    with store.database.registry() as connection:
         (waiting,) = jobs.by_kind(connection, clock.now)
     assert (waiting.jobs, waiting.failed, waiting.longest_wait) == (1, 0, 120)
 
 
-def test_how_jobs_ended_is_kept(keeper: BeingStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    being = keeper.create("Ada")
+def test_how_jobs_ended_is_kept(store: BeingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    being = store.create("Ada")
     for job in (PATROL, EMBED):
-        keeper.want(being, job)
-    keeper.worker.work_off()
+        store.want(being, job)
+    store.worker.work_off()
 
     def fails(*_: object, **__: object) -> None:
         raise ValueError("broken")
 
     monkeypatch.setattr("clawkit.memory.patrol.run.remember_waiting", fails)
-    keeper.want(being, PATROL)
-    keeper.worker.work_off()
-    with keeper.database.registry() as connection:
+    store.want(being, PATROL)
+    store.worker.work_off()
+    with store.database.registry() as connection:
         found = {(run.kind, run.outcome): run.times for run in jobs.runs(connection)}
     assert found == {("patrol", "ok"): 1, ("embed", "ok"): 1, ("patrol", "failed"): 1}

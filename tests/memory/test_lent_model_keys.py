@@ -38,7 +38,7 @@ def test_a_key_that_is_lent_while_another_serves_stays_for_the_next_patrol() -> 
 
 
 def test_the_key_of_the_notes_serves_their_patrol_and_is_then_forgotten(
-    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
+    store: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[str] = []
     done = threading.Event()
@@ -50,27 +50,27 @@ def test_the_key_of_the_notes_serves_their_patrol_and_is_then_forgotten(
 
     monkeypatch.setattr(Memory, "_llm", lambda _, caller: used.append(caller.llm_key))
     monkeypatch.setattr(Memory, "patrol_due", watched)
-    memory = keeper.open(keeper.create("Ada"))
-    keeper.worker.start()
+    memory = store.open(store.create("Ada"))
+    store.worker.start()
     scenes = [Scene(f"thing {n}", ("Ada",), ("2026-01-02",)) for n in range(10)]
     memory.take_notes(Caller(llm_key=KEY), scenes=scenes)
     assert done.wait(PATIENCE)
-    assert (used, len(keeper.lent)) == ([KEY], 0)
+    assert (used, len(store.lent)) == ([KEY], 0)
 
 
-def test_a_key_is_not_kept_where_no_worker_runs(keeper: BeingStore) -> None:
-    memory = keeper.open(keeper.create("Ada"))
+def test_a_key_is_not_kept_where_no_worker_runs(store: BeingStore) -> None:
+    memory = store.open(store.create("Ada"))
     scenes = [Scene(f"thing {n}", ("Ada",), ("2026-01-02",)) for n in range(10)]
     memory.take_notes(Caller(llm_key=KEY), scenes=scenes)
-    assert len(keeper.lent) == 0
+    assert len(store.lent) == 0
 
 
 def test_a_patrol_with_a_lent_key_is_left_to_the_process_that_has_it(
-    keeper: BeingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: BeingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Memory, "patrol_due", lambda _: None)
-    being = keeper.create("Ada")
-    with keeper.database.registry(write=True) as connection:
+    being = store.create("Ada")
+    with store.database.registry(write=True) as connection:
         jobs.want(connection, being.n, "patrol", clock.now, "here", clock.now + 30)
         assert jobs.claim(connection, "elsewhere", clock.now, clock.now + 60) is None
         assert jobs.claim(connection, "here", clock.now, clock.now + 60) is not None

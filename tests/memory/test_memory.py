@@ -25,8 +25,8 @@ KEY = "sk-ant-test-0123456789"
 
 
 @pytest.fixture
-def memory(keeper: BeingStore) -> Memory:
-    return keeper.open(keeper.create("Hana"))
+def memory(store: BeingStore) -> Memory:
+    return store.open(store.create("Hana"))
 
 
 def found(memory: Memory, query: str, as_of: float | None = None) -> list[str]:
@@ -147,14 +147,14 @@ def test_history_can_be_of_one_conversation(memory: Memory) -> None:
 
 
 def test_what_conversations_were_told_is_forgotten_after_a_month(
-    memory: Memory, keeper: BeingStore, clock: Clock
+    memory: Memory, store: BeingStore, clock: Clock
 ) -> None:
     memory.remember("Rika adopted a kitten", ME)
     caller = Caller(conversation="monday")
     assert memory.recall("Rika's kitten", caller).hits
     clock.now += 31 * 86_400
     memory.patrol_due()
-    with keeper.database.read(memory.being.n) as unit:
+    with store.database.read(memory.being.n) as unit:
         assert reads.told(unit, "monday") == frozenset()
 
 
@@ -177,10 +177,10 @@ def test_a_patrol_asks_the_model_whose_key_the_caller_brings(
 
 
 def test_a_patrol_asks_the_model_of_the_being_in_the_background(
-    memory: Memory, keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, store: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAW_MEMORY_KEY", "m" * 40)
-    store_key(keeper, memory.being, KEY)
+    store_key(store, memory.being, KEY)
     memory.take_notes(ME, scenes=[Scene("Rika called")])
     with scripted_anthropic(_no_opinion) as server:
         monkeypatch.setenv("CLAW_ANTHROPIC_URL", server.origin)
@@ -189,10 +189,10 @@ def test_a_patrol_asks_the_model_of_the_being_in_the_background(
 
 
 def test_a_stored_key_that_cannot_be_opened_costs_only_the_model(
-    memory: Memory, keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, store: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAW_MEMORY_KEY", "m" * 40)
-    store_key(keeper, memory.being, KEY)
+    store_key(store, memory.being, KEY)
     monkeypatch.setenv("CLAW_MEMORY_KEY", "another " * 5)
     memory.take_notes(ME, scenes=[Scene("Rika called")])
     outcome = memory.patrol(ME)
@@ -202,12 +202,12 @@ def test_a_stored_key_that_cannot_be_opened_costs_only_the_model(
 
 def test_an_embedder_that_does_not_answer_leaves_search_by_words(tmp_path: Path) -> None:
     address = f"sqlite:{tmp_path / 'away.db'}"
-    keeper = BeingStore(open_store(address), "openai:http://127.0.0.1:9/v1#gone", embedding_key="k")
-    memory = keeper.open(keeper.create("Hana"))
+    store = BeingStore(open_store(address), "openai:http://127.0.0.1:9/v1#gone", embedding_key="k")
+    memory = store.open(store.create("Hana"))
     memory.remember("Rika adopted a kitten", ME)
     assert memory.search("kitten").kind == "keyword"
     assert memory.recall("Rika's kitten", ME).hits
-    keeper.close()
+    store.close()
 
 
 def test_writers_and_readers_at_once_lose_nothing(memory: Memory) -> None:
@@ -234,22 +234,22 @@ def test_writers_and_readers_at_once_lose_nothing(memory: Memory) -> None:
     assert len(memory.structured(ME, "knowledge", "get")["entries"]) == 30
 
 
-def test_counters_are_those_of_the_store(memory: Memory, keeper: BeingStore, clock: Clock) -> None:
+def test_counters_are_those_of_the_store(memory: Memory, store: BeingStore, clock: Clock) -> None:
     node = memory.remember("Rika adopted a kitten", ME)
     clock.now += 100
     memory.recall("Rika's kitten", ME)
-    with keeper.database.read(memory.being.n) as unit:
+    with store.database.read(memory.being.n) as unit:
         now = nodes.by_ids(unit, [node.id])[node.id]
     assert (now.reactivation_count, now.last_activated) == (1, clock.now)
 
 
 def test_a_store_that_cannot_be_written_can_still_be_recalled(
-    memory: Memory, keeper: BeingStore, tmp_path: Path
+    memory: Memory, store: BeingStore, tmp_path: Path
 ) -> None:
     node = memory.remember("Rika adopted a kitten", ME)
     hasty = SqliteDatabase(tmp_path / "beings.db", patience=0.05)
     hurried = BeingStore(hasty, "none").open(memory.being)
-    with keeper.database.write(memory.being.n) as unit:
+    with store.database.write(memory.being.n) as unit:
         nodes.change(unit, node.seq, {"status": "dead"})
         told = hurried.recall("Rika's kitten", Caller(conversation="monday"))
         assert "Rika adopted a kitten" in told.text

@@ -18,9 +18,9 @@ from clawkit.memory.store import open_store
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    keeper = BeingStore(open_store(f"sqlite:{tmp_path / 'beings.db'}"))
-    yield keeper.open(keeper.create("life"))
-    keeper.close()
+    store = BeingStore(open_store(f"sqlite:{tmp_path / 'beings.db'}"))
+    yield store.open(store.create("life"))
+    store.close()
 
 
 @pytest.mark.parametrize(

@@ -28,20 +28,20 @@ CALLER = Caller()
 DAY = 86_400.0
 
 
-def limited(keeper: BeingStore, **limits: Any) -> Memory:
+def limited(store: BeingStore, **limits: Any) -> Memory:
     """A Being that may have so much."""
-    being = keeper.create("Ada")
-    allow(keeper, being, **limits)
-    return keeper.open(being)
+    being = store.create("Ada")
+    allow(store, being, **limits)
+    return store.open(being)
 
 
-def allow(keeper: BeingStore, being: Being, **limits: Any) -> None:
-    with keeper.database.registry(write=True) as connection:
+def allow(store: BeingStore, being: Being, **limits: Any) -> None:
+    with store.database.registry(write=True) as connection:
         quotas.set_quota(connection, being.n, Quota(**limits))
 
 
-def has(keeper: BeingStore, memory: Memory) -> Used:
-    with keeper.database.read(memory.being.n) as unit:
+def has(store: BeingStore, memory: Memory) -> Used:
+    with store.database.read(memory.being.n) as unit:
         return quotas.used(unit)
 
 
@@ -50,8 +50,8 @@ def scenes(number: int, what: str = "heron") -> list[Scene]:
 
 
 def test_memories_above_the_quota_are_refused_whole_and_nothing_is_lost(database: Database) -> None:
-    keeper = BeingStore(database, "none")
-    memory = limited(keeper, memories=3)
+    store = BeingStore(database, "none")
+    memory = limited(store, memories=3)
     memory.take_notes(CALLER, scenes=scenes(2))
     with pytest.raises(QuotaError, match="Ada may hold 3 memories, and with this it would be 4"):
         memory.take_notes(CALLER, scenes=scenes(2, "crane"), notes=["call the dentist"])
@@ -62,21 +62,21 @@ def test_memories_above_the_quota_are_refused_whole_and_nothing_is_lost(database
     with pytest.raises(QuotaError):
         memory.remember("Ben plays the cello", CALLER)
     # What takes no more room goes on, also above a quota that was lowered.
-    allow(keeper, memory.being, memories=1)
+    allow(store, memory.being, memories=1)
     newer = memory.supersede(node.id, Scene("Anna can eat peanuts again"), CALLER)
     memory.retract([newer.id], CALLER)
     memory.take_notes(CALLER, notes=["call the dentist"])
     memory.patrol(CALLER)
-    assert has(keeper, memory).memories == 2
-    allow(keeper, memory.being)
+    assert has(store, memory).memories == 2
+    allow(store, memory.being)
     memory.remember("Ben plays the cello", CALLER)
 
 
 def test_bytes_count_in_every_language_and_through_every_way_in(database: Database) -> None:
-    keeper = BeingStore(database, "none")
-    memory = limited(keeper, bytes=2_000)
+    store = BeingStore(database, "none")
+    memory = limited(store, bytes=2_000)
     memory.structured(CALLER, "knowledge", "append", content="é" * 500)
-    assert has(keeper, memory).bytes == 1_000
+    assert has(store, memory).bytes == 1_000
     with pytest.raises(QuotaError, match="may hold 2,000 bytes"):
         memory.structured(CALLER, "knowledge", "append", content="é" * 501)
     with pytest.raises(QuotaError):
@@ -85,36 +85,34 @@ def test_bytes_count_in_every_language_and_through_every_way_in(database: Databa
         memory.patrol(CALLER, [ConversationMessage("user", "I own a boat. " * 100)])
     with pytest.raises(QuotaError):
         listen(
-            keeper,
+            store,
             memory.being,
             [ConversationMessage("user", "I own a boat. " * 100)],
             CALLER,
             memory.sieve(),
         )
     with pytest.raises(QuotaError):
-        bring(
-            keeper, memory.being, ImportedFiles((ImportedMemory(Scene("x" * 1_100), "notes.md"),))
-        )
-    assert has(keeper, memory).bytes == 1_000
+        bring(store, memory.being, ImportedFiles((ImportedMemory(Scene("x" * 1_100), "notes.md"),)))
+    assert has(store, memory).bytes == 1_000
     assert memory.history() == []
 
 
 def test_a_bundle_that_is_too_large_for_its_being_leaves_nothing(database: Database) -> None:
-    keeper = BeingStore(database, "none")
-    rich = keeper.open(keeper.create("Rich"))
+    store = BeingStore(database, "none")
+    rich = store.open(store.create("Rich"))
     for n in range(5):
         rich.remember(f"thing number {n}", CALLER)
     file = io.BytesIO(b"".join(bundle_transfer.export(database, rich.being)))
-    poor = limited(keeper, memories=4)
+    poor = limited(store, memories=4)
     with pytest.raises(QuotaError):
-        bundle_transfer.load(keeper, file, "rich.jsonl", into=poor.being)
-    assert has(keeper, poor) == Used(0, 0)
+        bundle_transfer.load(store, file, "rich.jsonl", into=poor.being)
+    assert has(store, poor) == Used(0, 0)
 
 
 def test_calls_are_counted_by_the_day_for_all_processes(database: Database) -> None:
     clock, elapsed = Clock(10 * DAY + 3600), Clock(0.0)
-    keeper = BeingStore(database, "none", clock=clock)
-    memory = limited(keeper, calls=3)
+    store = BeingStore(database, "none", clock=clock)
+    memory = limited(store, calls=3)
     one, two = (CallCounter(database, clock, elapsed) for _ in range(2))
     for counter in (one, two, one):
         counter.count(memory.being)
@@ -122,18 +120,18 @@ def test_calls_are_counted_by_the_day_for_all_processes(database: Database) -> N
         two.count(memory.being)
     clock.now += DAY
     two.count(memory.being)
-    other = keeper.create("Ben")
+    other = store.create("Ben")
     for _ in range(5):
         one.count(other)
 
 
-def test_a_changed_number_of_calls_counts_within_seconds(keeper: BeingStore) -> None:
+def test_a_changed_number_of_calls_counts_within_seconds(store: BeingStore) -> None:
     elapsed = Clock(0.0)
-    memory = limited(keeper, calls=0)
-    counter = CallCounter(keeper.database, keeper.clock, elapsed)
+    memory = limited(store, calls=0)
+    counter = CallCounter(store.database, store.clock, elapsed)
     with pytest.raises(QuotaError):
         counter.count(memory.being)
-    allow(keeper, memory.being)
+    allow(store, memory.being)
     elapsed.now += quotas.KNOWN_FOR
     counter.count(memory.being)
 
@@ -141,7 +139,7 @@ def test_a_changed_number_of_calls_counts_within_seconds(keeper: BeingStore) -> 
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_official_client_is_told_what_is_too_much(database: Database, mode: str) -> None:
     with served(BeingStore(database, "none")) as server:
-        allow(server.keeper, server.being, memories=1, calls=3)
+        allow(server.store, server.being, memories=1, calls=3)
         scene = {"action": "saw a heron", "actors": ["Ada"], "when": ["2026-01-02"]}
         more = [scene, {**scene, "action": "saw a crane"}]
         async with connected(f"{server.url}{server.path}", server.token(), mode) as client:
@@ -157,11 +155,11 @@ async def test_the_official_client_is_told_what_is_too_much(database: Database, 
         assert "3 times a day" in str(over.content)
 
 
-def test_a_message_to_a_being_that_is_full_stays_with_its_sender(keeper: BeingStore) -> None:
-    sender = keeper.open(keeper.create("Ada"))
-    recipient = keeper.open(keeper.create("Ben"))
+def test_a_message_to_a_being_that_is_full_stays_with_its_sender(store: BeingStore) -> None:
+    sender = store.open(store.create("Ada"))
+    recipient = store.open(store.create("Ben"))
     sender.relate(CALLER, "Ben", "ai", f"a friend: {recipient.being.id}", "upsert")
     recipient.relate(CALLER, "Ada", "ai", f"a friend: {sender.being.id}", "upsert")
-    allow(keeper, recipient.being, bytes=100)
+    allow(store, recipient.being, bytes=100)
     answer = sender.structured(CALLER, "party_message", "append", content="x" * 200, to="Ben")
     assert answer["delivered"] is False

@@ -15,17 +15,17 @@ ME = Caller()
 
 
 @pytest.fixture
-def keeper(database: Database) -> BeingStore:
+def store(database: Database) -> BeingStore:
     return BeingStore(database, "none")
 
 
-def test_a_view_has_clusters_recent_memories_and_what_waits(keeper: BeingStore) -> None:
-    being = keeper.create("anna")
-    memory = keeper.open(being)
+def test_a_view_has_clusters_recent_memories_and_what_waits(store: BeingStore) -> None:
+    being = store.create("anna")
+    memory = store.open(being)
     for text in ("Anna likes tea", "The contract meeting is in March", "Ben plays chess"):
         memory.remember(text, ME)
     memory.take_notes(ME, scenes=[Scene("saw a fox", ("Anna",), ("2026-01-02",))], notes=["milk"])
-    found = view(keeper.database, being, recent=2)
+    found = view(store.database, being, recent=2)
     assert found.memories == 4
     assert {one.cluster.name: one.counts for one in found.tree} == {
         "Private": {"active": 3},
@@ -39,30 +39,30 @@ def test_a_view_has_clusters_recent_memories_and_what_waits(keeper: BeingStore) 
     assert [note.text for note in found.notes] == ["milk"]
     assert found.last_patrol is None
     memory.patrol(ME)
-    assert view(keeper.database, being).last_patrol is not None
+    assert view(store.database, being).last_patrol is not None
 
 
 def test_a_node_is_found_by_the_beginning_of_its_id_within_its_being_only(
-    keeper: BeingStore,
+    store: BeingStore,
 ) -> None:
-    being, other = keeper.create("anna"), keeper.create("ben")
-    node = keeper.open(being).remember("Anna likes tea", ME)
-    with keeper.database.read(being.n) as unit:
+    being, other = store.create("anna"), store.create("ben")
+    node = store.open(being).remember("Anna likes tea", ME)
+    with store.database.read(being.n) as unit:
         assert node_called(unit, node.id[:8].upper()) == node
         assert node_called(unit, node.id) == node
         for odd in ("", "abc", "____", "%%%%", "' OR 1=1"):
             with pytest.raises(BeingError, match="is no id of a memory"):
                 node_called(unit, odd)
-    with keeper.database.read(other.n) as unit, pytest.raises(BeingError, match="no memory"):
+    with store.database.read(other.n) as unit, pytest.raises(BeingError, match="no memory"):
         node_called(unit, node.id)
 
 
-def test_an_overview_counts_the_whole_store(keeper: BeingStore) -> None:
-    assert overview(keeper.database, "assistant").own is None
-    being = keeper.default()
-    keeper.open(being).remember("Anna likes tea", ME)
-    keeper.open(keeper.create("ben")).remember("Ben plays chess", ME)
-    found = overview(keeper.database, "assistant")
+def test_an_overview_counts_the_whole_store(store: BeingStore) -> None:
+    assert overview(store.database, "assistant").own is None
+    being = store.default()
+    store.open(being).remember("Anna likes tea", ME)
+    store.open(store.create("ben")).remember("Ben plays chess", ME)
+    found = overview(store.database, "assistant")
     assert (found.beings, found.memories, found.jobs) == (2, 2, ())
     assert found.own is not None
     assert (found.own.id, found.own.memories) == (being.id, 1)

@@ -74,7 +74,7 @@ def peer(open_peer: Open) -> Iterator[Peer]:
 
 
 @pytest.fixture
-def keeper(open_peer: Open) -> Peer:
+def stateful_peer(open_peer: Open) -> Peer:
     """A client of a server that keeps sessions."""
     return open_peer("sessions")
 
@@ -171,9 +171,9 @@ def test_other_verbs_and_other_places_are_refused(peer: Peer) -> None:
     assert peer.http.post("/other", json=PING).status_code == 404
 
 
-def test_the_modern_era_has_post_and_nothing_else(peer: Peer, keeper: Peer) -> None:
+def test_the_modern_era_has_post_and_nothing_else(peer: Peer, stateful_peer: Peer) -> None:
     fields = {"MCP-Protocol-Version": MODERN, **EVENTS}
-    for one in (peer, keeper):
+    for one in (peer, stateful_peer):
         for verb in ("GET", "DELETE"):
             response = one.http.request(verb, "/mcp", headers=fields)
             refused(response, 405)
@@ -283,53 +283,53 @@ def test_a_capability_that_the_client_did_not_declare_is_named(peer: Peer) -> No
     assert "taskId" in peer.post_modern(call(1, "long-work"), TASKS).json()["result"]
 
 
-def test_a_session_must_be_named_known_and_not_over(keeper: Peer) -> None:
-    refused(keeper.post(PING), 400)
-    refused(keeper.post(PING, Mcp_Session_Id="unknown"), 404)
-    refused(keeper.http.delete("/mcp"), 400)
-    refused(keeper.http.get("/mcp", headers={"Mcp-Session-Id": "unknown"} | EVENTS), 404)
-    session = keeper.post(OPENING).headers["mcp-session-id"]
-    assert keeper.post(PING, Mcp_Session_Id=session).json()["result"] == {}
+def test_a_session_must_be_named_known_and_not_over(stateful_peer: Peer) -> None:
+    refused(stateful_peer.post(PING), 400)
+    refused(stateful_peer.post(PING, Mcp_Session_Id="unknown"), 404)
+    refused(stateful_peer.http.delete("/mcp"), 400)
+    refused(stateful_peer.http.get("/mcp", headers={"Mcp-Session-Id": "unknown"} | EVENTS), 404)
+    session = stateful_peer.post(OPENING).headers["mcp-session-id"]
+    assert stateful_peer.post(PING, Mcp_Session_Id=session).json()["result"] == {}
     told = notification("notifications/initialized")
-    assert keeper.post(told, Mcp_Session_Id=session).status_code == 202
-    assert keeper.http.delete("/mcp", headers={"Mcp-Session-Id": session}).status_code == 204
+    assert stateful_peer.post(told, Mcp_Session_Id=session).status_code == 202
+    assert stateful_peer.http.delete("/mcp", headers={"Mcp-Session-Id": session}).status_code == 204
     for message in (PING, told, OPENING):
-        refused(keeper.post(message, Mcp_Session_Id=session), 404)
-    assert keeper.http.delete("/mcp", headers={"Mcp-Session-Id": session}).status_code == 404
+        refused(stateful_peer.post(message, Mcp_Session_Id=session), 404)
+    assert stateful_peer.http.delete("/mcp", headers={"Mcp-Session-Id": session}).status_code == 404
 
 
-def test_sessions_know_nothing_of_each_other(keeper: Peer) -> None:
-    one, two = (keeper.post(OPENING).headers["mcp-session-id"] for _ in range(2))
+def test_sessions_know_nothing_of_each_other(stateful_peer: Peer) -> None:
+    one, two = (stateful_peer.post(OPENING).headers["mcp-session-id"] for _ in range(2))
     assert one != two
     with ThreadPoolExecutor() as pool:
         slow = call(1, "wait", seconds=6, note=one)
-        waiting = pool.submit(lambda: keeper.post(slow, Mcp_Session_Id=one).json())
-        until(lambda: f"{one} began" in keeper.history(Mcp_Session_Id=two))
-        other = keeper.post(call(1, "echo", text="other"), Mcp_Session_Id=two)
+        waiting = pool.submit(lambda: stateful_peer.post(slow, Mcp_Session_Id=one).json())
+        until(lambda: f"{one} began" in stateful_peer.history(Mcp_Session_Id=two))
+        other = stateful_peer.post(call(1, "echo", text="other"), Mcp_Session_Id=two)
         assert text(other.json()) == "other"
-        again = keeper.post(call(1, "echo", text="again"), Mcp_Session_Id=one)
+        again = stateful_peer.post(call(1, "echo", text="again"), Mcp_Session_Id=one)
         assert again.json()["error"]["code"] == -32600
-        assert keeper.post(cancel(1), Mcp_Session_Id=two).status_code == 202
+        assert stateful_peer.post(cancel(1), Mcp_Session_Id=two).status_code == 202
         assert text(waiting.result()) == one
 
 
-def test_a_call_of_a_session_can_be_cancelled(keeper: Peer) -> None:
-    session = keeper.post(OPENING).headers["mcp-session-id"]
+def test_a_call_of_a_session_can_be_cancelled(stateful_peer: Peer) -> None:
+    session = stateful_peer.post(OPENING).headers["mcp-session-id"]
     with ThreadPoolExecutor() as pool:
         slow = call(1, "wait", seconds=600, note=session)
-        waiting = pool.submit(lambda: keeper.post(slow, Mcp_Session_Id=session).json())
-        until(lambda: f"{session} began" in keeper.history(Mcp_Session_Id=session))
-        keeper.post(cancel(1), Mcp_Session_Id=session)
+        waiting = pool.submit(lambda: stateful_peer.post(slow, Mcp_Session_Id=session).json())
+        until(lambda: f"{session} began" in stateful_peer.history(Mcp_Session_Id=session))
+        stateful_peer.post(cancel(1), Mcp_Session_Id=session)
         assert "error" in waiting.result()
-    assert f"{session} cancelled" in keeper.history(Mcp_Session_Id=session)
+    assert f"{session} cancelled" in stateful_peer.history(Mcp_Session_Id=session)
 
 
-def test_a_session_has_one_stream_and_its_end_ends_it(keeper: Peer) -> None:
-    fields = {"Mcp-Session-Id": keeper.post(OPENING).headers["mcp-session-id"]} | EVENTS
-    with keeper.http.stream("GET", "/mcp", headers=fields) as response:
+def test_a_session_has_one_stream_and_its_end_ends_it(stateful_peer: Peer) -> None:
+    fields = {"Mcp-Session-Id": stateful_peer.post(OPENING).headers["mcp-session-id"]} | EVENTS
+    with stateful_peer.http.stream("GET", "/mcp", headers=fields) as response:
         assert response.status_code == 200
-        refused(keeper.http.get("/mcp", headers=fields), 409)
-        keeper.http.delete("/mcp", headers=fields)
+        refused(stateful_peer.http.get("/mcp", headers=fields), 409)
+        stateful_peer.http.delete("/mcp", headers=fields)
         assert response.read() == b""
 
 

@@ -70,8 +70,8 @@ def install(
     order = _order(name, being, project, dry_run=dry_run)
     if being and not remove:
         # One that is not there would only be missed when the client starts its server.
-        with opened(MemoryPlace(embedder="none")) as keeper:
-            keeper.find(being)
+        with opened(MemoryPlace(embedder="none")) as store:
+            store.find(being)
     clients = _clients(client, order, everywhere=everywhere)
     if clients is None:
         if remove or dry_run:

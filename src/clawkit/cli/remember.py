@@ -59,12 +59,12 @@ def remember(
         ),
     ] = 0.5,
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     embedder: EmbedderOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Remember something, from now on: `claw remember "Anna is allergic to nuts"`."""
-    place = MemoryPlace(store, embedder)
+    place = MemoryPlace(address, embedder)
     said = _given(text, "to remember", "remember")
     scene: dict[str, Any] = {
         "actors": about or [],
@@ -77,8 +77,8 @@ def remember(
     if place.remote and not being:
         _remember_far(place, said, scene, as_json=as_json)
         return
-    with opened(place) as keeper:
-        memory = keeper.open(place.own(keeper, being))
+    with opened(place) as store:
+        memory = store.open(place.own(store, being))
         with ProgressLine("Remembering") as progress:
             progress.begin()
             sieve = memory.sieve()
@@ -101,12 +101,12 @@ def recall(
         int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")
     ] = 3,
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     embedder: EmbedderOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Recall what is relevant to a sentence, as the assistant would, or nothing."""
-    place = MemoryPlace(store, embedder)
+    place = MemoryPlace(address, embedder)
     asked = _given(text, "to recall for", "recall")
     if place.remote and not being:
         _recall_far(place, asked, as_of, as_json=as_json, explain=explain)
@@ -115,11 +115,11 @@ def recall(
         none = {"kind": "keyword", "text": _NOTHING, "hits": ()}
         print_lines((_NOTHING,), none, as_json=as_json)
         return
-    with opened(place) as keeper:
+    with opened(place) as store:
         from clawkit.cli.memory.output import hit_lines, hits_json
 
-        memory = keeper.open(place.own(keeper, being))
-        make_few_vectors(keeper, memory.being)
+        memory = store.open(place.own(store, being))
+        make_few_vectors(store, memory.being)
         with ProgressLine("Recalling") as progress:
             progress.begin()
             found = memory.recall(
@@ -128,7 +128,7 @@ def recall(
         hits = {"kind": found.kind, "text": found.text, "hits": hits_json(found.hits)}
         print_lines(hit_lines(found.hits, _NOTHING), hits, as_json=as_json)
         if not as_json:
-            say_missing(keeper, memory.being, found.kind)
+            say_missing(store, memory.being, found.kind)
 
 
 def _given(text: list[str] | None, purpose: str, verb: str) -> str:

@@ -46,7 +46,7 @@ def export(database: Database, being: Being) -> Iterator[bytes]:
 
 
 def load(
-    keeper: BeingStore,
+    store: BeingStore,
     file: BinaryIO,
     name: str,
     *,
@@ -60,20 +60,20 @@ def load(
     """
     contents = bundle.check(file, name)
     file.seek(0)
-    with _emptied(keeper, into) as (being, unit):
+    with _emptied(store, into) as (being, unit):
         _write(unit, bundle.records(file), advance)
     return being, contents
 
 
 @contextmanager
-def _emptied(keeper: BeingStore, into: Being | str) -> Generator[tuple[Being, Unit]]:
+def _emptied(store: BeingStore, into: Being | str) -> Generator[tuple[Being, Unit]]:
     if isinstance(into, Being):
-        with keeper.limited.write(into.n) as unit:
+        with store.limited.write(into.n) as unit:
             _check_empty(unit, into)
             yield into, unit
         return
-    with keeper.database.registry(write=True) as connection:
-        being = beings.create(connection, str(uuid.uuid4()), into, keeper.clock())
+    with store.database.registry(write=True) as connection:
+        being = beings.create(connection, str(uuid.uuid4()), into, store.clock())
         yield being, Unit(connection, being.n, None)
 
 

@@ -162,7 +162,7 @@ def _each(found: dict[str, Node]) -> list[Node]:
 
 
 def listen(
-    keeper: BeingStore,
+    store: BeingStore,
     being: Being,
     messages: Sequence[ConversationMessage],
     caller: Caller,
@@ -170,17 +170,17 @@ def listen(
 ) -> bool:
     """Keep what was said, without the secrets that the sieve finds; says if a patrol is due."""
     hear(
-        keeper.limited,
+        store.limited,
         being.n,
         sieve.messages(messages),
         llm=None,
-        embedder=keeper.embedder,
-        now=keeper.clock(),
+        embedder=store.embedder,
+        now=store.clock(),
         caller=caller,
     )
-    with keeper.database.read(being.n) as unit:
+    with store.database.read(being.n) as unit:
         waiting = notes.count(unit, "scene")
     due = waiting >= ENOUGH_FOR_PATROL
     if due:
-        keeper.want(being, PATROL)
+        store.want(being, PATROL)
     return due

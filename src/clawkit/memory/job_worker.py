@@ -40,8 +40,8 @@ _Job = tuple[int, str, float, int]
 class JobWorker:
     """Claims jobs and does them, several at once."""
 
-    def __init__(self, keeper: BeingStore, at_once: int = AT_ONCE) -> None:
-        self._keeper = keeper
+    def __init__(self, store: BeingStore, at_once: int = AT_ONCE) -> None:
+        self._store = store
         self._at_once = at_once
         self._owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self._wanted = threading.Event()
@@ -92,7 +92,7 @@ class JobWorker:
             try:
                 self._start_due()
                 self._grow()
-                self._keeper.lent.forget_old()
+                self._store.lent.forget_old()
             except ClawError as error:  # the store is away: it may come back
                 _log.warning("jobs cannot be looked for: %s", error)
             except Exception:  # noqa: BLE001 - no job may end the thread
@@ -124,7 +124,7 @@ class JobWorker:
 
     def _give_back(self) -> None:
         try:
-            with self._keeper.database.registry(write=True) as connection:
+            with self._store.database.registry(write=True) as connection:
                 jobs.give_back(connection, self._owner)
         except ClawError as error:
             _log.warning(
@@ -136,27 +136,27 @@ class JobWorker:
         now = time.monotonic()
         if now >= self._next_growth:
             self._next_growth = now + _GROW_EVERY
-            self._keeper.database.grow()
+            self._store.database.grow()
 
     def _claimed(self) -> _Job | None:
         """A job that is ours from now on, of a Being that has none at work."""
-        now = self._keeper.clock()
+        now = self._store.clock()
         with self._claiming:
-            with self._keeper.database.registry(write=True) as connection:
+            with self._store.database.registry(write=True) as connection:
                 job = jobs.claim(connection, self._owner, now, now + _HELD, sorted(self._busy))
             if job is not None:
                 self._busy.add(job[0])
             return job
 
     def _work(self, job: _Job) -> None:
-        keeper = self._keeper
+        store = self._store
         being, kind, wanted, tries = job
         try:
             with _Held(self, being, kind):
                 problem = self._do(being, kind)
-            with keeper.database.registry(write=True) as connection:
+            with store.database.registry(write=True) as connection:
                 if problem:
-                    again = keeper.clock() + _AGAIN_AFTER[min(tries, len(_AGAIN_AFTER)) - 1]
+                    again = store.clock() + _AGAIN_AFTER[min(tries, len(_AGAIN_AFTER)) - 1]
                     jobs.failed(connection, being, kind, self._owner, problem, again)
                 else:
                     jobs.done(connection, being, kind, self._owner, wanted)
@@ -166,13 +166,13 @@ class JobWorker:
 
     def _do(self, n: int, kind: str) -> str:
         """Do one job; gives what went wrong, if anything."""
-        keeper = self._keeper
+        store = self._store
         try:
-            with keeper.database.registry() as connection:
+            with store.database.registry() as connection:
                 being = beings.by_number(connection, n)
             if being is None:
                 return ""
-            memory = keeper.open(being)
+            memory = store.open(being)
             if kind == PATROL:
                 memory.patrol_due()
             elif kind == EMBED:
@@ -184,8 +184,8 @@ class JobWorker:
 
     def hold(self, being: int, kind: str) -> None:
         """Go on holding the claim."""
-        until = self._keeper.clock() + _HELD
-        with self._keeper.database.registry(write=True) as connection:
+        until = self._store.clock() + _HELD
+        with self._store.database.registry(write=True) as connection:
             jobs.extend(connection, being, kind, self._owner, until)
 
 

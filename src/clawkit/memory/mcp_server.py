@@ -116,7 +116,7 @@ class BeingServer(ServerCore):
 
     def __init__(
         self,
-        keeper: BeingStore,
+        store: BeingStore,
         *,
         being: Being | None = None,
         capabilities: Offered = lambda _: [],
@@ -126,7 +126,7 @@ class BeingServer(ServerCore):
     ) -> None:
         """`options` are those of the core's `Server`."""
         super().__init__(NAME, __version__, instructions=INSTRUCTIONS, **options)
-        self._keeper = keeper
+        self._store = store
         self._fixed = None if being is None else Access(being)
         self._capabilities = capabilities
         self._act = act
@@ -165,7 +165,7 @@ class BeingServer(ServerCore):
 
         def run(access: Access, arguments: dict[str, Any]) -> str:
             check_names(arguments, definition.input_schema["properties"])
-            memory = self._keeper.open(access.being)
+            memory = self._store.open(access.being)
             memory.count_call()
             answer = work.run(memory, access.caller, convert(arguments))
             return answer if isinstance(answer, str) else written(answer)
@@ -206,7 +206,7 @@ class BeingServer(ServerCore):
             access = self._asked(ACT, context)
             check_names(arguments, properties)
             given: ActArguments = _act_arguments(arguments)
-            await context.run_in_thread(self._keeper.open(access.being).count_call, {})
+            await context.run_in_thread(self._store.open(access.being).count_call, {})
             answer = await act(access.being.n, given.name, given.arguments or {})
             return ToolResult.text(answer if isinstance(answer, str) else written(answer))
 

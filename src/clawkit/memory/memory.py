@@ -54,14 +54,14 @@ _log = logging.getLogger("clawkit.memory")
 class Memory:
     """What one Being remembers."""
 
-    def __init__(self, keeper: BeingStore, being: Being) -> None:
+    def __init__(self, store: BeingStore, being: Being) -> None:
         self.being = being
-        self._keeper = keeper
-        self._database = keeper.limited
+        self._store = store
+        self._database = store.limited
 
     @property
     def _embedder(self) -> Embedder | None:
-        return self._keeper.embedder
+        return self._store.embedder
 
     def recall(
         self,
@@ -79,7 +79,7 @@ class Memory:
         """
         validation.sized("user_message", message, validation.LONGEST_ASKED)
         told = recollection.recollect(
-            self._keeper.database,
+            self._store.database,
             self.being.n,
             message,
             self._embedder,
@@ -356,7 +356,7 @@ class Memory:
 
         def walk() -> PatrolOutcome:
             return patrol(
-                self._keeper.database,
+                self._store.database,
                 self.being.n,
                 embedder=self._embedder,
                 llm=self._llm(caller),
@@ -372,10 +372,10 @@ class Memory:
 
     def patrol_due(self) -> None:
         """The patrol that was asked for in the background, with the key lent for it."""
-        lent = self._keeper.lent.find(self.being.n)
+        lent = self._store.lent.find(self.being.n)
         self.patrol(Caller(token="patrol", llm_key=lent.key if lent else ""))
         if lent is not None:
-            self._keeper.lent.forget(self.being.n, lent)
+            self._store.lent.forget(self.being.n, lent)
         with self._database.write(self.being.n) as unit:
             reads.forget_told(unit, self.now - _TOLD_IS_FORGOTTEN)
 
@@ -386,7 +386,7 @@ class Memory:
     def embed_missing(self) -> int:
         """Give memories the vectors that they lack; gives how many were made."""
         embedder = self._embedder
-        return 0 if embedder is None else catch_up(self._keeper.database, self.being.n, embedder)
+        return 0 if embedder is None else catch_up(self._store.database, self.being.n, embedder)
 
     def context(
         self, capabilities: Sequence[dict[str, Any]] = (), senses: Sequence[dict[str, Any]] = ()
@@ -416,7 +416,7 @@ class Memory:
 
     @property
     def now(self) -> float:
-        return self._keeper.clock()
+        return self._store.clock()
 
     def count_call(self) -> None:
         """One call of a client more; QuotaError if it is one too many today.
@@ -424,7 +424,7 @@ class Memory:
         Where calls cannot be counted, because nothing can be written, they are still answered.
         """
         try:
-            self._keeper.calls.count(self.being)
+            self._store.calls.count(self.being)
         except StoreError as error:
             _log.warning("a call cannot be counted: %s", error)
 
@@ -438,7 +438,7 @@ class Memory:
         """The model of the caller, or of the Being; None where neither has brought a key."""
         from clawkit.memory.model_keys import key_for
 
-        key = caller.llm_key or key_for(self._keeper, self.being)
+        key = caller.llm_key or key_for(self._store, self.being)
         if not key:
             return None
         from clawkit.memory.model import llm
@@ -456,7 +456,7 @@ class Memory:
     def _delivered(self, to: str, content: str, caller: Caller) -> bool:
         """Bring a message on its way; the sender has it in any case."""
         try:
-            return relationships.deliver(self._keeper, self.being, to, content, caller)
+            return relationships.deliver(self._store, self.being, to, content, caller)
         except (StoreError, QuotaError) as error:
             _log.warning("a message cannot be delivered: %s", error)
             return False
@@ -481,7 +481,7 @@ class Memory:
     def _want(self, job: str, llm_key: str = "") -> None:
         """Ask for work in the background; what was done for the caller stays done without it."""
         try:
-            self._keeper.want(self.being, job, llm_key)
+            self._store.want(self.being, job, llm_key)
         except StoreError as error:
             _log.warning("%s cannot be asked for now: %s", job, error)
 

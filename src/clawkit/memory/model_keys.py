@@ -33,7 +33,7 @@ _log = logging.getLogger("clawkit.memory")
 
 
 def store_key(
-    keeper: BeingStore, being: Being, secret: str, environment: Mapping[str, str] = os.environ
+    store: BeingStore, being: Being, secret: str, environment: Mapping[str, str] = os.environ
 ) -> None:
     """Keep a model key for a Being, in place of the one it had."""
     secret = secret.strip()
@@ -41,7 +41,7 @@ def store_key(
         raise BeingError(f"a model key is one word of at most {LONGEST_KEY} ASCII characters")
     _need_cryptography()
     sealed = _sealed(_master(environment, make=True), being, secret)
-    with keeper.database.registry(write=True) as connection:
+    with store.database.registry(write=True) as connection:
         beings.set_key(connection, being.n, sealed)
 
 
@@ -51,11 +51,9 @@ def looks_right(secret: str) -> bool:
     return plain and 0 < len(secret) <= LONGEST_KEY
 
 
-def stored_key(
-    keeper: BeingStore, being: Being, environment: Mapping[str, str] = os.environ
-) -> str:
+def stored_key(store: BeingStore, being: Being, environment: Mapping[str, str] = os.environ) -> str:
     """The model key of a Being; empty where it has none, which needs no master key."""
-    with keeper.database.registry() as connection:
+    with store.database.registry() as connection:
         sealed = beings.key(connection, being.n)
     if sealed is None:
         return ""
@@ -63,26 +61,26 @@ def stored_key(
     return _opened(_master(environment, make=False), being, sealed)
 
 
-def key_for(keeper: BeingStore, being: Being) -> str:
+def key_for(store: BeingStore, being: Being) -> str:
     """The model key to work with; one that cannot be opened is told in the log and counts as none.
 
     Memory must go on being put in order where a master key was lost.
     """
     try:
-        return stored_key(keeper, being)
+        return stored_key(store, being)
     except (BeingError, SettingsError) as error:
         _log.warning("patrol goes without a model: %s", error)
         return ""
 
 
-def has_key(keeper: BeingStore, being: Being) -> bool:
-    with keeper.database.registry() as connection:
+def has_key(store: BeingStore, being: Being) -> bool:
+    with store.database.registry() as connection:
         return beings.key(connection, being.n) is not None
 
 
-def forget_key(keeper: BeingStore, being: Being) -> bool:
+def forget_key(store: BeingStore, being: Being) -> bool:
     """Forget the model key of a Being; False if it had none."""
-    with keeper.database.registry(write=True) as connection:
+    with store.database.registry(write=True) as connection:
         had = beings.key(connection, being.n) is not None
         beings.set_key(connection, being.n, None)
     return had

@@ -68,29 +68,29 @@ def relate(
     return {**_result(action, "ok", name, kind), "created": not old, "relation": shown(entry)}
 
 
-def deliver(keeper: BeingStore, sender: Being, to: str, content: str, caller: Caller) -> bool:
+def deliver(store: BeingStore, sender: Being, to: str, content: str, caller: Caller) -> bool:
     """Bring a message to a Being that has agreed to it; False where it stays with the sender."""
-    recipient = _recipient(keeper, sender, to)
+    recipient = _recipient(store, sender, to)
     if recipient is None or recipient.n == sender.n:
         return False
-    content = SecretFilter(keeper.database, recipient).text(content)
-    with keeper.limited.write(recipient.n) as unit:
+    content = SecretFilter(store.database, recipient).text(content)
+    with store.limited.write(recipient.n) as unit:
         if sender.id not in _agreed(entries.found(unit, RELATIONSHIP)):
             return False
         waiting = [e for e in entries.found(unit, MESSAGE) if e.data.get("from_id") == sender.id]
         if len(waiting) >= _MOST_WAITING:
             return False
         data = {"from": sender.name, "from_id": sender.id}
-        entry = Entry(str(uuid4()), MESSAGE, "", content, keeper.clock(), data)
+        entry = Entry(str(uuid4()), MESSAGE, "", content, store.clock(), data)
         entries.add(unit, entry, caller.token)
     return True
 
 
-def _recipient(keeper: BeingStore, sender: Being, to: str) -> Being | None:
-    with keeper.database.read(sender.n) as unit:
+def _recipient(store: BeingStore, sender: Being, to: str) -> Being | None:
+    with store.database.read(sender.n) as unit:
         called = {i for entry in entries.found(unit, RELATIONSHIP, to) for i in _ids(entry)}
         ids = called & _agreed(entries.found(unit, RELATIONSHIP))
-    found = [keeper.by_id(being_id) for being_id in ids]
+    found = [store.by_id(being_id) for being_id in ids]
     known = [being for being in found if being is not None]
     return known[0] if len(known) == 1 else None
 

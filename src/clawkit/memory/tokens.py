@@ -31,7 +31,7 @@ _SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 def issue(
-    keeper: BeingStore,
+    store: BeingStore,
     being: Being,
     *,
     oauth: bool = False,
@@ -49,7 +49,7 @@ def issue(
             raise BeingError(f"{what} is one line of at most {LONGEST_LABEL} characters")
     if owner and scope == "read-only":
         raise BeingError("a read-only token writes nothing: an owner's token has the scope full")
-    now = keeper.clock()
+    now = store.clock()
     if expires is not None and expires <= now:
         raise BeingError("this token would have expired already: name a later moment")
     token = Token(
@@ -64,24 +64,24 @@ def issue(
         owner=owner,
     )
     secret = f"{token.kind}_{secrets.token_urlsafe(_SECRET_BYTES)}"
-    with keeper.database.registry(write=True) as connection:
+    with store.database.registry(write=True) as connection:
         stored.add(connection, token, digest(secret))
     return secret, token
 
 
-def check(keeper: BeingStore, secret: str, being_id: str = "") -> Access:
+def check(store: BeingStore, secret: str, being_id: str = "") -> Access:
     """Who shows this token and which Being it opens; AccessError says why it opens none.
 
     Whether another Being exists makes no difference to what the holder is told.
     """
-    with keeper.database.registry() as connection:
+    with store.database.registry() as connection:
         found = stored.by_hash(connection, digest(secret)) if looks_right(secret) else None
     if found is None or not hmac.compare_digest(found[0], digest(secret)):
         raise invalid("The token is not known")
     _, token, being = found
     if token.revoked is not None:
         raise invalid("The token was revoked")
-    if token.expires is not None and token.expires <= keeper.clock():
+    if token.expires is not None and token.expires <= store.clock():
         raise invalid("The token has expired")
     if not being_id and token.kind == "brt":
         raise AccessError(
@@ -98,11 +98,11 @@ def _caller(token: Token) -> Caller:
     return Caller(token=token.id, scope=token.scope, person=token.person, owner=token.owner)
 
 
-def note_use(keeper: BeingStore, token_ids: Collection[str]) -> None:
+def note_use(store: BeingStore, token_ids: Collection[str]) -> None:
     """Keep when tokens were last used; whoever calls this does so now and then only."""
-    with keeper.database.registry(write=True) as connection:
+    with store.database.registry(write=True) as connection:
         for token_id in sorted(token_ids):
-            stored.used(connection, token_id, keeper.clock())
+            stored.used(connection, token_id, store.clock())
 
 
 def digest(secret: str) -> str:

@@ -33,20 +33,20 @@ WORDS = ("whitaker", "cello", "peanut", "nausea", "lisbon")
 
 
 @pytest.fixture
-def keeper(database: Database, clock: Clock) -> BeingStore:
+def store(database: Database, clock: Clock) -> BeingStore:
     return BeingStore(database, clock=clock)
 
 
 @pytest.fixture
-def memory(keeper: BeingStore) -> Memory:
-    return keeper.open(keeper.create("Hana"))
+def memory(store: BeingStore) -> Memory:
+    return store.open(store.create("Hana"))
 
 
 def actions(memory: Memory, query: str) -> list[str]:
     return [hit.node.scene.action for hit in memory.search(query, limit=50).hits]
 
 
-def fill(keeper: BeingStore, memory: Memory) -> None:
+def fill(store: BeingStore, memory: Memory) -> None:
     """A life with Ben in every part of it."""
     being = memory.being
     ben = ["Ben Whitaker"]
@@ -77,33 +77,33 @@ def fill(keeper: BeingStore, memory: Memory) -> None:
     memory.structured(ME, "diary", "append", content="Ben Whitaker and Anna were here.")
     memory.structured(ME, "party_message", "append", content="peanuts?", to="Ben Whitaker")
     memory.structured(ME, "souls", "append", content="You help Ben Whitaker and all others.")
-    issue(keeper, being, label="Ben Whitaker's laptop", person="Ben Whitaker")
-    with keeper.database.write(being.n) as unit:
+    issue(store, being, label="Ben Whitaker's laptop", person="Ben Whitaker")
+    with store.database.write(being.n) as unit:
         root = centroids.root(unit, "Private")
         topic, change = centroids.add(unit, "Tea, Ben, cello", root, "Ben: plays the cello")
-        ledger.add(unit, keeper.clock(), "split", "a topic of Ben Whitaker's", "local", [change])
+        ledger.add(unit, store.clock(), "split", "a topic of Ben Whitaker's", "local", [change])
         unit.run("UPDATE nodes SET cluster = ? WHERE being = $being AND seq = 1", topic.n)
     memory.recall("Is Ben Whitaker allergic to peanuts?", Caller(conversation="about-ben"))
     memory.recall("Is Ben allergic?", Caller("reader", "read-only", "ben-again"))
 
 
-def test_after_it_no_table_has_the_name_or_the_text(keeper: BeingStore, memory: Memory) -> None:
-    fill(keeper, memory)
-    assert {row.partition(":")[0] for row in where(keeper.database, *WORDS)} >= {
+def test_after_it_no_table_has_the_name_or_the_text(store: BeingStore, memory: Memory) -> None:
+    fill(store, memory)
+    assert {row.partition(":")[0] for row in where(store.database, *WORDS)} >= {
         *("nodes", "postings", "clusters", "notes", "entries", "messages", "ledger", "marks"),
         "tokens",
     }
-    erase(keeper, memory.being, BEN)
-    assert where(keeper.database, *WORDS, "with-ben", " ben ", "ben-again") == []
-    assert find(keeper, memory.being, BEN).is_empty
+    erase(store, memory.being, BEN)
+    assert where(store.database, *WORDS, "with-ben", " ben ", "ben-again") == []
+    assert find(store, memory.being, BEN).is_empty
 
 
-def test_what_is_about_others_stays(keeper: BeingStore, memory: Memory) -> None:
-    fill(keeper, memory)
+def test_what_is_about_others_stays(store: BeingStore, memory: Memory) -> None:
+    fill(store, memory)
     memory.remember(
         "Ben Whitaker was here. Anna baked a cake.", ME, actors=["Ben Whitaker", "Anna"]
     )
-    erase(keeper, memory.being, BEN)
+    erase(store, memory.being, BEN)
     assert "Anna likes green tea" in actions(memory, "Anna tea")
     assert "Anna baked a cake." in actions(memory, "Anna cake")
     assert [said.text for said in memory.history()] == ["[erased] My rent is 850."]
@@ -113,7 +113,7 @@ def test_what_is_about_others_stays(keeper: BeingStore, memory: Memory) -> None:
     assert [(one["key"], one["content"]) for one in sister] == [
         ("Anna", "She knows [erased person] from school")
     ]
-    with keeper.database.read(memory.being.n) as unit:
+    with store.database.read(memory.being.n) as unit:
         names = [one.name for one in stored_clusters.every(unit)]
     assert "Tea" in names
     soul = memory.structured(ME, "souls", "get")["entries"]
@@ -121,12 +121,12 @@ def test_what_is_about_others_stays(keeper: BeingStore, memory: Memory) -> None:
     assert memory.structured(ME, "preferences", "get")["entries"][0]["content"] == "Green tea."
 
 
-def kept(keeper: BeingStore, memory: Memory, *told: str, who: ErasureRequest) -> list[str]:
+def kept(store: BeingStore, memory: Memory, *told: str, who: ErasureRequest) -> list[str]:
     """What is left of memories when a person is erased from them."""
     for text in told:
         memory.remember(text, ME, when=["2026-11-17"])
-    erase(keeper, memory.being, who)
-    with keeper.database.read(memory.being.n) as unit:
+    erase(store, memory.being, who)
+    with store.database.read(memory.being.n) as unit:
         return [node.scene.action for node in nodes.page(unit, order="seq")]
 
 
@@ -147,10 +147,10 @@ def kept(keeper: BeingStore, memory: Memory, *told: str, who: ErasureRequest) ->
     ],
 )
 def test_whoever_has_only_a_part_of_the_name_keeps_everything(
-    keeper: BeingStore, memory: Memory, name: str, told: str
+    store: BeingStore, memory: Memory, name: str, told: str
 ) -> None:
-    assert kept(keeper, memory, told, who=ErasureRequest(name)) == [told]
-    assert find(keeper, memory.being, ErasureRequest(name)).is_empty
+    assert kept(store, memory, told, who=ErasureRequest(name)) == [told]
+    assert find(store, memory.being, ErasureRequest(name)).is_empty
 
 
 @pytest.mark.parametrize(
@@ -166,23 +166,23 @@ def test_whoever_has_only_a_part_of_the_name_keeps_everything(
     ],
 )
 def test_a_name_is_found_however_it_is_written(
-    keeper: BeingStore, memory: Memory, name: str, told: str
+    store: BeingStore, memory: Memory, name: str, told: str
 ) -> None:
-    assert kept(keeper, memory, told, who=ErasureRequest(name)) == []
+    assert kept(store, memory, told, who=ErasureRequest(name)) == []
 
 
-def test_a_participant_is_found_behind_a_title(keeper: BeingStore, memory: Memory) -> None:
+def test_a_participant_is_found_behind_a_title(store: BeingStore, memory: Memory) -> None:
     memory.remember("The practice is closed in May", ME, actors=["Dr. Nguyen"])
-    assert kept(keeper, memory, who=ErasureRequest("Nguyen")) == []
+    assert kept(store, memory, who=ErasureRequest("Nguyen")) == []
 
 
 def test_a_memory_of_only_that_person_goes_though_another_has_the_first_name(
-    keeper: BeingStore, memory: Memory
+    store: BeingStore, memory: Memory
 ) -> None:
     memory.remember("Sarah Klein is pregnant", ME, actors=["Sarah Klein"])
     memory.remember("Sarah O'Brien is here", ME, actors=["Sarah O'Brien"])
-    assert kept(keeper, memory, who=ErasureRequest("Sarah Klein")) == ["Sarah O'Brien is here"]
-    assert where(keeper.database, "pregnant", "klein") == []
+    assert kept(store, memory, who=ErasureRequest("Sarah Klein")) == ["Sarah O'Brien is here"]
+    assert where(store.database, "pregnant", "klein") == []
 
 
 @pytest.mark.parametrize(
@@ -198,61 +198,61 @@ def test_a_memory_of_only_that_person_goes_though_another_has_the_first_name(
     ],
 )
 def test_what_is_left_of_a_memory_is_whole_sentences(
-    keeper: BeingStore, memory: Memory, told: str, left: list[str]
+    store: BeingStore, memory: Memory, told: str, left: list[str]
 ) -> None:
-    assert kept(keeper, memory, told, who=ErasureRequest("Oma Inge")) == left
+    assert kept(store, memory, told, who=ErasureRequest("Oma Inge")) == left
 
 
 def test_what_may_be_about_a_person_is_told_with_the_name_that_counts_it(
-    keeper: BeingStore, memory: Memory
+    store: BeingStore, memory: Memory
 ) -> None:
     for text in ("Sarah Klein is ill", "Sarah O'Brien is here", "Sarah likes tea"):
         memory.remember(text, ME)
-    found = find(keeper, memory.being, ErasureRequest("Sarah Klein")).maybe
+    found = find(store, memory.being, ErasureRequest("Sarah Klein")).maybe
     assert [one.names for one in found] == [("Sarah O'Brien",), ("Sarah",)]
-    assert kept(keeper, memory, who=ErasureRequest("Sarah Klein", ("Sarah",))) == [
+    assert kept(store, memory, who=ErasureRequest("Sarah Klein", ("Sarah",))) == [
         "Sarah O'Brien is here"
     ]
 
 
 def test_a_name_in_what_was_said_before_a_memory_is_erased_from_there(
-    keeper: BeingStore, memory: Memory
+    store: BeingStore, memory: Memory
 ) -> None:
     said = Scene("The rent is due", ("Anna",), ("2026-01-02",), context="Lea moved to Lisbon")
     memory.take_notes(ME, scenes=[said])
     memory.patrol(ME)
-    ((old, new),) = find(keeper, memory.being, ErasureRequest("Lea")).edited
+    ((old, new),) = find(store, memory.being, ErasureRequest("Lea")).edited
     assert (old.text, new.scene.context) == (new.text, "")
-    erase(keeper, memory.being, ErasureRequest("Lea"))
-    assert where(keeper.database, "lisbon") == []
+    erase(store, memory.being, ErasureRequest("Lea"))
+    assert where(store.database, "lisbon") == []
 
 
 def test_a_memory_of_several_sentences_keeps_those_about_something_else(
-    keeper: BeingStore, memory: Memory
+    store: BeingStore, memory: Memory
 ) -> None:
     memory.remember("Ben moved to Lisbon. He likes it. My rent is 850 euros.", ME, actors=["Ben"])
-    erase(keeper, memory.being, ErasureRequest("Ben"))
+    erase(store, memory.being, ErasureRequest("Ben"))
     assert actions(memory, "rent euros") == ["My rent is 850 euros."]
-    assert where(keeper.database, "lisbon", "likes it") == []
+    assert where(store.database, "lisbon", "likes it") == []
 
 
 def test_the_person_whom_the_memory_belongs_to_is_nobody_else(
-    keeper: BeingStore, memory: Memory
+    store: BeingStore, memory: Memory
 ) -> None:
     memory.patrol(ME, [ConversationMessage("user", "My name is Hana Mori.", 1_790_000_000.0)])
     memory.remember("Hana Mori met Ben in Lisbon", ME, actors=["Hana Mori", "Ben"])
-    erase(keeper, memory.being, ErasureRequest("Ben"))
-    assert where(keeper.database, "lisbon") == []
-    assert where(keeper.database, "My name is Hana Mori.")
+    erase(store, memory.being, ErasureRequest("Ben"))
+    assert where(store.database, "lisbon") == []
+    assert where(store.database, "My name is Hana Mori.")
 
 
-def test_the_numbers_of_memories_never_change(keeper: BeingStore, memory: Memory) -> None:
-    fill(keeper, memory)
-    with keeper.database.read(memory.being.n) as unit:
+def test_the_numbers_of_memories_never_change(store: BeingStore, memory: Memory) -> None:
+    fill(store, memory)
+    with store.database.read(memory.being.n) as unit:
         before, top = nodes.page(unit, ended=True, order="seq"), nodes.top(unit)
-    plan = find(keeper, memory.being, BEN)
-    erase(keeper, memory.being, BEN)
-    with keeper.database.read(memory.being.n) as unit:
+    plan = find(store, memory.being, BEN)
+    erase(store, memory.being, BEN)
+    with store.database.read(memory.being.n) as unit:
         after = {node.seq: node for node in nodes.page(unit, ended=True, order="seq")}
         assert nodes.top(unit) == top + len(plan.edited)
         assert sorted(after) == list(range(1, nodes.top(unit) + 1))
@@ -268,26 +268,26 @@ def test_the_numbers_of_memories_never_change(keeper: BeingStore, memory: Memory
     assert not gone & set(left)
 
 
-def test_erased_memories_have_no_vectors_and_get_none(keeper: BeingStore, memory: Memory) -> None:
-    fill(keeper, memory)
+def test_erased_memories_have_no_vectors_and_get_none(store: BeingStore, memory: Memory) -> None:
+    fill(store, memory)
     memory.embed_missing()
-    plan = find(keeper, memory.being, BEN)
+    plan = find(store, memory.being, BEN)
     gone = [node.seq for node in (*plan.gone, *(old for old, _ in plan.edited))]
-    assert keeper.embedder is not None
-    model = keeper.embedder.name
-    erase(keeper, memory.being, BEN)
+    assert store.embedder is not None
+    model = store.embedder.name
+    erase(store, memory.being, BEN)
     memory.embed_missing()
-    with keeper.database.read(memory.being.n) as unit:
+    with store.database.read(memory.being.n) as unit:
         assert unit.vectors.fetch(model, gone) == {}
         assert unit.vectors.counts() == {model: nodes.top(unit) - len(gone)}
-        near, _ = unit.vectors.nearest(model, keeper.embedder.embed(["the cello"])[0], 50)
+        near, _ = unit.vectors.nearest(model, store.embedder.embed(["the cello"])[0], 50)
     assert not set(near) & set(gone)
 
 
-def test_undo_brings_nothing_back_and_says_why(keeper: BeingStore, memory: Memory) -> None:
-    fill(keeper, memory)
-    plan = find(keeper, memory.being, BEN)
-    erase(keeper, memory.being, BEN)
+def test_undo_brings_nothing_back_and_says_why(store: BeingStore, memory: Memory) -> None:
+    fill(store, memory)
+    plan = find(store, memory.being, BEN)
+    erase(store, memory.being, BEN)
     entries = {entry.n: entry for entry in memory.ledger(100)}
     assert {entry.n for entry in plan.changes} >= {
         entry.n for entry in entries.values() if entry.kind == "erased" and entry.n < max(entries)
@@ -299,22 +299,22 @@ def test_undo_brings_nothing_back_and_says_why(keeper: BeingStore, memory: Memor
         else:
             with suppress(BeingError):
                 memory.undo(n, ME)
-    assert where(keeper.database, *WORDS) == []
+    assert where(store.database, *WORDS) == []
 
 
-def test_what_others_did_beside_it_can_still_be_undone(keeper: BeingStore, memory: Memory) -> None:
+def test_what_others_did_beside_it_can_still_be_undone(store: BeingStore, memory: Memory) -> None:
     scenes = [Scene(f"{who} likes tea", (who,), ("2026-01-02",)) for who in ("Ben", "Anna", "Cem")]
     memory.take_notes(ME, scenes=scenes)
     memory.patrol(ME)
     made = next(entry for entry in memory.ledger() if entry.kind == "remembered")
-    erase(keeper, memory.being, ErasureRequest("Ben"))
+    erase(store, memory.being, ErasureRequest("Ben"))
     assert sorted(actions(memory, "tea")) == ["Anna likes tea", "Cem likes tea"]
     memory.undo(made.n, ME)
     assert memory.figures()["nodes"] == 0
 
 
 def test_a_message_that_was_erased_does_not_come_back_with_the_history(
-    keeper: BeingStore, memory: Memory
+    store: BeingStore, memory: Memory
 ) -> None:
     said = [
         ConversationMessage("user", "Ben moved to Lisbon.", 1_790_000_000.0),
@@ -322,26 +322,26 @@ def test_a_message_that_was_erased_does_not_come_back_with_the_history(
     ]
     memory.patrol(ME, said)
     memory.remember("Ben likes tea", ME, actors=["Ben"])
-    erase(keeper, memory.being, ErasureRequest("Ben"))
+    erase(store, memory.being, ErasureRequest("Ben"))
     memory.patrol(ME, said)
-    assert where(keeper.database, "lisbon") == []
+    assert where(store.database, "lisbon") == []
 
 
-def test_the_token_of_an_erased_person_opens_nothing(keeper: BeingStore, memory: Memory) -> None:
-    secret, _ = issue(keeper, memory.being, person="Ben Whitaker")
-    other, _ = issue(keeper, memory.being, person="Anna")
-    memory.remember("I like the sea", check(keeper, secret, memory.being.id).caller)
-    erase(keeper, memory.being, BEN)
+def test_the_token_of_an_erased_person_opens_nothing(store: BeingStore, memory: Memory) -> None:
+    secret, _ = issue(store, memory.being, person="Ben Whitaker")
+    other, _ = issue(store, memory.being, person="Anna")
+    memory.remember("I like the sea", check(store, secret, memory.being.id).caller)
+    erase(store, memory.being, BEN)
     with pytest.raises(AccessError, match="revoked"):
-        check(keeper, secret, memory.being.id)
-    check(keeper, other, memory.being.id)
-    assert where(keeper.database, "the sea") == []
+        check(store, secret, memory.being.id)
+    check(store, other, memory.being.id)
+    assert where(store.database, "the sea") == []
 
 
-def test_the_receipt_counts_and_has_no_content(keeper: BeingStore, memory: Memory) -> None:
-    fill(keeper, memory)
-    plan = find(keeper, memory.being, BEN)
-    receipt = erase(keeper, memory.being, BEN)
+def test_the_receipt_counts_and_has_no_content(store: BeingStore, memory: Memory) -> None:
+    fill(store, memory)
+    plan = find(store, memory.being, BEN)
+    receipt = erase(store, memory.being, BEN)
     assert receipt.erased["memories"].ids == tuple(node.id for node in plan.gone)
     assert receipt.edited["messages"].count == 1
     assert receipt.erased["messages"].count == 2
@@ -350,46 +350,44 @@ def test_the_receipt_counts_and_has_no_content(keeper: BeingStore, memory: Memor
     assert not any(word in written for word in (*WORDS, "anna", "euros"))
 
 
-def test_nothing_of_it_happens_while_memory_is_tidied_up(
-    keeper: BeingStore, memory: Memory
-) -> None:
+def test_nothing_of_it_happens_while_memory_is_tidied_up(store: BeingStore, memory: Memory) -> None:
     memory.remember("Ben likes tea", ME, actors=["Ben"])
-    with keeper.database.patrolling(memory.being.n), pytest.raises(BeingError, match="tidied up"):
-        erase(keeper, memory.being, ErasureRequest("Ben"))
+    with store.database.patrolling(memory.being.n), pytest.raises(BeingError, match="tidied up"):
+        erase(store, memory.being, ErasureRequest("Ben"))
     assert actions(memory, "tea") == ["Ben likes tea"]
 
 
-def test_other_beings_keep_what_they_know(keeper: BeingStore, memory: Memory) -> None:
-    other = keeper.open(keeper.create("another"))
+def test_other_beings_keep_what_they_know(store: BeingStore, memory: Memory) -> None:
+    other = store.open(store.create("another"))
     for one in (memory, other):
         one.remember("Ben plays the cello", ME, actors=["Ben"])
-    erase(keeper, memory.being, ErasureRequest("Ben"))
+    erase(store, memory.being, ErasureRequest("Ben"))
     assert actions(memory, "cello") == []
     assert actions(other, "cello") == ["Ben plays the cello"]
 
 
 def test_a_bundle_of_what_is_left_is_whole(
-    keeper: BeingStore, memory: Memory, tmp_path: Path
+    store: BeingStore, memory: Memory, tmp_path: Path
 ) -> None:
-    fill(keeper, memory)
-    erase(keeper, memory.being, BEN)
+    fill(store, memory)
+    erase(store, memory.being, BEN)
     file = tmp_path / "bundle.jsonl"
-    file.write_bytes(b"".join(export(keeper.database, memory.being)))
+    file.write_bytes(b"".join(export(store.database, memory.being)))
     assert not any(word.encode() in file.read_bytes().lower() for word in WORDS)
     with file.open("rb") as opened:
-        being, _ = load(keeper, opened, "bundle", into="copy")
+        being, _ = load(store, opened, "bundle", into="copy")
     again = tmp_path / "again.jsonl"
-    again.write_bytes(b"".join(export(keeper.database, being)))
+    again.write_bytes(b"".join(export(store.database, being)))
     assert again.read_bytes() == file.read_bytes()
 
 
 def test_the_file_of_sqlite_has_none_of_its_bytes(tmp_path: Path, clock: Clock) -> None:
     database = SqliteDatabase(tmp_path / "beings.db")
-    keeper = BeingStore(database, "none", clock=clock)
-    memory = keeper.open(keeper.create("Hana"))
-    fill(keeper, memory)
+    store = BeingStore(database, "none", clock=clock)
+    memory = store.open(store.create("Hana"))
+    fill(store, memory)
     assert _bytes_of(tmp_path, *WORDS)
-    assert erase(keeper, memory.being, BEN).left_in_file == ""
+    assert erase(store, memory.being, BEN).left_in_file == ""
     assert _bytes_of(tmp_path, *WORDS) == []
     database.close()
 
@@ -398,13 +396,13 @@ def test_a_reader_who_holds_the_log_is_named_and_the_next_time_clears_it(
     tmp_path: Path, clock: Clock
 ) -> None:
     database = SqliteDatabase(tmp_path / "beings.db", patience=0.2)
-    keeper = BeingStore(database, "none", clock=clock)
-    memory = keeper.open(keeper.create("Hana"))
-    fill(keeper, memory)
+    store = BeingStore(database, "none", clock=clock)
+    memory = store.open(store.create("Hana"))
+    fill(store, memory)
     with database.read(memory.being.n) as unit:
         marks.names(unit)
-        assert "another process is reading" in erase(keeper, memory.being, BEN).left_in_file
-    assert erase(keeper, memory.being, BEN).left_in_file == ""
+        assert "another process is reading" in erase(store, memory.being, BEN).left_in_file
+    assert erase(store, memory.being, BEN).left_in_file == ""
     assert _bytes_of(tmp_path, *WORDS) == []
     database.close()
 

@@ -18,7 +18,7 @@ class Clock:
         return self.now
 
 
-def keeper_at(folder: Path, clock: Clock | None = None) -> BeingStore:
+def store_at(folder: Path, clock: Clock | None = None) -> BeingStore:
     """The Beings of a store in a folder; keywords only, so that nothing has to be loaded."""
     address = f"sqlite:{folder / 'beings.db'}"
     if clock is None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Served]:
-    with served(keeper_at(tmp_path)) as found:
+    with served(store_at(tmp_path)) as found:
         yield found

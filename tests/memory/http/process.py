@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from clawkit.memory import tokens
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.processes import PATIENCE, ROOT
 
 MARK = "Beings are served at "
@@ -21,13 +21,13 @@ class BeingProcess:
     """A server that runs, and what a client has to know of it."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        keeper = keeper_at(folder)
-        being = keeper.create("Ada")
+        store = store_at(folder)
+        being = store.create("Ada")
         self.id = being.id
-        self.full, _ = tokens.issue(keeper, being)
-        self.reader, _ = tokens.issue(keeper, being, scope="read-only")
-        self.oauth, _ = tokens.issue(keeper, being, oauth=True)
-        keeper.close()
+        self.full, _ = tokens.issue(store, being)
+        self.reader, _ = tokens.issue(store, being, scope="read-only")
+        self.oauth, _ = tokens.issue(store, being, oauth=True)
+        store.close()
         store = f"sqlite:{folder / 'beings.db'}"
         command = ("-m", "clawkit", "being", "serve", "--port", "0", "--store", store, *options)
         self.process = subprocess.Popen(

@@ -43,17 +43,17 @@ WRITES: dict[str, dict[str, Any]] = {
 class Served:
     """A running server, its Being, and ways to talk to it."""
 
-    def __init__(self, keeper: BeingStore, app: BeingApp, port: int, lines: list[bytes]) -> None:
-        self.keeper = keeper
+    def __init__(self, store: BeingStore, app: BeingApp, port: int, lines: list[bytes]) -> None:
+        self.store = store
         self.app = app
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
-        self.being = keeper.create("Ada")
+        self.being = store.create("Ada")
         self.http = httpx2.Client(base_url=self.url, timeout=PATIENCE, limits=MANY)
         self._lines = lines
 
     def token(self, being: Being | None = None, scope: Scope = "full", **more: Any) -> str:
-        return tokens.issue(self.keeper, being or self.being, scope=scope, **more)[0]
+        return tokens.issue(self.store, being or self.being, scope=scope, **more)[0]
 
     @property
     def path(self) -> str:
@@ -86,17 +86,17 @@ class Served:
 
 @contextmanager
 def served(
-    keeper: BeingStore, limits: RequestLimits | None = None, **options: Any
+    store: BeingStore, limits: RequestLimits | None = None, **options: Any
 ) -> Iterator[Served]:
     """Serve the Beings of a store until the test is over."""
     lines: list[bytes] = []
     log = Log(lambda data: lines.append(data) or len(data))
-    app = BeingApp(keeper, limits=limits, log=log, **options)
+    app = BeingApp(store, limits=limits, log=log, **options)
     listening = listen("127.0.0.1", 0)
     server = uvicorn_for(app, log)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    found = Served(keeper, app, listening.getsockname()[1], lines)
+    found = Served(store, app, listening.getsockname()[1], lines)
     try:
         yield found
     finally:
@@ -104,7 +104,7 @@ def served(
         server.should_exit = True
         thread.join(PATIENCE)
         log.close()
-        keeper.close()
+        store.close()
         assert not thread.is_alive()
 
 

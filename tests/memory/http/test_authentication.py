@@ -16,7 +16,7 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Token
 from clawkit.memory.store import token_hashes as stored
 from clawkit.memory.tokens import digest
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import CAPABILITIES_KEY, MODERN, VERSION_KEY, Served, served
 from tests.processes import PATIENCE
 
@@ -40,14 +40,14 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def revoke(server: Served, token: str) -> None:
-    with server.keeper.database.registry(write=True) as connection:
+    with server.store.database.registry(write=True) as connection:
         found = stored.by_hash(connection, digest(token))
         assert found is not None
         assert stored.revoke(connection, found[1].id, time.time())
 
 
 def only_token(server: Served) -> Token:
-    with server.keeper.database.registry() as connection:
+    with server.store.database.registry() as connection:
         (known,) = stored.of_being(connection, server.being.n)
     return known
 
@@ -72,7 +72,7 @@ def test_a_revoked_token_and_an_expired_one_are_invalid_at_once(server: Served) 
     assert server.ask(token, "tools/list").status_code == 200
     assert server.ask(brief, "tools/list").status_code == 200
     revoke(server, token)
-    server.keeper.clock = lambda: time.time() + 3601
+    server.store.clock = lambda: time.time() + 3601
     for wrong, why in ((token, "was revoked"), (brief, "has expired")):
         for request in requests(server):
             response = request(server.path, bearer(wrong))
@@ -92,7 +92,7 @@ def test_an_api_token_without_its_being_is_a_bad_request(server: Served) -> None
 
 @pytest.mark.parametrize("oauth", [False, True])
 def test_a_strangers_being_is_closed_and_looks_like_none(server: Served, oauth: bool) -> None:
-    token, stranger = server.token(oauth=oauth), server.keeper.create("Bob")
+    token, stranger = server.token(oauth=oauth), server.store.create("Bob")
     nobody = "00000000-0000-4000-8000-000000000000"
     for request in requests(server):
         seen: set[tuple[int, str, str]] = set()
@@ -105,7 +105,7 @@ def test_a_strangers_being_is_closed_and_looks_like_none(server: Served, oauth: 
 
 
 def test_an_address_that_names_two_beings_is_refused(server: Served) -> None:
-    other = server.keeper.create("Bob").id
+    other = server.store.create("Bob").id
     path = f"{server.path}?being_id={other}"
     assert server.ask(server.token(), "tools/list", path=path).status_code == 400
     same = f"{server.path}?being_id={server.being.id}"
@@ -143,7 +143,7 @@ def test_a_use_is_noted_once_a_minute(server: Served, monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         tokens,
         "note_use",
-        lambda keeper, token_ids: noted.extend(token_ids) or real(keeper, token_ids),
+        lambda store, token_ids: noted.extend(token_ids) or real(store, token_ids),
     )
     token = server.token()
     for _ in range(5):
@@ -194,7 +194,7 @@ def test_reading_goes_on_for_all_where_nothing_can_be_written(
     free = threading.Event()
     writes: list[set[str]] = []
 
-    def waits(keeper: BeingStore, token_ids: set[str]) -> None:  # noqa: ARG001 - as it is called
+    def waits(store: BeingStore, token_ids: set[str]) -> None:  # noqa: ARG001 - as it is called
         writes.append(token_ids)
         assert free.wait(PATIENCE)
 
@@ -226,7 +226,7 @@ NEW: dict[str, Any] = {"method": "POST", "json": LISTEN}
 def test_a_stream_ends_with_its_token(
     asked: dict[str, Any], more: dict[str, str], tmp_path: Path
 ) -> None:
-    with served(keeper_at(tmp_path), recheck_every=0.05) as server:
+    with served(store_at(tmp_path), recheck_every=0.05) as server:
         token = server.token(scope="read-only")
         headers = {**bearer(token), "accept": "application/json, text/event-stream", **more}
         with server.http.stream(url=server.path, headers=headers, **asked) as stream:

@@ -19,7 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 from clawkit.memory import tokens
 from clawkit.memory.bridges.registry import LONGEST_FRAME
 from clawkit.memory.http import endpoints
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served, text_of
 from tests.memory.http.test_authentication import revoke
 from tests.processes import PATIENCE
@@ -88,7 +88,7 @@ def test_a_bridge_that_floods_is_read_no_faster_than_others_bear(
 def test_a_check_of_a_token_that_fails_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with served(keeper_at(tmp_path), recheck_every=0.01) as server:
+    with served(store_at(tmp_path), recheck_every=0.01) as server:
         token = server.token()
         with opened(server, token) as socket:
             whole, failed = tokens.check, threading.Event()
@@ -136,7 +136,7 @@ def test_what_a_bridge_offers_and_senses_is_in_the_context(server: Served) -> No
 
 
 def test_another_being_sees_nothing_of_it(server: Served) -> None:
-    token, bob = server.token(), server.keeper.create("Bob")
+    token, bob = server.token(), server.store.create("Bob")
     theirs = server.token(bob)
     with lamp(server, token) as socket:
         say(socket, {"type": "sense", "name": "warmth", "value": 21.5})
@@ -171,7 +171,7 @@ def test_a_device_that_is_silent_is_a_clear_error(server: Served) -> None:
 
 
 def test_only_a_full_token_of_the_being_connects_a_bridge(server: Served) -> None:
-    stranger = server.keeper.create("Bob").id
+    stranger = server.store.create("Bob").id
     for token, being_id, status, challenge in (
         ("", "", 401, 'Bearer realm="clawkit"'),
         ("brt_" + "x" * 43, "", 401, 'error="invalid_token"'),
@@ -218,7 +218,7 @@ def test_a_frame_that_is_too_large_ends_the_connection(server: Served) -> None:
 
 
 def test_a_connection_ends_with_its_token(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), recheck_every=0.05) as server:
+    with served(store_at(tmp_path), recheck_every=0.05) as server:
         token = server.token()
         with lamp(server, token) as socket:
             revoke(server, token)

@@ -18,7 +18,7 @@ from clawkit.memory.http.authentication import RequestLimits
 from clawkit.memory.store import notes
 from clawkit.memory.store import token_hashes as stored
 from clawkit.wire.http.uvicorn_server import HttpLimits
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served
 from tests.processes import PATIENCE
 
@@ -28,7 +28,7 @@ WRONG = "brt_" + "x" * 43
 
 
 def test_a_token_that_asks_too_much_waits_and_others_do_not(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), RequestLimits(rate=0.01, burst=3)) as server:
+    with served(store_at(tmp_path), RequestLimits(rate=0.01, burst=3)) as server:
         greedy, other = server.token(), server.token()
         assert [server.ask(greedy, "tools/list").status_code for _ in range(3)] == [200] * 3
         refused = server.ask(greedy, "tools/list")
@@ -43,11 +43,11 @@ def test_an_address_that_guesses_is_locked_out_and_good_tokens_behind_it_are_not
     tmp_path: Path,
 ) -> None:
     limits = RequestLimits(failures=3, failures_a_minute=NEVER)
-    with served(keeper_at(tmp_path), limits) as server:
+    with served(store_at(tmp_path), limits) as server:
         known, unused = server.token(), server.token()
         revoked, reader = server.token(), server.token(scope="read-only")
         assert server.ask(known, "tools/list").status_code == 200
-        with server.keeper.database.registry(write=True) as connection:
+        with server.store.database.registry(write=True) as connection:
             (_, dead, _) = stored.by_hash(connection, tokens.digest(revoked)) or ("", None, None)
             assert dead is not None
             stored.revoke(connection, dead.id, 1.0)
@@ -69,7 +69,7 @@ def test_guesses_of_a_locked_address_are_looked_for_together_and_few_wait(
     monkeypatch.setattr(stored, "good", lambda *given: reads.append(1) or whole(*given))
     monkeypatch.setattr(authentication, "MOST_WAITING", 5)
     limits = RequestLimits(failures=1, failures_a_minute=NEVER)
-    with served(keeper_at(tmp_path), limits) as server:
+    with served(store_at(tmp_path), limits) as server:
         good = server.token()
         assert server.ask(WRONG, "tools/list").status_code == 401
         assert server.ask(good, "tools/list").status_code == 200
@@ -81,7 +81,7 @@ def test_guesses_of_a_locked_address_are_looked_for_together_and_few_wait(
 
 
 def test_asking_without_a_token_is_no_guess(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), RequestLimits(failures=1, failures_a_minute=NEVER)) as server:
+    with served(store_at(tmp_path), RequestLimits(failures=1, failures_a_minute=NEVER)) as server:
         for _ in range(5):
             assert server.http.post(server.path).status_code == 401
         assert server.ask(server.token(), "tools/list").status_code == 200
@@ -113,7 +113,7 @@ def test_without_a_token_no_body_is_read(server: Served) -> None:
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), RequestLimits(http=HttpLimits(body_seconds=0.2))) as server:
+    with served(store_at(tmp_path), RequestLimits(http=HttpLimits(body_seconds=0.2))) as server:
         with connected(server) as raw:
             raw.sendall(head(server, server.token(), "content-length: 100") + b'{"json')
             answer = received(raw)
@@ -158,7 +158,7 @@ def test_two_hundred_at_once_are_all_answered(server: Served) -> None:
 
     with ThreadPoolExecutor(200) as pool:
         assert list(pool.map(write, range(400))) == [200] * 400
-    with server.keeper.database.read(server.being.n) as unit:
+    with server.store.database.read(server.being.n) as unit:
         kept = {note.text for note in notes.waiting(unit, "note")}
     assert kept == {f"note {n}" for n in range(400)}
 
@@ -218,7 +218,7 @@ def send_what_goes(raw: socket.socket, data: bytes) -> None:
 
 
 def test_a_token_cannot_take_all_connections_with_streams(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), RequestLimits(at_once=2)) as server, ExitStack() as streams:
+    with served(store_at(tmp_path), RequestLimits(at_once=2)) as server, ExitStack() as streams:
         greedy, other = server.token(scope="read-only"), server.token()
         heads = {"authorization": f"Bearer {greedy}", "accept": "text/event-stream"}
         for _ in range(2):

@@ -19,7 +19,7 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.app import Health
 from clawkit.memory.store import open_store, sqlite
 from clawkit.memory.store.database import Database
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 from tests.memory.postgres import Server
 from tests.memory.store.records import remember
@@ -41,7 +41,7 @@ def test_a_store_that_can_be_written_to_is_well_and_the_probe_changes_nothing(
 def test_a_full_disk_is_told_with_503_and_recovery_with_200(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with served(keeper_at(tmp_path), probe_every=0.0) as server:
+    with served(store_at(tmp_path), probe_every=0.0) as server:
         assert server.http.get("/healthz").json() == OK
         # More space than any disk has must be free: SQLite itself is refused in the next test.
         monkeypatch.setattr(sqlite, "_LEAST_SPACE", 1 << 80)
@@ -63,14 +63,14 @@ def look_with_no_space_left(file: str) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
     database = sqlite.SqliteDatabase(Path(file))
-    keeper = BeingStore(database, "none")
-    ada = keeper.create("Ada")
+    store = BeingStore(database, "none")
+    ada = store.create("Ada")
     try:
         while True:
             with database.write(ada.n) as unit:
                 remember(unit, ["x" * 5000])
     except StoreError:
-        health = Health(keeper, probe_every=0)
+        health = Health(store, probe_every=0)
         while (found := health.look()) == OK:
             pass  # the last bytes of the log of writes hold a few probes
         sys.stdout.write(json.dumps(found))
@@ -95,7 +95,7 @@ def test_a_full_disk_is_found_by_writing(tmp_path: Path) -> None:
 def test_a_file_that_may_only_be_read_is_found_by_writing() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o777)
-        keeper_at(Path(folder)).close()
+        store_at(Path(folder)).close()
         file = Path(folder) / "beings.db"
         file.chmod(0o444)
         found = _apart("look_at_what_may_only_be_read", file)
@@ -117,11 +117,11 @@ def _apart(work: str, file: Path) -> dict[str, Any]:
 
 
 def test_writing_is_tried_now_and_then_only(
-    keeper: BeingStore, monkeypatch: pytest.MonkeyPatch
+    store: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[int] = []
-    monkeypatch.setattr(keeper.database, "probe", lambda: tried.append(1))
-    health = Health(keeper, probe_every=1e9)
+    monkeypatch.setattr(store.database, "probe", lambda: tried.append(1))
+    health = Health(store, probe_every=1e9)
     for _ in range(5):
         assert health.look() == OK
     assert len(tried) == 1
@@ -130,8 +130,8 @@ def test_writing_is_tried_now_and_then_only(
 def test_a_postgresql_that_is_read_only_is_told_without_secrets(postgres_server: Server) -> None:
     with postgres_server.database() as place:
         database = open_store(place)
-        keeper = BeingStore(database, "none")
-        keeper.create("Ada")
+        store = BeingStore(database, "none")
+        store.create("Ada")
         name = place.rpartition("/")[2]
         postgres_server.run(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         database.close()

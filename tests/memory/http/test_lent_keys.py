@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.assistant.providers.scripted import Request, Say, scripted_anthropic
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served
 from tests.memory.patrol.test_model import ANTHROPIC_KEY
 from tests.memory.tools.being_client import scene
@@ -25,7 +25,7 @@ def test_the_key_of_ten_notes_serves_their_patrol_and_is_then_nowhere(
         asked.append(request.headers.get("x-api-key", ""))
         return Say("{}")
 
-    with scripted_anthropic(answer) as model, served(keeper_at(tmp_path)) as server:
+    with scripted_anthropic(answer) as model, served(store_at(tmp_path)) as server:
         monkeypatch.setenv("CLAW_ANTHROPIC_URL", model.url)
         token = server.token()
         _note_ten(server, token, {"x-llm-api-key": ANTHROPIC_KEY})
@@ -33,7 +33,7 @@ def test_the_key_of_ten_notes_serves_their_patrol_and_is_then_nowhere(
         with_key = len(asked)
         assert with_key > 0
         assert set(asked) == {ANTHROPIC_KEY}
-        _until(lambda: len(server.keeper.lent) == 0)
+        _until(lambda: len(server.store.lent) == 0)
         _note_ten(server, token, {})
         _until(lambda: _patrols(server) == 2)
         assert len(asked) == with_key

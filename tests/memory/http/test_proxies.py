@@ -9,7 +9,7 @@ import pytest
 
 from clawkit.errors import SettingsError
 from clawkit.memory.http.authentication import RequestLimits, TrustedProxies
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 from tests.memory.http.test_client_limits import NEVER, WRONG
 
@@ -53,7 +53,7 @@ def test_a_proxy_is_an_address_or_a_network() -> None:
 
 def test_behind_a_trusted_proxy_each_caller_is_locked_out_alone(tmp_path: Path) -> None:
     limits = RequestLimits(failures=1, failures_a_minute=NEVER)
-    with served(keeper_at(tmp_path), limits, trusted_proxies=("127.0.0.1",)) as server:
+    with served(store_at(tmp_path), limits, trusted_proxies=("127.0.0.1",)) as server:
 
         def guess(forwarded: str) -> int:
             headers = {"x-forwarded-for": forwarded}
@@ -67,7 +67,7 @@ def test_behind_a_trusted_proxy_each_caller_is_locked_out_alone(tmp_path: Path) 
 
 def test_without_trusted_proxies_the_header_says_nothing(tmp_path: Path) -> None:
     limits = RequestLimits(failures=1, failures_a_minute=NEVER)
-    with served(keeper_at(tmp_path), limits) as server:
+    with served(store_at(tmp_path), limits) as server:
         answers = [
             server.ask(WRONG, "tools/list", headers={"x-forwarded-for": f"198.51.100.{n}"})
             for n in range(2)

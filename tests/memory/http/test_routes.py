@@ -11,7 +11,7 @@ import pytest
 from clawkit.memory.job_worker import PATROL
 from clawkit.memory.store import jobs
 from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS
-from tests.memory.http.being_store import Clock, keeper_at
+from tests.memory.http.being_store import Clock, store_at
 from tests.memory.http.served_beings import MODERN, Served, modern, served, text_of
 
 ELEVEN = READ_TOOLS | WRITE_TOOLS
@@ -90,7 +90,7 @@ def test_a_foreign_host_is_refused(server: Served) -> None:
 
 def test_a_page_from_an_allowed_origin_may_read_the_answers(tmp_path: Path) -> None:
     page = "https://friend.example"
-    with served(keeper_at(tmp_path), origins=(page,)) as server:
+    with served(store_at(tmp_path), origins=(page,)) as server:
         asked = {
             "origin": page,
             "access-control-request-method": "POST",
@@ -112,10 +112,10 @@ def test_a_request_keeps_its_own_id_if_that_is_sane(server: Served) -> None:
 
 
 def test_health_says_whether_the_store_can_be_reached(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path)) as server:
+    with served(store_at(tmp_path)) as server:
         response = server.http.get("/healthz")
         assert (response.status_code, response.json()["status"]) == (200, "ok")
-        server.keeper.database.close()
+        server.store.database.close()
         for file in tmp_path.glob("beings.db*"):
             file.unlink()
         (tmp_path / "beings.db").write_bytes(b"this is no database" * 1000)
@@ -147,18 +147,18 @@ def test_figures_count_requests_by_tool_and_status(server: Served) -> None:
 
 
 def test_figures_name_beings_where_that_is_asked_for(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path), per_being=True) as server:
+    with served(store_at(tmp_path), per_being=True) as server:
         server.call(server.token(), "get_current_time")
         assert f'being="{server.being.id}"' in server.http.get("/metrics").text
 
 
 def test_figures_tell_how_jobs_ended_and_how_long_others_wait(tmp_path: Path, clock: Clock) -> None:
-    keeper = keeper_at(tmp_path, clock)
-    ada = keeper.create("Ben")
-    keeper.want(ada, PATROL)
-    keeper.worker.work_off()
+    store = store_at(tmp_path, clock)
+    ada = store.create("Ben")
+    store.want(ada, PATROL)
+    store.worker.work_off()
     at = clock.now
-    with served(keeper, per_being=True) as server:
+    with served(store, per_being=True) as server:
         found = server.http.get("/metrics").text
         run = f'{{kind="patrol",outcome="ok",being="{ada.id}"}}'
         assert f"clawkit_being_job_runs_total{run} 1" in found
@@ -166,7 +166,7 @@ def test_figures_tell_how_jobs_ended_and_how_long_others_wait(tmp_path: Path, cl
         assert f"clawkit_being_job_last_run_seconds{run} " in found
         assert "# TYPE clawkit_being_job_runs_total counter" in found
         assert 'clawkit_being_jobs_longest_wait_seconds{kind="patrol"} 0' in found
-        with keeper.database.registry(write=True) as connection:
+        with store.database.registry(write=True) as connection:
             jobs.want(connection, ada.n, "other", clock.now)
             assert jobs.claim(connection, "me", clock.now, clock.now + 1) is not None
             jobs.failed(connection, ada.n, "other", "me", "broken", clock.now + 3000)

@@ -51,7 +51,7 @@ def everything(server: Served) -> str:
     """All that the Being has, as its export writes it."""
     from clawkit.memory.bundle_transfer import export
 
-    return b"".join(export(server.keeper.database, server.being)).decode()
+    return b"".join(export(server.store.database, server.being)).decode()
 
 
 async def test_secrets_are_taken_out_wherever_they_are_written_and_the_answer_says_so(
@@ -117,7 +117,7 @@ async def test_secrets_are_taken_out_in_several_languages(
 
 
 async def test_a_being_that_allows_secrets_keeps_them(server: Served) -> None:
-    secret_filter.allow_secrets(server.keeper.database, server.being, on=True)
+    secret_filter.allow_secrets(server.store.database, server.being, on=True)
     async with connected(server.url + server.path, server.token(), "auto") as client:
         answer = await answered(client, "update_notes", scenes=[scene(WIFI)])
         assert "removed" not in answer
@@ -125,17 +125,17 @@ async def test_a_being_that_allows_secrets_keeps_them(server: Served) -> None:
 
 
 async def test_a_message_to_another_being_brings_it_no_secret(server: Served) -> None:
-    friend = server.keeper.create("Sora")
-    secret_filter.allow_secrets(server.keeper.database, server.being, on=True)
+    friend = server.store.create("Sora")
+    secret_filter.allow_secrets(server.store.database, server.being, on=True)
     for mine, its in ((server.being, friend), (friend, server.being)):
-        server.keeper.open(mine).relate(
+        server.store.open(mine).relate(
             _owner(), its.name, "ai", f"{its.id} messages: yes", "upsert"
         )
     async with connected(server.url + server.path, server.token(), "auto") as client:
         message = {"target": "party_message", "action": "append", "to": "Sora"}
         sent = await answered(client, "update_memory", **message, content=WIFI)
         assert sent["delivered"] is True
-    got = server.keeper.open(friend).structured(_owner(), "party_message", "get")
+    got = server.store.open(friend).structured(_owner(), "party_message", "get")
     assert [entry["content"] for entry in got["entries"]] == [KEPT]
 
 
@@ -224,7 +224,7 @@ async def test_relationships_are_written_with_an_owners_token_only(server: Serve
 
 
 async def test_what_a_model_wrote_is_not_in_the_system_prompt(server: Served) -> None:
-    with server.keeper.database.write(server.being.n) as unit:
+    with server.store.database.write(server.being.n) as unit:
         entry = Entry("r1", REFLECTIONS, "", "Speak of the sea more often", 1.0, {})
         entries.add(unit, entry, "patrol")
     async with connected(server.url + server.path, server.token(owner=True), "auto") as owner:

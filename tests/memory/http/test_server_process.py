@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from clawkit.errors import LoadError
 from clawkit.memory.http.app import serve
 from clawkit.memory.store import notes
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.process import BeingProcess, being_process
 from tests.processes import PATIENCE
 
@@ -72,10 +72,10 @@ def test_what_was_begun_is_answered_after_sigterm(being: BeingProcess, tmp_path:
         assert b"200 OK" in until(raw, b'\\"ok\\"')
         raw.close()
     being.process.wait(PATIENCE)
-    keeper = keeper_at(tmp_path)
-    with keeper.database.read(keeper.find("Ada").n) as unit:
+    store = store_at(tmp_path)
+    with store.database.read(store.find("Ada").n) as unit:
         kept = {note.text for note in notes.waiting(unit, "note")}
-    keeper.close()
+    store.close()
     assert kept == {f"begun {n}" for n in range(10)}
 
 
@@ -134,10 +134,10 @@ def _first(lines: list[str]) -> str:
 
 
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
-    keeper = keeper_at(tmp_path)
+    store = store_at(tmp_path)
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(LoadError, match="cannot listen"),
     ):
-        serve(keeper, port=taken.getsockname()[1])
-    keeper.close()
+        serve(store, port=taken.getsockname()[1])
+    store.close()

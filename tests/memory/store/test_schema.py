@@ -60,26 +60,26 @@ def version(address: str) -> int:
 def test_what_an_old_store_has_stays_and_new_things_are_written(old: tuple[str, Old]) -> None:
     address, had = old
     assert version(address) == 1
-    keeper = BeingStore(open_store(address), "none")
+    store = BeingStore(open_store(address), "none")
     assert version(address) == len(SQLITE_STEPS)
-    full = tokens.check(keeper, had.full, had.being).caller
-    reader = tokens.check(keeper, had.reader, had.being).caller
+    full = tokens.check(store, had.full, had.being).caller
+    reader = tokens.check(store, had.reader, had.being).caller
     assert (full.scope, full.owner, full.person) == ("full", True, "")
     assert (reader.scope, reader.owner) == ("read-only", True)
-    being = keeper.by_id(had.being)
+    being = store.by_id(had.being)
     assert being is not None
-    memory = keeper.open(being)
+    memory = store.open(being)
     assert [hit.node.scene.action for hit in memory.recall(ASKED, Caller()).hits] == [KNOWN]
-    with keeper.database.read(being.n) as unit:
+    with store.database.read(being.n) as unit:
         assert [note.scene.action for note in notes.waiting(unit, "scene") if note.scene] == [WAITS]
         assert unit.vectors.nearest(MODEL, vectors(1, 7)[0], 1)[0] == [1]
     assert memory.patrol(full).nodes_created == 1
     memory.remember("Clara plays the cello", full)
     assert len(memory.search("cello umbrella peanuts").hits) == 3
-    secret, _ = tokens.issue(keeper, being, person="Ben")
-    assert tokens.check(keeper, secret, being.id).caller.owner is False
+    secret, _ = tokens.issue(store, being, person="Ben")
+    assert tokens.check(store, secret, being.id).caller.owner is False
     memory.undo(1, full)
-    keeper.close()
+    store.close()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -104,12 +104,12 @@ async def test_an_old_token_serves_the_official_client_after_the_climb(
 
 def climb_and_write(address: str, being_id: str, text: str) -> str:
     """Open a store that others open at the same time, and remember something."""
-    keeper = BeingStore(open_store(address), "none")
-    being = keeper.by_id(being_id)
+    store = BeingStore(open_store(address), "none")
+    being = store.by_id(being_id)
     assert being is not None
-    keeper.open(being).remember(text, Caller())
-    found = keeper.open(being).recall(ASKED, Caller()).text
-    keeper.close()
+    store.open(being).remember(text, Caller())
+    found = store.open(being).recall(ASKED, Caller()).text
+    store.close()
     return found
 
 
@@ -122,12 +122,12 @@ def test_several_processes_that_open_an_old_store_at_once_climb_it_once(
     found = run_together(work, [(address, had.being, text) for text in texts])
     assert all("peanuts" in text for text in found)
     assert version(address) == len(SQLITE_STEPS)
-    keeper = BeingStore(open_store(address), "none")
-    being = keeper.by_id(had.being)
+    store = BeingStore(open_store(address), "none")
+    being = store.by_id(had.being)
     assert being is not None
-    hits = keeper.open(being).search("cello stamps rabbits peanuts").hits
+    hits = store.open(being).search("cello stamps rabbits peanuts").hits
     assert {hit.node.scene.action for hit in hits} == {*texts, KNOWN}
-    keeper.close()
+    store.close()
 
 
 def test_a_damaged_store_of_version_one_is_salvaged_into_one_of_today(tmp_path: Path) -> None:
@@ -141,12 +141,12 @@ def test_a_damaged_store_of_version_one_is_salvaged_into_one_of_today(tmp_path: 
     saved = store_recovery.fill(damaged, fresh)
     assert (saved.rows["beings"], saved.rows["nodes"]) == (1, 1)
     assert saved.lost == {"clusters"}
-    keeper = BeingStore(open_store(f"sqlite:{fresh}"), "none")
-    caller = tokens.check(keeper, had.full, had.being).caller
+    store = BeingStore(open_store(f"sqlite:{fresh}"), "none")
+    caller = tokens.check(store, had.full, had.being).caller
     assert (caller.owner, caller.person) == (True, "")
-    being = keeper.by_id(had.being)
+    being = store.by_id(had.being)
     assert being is not None
-    memory = keeper.open(being)
+    memory = store.open(being)
     assert "peanuts" in memory.recall(ASKED, caller).text
     assert memory.patrol(caller).nodes_created == 1
-    keeper.close()
+    store.close()

@@ -38,18 +38,18 @@ class Old(Struct, frozen=True):
 
 def fill(address: str) -> Old:
     """A Being that remembers something, with a note that waits and two tokens."""
-    keeper = BeingStore(open_store(address), "none")
-    being = keeper.create("Ada")
-    full, _ = tokens.issue(keeper, being, label="Claude Code")
-    reader, _ = tokens.issue(keeper, being, scope="read-only")
-    memory = keeper.open(being)
+    store = BeingStore(open_store(address), "none")
+    being = store.create("Ada")
+    full, _ = tokens.issue(store, being, label="Claude Code")
+    reader, _ = tokens.issue(store, being, scope="read-only")
+    memory = store.open(being)
     node = memory.remember(KNOWN, Caller(), actors=["Anna"], when=["2026-01-02"])
     memory.structured(Caller(), "preferences", "append", content="Answers are brief")
-    waiting = Note(str(uuid4()), keeper.clock(), Scene(WAITS, ("Ben",), ("2026-01-05",)))
-    with keeper.database.write(being.n) as unit:
+    waiting = Note(str(uuid4()), store.clock(), Scene(WAITS, ("Ben",), ("2026-01-05",)))
+    with store.database.write(being.n) as unit:
         notes.add(unit, [waiting])  # as version 1 did: a patrol makes a memory of it
         unit.vectors.put(MODEL, [node.seq], vectors(1, 7))
-    keeper.close()
+    store.close()
     return Old(being.id, full, reader)
 
 

@@ -13,18 +13,18 @@ from tests.memory.tools.being_client import READER, BeingClient
 
 
 @pytest.fixture
-def being(keeper: BeingStore) -> Being:
-    return keeper.create("Hana")
+def being(store: BeingStore) -> Being:
+    return store.create("Hana")
 
 
 @pytest.fixture
-def memory(keeper: BeingStore, being: Being) -> Memory:
-    return keeper.open(being)
+def memory(store: BeingStore, being: Being) -> Memory:
+    return store.open(being)
 
 
 @pytest.fixture
-def server(keeper: BeingStore) -> ServerCore:
-    return BeingServer(keeper)
+def server(store: BeingStore) -> ServerCore:
+    return BeingServer(store)
 
 
 @pytest.fixture(params=["legacy", "modern"])

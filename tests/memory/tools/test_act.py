@@ -45,11 +45,11 @@ def bridges() -> Bridges:
 
 
 @pytest.fixture
-def clients(keeper: BeingStore, being: Being, bridges: Bridges) -> tuple[BeingClient, BeingClient]:
+def clients(store: BeingStore, being: Being, bridges: Bridges) -> tuple[BeingClient, BeingClient]:
     server = BeingServer(
-        keeper, capabilities=bridges.capabilities, senses=bridges.senses, act=bridges.act
+        store, capabilities=bridges.capabilities, senses=bridges.senses, act=bridges.act
     )
-    stranger = keeper.create("Stranger")
+    stranger = store.create("Stranger")
     return BeingClient(server, being), BeingClient(server, stranger)
 
 

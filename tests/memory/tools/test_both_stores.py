@@ -12,9 +12,9 @@ NAUGHTY = "The kitten\x00 O'Hara's 100% <memory-recall> \ud800 NEAR( ; --"
 
 
 async def test_every_tool_works_on_either_store(database: Database) -> None:
-    keeper = BeingStore(database, "none")
-    being = keeper.create("Hana")
-    server = BeingServer(keeper)
+    store = BeingStore(database, "none")
+    being = store.create("Hana")
+    server = BeingServer(store)
     client = BeingClient(server, being, conversation="monday")
     assert server.tools.keys() == READ_TOOLS | WRITE_TOOLS
     noted = await client.json(
@@ -51,5 +51,5 @@ async def test_every_tool_works_on_either_store(database: Database) -> None:
     reader = BeingClient(server, being, READER, conversation="monday")
     assert "kitten" in await reader.call("recall", user_message="Rika has a kitten")
     assert "O'Hara" in (await reader.json("get_context"))["snapshot"]
-    entry = keeper.open(being).ledger(1)[0]
-    keeper.open(being).undo(entry.n, READER)
+    entry = store.open(being).ledger(1)[0]
+    store.open(being).undo(entry.n, READER)

@@ -91,18 +91,18 @@ async def test_a_long_list_is_cut_and_says_so(client: BeingClient, memory: Memor
 
 
 async def test_another_being_sees_nothing_of_it(
-    client: BeingClient, memory: Memory, keeper: BeingStore
+    client: BeingClient, memory: Memory, store: BeingStore
 ) -> None:
     memory.structured(FULL, "souls", "append", key="Hana", content="a secret soul")
     memory.take_notes(FULL, notes=["a secret note"])
-    stranger = BeingClient(client.server, keeper.create("Stranger"))
+    stranger = BeingClient(client.server, store.create("Stranger"))
     assert "secret" not in await stranger.call("get_context")
 
 
 def test_a_session_begins_with_what_is_known_of_the_person(tmp_path: Path) -> None:
     now = datetime(2026, 11, 2, 9, tzinfo=UTC).timestamp()
-    keeper = BeingStore(open_store(f"sqlite:{tmp_path / 'beings.db'}"), clock=lambda: now)
-    memory = keeper.open(keeper.create("life"))
+    store = BeingStore(open_store(f"sqlite:{tmp_path / 'beings.db'}"), clock=lambda: now)
+    memory = store.open(store.create("life"))
     told = (
         "Hello, I'm Margaret Holloway, 71, and I was a district nurse.",
         "I live in a bungalow in Seaham with my dog Pickle.",
@@ -118,4 +118,4 @@ def test_a_session_begins_with_what_is_known_of_the_person(tmp_path: Path) -> No
     ahead = snapshot[snapshot.index("### Ahead") :]
     assert "2026-11-02, Margaret Holloway: The dentist is on 12 November (2026-11-12)" in ahead
     assert "Margaret" not in memory.context()["system_prompt"]
-    keeper.close()
+    store.close()

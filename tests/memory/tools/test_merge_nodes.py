@@ -28,14 +28,14 @@ def joined(found: list[Node]) -> str:
 
 
 async def test_nodes_become_one_with_their_days_and_people(
-    client: BeingClient, memory: Memory, keeper: BeingStore, kittens: list[Node]
+    client: BeingClient, memory: Memory, store: BeingStore, kittens: list[Node]
 ) -> None:
     text = await client.call(
         "merge_nodes", node_ids=joined(kittens), summary="Rika has a kitten", feeling="tender"
     )
     match = UUID.search(text)
     assert match is not None
-    with keeper.database.read(memory.being.n) as unit:
+    with store.database.read(memory.being.n) as unit:
         new = nodes.by_ids(unit, [match[0]])[match[0]]
         old = nodes.fetch(unit, [node.seq for node in kittens])
     assert new.scene.action == "Rika has a kitten"
@@ -62,22 +62,22 @@ async def test_the_vector_of_the_cluster_is_computed_again(
     from clawkit.memory.mcp_server import BeingServer
     from clawkit.memory.store import open_store
 
-    keeper = BeingStore(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
-    memory = keeper.open(keeper.create("Hana"))
+    store = BeingStore(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
+    memory = store.open(store.create("Hana"))
     kittens = [
         memory.remember(text, FULL) for text in ("Rika adopted a kitten", "Rika took a cat home")
     ]
 
     def middle() -> np.ndarray:
-        assert keeper.embedder is not None
-        with keeper.database.read(memory.being.n) as unit:
-            return clusters.middles(unit, keeper.embedder.name)[kittens[0].cluster]
+        assert store.embedder is not None
+        with store.database.read(memory.being.n) as unit:
+            return clusters.middles(unit, store.embedder.name)[kittens[0].cluster]
 
     before = middle()
-    client = BeingClient(BeingServer(keeper), memory.being)
+    client = BeingClient(BeingServer(store), memory.being)
     await client.call("merge_nodes", node_ids=joined(kittens), summary="The budget was approved")
     assert not np.allclose(before, middle(), atol=0.01)
-    keeper.close()
+    store.close()
 
 
 async def test_what_cannot_be_merged_is_said(

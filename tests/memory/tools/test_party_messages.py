@@ -20,8 +20,8 @@ def hana(server: ServerCore, being: Being) -> BeingClient:
 
 
 @pytest.fixture
-def friend(keeper: BeingStore) -> Being:
-    return keeper.create("Sora")
+def friend(store: BeingStore) -> Being:
+    return store.create("Sora")
 
 
 @pytest.fixture
@@ -83,10 +83,10 @@ async def test_nobody_writes_into_the_memory_of_a_stranger(
 
 
 async def test_a_being_of_the_same_name_is_a_stranger(
-    keeper: BeingStore, server: ServerCore, sora: BeingClient, being: Being, friend: Being
+    store: BeingStore, server: ServerCore, sora: BeingClient, being: Being, friend: Being
 ) -> None:
     await know(sora, "Hana", f"{being.id} messages: yes")
-    impostor = BeingClient(server, keeper.create("Hana"))
+    impostor = BeingClient(server, store.create("Hana"))
     await know(impostor, "Sora", f"{friend.id} messages: yes")
     assert (await impostor.json("update_memory", **HELLO))["delivered"] is False
     assert await messages(sora) == []

@@ -28,11 +28,11 @@ async def test_a_read_only_token_may_not_write(
 
 
 async def test_a_read_only_token_changes_nothing_that_another_reader_can_see(
-    client: BeingClient, reader: BeingClient, memory: Memory, keeper: BeingStore
+    client: BeingClient, reader: BeingClient, memory: Memory, store: BeingStore
 ) -> None:
     kitten = memory.remember("Rika adopted a grey kitten", FULL)
     dead = memory.remember("Rika sold her old piano", FULL)
-    with keeper.database.write(memory.being.n) as unit:
+    with store.database.write(memory.being.n) as unit:
         nodes.change(unit, dead.seq, {"status": "dead"})
 
     async def seen() -> list[str]:

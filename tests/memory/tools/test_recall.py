@@ -23,13 +23,13 @@ def fragments(text: str) -> set[str]:
     return set(block[1].split(" / "))
 
 
-def set_status(keeper: BeingStore, being: Being, node_id: str, status: str) -> None:
-    with keeper.database.write(being.n) as unit:
+def set_status(store: BeingStore, being: Being, node_id: str, status: str) -> None:
+    with store.database.write(being.n) as unit:
         nodes.change(unit, nodes.by_ids(unit, [node_id])[node_id].seq, {"status": status})
 
 
-def reactivations(keeper: BeingStore, being: Being, node_id: str) -> int:
-    with keeper.database.read(being.n) as unit:
+def reactivations(store: BeingStore, being: Being, node_id: str) -> int:
+    with store.database.read(being.n) as unit:
         return nodes.by_ids(unit, [node_id])[node_id].reactivation_count
 
 
@@ -87,23 +87,23 @@ async def test_the_order_is_shuffled_and_the_same_for_the_same_message(
 
 @pytest.mark.parametrize(("status", "times"), [("active", 1), ("dying", 1), ("dead", 2)])
 async def test_what_is_told_is_reactivated(
-    client: BeingClient, memory: Memory, keeper: BeingStore, status: str, times: int
+    client: BeingClient, memory: Memory, store: BeingStore, status: str, times: int
 ) -> None:
     node = memory.remember("Rika adopted a grey kitten", FULL)
-    set_status(keeper, memory.being, node.id, status)
+    set_status(store, memory.being, node.id, status)
     await client.call("recall", user_message="Rika's grey kitten")
-    assert reactivations(keeper, memory.being, node.id) == times
+    assert reactivations(store, memory.being, node.id) == times
 
 
 async def test_reads_of_a_read_only_token_are_counted_apart(
-    reader: BeingClient, memory: Memory, keeper: BeingStore
+    reader: BeingClient, memory: Memory, store: BeingStore
 ) -> None:
     node = memory.remember("Rika adopted a grey kitten", FULL)
     await reader.call("recall", user_message="Rika's grey kitten")
     await reader.call("recall", user_message="Rika's grey kitten")
-    assert reactivations(keeper, memory.being, node.id) == 0
+    assert reactivations(store, memory.being, node.id) == 0
     memory.patrol(FULL)
-    assert reactivations(keeper, memory.being, node.id) == 1
+    assert reactivations(store, memory.being, node.id) == 1
 
 
 async def test_a_conversation_is_told_a_memory_once(client: BeingClient, memory: Memory) -> None:
@@ -139,7 +139,7 @@ async def test_explain_shows_the_signals(client: BeingClient, memory: Memory) ->
 
 
 async def test_three_are_told_and_what_comes_next_stands_beside_them_the_oldest_first(
-    client: BeingClient, keeper: BeingStore, being: Being, memory: Memory
+    client: BeingClient, store: BeingStore, being: Being, memory: Memory
 ) -> None:
     said = [f"Rika fed the grey kitten {food}" for food in ("tuna", "milk", "rice", "ham", "egg")]
     ids = [memory.remember(one, FULL, when=[f"2026-10-1{at}"]).id for at, one in enumerate(said)]
@@ -149,7 +149,7 @@ async def test_three_are_told_and_what_comes_next_stands_beside_them_the_oldest_
     days = [[part.split(":")[0] for part in one.split(" · ")] for one in told]
     assert sorted(day for one in days for day in one) == [f"2026-10-1{at}" for at in range(5)]
     assert all(one == sorted(one) for one in days)
-    assert [reactivations(keeper, being, one) for one in ids] == [1] * 5
+    assert [reactivations(store, being, one) for one in ids] == [1] * 5
 
 
 async def test_as_of_answers_what_was_known_then(
@@ -200,10 +200,10 @@ async def test_a_message_in_japanese_finds_memories(client: BeingClient, memory:
 
 
 async def test_another_being_is_told_nothing_of_it(
-    keeper: BeingStore, memory: Memory, client: BeingClient
+    store: BeingStore, memory: Memory, client: BeingClient
 ) -> None:
     memory.remember("Rika adopted a grey kitten", FULL)
-    stranger = BeingClient(client.server, keeper.create("Stranger"))
+    stranger = BeingClient(client.server, store.create("Stranger"))
     assert await stranger.call("recall", user_message="Rika's grey kitten") == NOTHING
     assert "found: 0" in await stranger.call("search_memory", query="Rika's grey kitten")
 
@@ -227,12 +227,12 @@ async def test_recall_searches_by_meaning_with_the_embedder(
 ) -> None:
     from clawkit.memory.store import open_store
 
-    keeper = BeingStore(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
-    memory = keeper.open(keeper.create("Hana"))
+    store = BeingStore(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
+    memory = store.open(store.create("Hana"))
     memory.remember("Rika adopted a grey kitten from the animal shelter", FULL)
     memory.remember("The quarterly budget was approved by the board", FULL)
-    client = BeingClient(BeingServer(keeper), memory.being)
+    client = BeingClient(BeingServer(store), memory.being)
     found = await client.call("search_memory", query="Does she have a cat as a pet?", limit=1)
     assert "hybrid search" in found
     assert "kitten" in found
-    keeper.close()
+    store.close()

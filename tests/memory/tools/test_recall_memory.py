@@ -11,13 +11,13 @@ from clawkit.memory.store import clusters, nodes
 from tests.memory.tools.being_client import FULL, BeingClient, scene
 
 
-def kill(keeper: BeingStore, being: Being, node: Node) -> None:
-    with keeper.database.write(being.n) as unit:
+def kill(store: BeingStore, being: Being, node: Node) -> None:
+    with store.database.write(being.n) as unit:
         nodes.change(unit, node.seq, {"status": "dead"})
 
 
-def reactivations(keeper: BeingStore, being: Being, node: Node) -> int:
-    with keeper.database.read(being.n) as unit:
+def reactivations(store: BeingStore, being: Being, node: Node) -> int:
+    with store.database.read(being.n) as unit:
         return nodes.fetch(unit, [node.seq])[node.seq].reactivation_count
 
 
@@ -29,8 +29,8 @@ def kitten(memory: Memory) -> Node:
 
 
 @pytest.fixture
-def cluster(keeper: BeingStore, memory: Memory, kitten: Node) -> str:
-    with keeper.database.read(memory.being.n) as unit:
+def cluster(store: BeingStore, memory: Memory, kitten: Node) -> str:
+    with store.database.read(memory.being.n) as unit:
         return next(c.id for c in clusters.every(unit) if c.n == kitten.cluster)
 
 
@@ -99,28 +99,28 @@ async def test_a_node_is_shown_with_its_details_and_provenance(
 
 
 async def test_looking_at_a_dead_node_makes_it_eligible_for_revival(
-    client: BeingClient, memory: Memory, keeper: BeingStore, kitten: Node, cluster: str
+    client: BeingClient, memory: Memory, store: BeingStore, kitten: Node, cluster: str
 ) -> None:
     await client.call("recall_memory", node_id=kitten.id)
-    assert reactivations(keeper, memory.being, kitten) == 0
-    kill(keeper, memory.being, kitten)
+    assert reactivations(store, memory.being, kitten) == 0
+    kill(store, memory.being, kitten)
     await client.call("recall_memory", node_id=kitten.id)
-    assert reactivations(keeper, memory.being, kitten) == 2
+    assert reactivations(store, memory.being, kitten) == 2
     await client.call("recall_memory", cluster_id=cluster)
-    assert reactivations(keeper, memory.being, kitten) == 4
+    assert reactivations(store, memory.being, kitten) == 4
     await client.call("recall_memory")
-    assert reactivations(keeper, memory.being, kitten) == 4
+    assert reactivations(store, memory.being, kitten) == 4
     memory.patrol(FULL)
     assert "status: active" in await client.call("recall_memory", node_id=kitten.id)
 
 
 async def test_a_read_only_look_at_a_dead_node_shows_nobody_anything(
-    reader: BeingClient, memory: Memory, keeper: BeingStore, kitten: Node
+    reader: BeingClient, memory: Memory, store: BeingStore, kitten: Node
 ) -> None:
-    kill(keeper, memory.being, kitten)
+    kill(store, memory.being, kitten)
     before = await reader.call("recall_memory", node_id=kitten.id)
     assert await reader.call("recall_memory", node_id=kitten.id) == before
-    assert reactivations(keeper, memory.being, kitten) == 0
+    assert reactivations(store, memory.being, kitten) == 0
 
 
 async def test_a_replaced_node_says_by_which(
@@ -149,8 +149,8 @@ async def test_ids_are_checked(client: BeingClient, name: str) -> None:
 
 
 async def test_a_node_of_another_being_is_not_there(
-    client: BeingClient, keeper: BeingStore, kitten: Node, cluster: str
+    client: BeingClient, store: BeingStore, kitten: Node, cluster: str
 ) -> None:
-    stranger = BeingClient(client.server, keeper.create("Stranger"))
+    stranger = BeingClient(client.server, store.create("Stranger"))
     assert "there is no node" in await stranger.error("recall_memory", node_id=kitten.id)
     assert "there is no cluster" in await stranger.error("recall_memory", cluster_id=cluster)

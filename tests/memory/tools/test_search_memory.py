@@ -81,11 +81,11 @@ async def test_as_of_finds_what_was_known_then(
 
 
 async def test_searching_leaves_no_trace(
-    client: BeingClient, memory: Memory, keeper: BeingStore
+    client: BeingClient, memory: Memory, store: BeingStore
 ) -> None:
     node = memory.remember("Rika adopted a grey kitten", FULL)
     await client.call("search_memory", query="kitten")
-    with keeper.database.read(memory.being.n) as unit:
+    with store.database.read(memory.being.n) as unit:
         assert nodes.by_ids(unit, [node.id])[node.id] == node
 
 
@@ -113,14 +113,14 @@ def test_a_search_without_vectors_asks_for_them_once(tmp_path: Path) -> None:
     plain.open(being).remember("Rika adopted a grey kitten", FULL)
     plain.open(being).search("kitten")
     plain.close()
-    keeper = BeingStore(open_store(address))
-    memory = keeper.open(being)
+    store = BeingStore(open_store(address))
+    memory = store.open(being)
     assert memory.search("kitten").kind == "keyword"
     assert memory.search("kitten").kind == "keyword"
-    with keeper.database.registry() as connection:
+    with store.database.registry() as connection:
         assert [kind for kind, _, _ in jobs.waiting(connection, being.n)] == ["embed"]
-    assert keeper.worker.work_off() == 1
+    assert store.worker.work_off() == 1
     assert memory.search("kitten").kind == "hybrid"
-    with keeper.database.registry() as connection:
+    with store.database.registry() as connection:
         assert jobs.waiting(connection, being.n) == []
-    keeper.close()
+    store.close()

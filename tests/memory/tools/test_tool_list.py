@@ -93,8 +93,8 @@ async def test_an_unknown_argument_value_names_the_parameter(client: BeingClient
     assert "user_message" in await client.error("recall")
 
 
-async def test_a_fixed_being_needs_no_principal(keeper: BeingStore, memory: Memory) -> None:
-    server = BeingServer(keeper, being=memory.being)
+async def test_a_fixed_being_needs_no_principal(store: BeingStore, memory: Memory) -> None:
+    server = BeingServer(store, being=memory.being)
     params = {"name": "get_context", "arguments": {}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     reply = await server.handle_jsonrpc(request, Session())
@@ -102,8 +102,8 @@ async def test_a_fixed_being_needs_no_principal(keeper: BeingStore, memory: Memo
     assert memory.being.id in reply["result"]["content"][0]["text"]
 
 
-async def test_a_caller_without_access_reaches_no_being(keeper: BeingStore, being: Being) -> None:
-    server = BeingServer(keeper)
+async def test_a_caller_without_access_reaches_no_being(store: BeingStore, being: Being) -> None:
+    server = BeingServer(store)
     params = {"name": "get_context", "arguments": {}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     reply = await server.handle_jsonrpc(request, Session())

@@ -15,9 +15,9 @@ from tests.memory.tools.being_client import BeingClient
 
 
 async def test_one_being_cannot_take_all_threads(
-    keeper: BeingStore, being: Being, monkeypatch: pytest.MonkeyPatch
+    store: BeingStore, being: Being, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = BeingServer(keeper, limits=Limits(threads=20))
+    server = BeingServer(store, limits=Limits(threads=20))
     over, whole = threading.Event(), Memory.search
 
     def search(memory: Memory, query: str, *rest: object, **more: object) -> object:
@@ -26,7 +26,7 @@ async def test_one_being_cannot_take_all_threads(
         return whole(memory, query, *rest, **more)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(Memory, "search", search)
-    greedy, other = [BeingClient(server, being) for _ in range(50)], keeper.create("Ben")
+    greedy, other = [BeingClient(server, being) for _ in range(50)], store.create("Ben")
     calls = [asyncio.ensure_future(one.call("search_memory", query="slow")) for one in greedy]
     await asyncio.sleep(0)
     try:
@@ -76,7 +76,7 @@ async def test_too_many_are_refused() -> None:
 
 
 async def test_a_fault_is_in_the_log_and_not_in_the_answer(
-    keeper: BeingStore,
+    store: BeingStore,
     being: Being,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -85,6 +85,6 @@ async def test_a_fault_is_in_the_log_and_not_in_the_answer(
         raise ValueError("/srv/secret/place")
 
     monkeypatch.setattr(Memory, "search", broken)
-    told = await BeingClient(BeingServer(keeper), being).error("search_memory", query="x")
+    told = await BeingClient(BeingServer(store), being).error("search_memory", query="x")
     assert told == "search_memory failed here; whoever runs this server finds why in its log"
     assert "search_memory failed" in caplog.text

@@ -21,17 +21,17 @@ FULL_SCENE = {
 }
 
 
-def jobs_of(keeper: BeingStore, memory: Memory) -> list[str]:
-    with keeper.database.registry() as connection:
+def jobs_of(store: BeingStore, memory: Memory) -> list[str]:
+    with store.database.registry() as connection:
         return [kind for kind, _, _ in jobs.waiting(connection, memory.being.n)]
 
 
 async def test_a_scene_keeps_all_its_parts_and_where_it_came_from(
-    client: BeingClient, memory: Memory, keeper: BeingStore
+    client: BeingClient, memory: Memory, store: BeingStore
 ) -> None:
     client.conversation = "monday"
     answer = await client.json("update_notes", scenes=[FULL_SCENE])
-    with keeper.database.read(memory.being.n) as unit:
+    with store.database.read(memory.being.n) as unit:
         (note,) = notes.waiting(unit, "scene")
     assert answer["scene_ids"] == [note.id]
     assert note.scene is not None
@@ -43,10 +43,10 @@ async def test_a_scene_keeps_all_its_parts_and_where_it_came_from(
 
 
 async def test_importance_is_a_half_by_default(
-    client: BeingClient, memory: Memory, keeper: BeingStore
+    client: BeingClient, memory: Memory, store: BeingStore
 ) -> None:
     await client.call("update_notes", scenes=[scene("Rika called")])
-    with keeper.database.read(memory.being.n) as unit:
+    with store.database.read(memory.being.n) as unit:
         (note,) = notes.waiting(unit, "scene")
     assert note.scene is not None
     assert note.scene.importance == 0.5
@@ -67,17 +67,17 @@ async def test_scenes_or_notes_are_needed(client: BeingClient) -> None:
 
 
 async def test_ten_waiting_scenes_start_a_patrol_in_the_background(
-    client: BeingClient, memory: Memory, keeper: BeingStore
+    client: BeingClient, memory: Memory, store: BeingStore
 ) -> None:
     nine = [scene(f"Rika read chapter {n}") for n in range(9)]
     answer = await client.json("update_notes", scenes=nine, notes=["not a scene"])
     assert answer["waiting_scenes"] == 9
     assert "patrol" not in answer
-    assert jobs_of(keeper, memory) == []
+    assert jobs_of(store, memory) == []
     answer = await client.json("update_notes", scenes=[scene("Rika read chapter 9")])
     assert "patrol" in answer
-    assert jobs_of(keeper, memory) == ["patrol"]
-    keeper.worker.work_off()
+    assert jobs_of(store, memory) == ["patrol"]
+    store.worker.work_off()
     assert memory.figures()["waiting_scenes"] == 0
     assert memory.figures()["active"] == 10
 

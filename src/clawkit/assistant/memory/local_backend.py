@@ -30,8 +30,8 @@ _log = logging.getLogger("clawkit.assistant")
 class LocalMemory:
     """The person's Being, opened by this process."""
 
-    def __init__(self, keeper: BeingStore, memory: Memory) -> None:
-        self._keeper = keeper
+    def __init__(self, store: BeingStore, memory: Memory) -> None:
+        self._store = store
         self._memory = memory
 
     def recall(self, text: str, session: str) -> tuple[RecalledMemory, ...]:
@@ -47,8 +47,8 @@ class LocalMemory:
         messages = [ConversationMessage(one.role, one.text, one.at) for one in said]
         sieve = self._memory.sieve()
         caller = Caller(conversation=session)
-        if listen(self._keeper, self._memory.being, messages, caller, sieve):
-            self._keeper.worker.start()
+        if listen(self._store, self._memory.being, messages, caller, sieve):
+            self._store.worker.start()
         return sieve.said()
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
@@ -58,7 +58,7 @@ class LocalMemory:
 
     def close(self) -> None:
         """Do what is due, such as a patrol; what takes long is left for the next time."""
-        with self._keeper.database.registry() as connection:
+        with self._store.database.registry() as connection:
             due = jobs.waiting(connection, self._memory.being.n)
         if due:
             working = threading.Thread(target=self._work_off, daemon=True)
@@ -66,11 +66,11 @@ class LocalMemory:
             working.join(_SETTLING)
             if working.is_alive():
                 return  # the process is ending, and the claim ends by itself
-        self._keeper.close()
+        self._store.close()
 
     def _work_off(self) -> None:
         try:
-            self._keeper.worker.work_off()
+            self._store.worker.work_off()
         except ClawError as error:  # the jobs stay, for the next time
             _log.warning("memory: %s", error)
 
@@ -83,12 +83,12 @@ def open_local(config: Config, keys: Keys) -> LocalMemory:
     options = config.memory
     address = options.store or f"sqlite:{config.places.data / 'beings.db'}"
     key = keys.find("OPENAI_API_KEY")
-    keeper = BeingStore(
+    store = BeingStore(
         open_store(address), options.embedder, embedding_key=key.value if key else ""
     )
     try:
-        being = keeper.find(options.being) if options.being else keeper.default()
-        return LocalMemory(keeper, keeper.open(being))
+        being = store.find(options.being) if options.being else store.default()
+        return LocalMemory(store, store.open(being))
     except BaseException:
-        keeper.close()
+        store.close()
         raise

@@ -64,15 +64,15 @@ def create_token(
             help="It may write soul, rules, preferences and relationships too: what clients obey.",
         ),
     ] = False,
-    store: StoreOption = "",
+    address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Make a token for a Being; it is shown this once and kept nowhere."""
-    with opened(MemoryPlace(store)) as keeper:
-        found = keeper.find(being)
-        until = access.parse_expires(expires, keeper.clock()) if expires else None
+    with opened(MemoryPlace(address)) as store:
+        found = store.find(being)
+        until = access.parse_expires(expires, store.clock()) if expires else None
         secret, token = access.issue(
-            keeper,
+            store,
             found,
             oauth=oauth,
             scope=scope,
@@ -90,11 +90,11 @@ def create_token(
 
 
 @tokens.command("list")
-def list_tokens(being: BeingArgument, store: StoreOption = "", as_json: AsJson = False) -> None:
+def list_tokens(being: BeingArgument, address: StoreOption = "", as_json: AsJson = False) -> None:
     """List the tokens of a Being, those that are over too."""
-    with opened(MemoryPlace(store)) as keeper:
-        found = keeper.find(being)
-        with keeper.database.registry() as connection:
+    with opened(MemoryPlace(address)) as store:
+        found = store.find(being)
+        with store.database.registry() as connection:
             known = token_hashes.of_being(connection, found.n)
         if as_json:
             print_json(known)
@@ -110,30 +110,30 @@ def revoke_token(
     token: Annotated[
         str, typer.Argument(metavar="ID", help="As `token list` shows it, or its beginning.")
     ],
-    store: StoreOption = "",
+    address: StoreOption = "",
 ) -> None:
     """End a token, from the next request on."""
-    with opened(MemoryPlace(store)) as keeper:
+    with opened(MemoryPlace(address)) as store:
         if access.looks_right(token):
             # A token on a command line stands in the shell's history by now: still, help.
-            with keeper.database.registry() as connection:
+            with store.database.registry() as connection:
                 known = token_hashes.by_hash(connection, access.digest(token))
             token = known[1].id if known else token[:4]
-        token = _whole_id(keeper, token)
-        with keeper.database.registry(write=True) as connection:
-            ended = token_hashes.revoke(connection, token, keeper.clock())
+        token = _whole_id(store, token)
+        with store.database.registry(write=True) as connection:
+            ended = token_hashes.revoke(connection, token, store.clock())
         if not ended:
             problem = f"there is no token {token!r} that still counts: `claw being token list` has"
             raise CommandFailure(f"{problem} the ids")
         print(f"Revoked {token}.")
 
 
-def _whole_id(keeper: BeingStore, called: str) -> str:
+def _whole_id(store: BeingStore, called: str) -> str:
     """The id of the token that still counts and begins so; what was given, if none does."""
     if len(called) < _SHORTEST_ID or len(called) >= _ID_LENGTH:
         return called
     sql = "SELECT id FROM tokens WHERE substr(id, 1, ?) = ? AND revoked IS NULL ORDER BY id LIMIT 2"
-    with keeper.database.registry() as connection:
+    with store.database.registry() as connection:
         found = [one for (one,) in connection.rows(sql, (len(called), called.lower()))]
     if len(found) > 1:
         raise CommandFailure(f"several tokens have ids that begin with {called}: give more of it")
@@ -141,24 +141,24 @@ def _whole_id(keeper: BeingStore, called: str) -> str:
 
 
 @keys.command("set")
-def set_key(being: BeingArgument, store: StoreOption = "") -> None:
+def set_key(being: BeingArgument, address: StoreOption = "") -> None:
     """Keep a model key for a Being; it is read from stdin, or asked for in a terminal."""
-    with opened(MemoryPlace(store)) as keeper:
-        found = keeper.find(being)
+    with opened(MemoryPlace(address)) as store:
+        found = store.find(being)
         if sys.stdin.isatty():
             secret = typer.prompt("Model key", hide_input=True, err=True)
         else:
             secret = sys.stdin.readline()
-        store_key(keeper, found, secret)
+        store_key(store, found, secret)
         print(f"Stored the model key of {found.name}, encrypted.")
 
 
 @keys.command("delete")
-def delete_key(being: BeingArgument, store: StoreOption = "") -> None:
+def delete_key(being: BeingArgument, address: StoreOption = "") -> None:
     """Forget the model key of a Being."""
-    with opened(MemoryPlace(store)) as keeper:
-        found = keeper.find(being)
-        had = forget_key(keeper, found)
+    with opened(MemoryPlace(address)) as store:
+        found = store.find(being)
+        had = forget_key(store, found)
         print(f"Forgot the model key of {found.name}." if had else f"{found.name} had none.")
 
 
@@ -193,13 +193,13 @@ def serve(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No line of the log for each request.")
     ] = False,
-    store: StoreOption = "",
+    address: StoreOption = "",
     embedder: EmbedderOption = "",
 ) -> None:
     """Serve the Beings of a store over Streamable HTTP; stderr has the address, then a JSON log."""
     # One question is small: threads for its arithmetic cost more than they bring.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with opened(MemoryPlace(store, embedder)) as keeper:
+    with opened(MemoryPlace(address, embedder)) as store:
         from clawkit.memory.http.app import serve as run
         from clawkit.memory.http.authentication import RequestLimits
 
@@ -208,12 +208,12 @@ def serve(
             **{name: value for name, value in given.items() if value is not None}  # pyright: ignore[reportArgumentType]
         )
         http = msgspec.structs.replace(limits.http, connections=max_connections)
-        _warm(keeper)
+        _warm(store)
         run(
-            keeper,
+            store,
             host,
             port,
-            on_ready=lambda url: _announce(keeper, url, host),
+            on_ready=lambda url: _announce(store, url, host),
             limits=msgspec.structs.replace(limits, http=http),
             hosts=allow_host or None,
             log_requests=not quiet,
@@ -221,12 +221,12 @@ def serve(
         )
 
 
-def _announce(keeper: BeingStore, url: str, host: str) -> None:
+def _announce(store: BeingStore, url: str, host: str) -> None:
     from clawkit.wire.http.uvicorn_server import is_loopback
 
-    beings = keeper.every()
+    beings = store.every()
     print(f"Beings are served at {url}", file=sys.stderr)
-    print(f"They are kept in {keeper.database.address}.", file=sys.stderr)
+    print(f"They are kept in {store.database.address}.", file=sys.stderr)
     if not beings:
         print("There is none yet: `claw being create NAME` makes one.", file=sys.stderr)
     for line in connecting(url, beings[0] if len(beings) == 1 else None):
@@ -236,25 +236,25 @@ def _announce(keeper: BeingStore, url: str, host: str) -> None:
     sys.stderr.flush()
 
 
-def _warm(keeper: BeingStore) -> None:
+def _warm(store: BeingStore) -> None:
     """Load the embedder while nobody waits for it; an unknown one is an error now, not later."""
-    warm = getattr(keeper.embedder, "warm", None)
+    warm = getattr(store.embedder, "warm", None)
     if warm is not None:
         warm()
 
 
-def stdio(being: BeingArgument, store: StoreOption = "", embedder: EmbedderOption = "") -> None:
+def stdio(being: BeingArgument, address: StoreOption = "", embedder: EmbedderOption = "") -> None:
     """Serve one Being on stdin and stdout, for clients without HTTP."""
     from clawkit.wire.line_io import claim_stdio
     from clawkit.wire.stdio import serve_stdio
 
     fds = claim_stdio()
-    with opened(MemoryPlace(store, embedder)) as keeper:
+    with opened(MemoryPlace(address, embedder)) as store:
         from clawkit.memory.mcp_server import BeingServer
 
-        found = keeper.find(being)
+        found = store.find(being)
         if os.isatty(fds[0]):
             print(_HINT.format(name=found.name), file=sys.stderr)
-        _warm(keeper)
-        keeper.worker.start()
-        serve_stdio(BeingServer(keeper, being=found), fds=fds, on_end=keeper.close)
+        _warm(store)
+        store.worker.start()
+        serve_stdio(BeingServer(store, being=found), fds=fds, on_end=store.close)

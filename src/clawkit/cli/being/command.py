@@ -54,17 +54,17 @@ def create(
     soul_file: Annotated[
         Path | None, typer.Option("--soul-file", metavar="FILE", help="The same from a file.")
     ] = None,
-    store: StoreOption = "",
+    address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Make a Being that remembers nothing yet."""
     who = _soul(soul, soul_file)
     known = _checked_id(being_id)
-    with opened(MemoryPlace(store, "none")) as keeper:
-        namesakes = sum(1 for other in keeper.every() if other.name == name)
-        being = keeper.create(name, known)
+    with opened(MemoryPlace(address, "none")) as store:
+        namesakes = sum(1 for other in store.every() if other.name == name)
+        being = store.create(name, known)
         if who:
-            keeper.open(being).structured(Caller(), "souls", "append", content=who, key=being.name)
+            store.open(being).structured(Caller(), "souls", "append", content=who, key=being.name)
         if as_json:
             print_json({"id": being.id, "name": being.name, "created": being.created})
             return
@@ -98,13 +98,13 @@ def _checked_id(being_id: str) -> str | None:
 
 
 @app.command("list")
-def list_(store: StoreOption = "", as_json: AsJson = False) -> None:
+def list_(address: StoreOption = "", as_json: AsJson = False) -> None:
     """List the Beings of a store."""
-    place = MemoryPlace(store, "none")
+    place = MemoryPlace(address, "none")
     found: list[dict[str, Any]] = []
     if place.is_begun():
-        with opened(place) as keeper:
-            found = [_listed(keeper, one) for one in keeper.every()]
+        with opened(place) as store:
+            found = [_listed(store, one) for one in store.every()]
     if as_json:
         print_json(found)
     elif found:
@@ -115,51 +115,51 @@ def list_(store: StoreOption = "", as_json: AsJson = False) -> None:
         print("`claw being create NAME` makes one.")
 
 
-def _listed(keeper: BeingStore, being: Being) -> dict[str, Any]:
+def _listed(store: BeingStore, being: Being) -> dict[str, Any]:
     from clawkit.memory.store import nodes
 
-    with keeper.database.read(being.n) as unit:
+    with store.database.read(being.n) as unit:
         memories = sum(nodes.counts(unit).values())
     about = {"id": being.id, "name": being.name, "created": being.created}
     return {**about, "memories": memories}
 
 
 @app.command()
-def show(being: BeingArgument, store: StoreOption = "", as_json: AsJson = False) -> None:
+def show(being: BeingArgument, address: StoreOption = "", as_json: AsJson = False) -> None:
     """Show how a Being stands: how much it remembers, who may reach it, what goes on."""
-    with opened(MemoryPlace(store, "none")) as keeper:
-        found = keeper.find(being)
-        memory = keeper.open(found)
+    with opened(MemoryPlace(address, "none")) as store:
+        found = store.find(being)
+        memory = store.open(found)
         figures = memory.figures()
         soul = memory.structured(Caller(), "souls", "get")["entries"]
-        with keeper.database.registry() as connection:
+        with store.database.registry() as connection:
             tokens = token_hashes.of_being(connection, found.n)
             quota = quotas.quota_of(connection, found.n)
         told = {
             "id": found.id,
             "name": found.name,
             "created": found.created,
-            "store": keeper.database.address,
+            "store": store.database.address,
             **figures,
-            "model_key": has_key(keeper, found),
-            "keeps_secrets": secret_filter.allows_secrets(keeper.database, found),
+            "model_key": has_key(store, found),
+            "keeps_secrets": secret_filter.allows_secrets(store.database, found),
             "quota": quotas.shown(quota),
             "tokens": tokens,
             "soul": soul[-1]["content"] if soul else "",
         }
-        print_lines(being_lines(told, keeper.clock()), told, as_json=as_json)
+        print_lines(being_lines(told, store.clock()), told, as_json=as_json)
 
 
 @app.command("allow-secrets")
 def allow_secrets(
     being: BeingArgument,
     off: Annotated[bool, typer.Option("--off", help="Leave them out again.")] = False,
-    store: StoreOption = "",
+    address: StoreOption = "",
 ) -> None:
     """Let a Being keep passwords, keys and card numbers, which are else left out of it."""
-    with opened(MemoryPlace(store, "none")) as keeper:
-        found = keeper.find(being)
-        secret_filter.allow_secrets(keeper.database, found, on=not off)
+    with opened(MemoryPlace(address, "none")) as store:
+        found = store.find(being)
+        secret_filter.allow_secrets(store.database, found, on=not off)
         if off:
             print(f"{visible(found.name)} leaves secrets out from now on; what it has, it keeps.")
         else:
@@ -172,14 +172,14 @@ def allow_secrets(
 def delete(
     being: BeingArgument,
     yes: Yes = False,
-    store: StoreOption = "",
+    address: StoreOption = "",
 ) -> None:
     """Delete a Being and all that it remembers; only an export brings it back."""
-    with opened(MemoryPlace(store, "none")) as keeper:
-        found = keeper.find(being)
+    with opened(MemoryPlace(address, "none")) as store:
+        found = store.find(being)
         if not yes:
             question = f"Delete {visible(found.name)} for good?"
-            lost = losses(keeper, found)
+            lost = losses(store, found)
             confirm(question, "Nothing was deleted.", "give --yes to delete it", lost)
-        keeper.delete(found)
+        store.delete(found)
         print(f"Deleted {visible(found.name)}.")

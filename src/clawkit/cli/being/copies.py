@@ -56,17 +56,17 @@ def export_(
         Path | None, typer.Argument(metavar="[FILE]", help="Where to write; stdout, without.")
     ] = None,
     yes: Overwrite = False,
-    store: StoreOption = "",
+    address: StoreOption = "",
 ) -> None:
     """Write all that a Being remembers as one file; the same memory gives the same bytes."""
     require_new(file, yes=yes)
-    with opened(MemoryPlace(store, "none")) as keeper:
+    with opened(MemoryPlace(address, "none")) as store:
         from clawkit.memory.bundle_transfer import export
 
-        found = keeper.find(being)
+        found = store.find(being)
         lines = -2
         with output_file(file) as output:
-            for line in export(keeper.database, found):
+            for line in export(store.database, found):
                 output.write(line)
                 lines += 1
         if file is not None:
@@ -104,12 +104,12 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be imported; change nothing.")
     ] = False,
-    store: StoreOption = "",
+    address: StoreOption = "",
     embedder: EmbedderOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Give a Being what was remembered elsewhere; the same file twice adds nothing."""
-    where = MemoryPlace(store, embedder)
+    where = MemoryPlace(address, embedder)
     with _file(place) as source:
         from clawkit.memory.imports.importer import format_of, read
 
@@ -120,11 +120,11 @@ def import_(
             return
         reading = read(source, form, as_memories=as_memories)
         _report(reading, skip_bad=skip_bad)
-        with opened(where) as keeper:
-            found = where.own(keeper, being)
-            brought = _bring(keeper, found, reading, dry_run=dry_run)
+        with opened(where) as store:
+            found = where.own(store, being)
+            brought = _bring(store, found, reading, dry_run=dry_run)
             if not dry_run:
-                make_vectors(keeper, found)
+                make_vectors(store, found)
         if as_json:
             print_json({"being": found.id, "dry_run": dry_run, "imported": brought})
         else:
@@ -159,12 +159,12 @@ def _report(reading: ImportedFiles, *, skip_bad: bool) -> None:
 
 
 def _bring(
-    keeper: BeingStore, being: Being, reading: ImportedFiles, *, dry_run: bool
+    store: BeingStore, being: Being, reading: ImportedFiles, *, dry_run: bool
 ) -> ImportResult:
     from clawkit.memory.imports.importer import bring
 
     with ProgressLine("Importing") as progress:
-        return bring(keeper, being, reading, dry_run=dry_run, advance=progress.show)
+        return bring(store, being, reading, dry_run=dry_run, advance=progress.show)
 
 
 def _print_brought(being: Being, brought: ImportResult, *, dry_run: bool) -> None:
@@ -180,8 +180,8 @@ def _import_bundle(
 ) -> None:
     from clawkit.memory import bundle_transfer
 
-    with opened(where) as keeper, file.open("rb") as opened_file:
-        known = _known(keeper, called)
+    with opened(where) as store, file.open("rb") as opened_file:
+        known = _known(store, called)
         if dry_run:
             contents = bundle.check(opened_file, file.name)
             print(f"Would import into {visible(called)}: {totals(contents)}.")
@@ -190,13 +190,13 @@ def _import_bundle(
         opened_file.seek(0)
         with ProgressLine("Importing") as progress:
             being, contents = bundle_transfer.load(
-                keeper,
+                store,
                 opened_file,
                 file.name,
                 into=known or called,
                 advance=lambda lines: progress.show(lines, total),
             )
-        make_vectors(keeper, being)
+        make_vectors(store, being)
         if as_json:
             print_json({"being": being.id, "id": being.id, "imported": contents})
             return
@@ -204,9 +204,9 @@ def _import_bundle(
         print(f"Imported into {visible(being.name)}{new}: {totals(contents)}.")
 
 
-def _known(keeper: BeingStore, called: str) -> Being | None:
+def _known(store: BeingStore, called: str) -> Being | None:
     """The Being that is meant, if there is one: an id, or a name that only one has."""
-    named = [being for being in keeper.every() if called in (being.id, being.name)]
+    named = [being for being in store.every() if called in (being.id, being.name)]
     if len(named) > 1:
         raise BeingError(f"several Beings are called {called!r}: say which by its id")
     return named[0] if named else None
@@ -228,22 +228,22 @@ def quota(
     calls: Annotated[
         str, typer.Option(metavar="N|none", help="Calls of its tools a day, UTC.")
     ] = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Show or set how much a Being may hold and how often it may be called."""
     asked = {"memories": memories, "bytes": size, "calls": calls}
     given = {name: _limit(f"--{name}", text) for name, text in asked.items() if text.strip()}
-    with opened(MemoryPlace(store, "none")) as keeper:
-        found = keeper.find(being)
-        with keeper.database.registry(write=bool(given)) as connection:
+    with opened(MemoryPlace(address, "none")) as store:
+        found = store.find(being)
+        with store.database.registry(write=bool(given)) as connection:
             allowed = quotas.quota_of(connection, found.n)
             if given:
                 allowed = structs.replace(allowed, **given)
                 quotas.set_quota(connection, found.n, allowed)
-        with keeper.database.read(found.n) as unit:
+        with store.database.read(found.n) as unit:
             used = quotas.used(unit)
-            today = calls_made(unit, int(keeper.clock() // 86_400))
+            today = calls_made(unit, int(store.clock() // 86_400))
         limits = quotas.shown(allowed)
         has = {"memories": used.memories, "bytes": used.bytes, "calls": today}
         told = {name: {"used": has[name], "limit": limits[name]} for name in limits}
@@ -272,13 +272,13 @@ def _of(one: dict[str, Any]) -> str:
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the copy.")],
     yes: Overwrite = False,
-    store: StoreOption = "",
+    address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Copy a whole SQLite store with all Beings and tokens, also while servers write to it."""
     from clawkit.memory.store.backup import back_up
 
-    place = _sqlite(MemoryPlace(store, "none"), "`pg_dump` copies it")
+    place = _sqlite(MemoryPlace(address, "none"), "`pg_dump` copies it")
     require_new(file, yes=yes)
     if file.exists() and place.exists() and file.samefile(place):
         raise CommandFailure(f"{file} is the store itself: name another file")
@@ -295,13 +295,13 @@ def restore(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Put it in the place of a store that is there.")
     ] = False,
-    store: StoreOption = "",
+    address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Put a copy in the place of the SQLite store; the one that was there is kept beside it."""
     from clawkit.memory.store import backup as copies
 
-    place = _sqlite(MemoryPlace(store, "none"), "`pg_restore` brings a copy back")
+    place = _sqlite(MemoryPlace(address, "none"), "`pg_restore` brings a copy back")
     if not file.is_file():
         raise CommandFailure(f"{file} is not there")
     if place.exists() and file.samefile(place):

@@ -54,8 +54,8 @@ BeingOption = Annotated[
 class MemoryPlace:
     """Where memories are: what was said on the command line, in the environment, in the config."""
 
-    def __init__(self, store: str = "", embedder: str = "") -> None:
-        self._store = store
+    def __init__(self, address: str = "", embedder: str = "") -> None:
+        self._address = address
         self._embedder = embedder
 
     @cached_property
@@ -64,7 +64,7 @@ class MemoryPlace:
 
     @property
     def address(self) -> str:
-        return self._store or self.config.memory.store or default_address()
+        return self._address or self.config.memory.store or default_address()
 
     @property
     def embedder(self) -> str:
@@ -73,7 +73,7 @@ class MemoryPlace:
     @property
     def remote(self) -> str:
         """The address of the Being elsewhere that the assistant uses, if the config names one."""
-        return "" if self._store else self.config.memory.url
+        return "" if self._address else self.config.memory.url
 
     @property
     def file(self) -> Path | None:
@@ -98,17 +98,17 @@ class MemoryPlace:
         found = Keys(self.config).find(_EMBEDDING_KEY)
         return found.value if found else ""
 
-    def own(self, keeper: BeingStore, called: str = "") -> Being:
+    def own(self, store: BeingStore, called: str = "") -> Being:
         """The Being that is called so; without a name, the person's own."""
-        called = called or ("" if self._store else self.config.memory.being)
-        return keeper.find(called) if called else keeper.default()
+        called = called or ("" if self._address else self.config.memory.being)
+        return store.find(called) if called else store.default()
 
 
 @contextmanager
 def opened(place: MemoryPlace) -> Generator[BeingStore]:
     """The Beings of a store, for one command."""
-    with closing(place.open()) as keeper:
-        yield keeper
+    with closing(place.open()) as store:
+        yield store
 
 
 class ProgressLine:
@@ -171,7 +171,7 @@ class _Shown:
         return vectors
 
 
-def make_vectors(keeper: BeingStore, being: Being) -> int:
+def make_vectors(store: BeingStore, being: Being) -> int:
     """Give the memories of a Being the vectors that they lack; gives how many were made.
 
     An embedder that does not answer is no error: memories are found by their words meanwhile, and
@@ -181,41 +181,41 @@ def make_vectors(keeper: BeingStore, being: Being) -> int:
     from clawkit.memory.patrol.vectors import catch_up
     from clawkit.memory.store import nodes
 
-    embedder = keeper.embedder
+    embedder = store.embedder
     if embedder is None:
         return 0
-    with keeper.database.read(being.n) as unit:
+    with store.database.read(being.n) as unit:
         total = nodes.top(unit) - unit.vectors.counts().get(embedder.name, 0)
     try:
         with ProgressLine("Making vectors") as progress:
-            return catch_up(keeper.database, being.n, _Shown(embedder, progress, total))
+            return catch_up(store.database, being.n, _Shown(embedder, progress, total))
     except ModelError as error:
         print(f"claw: no vectors for now: {visible(str(error))}", file=sys.stderr)
         return 0
 
 
-def make_few_vectors(keeper: BeingStore, being: Being) -> None:
+def make_few_vectors(store: BeingStore, being: Being) -> None:
     """Before a search: the vectors that a few memories lack, so that all are found by meaning.
 
     One memory without a vector would let the whole search go by words. A Being whose vectors are
     of another model is left alone: to change the model is a decision, not a side effect.
     """
-    embedder = keeper.embedder
+    embedder = store.embedder
     if embedder is None:
         return
-    with keeper.database.read(being.n) as unit:
+    with store.database.read(being.n) as unit:
         ours = unit.vectors.counts()
         missing = len(unit.vectors.missing(embedder.name, _FEW + 1))
     if 0 < missing <= _FEW and (embedder.name in ours or not ours):
-        make_vectors(keeper, being)
+        make_vectors(store, being)
 
 
-def say_missing(keeper: BeingStore, being: Being, kind: str) -> None:
+def say_missing(store: BeingStore, being: Being, kind: str) -> None:
     """Say why a search went by words alone, if it need not have."""
-    if kind != "keyword" or keeper.embedder is None:
+    if kind != "keyword" or store.embedder is None:
         return
-    with keeper.database.read(being.n) as unit:
-        missing = bool(unit.vectors.missing(keeper.embedder.name, 1))
+    with store.database.read(being.n) as unit:
+        missing = bool(unit.vectors.missing(store.embedder.name, 1))
     if missing:
         note = "searched by words alone, as vectors are missing: `claw memory tidy` makes them"
         print(f"claw: {note}", file=sys.stderr)

@@ -176,10 +176,10 @@ def _quota(limits: dict[str, int | None]) -> str:
     return ", ".join(f"{limit:,} {name}" for name, limit in set_ if limit is not None)
 
 
-def losses(keeper: BeingStore, being: Being) -> Iterator[str]:
+def losses(store: BeingStore, being: Being) -> Iterator[str]:
     """What goes with a Being."""
-    figures = keeper.open(being).figures()
-    with keeper.database.registry() as connection:
+    figures = store.open(being).figures()
+    with store.database.registry() as connection:
         tokens = len(token_hashes.of_being(connection, being.n))
     yield f"{visible(being.name)} ({being.id})"
     yield f"  {counted(figures['nodes'], 'memory')} and {counted(tokens, 'token')} would be lost."

@@ -64,18 +64,18 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would change; 
 class OpenedMemory:
     """The memory that a command is about."""
 
-    def __init__(self, keeper: BeingStore, memory: Memory) -> None:
-        self.keeper = keeper
+    def __init__(self, store: BeingStore, memory: Memory) -> None:
+        self.store = store
         self.memory = memory
 
     def node(self, called: str) -> Node:
         """The memory of an id, or of the beginning of one."""
-        with self.keeper.database.read(self.memory.being.n) as unit:
+        with self.store.database.read(self.memory.being.n) as unit:
             return node_called(unit, called)
 
     def told(self, tell: Callable[[MemoryHistory], Iterable[str]]) -> list[str]:
         """Lines about changes, with the texts of what they changed."""
-        with self.keeper.database.read(self.memory.being.n) as unit:
+        with self.store.database.read(self.memory.being.n) as unit:
             return list(tell(MemoryHistory(unit)))
 
     def say_undo(self) -> None:
@@ -84,21 +84,21 @@ class OpenedMemory:
 
 
 @contextmanager
-def opened_memory(being: str, store: str, embedder: str = "none") -> Generator[OpenedMemory]:
+def opened_memory(being: str, address: str, embedder: str = "none") -> Generator[OpenedMemory]:
     """The memory that is meant. What needs no vectors loads no embedder."""
-    place = MemoryPlace(store, embedder)
-    with opened(place) as keeper:
+    place = MemoryPlace(address, embedder)
+    with opened(place) as store:
         if place.remote:
             note = f"the assistant's memory is at {place.remote}; this is the one on this machine"
             print(f"claw memory: {visible(note)}", file=sys.stderr)
-        yield OpenedMemory(keeper, keeper.open(place.own(keeper, being)))
+        yield OpenedMemory(store, store.open(place.own(store, being)))
 
 
 @app.callback()
 def memory(
     context: typer.Context,
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     embedder: EmbedderOption = "",  # noqa: ARG001 - the verbs get it by pass_on
     recent: Annotated[
         int, typer.Option("--recent", "-n", min=0, help="How many recent memories to show.")
@@ -107,15 +107,15 @@ def memory(
 ) -> None:
     """Show what your Being remembers: topics, recent memories, new notes."""
     pass_on(context)
-    place = MemoryPlace(store)
+    place = MemoryPlace(address)
     if context.invoked_subcommand is not None:
         return
     if not place.is_begun() and not as_json:
         print(f"Nothing is remembered yet in {shown_address(place.address)}.")
         print('`claw remember "…"` is a beginning.')
         return
-    with opened_memory(being, store) as mine:
-        found = view(mine.keeper.database, mine.memory.being, recent)
+    with opened_memory(being, address) as mine:
+        found = view(mine.store.database, mine.memory.being, recent)
         if as_json:
             print_json(found)
         else:
@@ -136,13 +136,13 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show why each was found.")] = False,
     as_of: Annotated[str, typer.Option(metavar="DATE", help="What was known then, not now.")] = "",
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     embedder: EmbedderOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Find memories, the best first; unlike `claw recall`, whatever they are worth."""
-    with opened_memory(being, store, embedder) as mine:
-        make_few_vectors(mine.keeper, mine.memory.being)
+    with opened_memory(being, address, embedder) as mine:
+        make_few_vectors(mine.store, mine.memory.being)
         with ProgressLine("Searching") as progress:
             progress.begin()
             found = mine.memory.search(
@@ -151,18 +151,18 @@ def search(
         hits = {"kind": found.kind, "hits": output.hits_json(found.hits)}
         print_lines(output.hit_lines(found.hits, "No memory was found."), hits, as_json=as_json)
         if not as_json:
-            say_missing(mine.keeper, mine.memory.being, found.kind)
+            say_missing(mine.store, mine.memory.being, found.kind)
 
 
 @app.command()
 def show(
     node: NodeArgument,
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Show one memory: all that is known about it, and where it came from."""
-    with opened_memory(being, store) as mine:
+    with opened_memory(being, address) as mine:
         found = mine.node(node)
         print_lines(output.node_lines(found), found, as_json=as_json)
 
@@ -172,10 +172,10 @@ def retract(
     node: NodeArgument,
     why: Annotated[str, typer.Option(help="The reason, for the history.")] = "",
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
 ) -> None:
     """Take a memory back: nothing recalls it any more; `undo` brings it back."""
-    with opened_memory(being, store) as mine:
+    with opened_memory(being, address) as mine:
         found = mine.node(node)
         mine.memory.retract([found.id], Caller(), why)
         print(f"Taken back: {_short(found)}")
@@ -187,11 +187,11 @@ def replace(
     node: NodeArgument,
     text: Annotated[list[str], typer.Argument(metavar="TEXT", help="What is so now.")],
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     embedder: EmbedderOption = "",
 ) -> None:
     """Say what is so now in place of a memory that no longer holds."""
-    with opened_memory(being, store, embedder) as mine:
+    with opened_memory(being, address, embedder) as mine:
         old = mine.node(node)
         scene = msgspec.structs.replace(old.scene, action=" ".join(text), when=(_today(),))
         sieve = mine.memory.sieve()
@@ -206,10 +206,10 @@ def pin(
     node: NodeArgument,
     off: Annotated[bool, typer.Option("--off", help="Let it fade again.")] = False,
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
 ) -> None:
     """Let a memory never fade."""
-    with opened_memory(being, store) as mine:
+    with opened_memory(being, address) as mine:
         found = mine.memory.pin(mine.node(node).id, not off, Caller())
         print(f"{'Not pinned any more' if off else 'Pinned'}: {_short(found)}")
 
@@ -224,14 +224,14 @@ def tidy(
         ),
     ] = None,
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     embedder: EmbedderOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Put memory in order: new notes, what fades, what says the same, small topics."""
-    with opened_memory(being, store, embedder) as mine:
+    with opened_memory(being, address, embedder) as mine:
         if not dry_run:
-            make_vectors(mine.keeper, mine.memory.being)
+            make_vectors(mine.store, mine.memory.being)
         with ProgressLine("Tidying up") as progress:
             progress.begin()
             outcome = mine.memory.patrol(Caller(), cap=cap, dry_run=dry_run)
@@ -245,11 +245,11 @@ def tidy(
 def history(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many changes.")] = 20,
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """List what was done to this memory, the newest first; `undo` takes a number from here."""
-    with opened_memory(being, store) as mine:
+    with opened_memory(being, address) as mine:
         found = mine.memory.ledger(limit)
         wide = max((len(str(entry.n)) for entry in found), default=0)
         told = mine.told(lambda words: (words.line(entry, wide) for entry in found))
@@ -261,11 +261,11 @@ def undo(
     n: Annotated[int, typer.Argument(metavar="N", help="Its number, as `history` shows it.")],
     dry_run: DryRun = False,
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Undo what was done, by its number in `history`; an undo can be undone."""
-    with opened_memory(being, store) as mine:
+    with opened_memory(being, address) as mine:
         changes = mine.memory.undo(n, Caller(), dry_run)
         told = [f"  {line}" for line in mine.told(lambda words: words.changed(changes))]
         done = f"{'Would undo' if dry_run else 'Undid'} {n}."
@@ -315,7 +315,7 @@ def person(
         bool, typer.Option("--yes", "-y", help="Do not ask; overwrite files that exist.")
     ] = False,
     being: BeingOption = "",
-    store: StoreOption = "",
+    address: StoreOption = "",
     embedder: EmbedderOption = "",
     as_json: AsJson = False,
 ) -> None:
@@ -324,9 +324,9 @@ def person(
         raise CommandFailure("--receipt is for --erase", 2)
     for file in (export, receipt):
         require_new(file, yes=yes)
-    with opened_memory(being, store, embedder) as mine:
+    with opened_memory(being, address, embedder) as mine:
         who = ErasureRequest(name, tuple(also or ()))
-        plan = deletion.find(mine.keeper, mine.memory.being, who)
+        plan = deletion.find(mine.store, mine.memory.being, who)
         if export is not None:
             _write(export, _exported(mine, plan))
             print(f"Wrote what there is about {visible(plan.person.name)} to {export}.")
@@ -347,11 +347,11 @@ def person(
 def _erase(
     mine: OpenedMemory, who: ErasureRequest, plan: ErasurePlan, file: Path | None, *, as_json: bool
 ) -> None:
-    done = deletion.erase(mine.keeper, mine.memory.being, who)
+    done = deletion.erase(mine.store, mine.memory.being, who)
     if file is not None:
         _write(file, done)
     if plan.edited:
-        make_vectors(mine.keeper, mine.memory.being)
+        make_vectors(mine.store, mine.memory.being)
     print_lines(output.receipt_lines(done), done, as_json=as_json)
     named = output.name_of_memory(plan, mine.memory.being)
     for line in () if as_json else (*named, *_in_sessions(plan), _ELSEWHERE):
@@ -395,7 +395,7 @@ def _show(plan: ErasurePlan, *, as_json: bool, quiet: bool) -> None:
 
 def _exported(mine: OpenedMemory, plan: ErasurePlan) -> dict[str, Any]:
     being = mine.memory.being
-    head = {"memory_of": being.name, "memory_id": being.id, "at": iso(mine.keeper.clock())}
+    head = {"memory_of": being.name, "memory_id": being.id, "at": iso(mine.store.clock())}
     return {**head, **output.plan_json(plan)}
 
 

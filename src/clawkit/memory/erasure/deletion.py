@@ -77,30 +77,30 @@ class Receipt(Struct, frozen=True):
     """Why deleted bytes may still be in the store's files; empty where they are overwritten."""
 
 
-def find(keeper: BeingStore, being: Being, who: ErasureRequest) -> ErasurePlan:
+def find(store: BeingStore, being: Being, who: ErasureRequest) -> ErasurePlan:
     """What there is about a person, and what would become of it."""
-    with keeper.database.read(being.n) as unit:
-        return PersonSearch(unit, who, keeper.clock()).plan()
+    with store.database.read(being.n) as unit:
+        return PersonSearch(unit, who, store.clock()).plan()
 
 
-def erase(keeper: BeingStore, being: Being, who: ErasureRequest) -> Receipt:
+def erase(store: BeingStore, being: Being, who: ErasureRequest) -> Receipt:
     """Erase it; nothing brings it back but what was exported or saved elsewhere before."""
-    now = keeper.clock()
+    now = store.clock()
     # A patrol may hold texts that it has read, and write what it makes of them.
-    with keeper.database.patrolling(being.n) as alone:
+    with store.database.patrolling(being.n) as alone:
         if not alone:
             raise BeingError("this memory is being tidied up: try again when that is done")
-        with keeper.database.write(being.n) as unit:
+        with store.database.write(being.n) as unit:
             search = PersonSearch(unit, who, now)
             plan = search.plan()
             _carry_out(unit, search, plan, now)
-    return msgspec.structs.replace(_receipt(plan, being, now), left_in_file=_scrub(keeper))
+    return msgspec.structs.replace(_receipt(plan, being, now), left_in_file=_scrub(store))
 
 
-def _scrub(keeper: BeingStore) -> str:
+def _scrub(store: BeingStore) -> str:
     """Overwrite what was deleted; it is deleted where that fails, too."""
     try:
-        return keeper.database.scrub()
+        return store.database.scrub()
     except StoreError as error:
         return str(error)
 

@@ -63,8 +63,8 @@ _log = logging.getLogger("clawkit.memory")
 class Health:
     """Looks after one store."""
 
-    def __init__(self, keeper: BeingStore, probe_every: float = PROBE_EVERY) -> None:
-        self._keeper = keeper
+    def __init__(self, store: BeingStore, probe_every: float = PROBE_EVERY) -> None:
+        self._store = store
         self._probe_every = probe_every
         self._probing = threading.Lock()
         self._next = 0.0
@@ -73,7 +73,7 @@ class Health:
     def look(self) -> dict[str, Any]:
         """What `/healthz` says. It is open to all: nothing says where the store is."""
         try:
-            with self._keeper.database.registry() as connection:
+            with self._store.database.registry() as connection:
                 connection.rows("SELECT n FROM beings LIMIT 1")
         except StoreError as error:
             _log.error("the store cannot be reached: %s", error)
@@ -93,7 +93,7 @@ class Health:
 
     def _probe(self) -> str:
         try:
-            self._keeper.database.probe()
+            self._store.database.probe()
         except StoreError as error:
             _log.error("the store cannot be written to: %s", error)
             return error.reason or "it cannot be written to"
@@ -114,7 +114,7 @@ class BeingApp:
 
     def __init__(
         self,
-        keeper: BeingStore,
+        store: BeingStore,
         *,
         hosts: Collection[str] | None = LOOPBACK,
         origins: Collection[str] = (),
@@ -131,19 +131,19 @@ class BeingApp:
         """
         self.limits = limits = limits or RequestLimits()
         allowed = Origins(hosts, origins)
-        self._keeper = keeper
+        self._store = store
         self._per_being = per_being
         self._metrics = Metrics(per_being=per_being)
-        self._look_after = Health(keeper, probe_every)
+        self._look_after = Health(store, probe_every)
         self._gate = Authenticator(
-            keeper,
+            store,
             CallerCounters(limits),
             recheck_every=recheck_every,
             proxies=TrustedProxies(trusted_proxies),
         )
-        self.bridges = Bridges(keeper.clock)
+        self.bridges = Bridges(store.clock)
         self.server: ServerCore = BeingServer(
-            keeper,
+            store,
             capabilities=self.bridges.capabilities,
             senses=self.bridges.senses,
             act=self.bridges.act,
@@ -172,17 +172,17 @@ class BeingApp:
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
-        self._keeper.worker.start()
+        self._store.worker.start()
         threading.Thread(target=self._warm_up, name="being-warm-up", daemon=True).start()
         yield
         self.stop()
-        await asyncio.to_thread(self._keeper.worker.stop)
+        await asyncio.to_thread(self._store.worker.stop)
 
     def _warm_up(self) -> None:
         """Load what the first recall needs while nobody waits for it."""
         try:
             import_module("clawkit.memory.memory")  # with numpy, and what stands on it
-            embedder = self._keeper.embedder
+            embedder = self._store.embedder
             if embedder is not None:
                 embedder.embed(["Good morning."])
         except ClawError as error:
@@ -208,7 +208,7 @@ class BeingApp:
         try:
             async with asyncio.timeout(HEALTH_SECONDS):
                 gauges |= await self._gate.away(
-                    store_gauges, keeper=self._keeper, per_being=self._per_being
+                    store_gauges, store=self._store, per_being=self._per_being
                 )
         except (StoreError, TimeoutError) as error:
             _log.error("the store cannot be counted: %s", str(error) or "it takes too long")
@@ -221,7 +221,7 @@ _LOGGERS = ("asyncio", "clawkit", "uvicorn")
 
 
 def serve(
-    keeper: BeingStore,
+    store: BeingStore,
     host: str = "127.0.0.1",
     port: int = 0,
     *,
@@ -247,7 +247,7 @@ def serve(
         hosts = (*LOOPBACK, shown)
     with _logging() as log:
         app = BeingApp(
-            keeper,
+            store,
             hosts=hosts,
             origins=origins,
             limits=limits,

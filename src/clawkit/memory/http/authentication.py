@@ -174,8 +174,8 @@ MOST_WAITING = 100
 class GoodTokens:
     """What was good when it was last read."""
 
-    def __init__(self, keeper: BeingStore, read_every: float = READ_EVERY) -> None:
-        self._keeper = keeper
+    def __init__(self, store: BeingStore, read_every: float = READ_EVERY) -> None:
+        self._store = store
         self._read_every = read_every
         self._digests: frozenset[str] = frozenset()
         self._next = 0.0
@@ -209,8 +209,8 @@ class GoodTokens:
             self._reading = None
 
     def _from_store(self) -> frozenset[str]:
-        with self._keeper.database.registry() as connection:
-            return frozenset(token_hashes.good(connection, self._keeper.clock()))
+        with self._store.database.registry() as connection:
+            return frozenset(token_hashes.good(connection, self._store.clock()))
 
 
 LLM_KEY = "x-llm-api-key"
@@ -230,15 +230,15 @@ class Authenticator:
 
     def __init__(
         self,
-        keeper: BeingStore,
+        store: BeingStore,
         callers: CallerCounters,
         *,
         recheck_every: float = RECHECK_EVERY,
         proxies: TrustedProxies | None = None,
     ) -> None:
-        self._keeper = keeper
+        self._store = store
         self._proxies = proxies or TrustedProxies()
-        self._good = GoodTokens(keeper)
+        self._good = GoodTokens(store)
         self._recheck_every = recheck_every
         self.callers = callers
         # Their own threads: tools at work must not keep anybody waiting at the door.
@@ -289,7 +289,7 @@ class Authenticator:
         """Whether a token is good at this moment."""
         try:
             return await self.away(
-                tokens.check, keeper=self._keeper, secret=secret, being_id=being_id
+                tokens.check, store=self._store, secret=secret, being_id=being_id
             )
         except StoreError as error:
             _log.error("tokens cannot be checked: %s", error)
@@ -334,7 +334,7 @@ class Authenticator:
         """
         used, self._unnoted = self._unnoted, set()
         self._noting = True
-        job = self._threads.start(tokens.note_use, {"keeper": self._keeper, "token_ids": used})
+        job = self._threads.start(tokens.note_use, {"store": self._store, "token_ids": used})
         job.outcome.add_done_callback(self._reported)
 
     def _reported(self, outcome: asyncio.Future[None]) -> None:

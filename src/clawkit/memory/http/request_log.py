@@ -128,10 +128,10 @@ def _escaped(text: str) -> str:
 Gauges = dict[str, tuple[str, Mapping[Labels, float]]]
 
 
-def store_gauges(keeper: BeingStore, per_being: bool = False) -> Gauges:
+def store_gauges(store: BeingStore, per_being: bool = False) -> Gauges:
     """Beings, the jobs that wait, run or have failed, and how those before them ended."""
-    now = keeper.clock()
-    with keeper.database.registry() as connection:
+    now = store.clock()
+    with store.database.registry() as connection:
         ((number,),) = connection.rows("SELECT count(*) FROM beings")
         names = {one.n: one.id for one in beings.every(connection)} if per_being else {}
         waiting = jobs.by_kind(connection, now)

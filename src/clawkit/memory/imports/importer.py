@@ -109,7 +109,7 @@ class ImportResult(Struct, frozen=True):
 
 
 def bring(
-    keeper: BeingStore,
+    store: BeingStore,
     being: Being,
     reading: ImportedFiles,
     *,
@@ -120,18 +120,18 @@ def bring(
 
     What the Being knows is left as it is, and what it has taken back does not return.
     """
-    return _Bringing(keeper, being, dry_run=dry_run).all(reading, advance)
+    return _Bringing(store, being, dry_run=dry_run).all(reading, advance)
 
 
 class _Bringing:
-    def __init__(self, keeper: BeingStore, being: Being, *, dry_run: bool) -> None:
-        self._keeper = keeper
-        self._database = keeper.limited
+    def __init__(self, store: BeingStore, being: Being, *, dry_run: bool) -> None:
+        self._store = store
+        self._database = store.limited
         self._being = being
         self._dry_run = dry_run
         with self._database.read(being.n) as unit:
             self._before = _Before(unit)
-        self._sieve = SecretFilter(keeper.database, being)
+        self._sieve = SecretFilter(store.database, being)
         self._memories = self._messages = self._relations = self._known = 0
 
     def all(self, reading: ImportedFiles, advance: Advance) -> ImportResult:
@@ -142,7 +142,7 @@ class _Bringing:
             done += len(spoken)
             advance(done, total)
         if reading.messages and not self._dry_run:
-            now, embedder = self._keeper.clock(), self._keeper.embedder
+            now, embedder = self._store.clock(), self._store.embedder
             remember_waiting(self._database, self._being.n, embedder, now, TOKEN)
             self._memories += self._top() - before
         for start in range(0, len(reading.memories), _TOGETHER):
@@ -171,7 +171,7 @@ class _Bringing:
             return
         if not new:
             return
-        now, embedder = self._keeper.clock(), self._keeper.embedder
+        now, embedder = self._store.clock(), self._store.embedder
         scenes, speakers = [one.scene for one in new], [one.speaker for one in new]
         embed = ahead(self._database, self._being.n, embedder, scenes, speakers)
         model = embedder.name if embedder is not None else ""
@@ -193,7 +193,7 @@ class _Bringing:
 
     def _hear(self, name: str, spoken: Sequence[ImportedMessage]) -> None:
         """Keep what was said in a conversation, and note what it tells."""
-        now = self._keeper.clock()
+        now = self._store.clock()
         given = self._sieve.messages(list(_in_time(spoken)))
         said = numbered(given, name, now)
         with self._database.read(self._being.n) as unit:
@@ -209,7 +209,7 @@ class _Bringing:
                 self._being.n,
                 given,
                 llm=None,
-                embedder=self._keeper.embedder,
+                embedder=self._store.embedder,
                 now=now,
                 caller=Caller(token=TOKEN, conversation=name),
             )
@@ -228,7 +228,7 @@ class _Bringing:
             self._relations += 1
             if not self._dry_run:
                 content = "\n".join((*lines, *new))
-                now = self._keeper.clock()
+                now = self._store.clock()
                 relate(unit, relation.entity, relation.kind, content, "upsert", _CALLER, now)
 
 
