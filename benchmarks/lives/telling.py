@@ -13,11 +13,11 @@ import msgspec
 
 from benchmarks.lives.life import Input, Life, Question, is_told
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Scene
 from clawkit.memory.store.sqlite import SqliteDatabase
+from clawkit.memory.tokens import Caller
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -84,8 +84,8 @@ def _read(file: Path) -> str:
 def main() -> None:
     from clawkit.memory import tokens
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.caller import Caller
     from clawkit.memory.store import open_store
+    from clawkit.memory.tokens import Caller
 
     with tempfile.TemporaryDirectory() as folder:
         address, out = f"sqlite:{folder}/beings.db", Path(folder, "walk")

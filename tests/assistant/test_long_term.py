@@ -11,9 +11,9 @@ import pytest
 from clawkit.assistant.memory import long_term
 from clawkit.assistant.reply import Assistant
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.records import Scene
 from clawkit.memory.store import open_store
+from clawkit.memory.tokens import Caller
 from tests.assistant.providers.scripted import Call, Say
 from tests.assistant.replies import Heard, config_of, say, scripted
 from tests.processes import PATIENCE

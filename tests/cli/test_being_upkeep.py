@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.store import nodes, open_store
+from clawkit.memory.tokens import Caller
 from tests.cli.being_commands import as_json, refused, run, said
 from tests.memory.http.process import being_process
 

@@ -17,8 +17,8 @@ import pytest
 from clawkit.assistant.sessions.repair import set_aside
 from clawkit.cli.status import assistant
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.store import jobs, open_store
+from clawkit.memory.tokens import Caller
 from clawkit.settings import settings
 from tests.claw import CLAW, finished
 from tests.cli.being_commands import as_json, run, said

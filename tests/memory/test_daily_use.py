@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.recollection import NOTHING
 from clawkit.memory.store.database import Database
+from clawkit.memory.tokens import Caller
 from tests.memory.http.being_store import Clock
 
 DAY = 86_400.0

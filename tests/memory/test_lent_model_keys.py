@@ -6,11 +6,12 @@ import threading
 
 import pytest
 
-from clawkit.memory.being_store import KEPT_SECONDS, BeingStore, LentKeys
-from clawkit.memory.caller import Caller
+from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
+from clawkit.memory.model_keys import KEPT_SECONDS, LentKeys
 from clawkit.memory.records import Scene
 from clawkit.memory.store import jobs
+from clawkit.memory.tokens import Caller
 from tests.memory.http.being_store import Clock
 from tests.processes import PATIENCE
 

@@ -9,7 +9,6 @@ import pytest
 
 from clawkit.errors import BeingError, InvalidArgumentsError
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.memory import Memory
 from clawkit.memory.model_keys import store_key
 from clawkit.memory.patrol.transcript import ConversationMessage
@@ -17,6 +16,7 @@ from clawkit.memory.recollection import ExploreRequest
 from clawkit.memory.records import Scene
 from clawkit.memory.store import nodes, open_store, reads
 from clawkit.memory.store.sqlite import SqliteDatabase
+from clawkit.memory.tokens import Caller
 from tests.assistant.providers.scripted import Request, Say, scripted_anthropic
 from tests.memory.http.being_store import Clock
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.people import introduced, own_names, speaks_of_self, voices
 from clawkit.memory.records import Scene
 from clawkit.memory.store import open_store
+from clawkit.memory.tokens import Caller
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 from clawkit.errors import QuotaError
 from clawkit.memory import bundle_transfer, quotas
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.imports.imported import ImportedFiles, ImportedMemory
 from clawkit.memory.imports.importer import bring
 from clawkit.memory.intake import listen
@@ -19,6 +18,7 @@ from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.quotas import CallCounter, Quota, Used
 from clawkit.memory.records import Being, Scene
 from clawkit.memory.store.database import Database
+from clawkit.memory.tokens import Caller
 from tests.memory.http.being_store import Clock
 from tests.memory.http.served_beings import served
 from tests.together.official import MODES

@@ -12,7 +12,6 @@ from clawkit.errors import AccessError, BeingError
 from clawkit.memory import tokens
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Being
-from clawkit.memory.store import token_hashes as stored
 from tests.memory.http.being_store import Clock
 
 DAY = 86400.0
@@ -109,7 +108,7 @@ def test_a_revoked_token_is_refused_at_once(store: BeingStore, being: Being, clo
     secret, token = tokens.issue(store, being)
     assert tokens.check(store, secret, being.id)
     with store.database.registry(write=True) as connection:
-        assert stored.revoke(connection, token.id, clock.now)
+        assert tokens.revoke(connection, token.id, clock.now)
     error = refused(store, secret, being.id)
     assert (error.status, str(error)) == (401, "The token was revoked")
 
@@ -124,7 +123,7 @@ def test_its_last_use_is_kept(store: BeingStore, being: Being, clock: Clock) -> 
     _, token = tokens.issue(store, being)
     tokens.note_use(store, [token.id])
     with store.database.registry() as connection:
-        (known,) = stored.of_being(connection, being.n)
+        (known,) = tokens.of_being(connection, being.n)
     assert known.used == clock.now
 
 
@@ -138,7 +137,7 @@ def test_a_token_that_makes_no_sense_is_not_made(
     with pytest.raises(BeingError, match="one line"):
         tokens.issue(store, being, label="two\nlines")
     with store.database.registry() as connection:
-        assert stored.of_being(connection, being.n) == []
+        assert tokens.of_being(connection, being.n) == []
 
 
 @pytest.mark.parametrize(

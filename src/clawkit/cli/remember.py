@@ -24,7 +24,7 @@ from clawkit.cli.being.opened_store import (
 )
 from clawkit.cli.commands import AsJson, CommandFailure, print_lines
 from clawkit.cli.output import print_json
-from clawkit.memory.caller import Caller
+from clawkit.memory.tokens import Caller
 from clawkit.text.normalization import visible
 
 _NOTHING = "No relevant memories found."

@@ -1,20 +1,16 @@
-"""The Beings of one store: created, found, opened; and the model keys lent to their patrols.
-
-Lent keys are written nowhere, shown in no log, and forgotten after that patrol or some minutes.
-"""
+"""The Beings of one store: created, found, opened."""
 
 from __future__ import annotations
 
-import threading
 import time
 import uuid
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from clawkit.errors import BeingError
+from clawkit.memory.model_keys import LentKeys
+from clawkit.memory.quotas import CallCounter, LimitedWrites
 from clawkit.memory.records import Being
 from clawkit.memory.store import beings, jobs
 
@@ -22,54 +18,7 @@ if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.job_worker import JobWorker
     from clawkit.memory.memory import Memory
-    from clawkit.memory.quotas import CallCounter, Limited
     from clawkit.memory.store.database import Connection, Database
-
-KEPT_SECONDS = 600.0
-
-
-class LentKey(msgspec.Struct, frozen=True, eq=False):
-    """One key, and when it is too old to serve."""
-
-    key: str
-    until: float
-
-    def __repr__(self) -> str:
-        return "Lent(…)"
-
-
-class LentKeys:
-    """The key that was lent to each Being last, until it has served or is too old."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._guard = threading.Lock()
-        self._lent: dict[int, LentKey] = {}
-
-    def __len__(self) -> int:
-        return len(self._lent)
-
-    def lend(self, being: int, key: str) -> None:
-        with self._guard:
-            self._lent[being] = LentKey(key, self._clock() + KEPT_SECONDS)
-
-    def find(self, being: int) -> LentKey | None:
-        """The key that may serve now."""
-        self.forget_old()
-        with self._guard:
-            return self._lent.get(being)
-
-    def forget(self, being: int, served: LentKey) -> None:
-        """The key has served; what was lent meanwhile has not yet."""
-        with self._guard:
-            if self._lent.get(being) is served:
-                del self._lent[being]
-
-    def forget_old(self) -> None:
-        now = self._clock()
-        with self._guard:
-            self._lent = {being: lent for being, lent in self._lent.items() if lent.until > now}
-
 
 DEFAULT_BEING = "assistant"
 """The Being that the assistant and the commands use where none is named."""
@@ -91,6 +40,8 @@ class BeingStore:
         self._embedding = embedding
         self._embedding_key = embedding_key
         self.lent = LentKeys()
+        self.limited = LimitedWrites(database)
+        self.calls = CallCounter(database, clock)
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -98,20 +49,6 @@ class BeingStore:
         from clawkit.memory.embed.factory import DEFAULT, embedder
 
         return embedder(self._embedding or DEFAULT, key=self._embedding_key)
-
-    @cached_property
-    def limited(self) -> Limited:
-        """The store as callers write to it: no Being gets more than it may have."""
-        from clawkit.memory.quotas import Limited
-
-        return Limited(self.database)
-
-    @cached_property
-    def calls(self) -> CallCounter:
-        """Counts calls where they are limited."""
-        from clawkit.memory.quotas import CallCounter
-
-        return CallCounter(self.database, self.clock)
 
     @cached_property
     def worker(self) -> JobWorker:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from clawkit.errors import BeingError
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.recollection import NOTHING
 from clawkit.memory.statistics import node_called
 from clawkit.memory.store import open_store
+from clawkit.memory.tokens import Caller
 
 if TYPE_CHECKING:
     from clawkit.memory.memory import Memory

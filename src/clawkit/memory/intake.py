@@ -13,7 +13,6 @@ from uuid import uuid4
 import msgspec
 
 from clawkit.errors import BeingError
-from clawkit.memory.caller import Caller
 from clawkit.memory.job_worker import PATROL
 from clawkit.memory.patrol import replacement
 from clawkit.memory.patrol.new_memories import KnownScenes, cleaned, remember, touch
@@ -21,8 +20,9 @@ from clawkit.memory.patrol.scenes import hear
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.records import Change, MemorySource, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store.database import Transactions, Unit
 from clawkit.memory.structured_memory import forget_notes
+from clawkit.memory.tokens import Caller
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -65,7 +65,7 @@ def take_notes(
 
 
 def remember_now(
-    database: Database,
+    database: Transactions,
     being: int,
     embedder: Embedder | None,
     scene: Scene,

@@ -23,9 +23,9 @@ from clawkit.errors import (
     ToolExecutionError,
 )
 from clawkit.memory import tokens
-from clawkit.memory.caller import LONGEST_CONVERSATION, META_CONVERSATION, Access, Caller
 from clawkit.memory.display_text import shown
 from clawkit.memory.store.database import written
+from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Access, Caller
 from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
 from clawkit.tools.results import ToolResult
 from clawkit.tools.schema.converter import converter_for

@@ -24,7 +24,6 @@ from clawkit.memory import (
     validation,
 )
 from clawkit.memory import node_history as changes
-from clawkit.memory.caller import Caller, check_owner
 from clawkit.memory.job_worker import EMBED, PATROL
 from clawkit.memory.patrol import replacement
 from clawkit.memory.patrol.vectors import ahead, catch_up
@@ -34,6 +33,7 @@ from clawkit.memory.records import Being, Change, HistoryMessage, LedgerEntry, N
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.statistics import figures, wants_vectors
 from clawkit.memory.store import jobs, ledger, messages, reads
+from clawkit.memory.tokens import Caller, check_owner
 from clawkit.text.calendar import resolved
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Memory:
     def __init__(self, store: BeingStore, being: Being) -> None:
         self.being = being
         self._store = store
-        self._database = store.limited
+        self._database = store.database
+        self._limited = store.limited
 
     @property
     def _embedder(self) -> Embedder | None:
@@ -79,7 +80,7 @@ class Memory:
         """
         validation.sized("user_message", message, validation.LONGEST_ASKED)
         told = recollection.recollect(
-            self._store.database,
+            self._database,
             self.being.n,
             message,
             self._embedder,
@@ -161,7 +162,7 @@ class Memory:
         ids = [validation.identifier(f"scene_ids[{at}]", i) for at, i in enumerate(scene_ids)]
         given = intake.NotesRequest(checked, memos, ids)
         embed, model = self._embed_ahead(checked)
-        with self._database.write(self.being.n) as unit:
+        with self._limited.write(self.being.n) as unit:
             answer = intake.take_notes(unit, caller, given, embed, model, self.now)
         if answer["waiting_scenes"] >= intake.ENOUGH_FOR_PATROL:
             self._want(PATROL, caller.llm_key)
@@ -195,14 +196,7 @@ class Memory:
         scene = Scene(text, tuple(actors), days, setting, feeling, tuple(themes), importance)
         scene = (sieve or self.sieve()).scene(validation.scene("scene", scene))
         source = intake.source_of(caller, speaker)
-        return intake.remember_now(
-            self._database,
-            self.being.n,
-            self._embedder,
-            scene,
-            source,
-            now,
-        )
+        return intake.remember_now(self._limited, self.being.n, self._embedder, scene, source, now)
 
     def structured(
         self,
@@ -232,7 +226,7 @@ class Memory:
             with self._database.read(self.being.n) as unit:
                 return structured_memory.carry_out(unit, order)
         check_owner(target, caller)
-        with self._database.write(self.being.n) as unit:
+        with self._limited.write(self.being.n) as unit:
             answer = structured_memory.carry_out(unit, order)
         if target == "party_message" and action == "append" and to and content:
             answer["delivered"] = self._delivered(to, content, caller)
@@ -252,7 +246,7 @@ class Memory:
         check_owner(relationships.RELATIONSHIP, caller)
         sieve = self.sieve()
         content = sieve.text(content) if content else content
-        with self._database.write(self.being.n) as unit:
+        with self._limited.write(self.being.n) as unit:
             answer = relationships.relate(unit, name, kind, content, action, caller, self.now)
         return {**answer, **sieve.told()}
 
@@ -296,7 +290,7 @@ class Memory:
         with self._database.read(self.being.n) as unit:
             scene = replacement.merged_scene(intake.several(unit, wanted), summary, feeling)
         embed, model = self._embed_ahead([scene])
-        with self._database.write(self.being.n) as unit:
+        with self._limited.write(self.being.n) as unit:
             return replacement.merge(
                 unit,
                 intake.several(unit, wanted),
@@ -311,7 +305,7 @@ class Memory:
     def retract(self, ids: Sequence[str], caller: Caller, why: str = "") -> list[Node]:
         """Take memories back: nothing recalls them any more."""
         wanted = [validation.identifier("node_ids", i) for i in ids]
-        with self._database.write(self.being.n) as unit:
+        with self._limited.write(self.being.n) as unit:
             return intake.retract(unit, wanted, caller, why, self.now)
 
     def supersede(
@@ -320,7 +314,7 @@ class Memory:
         """Say what is so now in place of a memory that no longer holds."""
         scene = (sieve or self.sieve()).scene(validation.scene("scene", scene))
         embed, model = self._embed_ahead([scene])
-        with self._database.write(self.being.n) as unit:
+        with self._limited.write(self.being.n) as unit:
             old = intake.one(unit, validation.identifier("node_id", node_id))
             return replacement.supersede(
                 unit, old, scene, now=self.now, token=caller.token, embed=embed, model=model
@@ -328,7 +322,7 @@ class Memory:
 
     def pin(self, node_id: str, on: bool, caller: Caller) -> Node:
         """Let a memory never fade, or fade again."""
-        with self._database.write(self.being.n) as unit:
+        with self._limited.write(self.being.n) as unit:
             wanted = validation.identifier("node_id", node_id)
             return intake.pin(unit, wanted, on, caller, self.now)
 
@@ -352,11 +346,11 @@ class Memory:
         kept = (sieve or self.sieve()).messages(messages)
         if kept:
             size = sum(len(message.content.encode(errors="replace")) for message in kept)
-            self._database.check_room(self.being.n, 1, size)
+            self._limited.check_room(self.being.n, 1, size)
 
         def walk() -> PatrolOutcome:
             return patrol(
-                self._store.database,
+                self._database,
                 self.being.n,
                 embedder=self._embedder,
                 llm=self._llm(caller),
@@ -376,7 +370,7 @@ class Memory:
         self.patrol(Caller(token="patrol", llm_key=lent.key if lent else ""))
         if lent is not None:
             self._store.lent.forget(self.being.n, lent)
-        with self._database.write(self.being.n) as unit:
+        with self._limited.write(self.being.n) as unit:
             reads.forget_told(unit, self.now - _TOLD_IS_FORGOTTEN)
 
     def embed_due(self) -> None:
@@ -386,7 +380,7 @@ class Memory:
     def embed_missing(self) -> int:
         """Give memories the vectors that they lack; gives how many were made."""
         embedder = self._embedder
-        return 0 if embedder is None else catch_up(self._store.database, self.being.n, embedder)
+        return 0 if embedder is None else catch_up(self._database, self.being.n, embedder)
 
     def context(
         self, capabilities: Sequence[dict[str, Any]] = (), senses: Sequence[dict[str, Any]] = ()
@@ -403,7 +397,7 @@ class Memory:
 
     def undo(self, n: int, caller: Caller, dry_run: bool = False) -> list[Change]:
         """Undo one entry of the ledger; gives what changes by it."""
-        with self._database.write(self.being.n) as unit:
+        with self._limited.write(self.being.n) as unit:
             return changes.undo(unit, n, self.now, caller.token, dry_run)
 
     def figures(self) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Model keys that people bring for their Being: encrypted, each for its Being alone.
+"""Model keys that people bring for their Being: stored encrypted, or lent to one patrol.
 
-AES-256-GCM with the Being's id as associated data, so that a sealed key that is moved to another
-Being does not open. The master key comes from `CLAW_MEMORY_KEY` or the keyring and is never stored
-beside what it seals.
+Lent keys are written nowhere, shown in no log, and forgotten after that patrol or some minutes.
+Stored ones are sealed with AES-256-GCM, with the Being's id as associated data, so that a key that
+is moved to another Being does not open. The master key comes from `CLAW_MEMORY_KEY` or the keyring
+and is never stored beside what it seals.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from clawkit.errors import BeingError, SettingsError
 from clawkit.memory.store import beings
@@ -30,6 +35,51 @@ _VERSION = b"\x01"
 _NONCE = 12
 _PURPOSE = b"clawkit: the model key of a Being"
 _log = logging.getLogger("clawkit.memory")
+
+KEPT_SECONDS = 600.0
+
+
+class LentKey(msgspec.Struct, frozen=True, eq=False):
+    """One key, and when it is too old to serve."""
+
+    key: str
+    until: float
+
+    def __repr__(self) -> str:
+        return "LentKey(…)"
+
+
+class LentKeys:
+    """The key that was lent to each Being last, until it has served or is too old."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._lent: dict[int, LentKey] = {}
+
+    def __len__(self) -> int:
+        return len(self._lent)
+
+    def lend(self, being: int, key: str) -> None:
+        with self._guard:
+            self._lent[being] = LentKey(key, self._clock() + KEPT_SECONDS)
+
+    def find(self, being: int) -> LentKey | None:
+        """The key that may serve now."""
+        self.forget_old()
+        with self._guard:
+            return self._lent.get(being)
+
+    def forget(self, being: int, served: LentKey) -> None:
+        """The key has served; what was lent meanwhile has not yet."""
+        with self._guard:
+            if self._lent.get(being) is served:
+                del self._lent[being]
+
+    def forget_old(self) -> None:
+        now = self._clock()
+        with self._guard:
+            self._lent = {being: lent for being, lent in self._lent.items() if lent.until > now}
 
 
 def store_key(

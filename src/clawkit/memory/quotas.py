@@ -81,15 +81,14 @@ _TEXTS = (
 )
 
 
-class Limited:
-    """A store in which callers can give no Being more than it may have."""
+class LimitedWrites:
+    """The store as callers write to it: they can give no Being more than it may have."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    @property
-    def address(self) -> str:
-        return self._database.address
+    def read(self, being: int) -> AbstractContextManager[Unit]:
+        return self._database.read(being)
 
     @contextmanager
     def write(self, being: int) -> Generator[Unit]:
@@ -112,30 +111,6 @@ class Limited:
                 before = used(unit)
                 after = Used(before.memories + memories, before.bytes + size)
                 _check(name, quota, before, after)
-
-    def registry(self, *, write: bool = False) -> AbstractContextManager[Connection]:
-        return self._database.registry(write=write)
-
-    def read(self, being: int) -> AbstractContextManager[Unit]:
-        return self._database.read(being)
-
-    def jot(self, being: int) -> AbstractContextManager[Unit]:
-        return self._database.jot(being)
-
-    def patrolling(self, being: int) -> AbstractContextManager[bool]:
-        return self._database.patrolling(being)
-
-    def probe(self) -> None:
-        self._database.probe()
-
-    def scrub(self) -> str:
-        return self._database.scrub()
-
-    def grow(self) -> None:
-        self._database.grow()
-
-    def close(self) -> None:
-        self._database.close()
 
 
 def _check(name: str, quota: Quota, before: Used, after: Used) -> None:

@@ -17,12 +17,12 @@ import msgspec
 
 from clawkit.errors import BeingError, StoreError
 from clawkit.memory import people
-from clawkit.memory.caller import Caller
 from clawkit.memory.display_text import shown, told
 from clawkit.memory.recall.engine import Hit, search, worth_telling
 from clawkit.memory.records import Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes, notes, reads
 from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.tokens import Caller
 from clawkit.memory.validation import LONGEST_TEXT
 from clawkit.text.model_instructions import find_instructions
 

@@ -18,11 +18,11 @@ from uuid import uuid4
 
 from clawkit.errors import InvalidArgumentsError
 from clawkit.memory import validation
-from clawkit.memory.caller import Caller
 from clawkit.memory.records import Being, Entry
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.store import entries
 from clawkit.memory.structured_memory import drop, put, shown
+from clawkit.memory.tokens import Caller
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore

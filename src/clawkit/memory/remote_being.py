@@ -13,7 +13,7 @@ import httpx2
 import msgspec
 
 from clawkit.errors import BeingError
-from clawkit.memory.caller import META_CONVERSATION
+from clawkit.memory.tokens import META_CONVERSATION
 from clawkit.wire.revisions import NEWEST_LEGACY
 
 _CONNECT = 5.0

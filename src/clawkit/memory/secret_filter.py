@@ -10,20 +10,20 @@ import msgspec
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Being, Scene
 from clawkit.memory.store import marks
-from clawkit.memory.store.database import Database
+from clawkit.memory.store.database import Transactions
 from clawkit.text.spoken_secrets import remove_secrets
 
 MARK = "secrets.allowed"
 _ALLOWED = "yes"
 
 
-def allows_secrets(database: Database, being: Being) -> bool:
+def allows_secrets(database: Transactions, being: Being) -> bool:
     """Whether this Being keeps passwords, keys and card numbers."""
     with database.read(being.n) as unit:
         return marks.get(unit, MARK) == _ALLOWED
 
 
-def allow_secrets(database: Database, being: Being, on: bool) -> None:
+def allow_secrets(database: Transactions, being: Being, on: bool) -> None:
     """Let a Being keep secrets from now on, or not any more; what it has stays."""
     with database.write(being.n) as unit:
         marks.put(unit, MARK, _ALLOWED if on else "")
@@ -35,7 +35,7 @@ class SecretFilter:
     It reads the Being's setting when it finds the first, so it is used outside of transactions.
     """
 
-    def __init__(self, database: Database, being: Being) -> None:
+    def __init__(self, database: Transactions, being: Being) -> None:
         self._database = database
         self._being = being
         self._allowed: bool | None = None

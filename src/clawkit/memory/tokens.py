@@ -1,6 +1,10 @@
-"""Tokens of Beings: made once, kept only as a hash, and checked on every request.
+"""Who asks, for which Being, with what right; and the access tokens that say so, with their table.
 
-A `brt_` token wants to be told its Being, so that a wrong address shows; a `bto_` token carries it.
+A token is made once, kept only as a hash, and checked on every request. A `brt_` token wants to be
+told its Being, so that a wrong address shows; a `bto_` token carries it.
+
+Clients obey what only an owner's token may write, since it is in the system prompt. An agent that
+reads the web and notes what it finds must not be able to give them orders for the next session.
 """
 
 from __future__ import annotations
@@ -13,13 +17,66 @@ import uuid
 from collections.abc import Collection
 from typing import TYPE_CHECKING, get_args
 
-from clawkit.errors import AccessError, BeingError
-from clawkit.memory.caller import Access, Caller
+import msgspec
+
+from clawkit.errors import AccessError, BeingError, ToolExecutionError
 from clawkit.memory.records import Being, Scope, Token, moment
-from clawkit.memory.store import token_hashes as stored
+from clawkit.memory.store.database import Connection, Row
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
+
+META_CONVERSATION = "clawkit/conversation"
+"""The key in a request's `_meta` by which a client names the conversation it is in."""
+
+LONGEST_CONVERSATION = 200
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """One caller. The default is the person whose machine this is."""
+
+    token: str = "local"
+    scope: Scope = "full"
+    conversation: str = ""
+    llm_key: str = ""
+    person: str = ""
+    """Who says "I" here; empty where the Being has one person."""
+
+    owner: bool = True
+    """Whether soul, rules, preferences and relationships, which clients obey, may be written."""
+
+    def __repr__(self) -> str:
+        return f"Caller({self.token!r}, {self.scope!r}, {self.conversation!r})"
+
+    @property
+    def may_write(self) -> bool:
+        return self.scope != "read-only"
+
+
+class Access(msgspec.Struct, frozen=True):
+    """The right to use one Being; a door puts it into the principal's `data`."""
+
+    being: Being
+    caller: Caller = Caller()
+
+
+_OWNERS = {
+    "souls": "souls are",
+    "partner_rules": "rules are",
+    "preferences": "preferences are",
+    "relationship": "relationships are",
+}
+
+
+def check_owner(target: str, caller: Caller) -> None:
+    """Refuse to write what the owner says where the caller does not speak for the owner."""
+    if target in _OWNERS and not caller.owner:
+        raise ToolExecutionError(
+            f"{_OWNERS[target]} the owner's word, and this token may not write them: the owner can "
+            "do it, or make a token that may with `claw being token create BEING --owner`; what "
+            "was only observed can be kept with update_notes, or as knowledge"
+        )
+
 
 REALM = "clawkit"
 LONGEST_LABEL = 200
@@ -65,7 +122,7 @@ def issue(
     )
     secret = f"{token.kind}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     with store.database.registry(write=True) as connection:
-        stored.add(connection, token, digest(secret))
+        insert(connection, token, digest(secret))
     return secret, token
 
 
@@ -75,7 +132,7 @@ def check(store: BeingStore, secret: str, being_id: str = "") -> Access:
     Whether another Being exists makes no difference to what the holder is told.
     """
     with store.database.registry() as connection:
-        found = stored.by_hash(connection, digest(secret)) if looks_right(secret) else None
+        found = by_hash(connection, digest(secret)) if looks_right(secret) else None
     if found is None or not hmac.compare_digest(found[0], digest(secret)):
         raise invalid("The token is not known")
     _, token, being = found
@@ -102,7 +159,7 @@ def note_use(store: BeingStore, token_ids: Collection[str]) -> None:
     """Keep when tokens were last used; whoever calls this does so now and then only."""
     with store.database.registry(write=True) as connection:
         for token_id in sorted(token_ids):
-            stored.used(connection, token_id, store.clock())
+            set_used(connection, token_id, store.clock())
 
 
 def digest(secret: str) -> str:
@@ -149,3 +206,70 @@ def invalid(why: str) -> AccessError:
 def forbidden(why: str, scope: str = "") -> AccessError:
     """The token is good, and not for this; `scope` is what another would need."""
     return AccessError(why, status=403, challenge=challenge("insufficient_scope", why, scope))
+
+
+_SELECT = (
+    "SELECT id, being, kind, scope, label, created, expires, revoked, used, person, owner "
+    "FROM tokens"
+)
+
+_MOST_GOOD = 200_000
+
+
+def insert(connection: Connection, token: Token, digest: str) -> None:
+    connection.run(
+        "INSERT INTO tokens (hash, id, being, kind, scope, label, created, expires, "
+        "person, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            digest,
+            token.id,
+            token.being,
+            token.kind,
+            token.scope,
+            token.label,
+            token.created,
+            token.expires,
+            token.person,
+            int(token.owner),
+        ),
+    )
+
+
+def by_hash(connection: Connection, digest: str) -> tuple[str, Token, Being] | None:
+    """The token of a hash with its Being, and the hash stored, to compare in constant time."""
+    rows = connection.rows(
+        "SELECT beings.n, beings.id, beings.name, beings.created, hash, tokens.id, being, kind, "
+        "scope, label, tokens.created, expires, revoked, used, person, owner "
+        "FROM tokens, beings WHERE beings.n = being AND hash = ?",
+        (digest,),
+    )
+    return (rows[0][4], _token(rows[0][5:]), Being(*rows[0][:4])) if rows else None
+
+
+def good_hashes(connection: Connection, now: float) -> list[str]:
+    """The hashes of all tokens that count, the newest first; of very many, the newest."""
+    rows = connection.rows(
+        "SELECT hash FROM tokens WHERE revoked IS NULL AND (expires IS NULL OR expires > ?) "
+        "ORDER BY created DESC LIMIT ?",
+        (now, _MOST_GOOD),
+    )
+    return [digest for (digest,) in rows]
+
+
+def of_being(connection: Connection, being: int) -> list[Token]:
+    rows = connection.rows(f"{_SELECT} WHERE being = ? ORDER BY created, id", (being,))
+    return [_token(row) for row in rows]
+
+
+def revoke(connection: Connection, token_id: str, now: float) -> bool:
+    """End a token; False if there is none of that id that was still good."""
+    sql = "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL"
+    return connection.run(sql, (now, token_id)) > 0
+
+
+def set_used(connection: Connection, token_id: str, now: float) -> None:
+    connection.run("UPDATE tokens SET used = ? WHERE id = ?", (now, token_id))
+
+
+def _token(row: Row) -> Token:
+    return Token(*row[:-1], owner=bool(row[-1]))

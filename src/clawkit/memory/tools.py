@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from clawkit.errors import InvalidArgumentsError
-from clawkit.memory.caller import Caller
 from clawkit.memory.records import EntryAction, Scene, Target
+from clawkit.memory.tokens import Caller
 from clawkit.memory.validation import LONGEST_ASKED, LONGEST_NAME, clamped, counted, said, sized
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import pytest
 from clawkit.errors import AccessError, BeingError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.bundle_transfer import export, load
-from clawkit.memory.caller import Caller
 from clawkit.memory.erasure.deletion import erase, find
 from clawkit.memory.erasure.person_search import ErasureRequest
 from clawkit.memory.memory import Memory
@@ -22,7 +21,7 @@ from clawkit.memory.store import clusters as stored_clusters
 from clawkit.memory.store import ledger, marks, nodes, postings
 from clawkit.memory.store.database import Database
 from clawkit.memory.store.sqlite import SqliteDatabase
-from clawkit.memory.tokens import check, issue
+from clawkit.memory.tokens import Caller, check, issue
 from tests.memory.erasure.dumps import where
 from tests.memory.http.being_store import Clock
 

@@ -14,7 +14,6 @@ import pytest
 from clawkit.memory import tokens
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Token
-from clawkit.memory.store import token_hashes as stored
 from clawkit.memory.tokens import digest
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import CAPABILITIES_KEY, MODERN, VERSION_KEY, Served, served
@@ -41,14 +40,14 @@ def bearer(token: str) -> dict[str, str]:
 
 def revoke(server: Served, token: str) -> None:
     with server.store.database.registry(write=True) as connection:
-        found = stored.by_hash(connection, digest(token))
+        found = tokens.by_hash(connection, digest(token))
         assert found is not None
-        assert stored.revoke(connection, found[1].id, time.time())
+        assert tokens.revoke(connection, found[1].id, time.time())
 
 
 def only_token(server: Served) -> Token:
     with server.store.database.registry() as connection:
-        (known,) = stored.of_being(connection, server.being.n)
+        (known,) = tokens.of_being(connection, server.being.n)
     return known
 
 

@@ -16,7 +16,6 @@ from clawkit.memory import tokens
 from clawkit.memory.http import authentication
 from clawkit.memory.http.authentication import RequestLimits
 from clawkit.memory.store import notes
-from clawkit.memory.store import token_hashes as stored
 from clawkit.wire.http.uvicorn_server import HttpLimits
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served
@@ -48,9 +47,9 @@ def test_an_address_that_guesses_is_locked_out_and_good_tokens_behind_it_are_not
         revoked, reader = server.token(), server.token(scope="read-only")
         assert server.ask(known, "tools/list").status_code == 200
         with server.store.database.registry(write=True) as connection:
-            (_, dead, _) = stored.by_hash(connection, tokens.digest(revoked)) or ("", None, None)
+            (_, dead, _) = tokens.by_hash(connection, tokens.digest(revoked)) or ("", None, None)
             assert dead is not None
-            stored.revoke(connection, dead.id, 1.0)
+            tokens.revoke(connection, dead.id, 1.0)
         guesses = [server.ask(f"{WRONG}{n}", "tools/list").status_code for n in range(4)]
         assert guesses == [401, 401, 401, 429]
         for good in (known, unused, reader):
@@ -65,8 +64,8 @@ def test_guesses_of_a_locked_address_are_looked_for_together_and_few_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[float] = []
-    whole = stored.good
-    monkeypatch.setattr(stored, "good", lambda *given: reads.append(1) or whole(*given))
+    whole = tokens.good_hashes
+    monkeypatch.setattr(tokens, "good_hashes", lambda *given: reads.append(1) or whole(*given))
     monkeypatch.setattr(authentication, "MOST_WAITING", 5)
     limits = RequestLimits(failures=1, failures_a_minute=NEVER)
     with served(store_at(tmp_path), limits) as server:

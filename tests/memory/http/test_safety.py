@@ -140,7 +140,7 @@ async def test_a_message_to_another_being_brings_it_no_secret(server: Served) ->
 
 
 def _owner() -> Any:
-    from clawkit.memory.caller import Caller
+    from clawkit.memory.tokens import Caller
 
     return Caller()
 

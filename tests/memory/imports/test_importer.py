@@ -11,11 +11,11 @@ import pytest
 
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.bundle_transfer import export
-from clawkit.memory.caller import Caller
 from clawkit.memory.imports.importer import ImportResult, bring, format_of, read
 from clawkit.memory.records import Being, Node
 from clawkit.memory.store import entries, nodes
 from clawkit.memory.store.database import Database
+from clawkit.memory.tokens import Caller
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from clawkit.memory.caller import Caller
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import messages
+from clawkit.memory.tokens import Caller
 from tests.memory.patrol.minds import DAY, NOW, TODAY, Mind
 
 

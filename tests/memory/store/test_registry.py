@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from clawkit.errors import BeingError
+from clawkit.memory import tokens
 from clawkit.memory.records import Token
-from clawkit.memory.store import beings, jobs, ledger, nodes, open_store, token_hashes
+from clawkit.memory.store import beings, jobs, ledger, nodes, open_store
 from clawkit.memory.store.database import Database
 from tests.memory.store.records import MODEL, NOW, being, place, remember, vectors
 from tests.memory.store.together import run_together
@@ -54,16 +55,16 @@ def test_tokens_are_known_by_their_hash_and_end(database: Database) -> None:
     ada = being(database)
     token = Token("t1", ada.n, "brt", "read-only", "phone", NOW, NOW + 60)
     with database.registry(write=True) as connection:
-        token_hashes.add(connection, token, "hash1")
-        token_hashes.add(connection, Token("t2", ada.n, "bto", "full", "", NOW + 1), "hash2")
-        assert token_hashes.by_hash(connection, "hash1") == ("hash1", token, ada)
-        assert token_hashes.by_hash(connection, "hash") is None
-        token_hashes.used(connection, "t1", NOW + 5)
-        assert token_hashes.revoke(connection, "t1", NOW + 6)
-        assert not token_hashes.revoke(connection, "t1", NOW + 7)
-        assert not token_hashes.revoke(connection, "none", NOW + 7)
+        tokens.insert(connection, token, "hash1")
+        tokens.insert(connection, Token("t2", ada.n, "bto", "full", "", NOW + 1), "hash2")
+        assert tokens.by_hash(connection, "hash1") == ("hash1", token, ada)
+        assert tokens.by_hash(connection, "hash") is None
+        tokens.set_used(connection, "t1", NOW + 5)
+        assert tokens.revoke(connection, "t1", NOW + 6)
+        assert not tokens.revoke(connection, "t1", NOW + 7)
+        assert not tokens.revoke(connection, "none", NOW + 7)
     with database.registry() as connection:
-        first, second = token_hashes.of_being(connection, ada.n)
+        first, second = tokens.of_being(connection, ada.n)
         assert (first.id, first.used, first.revoked) == ("t1", NOW + 5, NOW + 6)
         assert (second.id, second.revoked) == ("t2", None)
 

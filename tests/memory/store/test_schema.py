@@ -12,9 +12,9 @@ import pytest
 
 from clawkit.memory import store_recovery, tokens
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.store import notes, open_store
 from clawkit.memory.store.schema import SQLITE_STEPS
+from clawkit.memory.tokens import Caller
 from tests.memory.http.served_beings import served
 from tests.memory.postgres import Server
 from tests.memory.store.records import MODEL, vectors

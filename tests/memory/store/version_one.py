@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from clawkit.memory import tokens
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.records import Note, Scene
 from clawkit.memory.store import notes, open_store
 from clawkit.memory.store.schema import POSTGRES_STEPS, SQLITE_STEPS
 from clawkit.memory.store.sqlite import APPLICATION
+from clawkit.memory.tokens import Caller
 from tests.memory.store.records import MODEL, vectors
 
 KNOWN = "Anna is allergic to peanuts"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clawkit.memory.caller import META_CONVERSATION, Access, Caller
 from clawkit.memory.records import Being
+from clawkit.memory.tokens import META_CONVERSATION, Access, Caller
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Principal, Session

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import open_store
+from clawkit.memory.tokens import Caller
 from tests.memory.http.being_store import Clock
 from tests.memory.tools.being_client import FULL, BeingClient
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from clawkit.assistant.memory.backend import RecalledMemory, TurnMessage
 from clawkit.errors import ClawError
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.display_text import shown, told
 from clawkit.memory.intake import listen
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import jobs, open_store
+from clawkit.memory.tokens import Caller
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys

@@ -32,7 +32,6 @@ from clawkit.cli.tables import print_table
 from clawkit.memory import tokens as access
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.model_keys import forget_key, store_key
-from clawkit.memory.store import token_hashes
 
 _SHORTEST_ID = 4
 _ID_LENGTH = 36
@@ -95,7 +94,7 @@ def list_tokens(being: BeingArgument, address: StoreOption = "", as_json: AsJson
     with opened(MemoryPlace(address)) as store:
         found = store.find(being)
         with store.database.registry() as connection:
-            known = token_hashes.of_being(connection, found.n)
+            known = access.of_being(connection, found.n)
         if as_json:
             print_json(known)
         elif known:
@@ -117,11 +116,11 @@ def revoke_token(
         if access.looks_right(token):
             # A token on a command line stands in the shell's history by now: still, help.
             with store.database.registry() as connection:
-                known = token_hashes.by_hash(connection, access.digest(token))
+                known = access.by_hash(connection, access.digest(token))
             token = known[1].id if known else token[:4]
         token = _whole_id(store, token)
         with store.database.registry(write=True) as connection:
-            ended = token_hashes.revoke(connection, token, store.clock())
+            ended = access.revoke(connection, token, store.clock())
         if not ended:
             problem = f"there is no token {token!r} that still counts: `claw being token list` has"
             raise CommandFailure(f"{problem} the ids")

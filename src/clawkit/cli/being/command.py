@@ -25,10 +25,9 @@ from clawkit.cli.output import print_json
 from clawkit.cli.tables import print_table
 from clawkit.memory import quotas, secret_filter
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.model_keys import has_key
 from clawkit.memory.records import Being
-from clawkit.memory.store import token_hashes
+from clawkit.memory.tokens import Caller, of_being
 from clawkit.system.addresses import shown_address
 from clawkit.text.normalization import visible
 
@@ -133,7 +132,7 @@ def show(being: BeingArgument, address: StoreOption = "", as_json: AsJson = Fals
         figures = memory.figures()
         soul = memory.structured(Caller(), "souls", "get")["entries"]
         with store.database.registry() as connection:
-            tokens = token_hashes.of_being(connection, found.n)
+            tokens = of_being(connection, found.n)
             quota = quotas.quota_of(connection, found.n)
         told = {
             "id": found.id,

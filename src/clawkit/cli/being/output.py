@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawkit.cli.tables import ago, counted
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Being, Token
-from clawkit.memory.store import token_hashes
+from clawkit.memory.tokens import of_being
 from clawkit.text.normalization import visible
 
 STATES = {"active": "remembered", "dying": "fading", "dead": "asleep"}
@@ -180,7 +180,7 @@ def losses(store: BeingStore, being: Being) -> Iterator[str]:
     """What goes with a Being."""
     figures = store.open(being).figures()
     with store.database.registry() as connection:
-        tokens = len(token_hashes.of_being(connection, being.n))
+        tokens = len(of_being(connection, being.n))
     yield f"{visible(being.name)} ({being.id})"
     yield f"  {counted(figures['nodes'], 'memory')} and {counted(tokens, 'token')} would be lost."
     yield f"  `claw being export {being.id} FILE` writes it down first."

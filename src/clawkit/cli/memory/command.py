@@ -42,7 +42,6 @@ from clawkit.cli.memory.history import MemoryHistory
 from clawkit.cli.output import print_json
 from clawkit.errors import ClawError
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.caller import Caller
 from clawkit.memory.erasure import deletion
 from clawkit.memory.erasure.person_search import ErasurePlan, ErasureRequest
 from clawkit.memory.erasure.redaction import PersonMatcher
@@ -50,6 +49,7 @@ from clawkit.memory.memory import Memory
 from clawkit.memory.records import Node
 from clawkit.memory.statistics import node_called, view
 from clawkit.memory.structured_memory import iso
+from clawkit.memory.tokens import Caller
 from clawkit.system.addresses import shown_address
 from clawkit.text.normalization import visible
 

@@ -26,9 +26,8 @@ import msgspec
 
 from clawkit.errors import AccessError, ClawError, SettingsError, StoreError
 from clawkit.memory import model_keys, tokens
-from clawkit.memory.caller import Access
 from clawkit.memory.rate_limiter import TokenBuckets
-from clawkit.memory.store import token_hashes
+from clawkit.memory.tokens import Access
 from clawkit.wire.http.endpoint import HttpRefusal
 from clawkit.wire.http.request_checks import Headers
 from clawkit.wire.http.uvicorn_server import HttpLimits
@@ -210,7 +209,7 @@ class GoodTokens:
 
     def _from_store(self) -> frozenset[str]:
         with self._store.database.registry() as connection:
-            return frozenset(token_hashes.good(connection, self._store.clock()))
+            return frozenset(tokens.good_hashes(connection, self._store.clock()))
 
 
 LLM_KEY = "x-llm-api-key"

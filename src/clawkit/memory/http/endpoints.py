@@ -25,11 +25,11 @@ from clawkit.errors import (
 )
 from clawkit.memory import tokens
 from clawkit.memory.bridges import Bridge, Bridges
-from clawkit.memory.caller import Access
 from clawkit.memory.http.authentication import Authenticator, RequestLimits, bearer
 from clawkit.memory.http.request_log import KEY, RequestTrace, TraceOutputs
 from clawkit.memory.mcp_server import check_scope
 from clawkit.memory.rate_limiter import TokenBucket
+from clawkit.memory.tokens import Access
 from clawkit.memory.tools import ACT
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.endpoint import Endpoint, HttpRefusal

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from clawkit.errors import BeingError
 from clawkit.memory.bundle import FORMAT
-from clawkit.memory.caller import Caller
 from clawkit.memory.imports.imported import (
     ImportedFiles,
     ImportedMemory,
@@ -32,6 +31,7 @@ from clawkit.memory.relationships import RELATIONSHIP, relate
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.store import entries, nodes
 from clawkit.memory.store.database import Unit, folded
+from clawkit.memory.tokens import Caller
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore

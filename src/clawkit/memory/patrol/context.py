@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from clawkit.memory.caller import Caller
     from clawkit.memory.embed.protocol import Embedder
     from clawkit.memory.model import Llm
-    from clawkit.memory.store.database import Database
+    from clawkit.memory.store.database import Transactions
+    from clawkit.memory.tokens import Caller
 
 
 class PatrolContext(msgspec.Struct, frozen=True):
     """One patrol; `model` names the vectors that are there, also where no new ones are made."""
 
-    database: Database
+    database: Transactions
     being: int
     now: float
     caller: Caller

@@ -23,7 +23,7 @@ from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Change, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store.database import Transactions, Unit
 from clawkit.memory.store.ledger import counted, made
 from clawkit.text.tokenizer import folded, terms
 
@@ -209,7 +209,7 @@ def remember(
 
 
 def remember_waiting(
-    database: Database, being: int, embedder: Embedder | None, now: float, token: str
+    database: Transactions, being: int, embedder: Embedder | None, now: float, token: str
 ) -> int:
     """See to all notes that wait for a patrol; gives how many memories they are."""
     for _ in range(_ROUNDS):

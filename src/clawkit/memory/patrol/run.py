@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from clawkit.errors import ModelError
-from clawkit.memory.caller import Caller
 from clawkit.memory.patrol import digests, lifecycle, topics
 from clawkit.memory.patrol.consolidation import consolidate, merge_repeated, supersede_outdated
 from clawkit.memory.patrol.context import PatrolContext
@@ -26,7 +24,8 @@ from clawkit.memory.patrol.new_memories import remember_waiting
 from clawkit.memory.patrol.scenes import hear
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import jobs, nodes
-from clawkit.memory.store.database import Connection, Database, Unit
+from clawkit.memory.store.database import Database, Transactions, Unit
+from clawkit.memory.tokens import Caller
 
 if TYPE_CHECKING:
     from clawkit.memory.embed.protocol import Embedder
@@ -37,69 +36,26 @@ class _Over(Exception):
     """Ends the transaction so that it is undone."""
 
 
-class DryRunDatabase:
-    """A database on which one Being can be changed, until it is left."""
+class _OneTransaction:
+    """One Being in a transaction that is open already."""
 
-    def __init__(self, database: Database, being: int) -> None:
-        self._database = database
-        self._transaction = database.write(being)
-        self._unit: Unit | None = None
-
-    @property
-    def address(self) -> str:
-        return self._database.address
-
-    def __enter__(self) -> Database:
-        self._unit = self._transaction.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._unit = None
-        if error is not None:
-            self._transaction.__exit__(kind, error, trace)
-            return
-        over = _Over()
-        try:
-            self._transaction.__exit__(_Over, over, None)
-        except _Over:
-            return
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
 
     @contextmanager
     def read(self, being: int) -> Generator[Unit]:
-        assert self._unit is not None
         assert self._unit.being == being
         yield self._unit
 
-    def write(self, being: int) -> AbstractContextManager[Unit]:
-        return self.read(being)
+    write = read
 
-    def jot(self, being: int) -> AbstractContextManager[Unit]:
-        return self.read(being)
 
-    def registry(self, *, write: bool = False) -> AbstractContextManager[Connection]:
-        return self._database.registry(write=write)
-
-    @contextmanager
-    def patrolling(self, being: int) -> Generator[bool]:  # noqa: ARG002 - no other writes now
-        yield True
-
-    def probe(self) -> None:
-        self._database.probe()
-
-    def grow(self) -> None:
-        """Nothing stays that could grow."""
-
-    def scrub(self) -> str:
-        """Nothing is deleted here."""
-        return ""
-
-    def close(self) -> None:
-        """The database belongs to somebody else."""
+@contextmanager
+def _undone(database: Database, being: int) -> Generator[Transactions]:
+    """A Being that can be changed until this is left, when all of it is undone."""
+    with suppress(_Over), database.write(being) as unit:
+        yield _OneTransaction(unit)
+        raise _Over
 
 
 NO_MODEL = "skipped: no model"
@@ -145,15 +101,18 @@ def patrol(
     model = embedder.name if embedder else ""
     run = PatrolContext(database, being, now, caller, embedder, model, llm, cap)
     if not dry_run:
-        return _all(run, messages, marker)
-    with DryRunDatabase(database, being) as trial:
+        return _all(run, messages, marker, database.patrolling(being))
+    with _undone(database, being) as trial:
         # No new vectors either: nobody must wait for a model while the transaction is open.
         run = msgspec.structs.replace(run, database=trial, embedder=None, llm=None)
-        return _all(run, messages, marker)
+        return _all(run, messages, marker, nullcontext(True))  # no other writes now
 
 
 def _all(
-    run: PatrolContext, messages: Sequence[ConversationMessage], marker: str | None
+    run: PatrolContext,
+    messages: Sequence[ConversationMessage],
+    marker: str | None,
+    lock: AbstractContextManager[bool],
 ) -> PatrolOutcome:
     with run.database.read(run.being) as unit:
         top, before = nodes.top(unit), digests.sizes(unit)
@@ -169,7 +128,7 @@ def _all(
     )
     made = remember_waiting(run.database, run.being, run.embedder, run.now, run.token)
     steps: dict[str, int | str] = {"heard": heard.by, "remembered": made}
-    with run.database.patrolling(run.being) as alone:
+    with lock as alone:
         if alone:
             steps["superseded"] = _with_model(run, "superseded", supersede_outdated)
             _keep_in_order(run, steps)

@@ -17,7 +17,6 @@ from uuid import uuid4
 import msgspec
 
 from clawkit.errors import ModelError
-from clawkit.memory.caller import Caller
 from clawkit.memory.display_text import keepable
 from clawkit.memory.patrol.importance import importance
 from clawkit.memory.patrol.model_answers import DATA_ONLY, decoded
@@ -35,7 +34,8 @@ from clawkit.memory.people import USER
 from clawkit.memory.records import HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import marks, notes
 from clawkit.memory.store import messages as stored
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store.database import Transactions, Unit
+from clawkit.memory.tokens import Caller
 from clawkit.text.calendar import day_of, resolved
 from clawkit.text.tokenizer import pieces, sentences, terms
 
@@ -145,7 +145,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 def hear(
-    database: Database,
+    database: Transactions,
     being: int,
     messages: Sequence[ConversationMessage],
     *,

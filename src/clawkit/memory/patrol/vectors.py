@@ -17,7 +17,7 @@ from clawkit.memory.recall.index_text import texts_to_embed
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters as stored_clusters
 from clawkit.memory.store import nodes
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store.database import Transactions, Unit
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
@@ -55,7 +55,7 @@ class PreparedVectors:
 
 
 def ahead(
-    database: Database,
+    database: Transactions,
     being: int,
     embedder: Embedder | None,
     scenes: Sequence[Scene],
@@ -105,7 +105,7 @@ def joined(embed: Embed, texts: Sequence[tuple[str, str]]) -> Floats:
     return found
 
 
-def catch_up(database: Database, being: int, embedder: Embedder, batch: int = _AT_ONCE) -> int:
+def catch_up(database: Transactions, being: int, embedder: Embedder, batch: int = _AT_ONCE) -> int:
     """Give each memory a vector of this model; gives how many were made.
 
     Only when all have one are the vectors of other models dropped: a change of the model that is
@@ -123,7 +123,7 @@ def catch_up(database: Database, being: int, embedder: Embedder, batch: int = _A
     return made
 
 
-def _embed(database: Database, being: int, embedder: Embedder, seqs: list[int]) -> int:
+def _embed(database: Transactions, being: int, embedder: Embedder, seqs: list[int]) -> int:
     with database.read(being) as unit:
         found = nodes.fetch(unit, seqs)
         there = sorted(found)
@@ -134,7 +134,7 @@ def _embed(database: Database, being: int, embedder: Embedder, seqs: list[int]) 
     return len(there)
 
 
-def _settle(database: Database, being: int, model: str, *, moved: bool) -> None:
+def _settle(database: Transactions, being: int, model: str, *, moved: bool) -> None:
     """Move the clusters into the space of this model, and let go of the others."""
     with database.read(being) as unit:
         others = [name for name in unit.vectors.counts() if name != model]

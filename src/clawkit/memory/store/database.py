@@ -87,7 +87,19 @@ class VectorIndex(Protocol):
         ...
 
 
-class Database(Protocol):
+class Transactions(Protocol):
+    """Transactions on single Beings: all that most functions need of a store."""
+
+    def read(self, being: int) -> AbstractContextManager[Unit]:
+        """A transaction that sees one Being at one moment."""
+        ...
+
+    def write(self, being: int) -> AbstractContextManager[Unit]:
+        """A transaction that changes one Being, all or nothing, and excludes its other writers."""
+        ...
+
+
+class Database(Transactions, Protocol):
     """A store of Beings. Safe to use from any thread."""
 
     @property
@@ -97,14 +109,6 @@ class Database(Protocol):
 
     def registry(self, *, write: bool = False) -> AbstractContextManager[Connection]:
         """A transaction over what belongs to no single Being: the list of them, tokens, jobs."""
-        ...
-
-    def read(self, being: int) -> AbstractContextManager[Unit]:
-        """A transaction that sees one Being at one moment."""
-        ...
-
-    def write(self, being: int) -> AbstractContextManager[Unit]:
-        """A transaction that changes one Being, all or nothing, and excludes its other writers."""
         ...
 
     def jot(self, being: int) -> AbstractContextManager[Unit]:
