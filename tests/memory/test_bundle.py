@@ -33,7 +33,6 @@ from clawkit.memory.store import (
     clusters,
     entries,
     ledger,
-    marks,
     messages,
     nodes,
     notes,
@@ -86,7 +85,7 @@ def filled(store: BeingStore, name: str = "anna", count: int = 3) -> Being:
         change = Change("nodes", "5", None, {"ended": 2000.25})
         ledger.add(unit, 2000.25, "supersede", "it was wrong", "local", [change])
         ledger.add(unit, 2001.0, "undo", "", "local", [])
-        marks.put(unit, "marker", "m4")
+        unit.set_mark("marker", "m4")
     return being
 
 

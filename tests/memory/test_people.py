@@ -1,4 +1,4 @@
-"""Who says "I": names that are given in passing, by a token, or by most of the notes."""
+"""Who says "I": names given in passing, by a token, or by most of the notes; names in texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.people import introduced, own_names, speaks_of_self, voices
+from clawkit.memory.people import ParticipantNames, introduced, is_same, known, speaks_of_self
 from clawkit.memory.records import Scene
 from clawkit.memory.store import open_store
 from clawkit.memory.tokens import Caller
@@ -62,7 +62,7 @@ def test_the_one_whom_most_notes_are_about_is_the_user(memory: Memory) -> None:
     notes = [Scene(f"Jonas did thing number {n}", ("Jonas Reuter",)) for n in range(8)]
     memory.take_notes(Caller(), scenes=[*notes, Scene("Tobias keeps bees", ("Tobias",))])
     with memory._database.read(memory.being.n) as unit:
-        assert own_names(unit) == {"Jonas Reuter"}
+        assert known(unit).own == {"Jonas Reuter"}
 
 
 def test_in_a_shared_being_each_ones_i_is_their_own(memory: Memory) -> None:
@@ -79,10 +79,51 @@ def test_in_a_shared_being_each_ones_i_is_their_own(memory: Memory) -> None:
     named = memory.recall("When is Ben's dentist appointment?", anna)
     assert named.hits[0].node.source.speaker == "Ben Whitaker"
     with memory._database.read(memory.being.n) as unit:
-        assert voices(unit) == {"Ben Whitaker", "Anna Lopes"}
+        assert known(unit).voices == {"Ben Whitaker", "Anna Lopes"}
 
 
 @pytest.mark.parametrize("text", ["where is my key", "wo wohne ich", "où j'habite", "我的车在哪"])
 def test_first_persons_are_known(text: str) -> None:
     assert speaks_of_self(text)
     assert not speaks_of_self("Where does Ben live?")
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Caroline met Mel.", "I met Mel."),
+        ("caroline's dog", "my dog"),
+        ("Carolines", "Carolines"),
+        ("健太さんの犬", "私の犬"),
+        ("Did Anna Lee call? Anna did.", "Did I call? I did."),
+        ("Will will go", "I will go"),
+        ("nobody here", "nobody here"),
+    ],
+)
+def test_names_are_masked_where_they_are_names(text: str, masked: str):
+    assert ParticipantNames(["Caroline", "健太", "Anna Lee", "Will"]).masked(text) == masked
+
+
+def test_a_first_name_stands_for_the_whole_name():
+    assert ParticipantNames(["Anna Lee"]).named("When did Anna arrive?") == {"anna lee"}
+
+
+def test_nobody_known_means_nothing_masked():
+    assert ParticipantNames([]).masked("Caroline") == "Caroline"
+    assert ParticipantNames([]).named("Caroline") == frozenset()
+
+
+def test_what_everybody_is_called_is_no_name():
+    assert (
+        ParticipantNames(["user", "assistant", "I"]).named("What did the user say? I forgot.")
+        == frozenset()
+    )
+
+
+def test_a_name_with_signs_is_taken_literally():
+    assert ParticipantNames(["A.*+(B"]).masked("xx A.*+(B yy") == "xx I yy"
+
+
+def test_two_people_with_the_same_first_name_are_both_meant_by_it():
+    assert is_same({"anna"}, "Anna Lee")
+    assert not is_same({"bob"}, "Anna Lee")

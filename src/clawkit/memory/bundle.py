@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from clawkit.errors import BeingError
+from clawkit.memory.people import NAMES
 from clawkit.memory.records import (
     Cluster,
     Count,
@@ -31,7 +32,6 @@ from clawkit.memory.records import (
     Note,
 )
 from clawkit.memory.store.ledger import is_known
-from clawkit.memory.store.marks import NAMES
 
 FORMAT = "clawkit-memory"
 VERSION = 1

@@ -24,7 +24,7 @@ from clawkit.memory.bundle import (
     Record,
 )
 from clawkit.memory.records import Being, Cluster, Entry, HistoryMessage, MemorySource, Note, Scene
-from clawkit.memory.store import beings, clusters, entries, ledger, marks, nodes, notes, postings
+from clawkit.memory.store import beings, clusters, entries, ledger, nodes, notes, postings
 from clawkit.memory.store.database import Row, Unit
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _write_changes(unit: Unit, lines: list[ChangeLine]) -> None:
 
 def _write_marks(unit: Unit, lines: list[MarkLine]) -> None:
     for line in lines:
-        marks.put(unit, line.name, line.value)
+        unit.set_mark(line.name, line.value)
 
 
 _WRITERS: dict[type[Record], Callable[[Unit, list[Any]], None]] = {

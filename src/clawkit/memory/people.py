@@ -1,27 +1,30 @@
-"""Who says "I": the people who speak to a Being, and the name of the one it belongs to.
+"""People: whom a Being knows by name, who of them says "I", and their names in texts.
 
-A person is known by the name of their token, by an introduction ("I'm Margaret Holloway"), or as
-the one whom most notes are about.
+The one whom a Being belongs to is known by the name of their token, by an introduction ("I'm
+Margaret Holloway"), or as the one whom most notes are about.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 import msgspec
 
 from clawkit.memory.records import Note
-from clawkit.memory.store import marks
 from clawkit.memory.store.database import Unit, written
 
 USER = "user"
 """The speaker whose name nobody has said yet."""
 
-_SELF, _ACTORS = "self", "actors"
+NAMES = "names"
+"""The mark that has the names of all who take part."""
+
+_SELF, _SPEAKERS, _ACTORS = "self", "speakers", "actors"
 _NOBODY = frozenset(("", USER, "assistant", "system", "tool", "human", "me", "i"))
-_MOST_NAMES = 200
+_MOST_KNOWN, _MOST_OWN = 2000, 200
 _ENOUGH_NOTES = 6
 _SHARE = 0.4
 
@@ -53,6 +56,51 @@ _FIRST_PERSON = re.compile(
     r"|benim|bana)\b|j['’]|私|僕|俺|我|나|저|내",
     re.IGNORECASE,
 )
+
+
+class KnownPeople(msgspec.Struct, frozen=True):
+    """The people whom one Being knows by name."""
+
+    names: frozenset[str]
+    """Everybody who takes part in what it remembers."""
+
+    own: frozenset[str]
+    """What the person is called whom it belongs to."""
+
+    speakers: frozenset[str] | None
+    """Everybody who has told it something; None in a store that never counted them."""
+
+    @property
+    def voices(self) -> frozenset[str]:
+        """The names that stand for "I" in what is remembered."""
+        found = self.names if self.speakers is None else self.speakers
+        return frozenset(name for name in found if name.casefold() not in _NOBODY) | self.own
+
+
+def known(unit: Unit) -> KnownPeople:
+    sql = "SELECT name, value FROM marks WHERE being = $being AND name IN (?, ?, ?)"
+    rows = unit.rows(sql, NAMES, _SELF, _SPEAKERS)
+    found = {mark: frozenset(msgspec.json.decode(value, type=list[str])) for mark, value in rows}
+    none = frozenset[str]()
+    return KnownPeople(found.get(NAMES, none), found.get(_SELF, none), found.get(_SPEAKERS))
+
+
+def meet(unit: Unit, people: Collection[str], speakers: Collection[str] = ()) -> None:
+    """Remember that these take part in what is remembered, and that these speak here."""
+    there = known(unit)
+    _add(unit, NAMES, there.names, people, _MOST_KNOWN)
+    heard = there.speakers
+    if heard is None:
+        rows = unit.rows("SELECT DISTINCT speaker FROM nodes WHERE being = $being")
+        speakers, heard = {*speakers, *(speaker for (speaker,) in rows)}, frozenset[str]()
+        unit.set_mark(_SPEAKERS, written([]))
+    _add(unit, _SPEAKERS, heard, speakers, _MOST_KNOWN)
+
+
+def _add(unit: Unit, mark: str, there: frozenset[str], new: Iterable[str], most: int) -> None:
+    more = {name for name in new if name} - there
+    if more and len(there) < most:
+        unit.set_mark(mark, written(sorted(there | more)[:most]))
 
 
 def introduced(text: str) -> str:
@@ -88,21 +136,10 @@ def learn(unit: Unit, given: Iterable[Note]) -> None:
             actors.update(name for name in note.scene.actors if name.casefold() not in _NOBODY)
             actors[""] += 1
     if named:
-        marks.put(unit, _SELF, written([]))
-    if not _names(unit, _SELF):
-        _add(unit, _SELF, (own - {""}) or _most_noted(unit, actors))
-
-
-def own_names(unit: Unit) -> frozenset[str]:
-    """What the person is called whom this Being belongs to."""
-    return _names(unit, _SELF)
-
-
-def voices(unit: Unit) -> frozenset[str]:
-    """The names that stand for "I" in what is remembered."""
-    speakers = marks.speakers(unit)
-    known = marks.names(unit) if speakers is None else speakers
-    return frozenset(name for name in known if name.casefold() not in _NOBODY) | own_names(unit)
+        unit.set_mark(_SELF, written([]))
+    if named or not known(unit).own:
+        called = {name.strip() for name in (own - {""}) or _most_noted(unit, actors)}
+        _add(unit, _SELF, frozenset(), called, _MOST_OWN)
 
 
 def speaks_of_self(text: str) -> bool:
@@ -110,27 +147,111 @@ def speaks_of_self(text: str) -> bool:
     return _FIRST_PERSON.search(text) is not None
 
 
-def _names(unit: Unit, mark: str) -> frozenset[str]:
-    found = marks.get(unit, mark)
-    return frozenset(msgspec.json.decode(found, type=list[str])) if found else frozenset()
-
-
-def _add(unit: Unit, mark: str, new: Iterable[str]) -> None:
-    known = _names(unit, mark)
-    more = sorted({name.strip() for name in new if name.strip()} - known)
-    if more and len(known) < _MOST_NAMES:
-        marks.put(unit, mark, written([*sorted(known), *more][:_MOST_NAMES]))
-
-
 def _most_noted(unit: Unit, new: Counter[str]) -> set[str]:
     """The one whom most notes are about, once there are enough to tell."""
     if not new:
         return set()
-    there = marks.get(unit, _ACTORS)
+    there = unit.mark(_ACTORS)
     counts = Counter(msgspec.json.decode(there, type=dict[str, int]) if there else {}) + new
-    marks.put(unit, _ACTORS, written(dict(counts.most_common(_MOST_NAMES))))
+    unit.set_mark(_ACTORS, written(dict(counts.most_common(_MOST_OWN))))
     notes = counts.pop("", 0)
     for name, times in counts.most_common(1):
         if times >= _ENOUGH_NOTES and times >= _SHARE * notes:
             return {name}
     return set()
+
+
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_HONORIFIC = "(?:さん|ちゃん|くん|君|様|さま|先生|씨|님)?"
+# As names they have a capital letter.
+_CAPITALISED = """
+art bill chance chase daisy dawn faith frank grace grant hope hunter iris ivy jack joy june
+april august mark may mercy miles pat rich rob rose ruby sandy sky summer sunny violet will
+wade drew chip gene holly olive pearl penny robin dean
+"""
+_ALSO_WORDS = frozenset(_CAPITALISED.split())
+_NO_NAMES = frozenset(("i", "me", "we", "you", "user", "assistant", "system", "human", "ai"))
+_SHORTEST = 2
+
+
+class ParticipantNames:
+    """The names of people as they stand in texts.
+
+    A name says who, and not what. Left in a text it draws its vector towards everything else that
+    person ever did, so in memories and in questions a participant becomes "I".
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._owner: dict[str, str] = {}
+        for name in sorted({name.strip() for name in names}):
+            for form in _forms(name):
+                self._owner.setdefault(_key(form), name.casefold())
+        self._pattern = _pattern(self._owner)
+
+    def named(self, text: str) -> frozenset[str]:
+        """The names in a text, whole and casefolded."""
+        if self._pattern is None:
+            return frozenset()
+        return frozenset(self._owner[_key(match["name"])] for match in self._found(text))
+
+    def masked(self, text: str) -> str:
+        """The text as its speaker would say it of himself."""
+        if self._pattern is None:
+            return text
+        parts: list[str] = []
+        end = 0
+        for match in self._found(text):
+            parts += (text[end : match.start()], _instead(match))
+            end = match.end()
+        return "".join(parts) + text[end:]
+
+    def _found(self, text: str) -> Iterable[re.Match[str]]:
+        assert self._pattern is not None
+        for match in self._pattern.finditer(text):
+            name = match["name"]
+            if name.casefold() not in _ALSO_WORDS or name[0].isupper():
+                yield match
+
+
+@lru_cache(maxsize=64)
+def names_of(people: frozenset[str]) -> ParticipantNames:
+    """The same for the same people; to make it takes longer than to use it."""
+    return ParticipantNames(people)
+
+
+def is_same(named: Iterable[str], person: str) -> bool:
+    """Whether somebody is among those who were named, by whole or by first name."""
+    person = person.strip().casefold()
+    return any(person == name or person.split(" ")[0] == name.split(" ")[0] for name in named)
+
+
+def _forms(name: str) -> list[str]:
+    if name.casefold() in _NO_NAMES or len(name) < _SHORTEST:
+        return []
+    first = name.split()[0]
+    return [name, first] if len(first) > _SHORTEST and first != name else [name]
+
+
+def _key(form: str) -> str:
+    return form.casefold()
+
+
+def _pattern(forms: Iterable[str]) -> re.Pattern[str] | None:
+    ordered = sorted(forms, key=len, reverse=True)
+    unspaced = [re.escape(form) for form in ordered if _CJK.search(form)]
+    spaced = [re.escape(form) for form in ordered if not _CJK.search(form)]
+    ways = [rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)"] if spaced else []
+    # The name in the text may have Japanese right behind it, where `\w` goes on.
+    ways += [rf"(?<![a-z])(?:{'|'.join(spaced)})(?=[\u3040-\u9fff])"] if spaced else []
+    ways += [f"(?:{'|'.join(unspaced)})"] if unspaced else []
+    if not ways:
+        return None
+    return re.compile(
+        rf"(?P<name>{'|'.join(ways)})(?P<after>{_HONORIFIC}(?:['’]s\b)?)", re.IGNORECASE
+    )
+
+
+def _instead(match: re.Match[str]) -> str:
+    if match["after"].endswith("s"):
+        return "my"
+    return "私" if _CJK.search(match[0]) or _CJK.match(match.string[match.end() :][:1]) else "I"

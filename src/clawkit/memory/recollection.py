@@ -136,7 +136,7 @@ class MemoryTexts:
     """Memories as they are told: when, whose, what, and what was said around it."""
 
     def __init__(self, unit: Unit, found: Sequence[Node]) -> None:
-        self._own = min(people.own_names(unit), key=len, default="")
+        self._own = min(people.known(unit).own, key=len, default="")
         around = {node.seq + step for node in found for step in (-1, 1)} - {n.seq for n in found}
         self._around = nodes.fetch(unit, [seq for seq in around if seq > 0])
 

@@ -9,7 +9,6 @@ import msgspec
 
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Being, Scene
-from clawkit.memory.store import marks
 from clawkit.memory.store.database import Transactions
 from clawkit.text.spoken_secrets import remove_secrets
 
@@ -20,13 +19,13 @@ _ALLOWED = "yes"
 def allows_secrets(database: Transactions, being: Being) -> bool:
     """Whether this Being keeps passwords, keys and card numbers."""
     with database.read(being.n) as unit:
-        return marks.get(unit, MARK) == _ALLOWED
+        return unit.mark(MARK) == _ALLOWED
 
 
 def allow_secrets(database: Transactions, being: Being, on: bool) -> None:
     """Let a Being keep secrets from now on, or not any more; what it has stays."""
     with database.write(being.n) as unit:
-        marks.put(unit, MARK, _ALLOWED if on else "")
+        unit.set_mark(MARK, _ALLOWED if on else "")
 
 
 class SecretFilter:

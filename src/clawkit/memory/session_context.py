@@ -106,7 +106,7 @@ def _standing(
 def _introductions(unit: Unit) -> list[Node]:
     """What was told first, when people say who they are, and where each of them is first named."""
     first = [node.seq for node in nodes.page(unit, order="seq", limit=_FIRST)]
-    for name in sorted(people.voices(unit))[:_MOST_INTRODUCED]:
+    for name in sorted(people.known(unit).voices)[:_MOST_INTRODUCED]:
         first += [int(seq) for seq in postings.having_all(unit, list(terms(name)))[:1]]
     return [node for node in nodes.fetch(unit, first).values() if not only_asks(node.scene.action)]
 

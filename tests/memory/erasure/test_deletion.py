@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from clawkit.errors import AccessError, BeingError
+from clawkit.memory import people
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.bundle_transfer import export, load
 from clawkit.memory.erasure.deletion import erase, find
@@ -18,7 +19,7 @@ from clawkit.memory.patrol import centroids
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters as stored_clusters
-from clawkit.memory.store import ledger, marks, nodes, postings
+from clawkit.memory.store import ledger, nodes, postings
 from clawkit.memory.store.database import Database
 from clawkit.memory.store.sqlite import SqliteDatabase
 from clawkit.memory.tokens import Caller, check, issue
@@ -399,7 +400,7 @@ def test_a_reader_who_holds_the_log_is_named_and_the_next_time_clears_it(
     memory = store.open(store.create("Hana"))
     fill(store, memory)
     with database.read(memory.being.n) as unit:
-        marks.names(unit)
+        people.known(unit)
         assert "another process is reading" in erase(store, memory.being, BEN).left_in_file
     assert erase(store, memory.being, BEN).left_in_file == ""
     assert _bytes_of(tmp_path, *WORDS) == []

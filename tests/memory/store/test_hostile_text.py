@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from clawkit.memory import people
 from clawkit.memory.records import Change, Entry, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import (
     entries,
     ledger,
-    marks,
     messages,
     nodes,
     notes,
@@ -52,7 +52,7 @@ def test_a_text_comes_back_everywhere(database: Database, name: str) -> None:
         entries.add(unit, Entry("e", "rule", given, given, NOW, {given: [given]}), given)
         messages.add(unit, [HistoryMessage(given, NOW, "user", given, given)], given)
         ledger.add(unit, NOW, "k", given, "", [Change("nodes", given, {"a": given}, None)])
-        marks.put(unit, given, given)
+        unit.set_mark(given, given)
     with database.read(ada.n) as unit:
         found = nodes.fetch(unit, [1])[1]
         assert found.scene == Scene(kept, (kept,), (kept,), kept, kept, (kept,))
@@ -63,8 +63,8 @@ def test_a_text_comes_back_everywhere(database: Database, name: str) -> None:
         assert postings.having_all(unit, [given]).tolist() == [1]
         assert unit.vectors.nearest(given, vectors(1, 1)[0], 1)[0] == [1]
         assert unit.vectors.counts() == {kept: 1}
-        assert marks.names(unit) == {kept}
-        assert marks.get(unit, given) == kept
+        assert people.known(unit).names == {kept}
+        assert unit.mark(given) == kept
         (scene_note,) = notes.waiting(unit, "scene")
         (memo,) = notes.waiting(unit, "note")
         assert (scene_note.scene, memo.text) == (Scene(kept), kept)

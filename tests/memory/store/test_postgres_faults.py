@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from clawkit.errors import BeingError, StoreError
-from clawkit.memory.store import marks, nodes, open_store
+from clawkit.memory.store import nodes, open_store
 from clawkit.memory.store.postgres import PostgresDatabase
 from clawkit.memory.store.postgres_failures import explained
 from clawkit.memory.store.schema import POSTGRES_STEPS
@@ -205,7 +205,7 @@ def test_more_threads_than_connections_wait_for_their_turn(place: str) -> None:
         try:
             with database.write(everyone[at % 5]) as unit:
                 time.sleep(0.01)
-                marks.put(unit, f"m{at}", "here")
+                unit.set_mark(f"m{at}", "here")
         except StoreError as error:
             problems.append(error)
 
@@ -218,7 +218,7 @@ def test_more_threads_than_connections_wait_for_their_turn(place: str) -> None:
     found = 0
     for n in everyone:
         with database.read(n) as unit:
-            found += sum(marks.get(unit, f"m{at}") is not None for at in range(100))
+            found += sum(unit.mark(f"m{at}") is not None for at in range(100))
     assert found == 100
     database.close()
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from clawkit.errors import StoreError
-from clawkit.memory.store import marks, nodes, postings
+from clawkit.memory.store import nodes, postings
 from clawkit.memory.store.postgres import PostgresDatabase
 from tests.memory.postgres import Server
 from tests.memory.store.records import MODEL, being, place, remember, vectors
@@ -59,12 +59,12 @@ def test_a_write_that_was_cut_in_the_middle_is_done_once(
         _cut(address)
         place(unit, remember(unit, ["second"]), vectors(1, 2))
         _cut(address)
-        marks.put(unit, "third", "3")
+        unit.set_mark("third", "3")
     with database.read(ada.n) as unit:
         assert [nodes.top(unit), unit.vectors.counts()] == [2, {MODEL: 2}]
         _cut(address)
         assert postings.frequencies(unit, ["first", "second"]) == {"first": 1, "second": 1}
-        assert marks.get(unit, "third") == "3"
+        assert unit.mark("third") == "3"
 
 
 def test_a_write_that_was_overtaken_while_it_was_cut_changes_nothing(

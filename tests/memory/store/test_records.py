@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from clawkit.memory import people
 from clawkit.memory.records import Change, Cluster, Entry, HistoryMessage, MemorySource, Note, Scene
-from clawkit.memory.store import clusters, entries, ledger, marks, messages, notes, reads
+from clawkit.memory.store import clusters, entries, ledger, messages, notes, reads
 from clawkit.memory.store.database import Database
 from tests.memory.store.records import NOW, being, vectors
 
@@ -147,10 +148,10 @@ def test_a_conversation_remembers_what_it_was_told(database: Database, conversat
 def test_marks_and_names(database: Database) -> None:
     ada = being(database)
     with database.write(ada.n) as unit:
-        assert marks.get(unit, "patrol") is None
-        marks.put(unit, "patrol", "1")
-        marks.put(unit, "patrol", "2")
-        assert marks.get(unit, "patrol") == "2"
-        marks.meet(unit, ["Ada", ""])
-        marks.meet(unit, ["Bob", "Ada"])
-        assert marks.names(unit) == {"Ada", "Bob"}
+        assert unit.mark("patrol") is None
+        unit.set_mark("patrol", "1")
+        unit.set_mark("patrol", "2")
+        assert unit.mark("patrol") == "2"
+        people.meet(unit, ["Ada", ""])
+        people.meet(unit, ["Bob", "Ada"])
+        assert people.known(unit).names == {"Ada", "Bob"}

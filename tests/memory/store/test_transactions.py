@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from clawkit.errors import StoreError
-from clawkit.memory.store import marks, nodes, open_store, postings
+from clawkit.memory import people
+from clawkit.memory.store import nodes, open_store, postings
 from clawkit.memory.store.database import Database
 from tests.memory.store.records import MODEL, being, place, remember, vectors
 from tests.processes import PATIENCE
@@ -29,7 +30,7 @@ def test_an_exception_in_the_middle_leaves_nothing(database: Database) -> None:
     with database.read(ada.n) as unit:
         assert (nodes.top(unit), nodes.fetch(unit, [1]), unit.vectors.counts()) == (0, {}, {})
         assert postings.frequencies(unit, ["half"]) == {}
-        assert marks.names(unit) == frozenset()
+        assert people.known(unit).names == frozenset()
     with database.write(ada.n) as unit:
         assert remember(unit, ["whole"])[0].seq == 1
 
@@ -76,10 +77,10 @@ def test_a_read_sees_one_moment(database: Database) -> None:
 def test_a_read_cannot_write(database: Database) -> None:
     ada = being(database)
     with pytest.raises(StoreError, match="read-only"), database.read(ada.n) as unit:
-        marks.put(unit, "a", "b")
+        unit.set_mark("a", "b")
     with database.write(ada.n) as unit:
-        assert marks.get(unit, "a") is None
-        marks.put(unit, "a", "c")
+        assert unit.mark("a") is None
+        unit.set_mark("a", "c")
 
 
 def test_writers_of_one_being_take_turns(database: Database) -> None:
@@ -90,13 +91,13 @@ def test_writers_of_one_being_take_turns(database: Database) -> None:
         start.wait(PATIENCE)
         for turn in range(10):
             with database.write(ada.n) as unit:
-                marks.put(unit, "count", str(int(marks.get(unit, "count") or 0) + 1))
+                unit.set_mark("count", str(int(unit.mark("count") or 0) + 1))
                 place(unit, remember(unit, [f"writer{at} turn{turn}"]), vectors(1, at))
 
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(work, range(6)))
     with database.read(ada.n) as unit:
-        assert marks.get(unit, "count") == "60"
+        assert unit.mark("count") == "60"
         assert sorted(nodes.fetch(unit, range(100))) == list(range(1, 61))
         assert unit.vectors.counts() == {MODEL: 60}
         assert postings.frequencies(unit, ["writer3"]) == {"writer3": 10}

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from clawkit.memory import people
 from clawkit.memory.records import Being, Cluster, Entry, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import (
     clusters,
     entries,
     ledger,
-    marks,
     messages,
     nodes,
     notes,
@@ -44,7 +44,7 @@ def _fill(unit: Unit, one: Being) -> None:
     ledger.add(unit, NOW, "made", one.name, "", [])
     reads.queue(unit, "t", {one.n: 1}, NOW)
     reads.tell(unit, "c", [one.n], NOW)
-    marks.put(unit, "m", one.name)
+    unit.set_mark("m", one.name)
 
 
 def _answers(unit: Unit) -> dict[str, Any]:
@@ -75,8 +75,8 @@ def _answers(unit: Unit) -> dict[str, Any]:
         "middles": {n: row.tolist() for n, row in clusters.middles(unit, MODEL).items()},
         "ledger": ledger.latest(unit),
         "told": reads.told(unit, "c"),
-        "names": marks.names(unit),
-        "mark": marks.get(unit, "m"),
+        "names": people.known(unit).names,
+        "mark": unit.mark("m"),
     }
 
 

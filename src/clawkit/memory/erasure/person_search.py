@@ -9,10 +9,10 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from clawkit.memory import people
 from clawkit.memory.erasure.redaction import PERSON, Editor, Person, person, words_of
-from clawkit.memory.people import own_names
 from clawkit.memory.records import Change, LedgerEntry, MemorySource, Node, Scene
-from clawkit.memory.store import clusters, ledger, marks, nodes
+from clawkit.memory.store import clusters, ledger, nodes
 from clawkit.memory.store.database import Unit, written
 from clawkit.memory.store.ledger import AGES, NODES, key_of, stretches_of
 from clawkit.memory.store.nodes import ERASED
@@ -94,9 +94,9 @@ class PersonSearch:
         self._now = now
         known = _known(unit)
         self.person = person(who.name, who.also)
-        self.editor = Editor(self.person, known, own_names(unit))
-        people = unit.rows("SELECT id, person FROM tokens WHERE being = $being")
-        self._tokens = {i for i, who in people if who and self.editor.is_person(who)}
+        self.editor = Editor(self.person, known, people.known(unit).own)
+        holders = unit.rows("SELECT id, person FROM tokens WHERE being = $being")
+        self._tokens = {i for i, who in holders if who and self.editor.is_person(who)}
         self._sent: set[str] = set()
         self._from_gone: set[str] = set()
         self._gone_seqs: set[int] = set()
@@ -347,7 +347,7 @@ def _known(unit: Unit) -> frozenset[str]:
     """Everybody who has a name here."""
     related = unit.rows("SELECT name FROM entries WHERE being = $being AND target = 'relationship'")
     tokens = unit.rows("SELECT person FROM tokens WHERE being = $being")
-    found = marks.names(unit).union(name for (name,) in (*related, *tokens))
+    found = people.known(unit).names.union(name for (name,) in (*related, *tokens))
     return found - {"", PERSON}
 
 

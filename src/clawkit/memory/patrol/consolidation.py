@@ -25,7 +25,7 @@ from clawkit.memory.patrol.replacement import merge, merged_scene, outdate
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.records import Node
-from clawkit.memory.store import ledger, marks, nodes, postings
+from clawkit.memory.store import ledger, nodes, postings
 from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import counted, set_nodes
 from clawkit.memory.word_lists import word_lists
@@ -56,7 +56,7 @@ def merge_repeated(unit: Unit, run: PatrolContext) -> int:
     Each patrol looks at what is new since the last, at so much at most, and what is above the cap
     waits for the next.
     """
-    after = int(marks.get(unit, _LOOKED_AT_REPEATED) or 0)
+    after = int(unit.mark(_LOOKED_AT_REPEATED) or 0)
     new = nodes.page(unit, statuses=("active",), order="seq", limit=_MOST_REPEATED, after=after)
     left, done, merged = cap_of(unit, run.cap), after, 0
     for node, same in _same(unit, new):
@@ -69,7 +69,7 @@ def merge_repeated(unit: Unit, run: PatrolContext) -> int:
             left -= len(absorbed)
         done = node.seq
     if done != after:
-        marks.put(unit, _LOOKED_AT_REPEATED, str(done))
+        unit.set_mark(_LOOKED_AT_REPEATED, str(done))
     return merged
 
 
@@ -353,13 +353,13 @@ def supersede_outdated(run: PatrolContext, llm: Llm) -> int:
             ended += sum(_end(unit, by, old, run.now, run.token) for by, old in found)
     if new:
         with run.database.write(run.being) as unit:
-            marks.put(unit, _LOOKED_AT_OUTDATED, str(new[-1].seq))
+            unit.set_mark(_LOOKED_AT_OUTDATED, str(new[-1].seq))
     return ended
 
 
 def _unseen(unit: Unit) -> list[Node]:
     """The memories that no patrol has looked at for this, the oldest first."""
-    after = int(marks.get(unit, _LOOKED_AT_OUTDATED) or 0)
+    after = int(unit.mark(_LOOKED_AT_OUTDATED) or 0)
     return nodes.page(unit, after=after, order="seq", limit=_MOST_NEW)
 
 

@@ -30,10 +30,10 @@ from clawkit.memory.patrol.transcript import (
     unheard,
 )
 from clawkit.memory.patrol.vectors import ahead
-from clawkit.memory.people import USER
+from clawkit.memory.people import USER, known
 from clawkit.memory.records import HistoryMessage, MemorySource, Note, Scene
-from clawkit.memory.store import marks, notes
 from clawkit.memory.store import messages as stored
+from clawkit.memory.store import notes
 from clawkit.memory.store.database import Transactions, Unit
 from clawkit.memory.tokens import Caller
 from clawkit.text.calendar import day_of, resolved
@@ -169,7 +169,7 @@ def hear(
     after = after_marker(said, marker)
     with database.read(being) as unit:
         new = unheard(unit, after)
-        people = marks.names(unit)
+        people = known(unit).names
         before = _before(unit, said, conversation, caller)
     found, by = extract([one for one in after if one.id in new], speakers, people, llm, before)
     notes_ = {fact: _note(fact, speakers, conversation, now, caller.token) for fact in found}
@@ -250,10 +250,10 @@ def _all(*groups: Sequence[str]) -> tuple[str, ...]:
 
 def _marked(unit: Unit, said: Sequence[HistoryMessage]) -> str:
     """Remember where this patrol ends; without messages, that is where the last one did."""
-    known = marks.get(unit, MARKER)
+    known = unit.mark(MARKER)
     last = said[-1].id if said else known or str(uuid4())
     if last != known:
-        marks.put(unit, MARKER, last)
+        unit.set_mark(MARKER, last)
     return last
 
 

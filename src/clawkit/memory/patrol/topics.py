@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from clawkit.memory import people
 from clawkit.memory.patrol import centroids
 from clawkit.memory.patrol.context import PatrolContext
 from clawkit.memory.patrol.topic_model import TopicWords, groups, read, similarity
 from clawkit.memory.records import Change, Cluster, Node
-from clawkit.memory.store import clusters, ledger, marks, nodes
+from clawkit.memory.store import clusters, ledger, nodes
 from clawkit.memory.store import clusters as stored
 from clawkit.memory.store.database import Unit, written
 from clawkit.memory.store.ledger import counted, set_nodes
@@ -38,7 +39,7 @@ class TopicState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def known(unit: Unit) -> dict[int, TopicState]:
     """By the number of the cluster; one that is not there was never looked at."""
-    found = marks.get(unit, _MARK)
+    found = unit.mark(_MARK)
     return msgspec.json.decode(found, type=dict[int, TopicState]) if found else {}
 
 
@@ -46,7 +47,7 @@ def learn(unit: Unit, new: dict[int, TopicState]) -> None:
     """Keep what is new, and forget clusters that are gone."""
     there = {cluster.n for cluster in clusters.every(unit)}
     found = {n: one for n, one in {**known(unit), **new}.items() if n in there}
-    marks.put(unit, _MARK, written({str(n): found[n] for n in sorted(found)}))
+    unit.set_mark(_MARK, written({str(n): found[n] for n in sorted(found)}))
 
 
 SMALL = 2
@@ -165,7 +166,7 @@ class _Sample:
             self.vectors = centroids.unit_length(rows - self.middle)
             own = _own_names(self.nodes)
             texts = [" \n".join((node.scene.action, *node.scene.themes)) for node in self.nodes]
-            self.words = read(texts, self.vectors, marks.names(unit) - own, own)
+            self.words = read(texts, self.vectors, people.known(unit).names - own, own)
 
     def topics(
         self, within: frozenset[int], least: float, without: Collection[str] = ()

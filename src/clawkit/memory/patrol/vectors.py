@@ -77,7 +77,7 @@ def texts_of(
     unit: Unit, scenes: Sequence[Scene], speakers: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
     """What is embedded of each scene: alone, and with what was said before it."""
-    voices = people.voices(unit).union(speakers) - {"", people.USER}
+    voices = people.known(unit).voices.union(speakers) - {"", people.USER}
     return [texts_to_embed(scene, voices) for scene in scenes]
 
 

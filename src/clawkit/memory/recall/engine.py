@@ -27,10 +27,10 @@ import numpy as np
 
 from clawkit.errors import ModelError
 from clawkit.memory import people
-from clawkit.memory.recall.index_text import day_terms, names_of
+from clawkit.memory.recall.index_text import day_terms
 from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, matrix
 from clawkit.memory.records import Node
-from clawkit.memory.store import marks, nodes, postings
+from clawkit.memory.store import nodes, postings
 from clawkit.text import calendar
 from clawkit.text.tokenizer import asked, content, folded, terms
 
@@ -100,8 +100,9 @@ def gather(
 ) -> Gathered:
     """Ask both indexes, and look up everybody who may be the answer; `asker` says "I"."""
     asked_for = tuple(calendar.ranges(query, now))
-    question = RecallQuestion(query, _meant(unit, query, asker), asked_for, now, asker.casefold())
-    voices = names_of(people.voices(unit))
+    there = people.known(unit)
+    question = RecallQuestion(query, _meant(there, query, asker), asked_for, now, asker.casefold())
+    voices = people.names_of(there.voices)
     past = _PAST.search(query) is not None
     hidden = {*map(int, nodes.hidden(unit, as_of, past=past)), *exclude}
     wanted = asked(query)
@@ -123,10 +124,10 @@ def gather(
     return Gathered(kind, question, pool, _rarities(wanted, known), known.having, known.top)
 
 
-def _meant(unit: Unit, query: str, asker: str) -> frozenset[str]:
+def _meant(there: people.KnownPeople, query: str, asker: str) -> frozenset[str]:
     """Who is asked about: those who are named, and the asker where others speak here, too."""
-    named = names_of(marks.names(unit)).named(query)
-    named -= {name.casefold() for name in people.own_names(unit)}
+    named = people.names_of(there.names).named(query)
+    named -= {name.casefold() for name in there.own}
     if asker and people.speaks_of_self(query):
         named |= {asker.casefold()}
     return named

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from clawkit.memory.recall.index_text import is_same
+from clawkit.memory.people import is_same
 from clawkit.memory.records import Node
 from clawkit.text import calendar
 from clawkit.text.tokenizer import sentences

@@ -197,6 +197,19 @@ class Unit:
             sql = f"INSERT INTO {table} (being, {columns}) VALUES ($being, {marks})"
             self.many(sql, [list(row.values()) for row in rows])
 
+    def mark(self, name: str) -> str | None:
+        """A small fact about this Being, such as where the last patrol ended."""
+        row = self.row("SELECT value FROM marks WHERE being = $being AND name = ?", name)
+        return row[0] if row else None
+
+    def set_mark(self, name: str, value: str) -> None:
+        self.run(
+            "INSERT INTO marks (being, name, value) VALUES ($being, ?, ?) "
+            "ON CONFLICT (being, name) DO UPDATE SET value = excluded.value",
+            name,
+            value,
+        )
+
     def _placed(self, values: Sequence[Any], places: tuple[int, ...]) -> Sequence[Any]:
         """The values, with the Being's number where the statement wants it."""
         filled = list(values)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from clawkit.memory import people
 from clawkit.memory.records import MemorySource, Node, Scene, Status
-from clawkit.memory.store import database, marks
+from clawkit.memory.store import database
 from clawkit.memory.store.database import Row, Unit, folded, written
 from clawkit.memory.store.ledger import COLUMNS, NODES
 
@@ -31,8 +32,8 @@ _scene = msgspec.json.Decoder(Scene).decode
 
 def add(unit: Unit, nodes: Sequence[Node]) -> None:
     """Keep new nodes; their numbers must be the next ones, from `reserve`."""
-    marks.meet(unit, {name for node in nodes for name in (*node.scene.actors, node.source.speaker)})
-    marks.hear_from(unit, {node.source.speaker for node in nodes})
+    speakers = {node.source.speaker for node in nodes}
+    people.meet(unit, {name for node in nodes for name in node.scene.actors} | speakers, speakers)
     unit.insert_all("nodes", [_row(node) for node in nodes])
 
 
