@@ -15,7 +15,7 @@ from clawkit.memory.records import MemorySource, Node, Scene, moment
 from clawkit.memory.store import nodes, open_store, postings
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
     from clawkit.memory.store.database import Database
 
 

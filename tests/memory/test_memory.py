@@ -16,6 +16,7 @@ from clawkit.memory.recollection import ExploreRequest
 from clawkit.memory.records import Scene
 from clawkit.memory.store import nodes, open_store, reads
 from clawkit.memory.store.sqlite import SqliteDatabase
+from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
 from tests.assistant.providers.scripted import Request, Say, scripted_anthropic
 from tests.memory.http.being_store import Clock
@@ -219,7 +220,9 @@ def test_writers_and_readers_at_once_lose_nothing(memory: Memory) -> None:
                 memory.take_notes(ME, scenes=[Scene(f"Rika read book {number}, chapter {n}")])
                 memory.remember(f"Rika wrote letter {10 * number + n + 100}", ME)
                 memory.recall("Which letter did Rika write?", Caller(conversation=str(number)))
-                memory.structured(ME, "knowledge", "append", content=f"fact {number} {n}")
+                memory.structured(
+                    ME, EntryRequest("knowledge", "append", content=f"fact {number} {n}")
+                )
         except BaseException as error:  # noqa: BLE001 - it is raised where the test sees it
             failures.append(error)
 
@@ -231,7 +234,7 @@ def test_writers_and_readers_at_once_lose_nothing(memory: Memory) -> None:
     assert failures == []
     figures = memory.figures()
     assert (figures["waiting_scenes"], figures["nodes"]) == (30, 60)
-    assert len(memory.structured(ME, "knowledge", "get")["entries"]) == 30
+    assert len(memory.structured(ME, EntryRequest("knowledge", "get"))["entries"]) == 30
 
 
 def test_counters_are_those_of_the_store(memory: Memory, store: BeingStore, clock: Clock) -> None:
@@ -261,8 +264,8 @@ def test_a_store_that_cannot_be_written_can_still_be_recalled(
 def test_a_long_list_shows_the_newest(memory: Memory, clock: Clock) -> None:
     for n in range(201):
         clock.now += 1
-        memory.structured(ME, "diary", "append", content=f"day {n}")
-    answer = memory.structured(ME, "diary", "get")
+        memory.structured(ME, EntryRequest("diary", "append", content=f"day {n}"))
+    answer = memory.structured(ME, EntryRequest("diary", "get"))
     assert len(answer["entries"]) == 200
     assert answer["entries"][-1]["content"] == "day 200"
     assert "more" in answer

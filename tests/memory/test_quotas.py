@@ -18,6 +18,7 @@ from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.quotas import CallCounter, Quota, Used
 from clawkit.memory.records import Being, Scene
 from clawkit.memory.store.database import Database
+from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
 from tests.memory.http.being_store import Clock
 from tests.memory.http.served_beings import served
@@ -75,10 +76,10 @@ def test_memories_above_the_quota_are_refused_whole_and_nothing_is_lost(database
 def test_bytes_count_in_every_language_and_through_every_way_in(database: Database) -> None:
     store = BeingStore(database, "none")
     memory = limited(store, bytes=2_000)
-    memory.structured(CALLER, "knowledge", "append", content="é" * 500)
+    memory.structured(CALLER, EntryRequest("knowledge", "append", content="é" * 500))
     assert has(store, memory).bytes == 1_000
     with pytest.raises(QuotaError, match="may hold 2,000 bytes"):
-        memory.structured(CALLER, "knowledge", "append", content="é" * 501)
+        memory.structured(CALLER, EntryRequest("knowledge", "append", content="é" * 501))
     with pytest.raises(QuotaError):
         memory.relate(CALLER, "Ben", "person", "x" * 1_001, "upsert")
     with pytest.raises(QuotaError):
@@ -161,5 +162,7 @@ def test_a_message_to_a_being_that_is_full_stays_with_its_sender(store: BeingSto
     sender.relate(CALLER, "Ben", "ai", f"a friend: {recipient.being.id}", "upsert")
     recipient.relate(CALLER, "Ada", "ai", f"a friend: {sender.being.id}", "upsert")
     allow(store, recipient.being, bytes=100)
-    answer = sender.structured(CALLER, "party_message", "append", content="x" * 200, to="Ben")
+    answer = sender.structured(
+        CALLER, EntryRequest("party_message", "append", content="x" * 200, to="Ben")
+    )
     assert answer["delivered"] is False

@@ -15,7 +15,7 @@ from clawkit.memory.records import Being
 from clawkit.memory.store import beings, jobs
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
     from clawkit.memory.job_worker import JobWorker
     from clawkit.memory.memory import Memory
     from clawkit.memory.store.database import Connection, Database
@@ -46,7 +46,8 @@ class BeingStore:
     @cached_property
     def embedder(self) -> Embedder | None:
         """What turns texts into vectors here; None where only keywords are wanted."""
-        from clawkit.memory.embed.factory import DEFAULT, embedder
+        from clawkit.memory.embed import DEFAULT
+        from clawkit.memory.embed.factory import embedder
 
         return embedder(self._embedding or DEFAULT, key=self._embedding_key)
 

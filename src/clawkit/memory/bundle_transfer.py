@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import msgspec
-
 from clawkit.errors import BeingError
 from clawkit.memory import bundle
 from clawkit.memory.bundle import (
@@ -23,7 +21,7 @@ from clawkit.memory.bundle import (
     NoteLine,
     Record,
 )
-from clawkit.memory.records import Being, Cluster, Entry, HistoryMessage, MemorySource, Note, Scene
+from clawkit.memory.records import Being, Cluster, HistoryMessage
 from clawkit.memory.store import beings, clusters, entries, ledger, nodes, notes, postings
 from clawkit.memory.store.database import Row, Unit
 
@@ -92,12 +90,12 @@ def _check_empty(unit: Unit, being: Being) -> None:
 def _everything(unit: Unit) -> Iterator[Record]:
     yield from _clusters(unit)
     yield from _nodes(unit)
-    for row in _rows(unit, "notes", "created", "kind, body, speaker, token, conversation, taken"):
-        yield _note(row)
-    for row in _rows(unit, "entries", "at", "target, name, content, data, token"):
-        yield _entry(row)
-    for row in _rows(unit, "messages", "at", "role, content, conversation, token"):
-        yield MessageLine(HistoryMessage(row[0], row[1], row[2], row[3], row[4]), row[5])
+    for *row, taken in _rows(unit, "notes", "created", f"{notes.COLUMNS}, taken"):
+        yield NoteLine(notes.note(row), taken)
+    for *row, token in _rows(unit, "entries", "at", f"{entries.COLUMNS}, token"):
+        yield EntryLine(entries.entry(row), token)
+    for *row, token in _rows(unit, "messages", "at", "id, at, role, content, conversation, token"):
+        yield MessageLine(HistoryMessage(*row), token)
     yield from _changes(unit)
     found = unit.rows("SELECT name, value FROM marks WHERE being = $being")
     yield from (MarkLine(name, value) for name, value in sorted(found))
@@ -122,22 +120,11 @@ def _rows(unit: Unit, table: str, time: str, columns: str) -> Iterator[Row]:
     keys = sorted(
         (at, i) for i, at in unit.rows(f"SELECT id, {time} FROM {table} WHERE being = $being")
     )
-    sql = f"SELECT id, {time}, {columns} FROM {table} WHERE being = $being AND id IN (??)"
+    sql = f"SELECT {columns} FROM {table} WHERE being = $being AND id IN (??)"
     for start in range(0, len(keys), _TOGETHER):
         ids = [i for _, i in keys[start : start + _TOGETHER]]
         found = {row[0]: row for row in unit.among(sql, ids)}
         yield from (found[i] for i in ids)
-
-
-def _note(row: Row) -> NoteLine:
-    scene = msgspec.json.decode(row[3], type=Scene) if row[2] == "scene" else None
-    text = "" if scene else row[3]
-    return NoteLine(Note(row[0], row[1], scene, text, MemorySource(row[4], row[5], row[6])), row[7])
-
-
-def _entry(row: Row) -> EntryLine:
-    data = msgspec.json.decode(row[5], type=dict[str, Any])
-    return EntryLine(Entry(row[0], row[2], row[3], row[4], row[1], data), row[6])
 
 
 def _changes(unit: Unit) -> Iterator[ChangeLine]:
@@ -205,19 +192,8 @@ def _write_messages(unit: Unit, lines: list[MessageLine]) -> None:
 
 
 def _write_changes(unit: Unit, lines: list[ChangeLine]) -> None:
-    for one in (line.change for line in lines):
-        unit.insert(
-            "ledger",
-            {
-                "n": one.n,
-                "at": one.at,
-                "kind": one.kind,
-                "why": one.why,
-                "token": one.token,
-                "changes": msgspec.json.encode(one.changes),
-                "undone_by": one.undone_by,
-            },
-        )
+    for line in lines:
+        ledger.put(unit, line.change)
     unit.run("UPDATE beings SET last_ledger = ? WHERE n = $being", lines[-1].change.n)
 
 

@@ -1,13 +1,21 @@
-"""Makes remembered text safe to show: one line, no hidden characters, nothing like a tag.
+"""Makes remembered text safe to show: no hidden characters, nothing like a tag, orders quoted.
 
-What is remembered may have been written by anybody.
+What is remembered may have been written by anybody. A guard must not flag what servers write in
+good faith, so it knows only what overrides, conceals and steals. What is remembered is read again
+in every later session: there a sentence that has no person who does something, only "always run …"
+or "you must never …", is taken for an order too.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
-from clawkit.memory.store.database import cleaned
+from clawkit.memory.store.database import keepable
+from clawkit.text.injections import find_injections
+from clawkit.text.keyword_search import KeywordSearch, decoded
+from clawkit.text.normalization import plain_content
+from clawkit.text.tables import expanded, listed, table
 
 LONGEST_SHOWN = 1_000
 """Characters of one memory in an answer; the rest can be asked for by its id."""
@@ -31,22 +39,17 @@ _RECALL_TAG = re.compile(
 )
 
 
-def keepable(text: str) -> str:
-    """The text as every database takes it."""
-    return cleaned(text)
-
-
 def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
     """One line that is only text, cut where it is too long."""
-    plain = _RECALL_TAG.sub(_INSTEAD, _HIDING.sub(" ", cleaned(text)))
+    plain = _RECALL_TAG.sub(_INSTEAD, _HIDING.sub(" ", keepable(text)))
     line = " ".join(_TAG.sub(_INSTEAD, plain).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
 def told(text: str, longest: int = LONGEST_SHOWN) -> str:
     """One line for a model to read; what gives it orders is quoted, and marked as that."""
-    from clawkit.text.model_instructions import find_instructions
-
+    if not text:
+        return ""
     line = shown(text, longest)
     if not find_instructions(line) and (line == text or not find_instructions(text)):
         return line
@@ -56,5 +59,29 @@ def told(text: str, longest: int = LONGEST_SHOWN) -> str:
 
 def shown_as_written(text: str) -> str:
     """Text that the owner wrote as instructions: its lines and tags stay."""
-    lines = [_HIDING.sub("", line).rstrip() for line in cleaned(text).splitlines()]
+    lines = [_HIDING.sub("", line).rstrip() for line in keepable(text).splitlines()]
     return _RECALL_TAG.sub(_INSTEAD, "\n".join(lines)).strip()
+
+
+STANDING = "standing-order"
+
+
+@cache
+def _stems() -> KeywordSearch:
+    return KeywordSearch(stem.encode() for stem in listed(table("standing_orders")["stems"]))
+
+
+@cache
+def _standing() -> re.Pattern[str]:
+    found = table("standing_orders")
+    orders = (expanded(order, found["parts"]) for order in found["orders"])
+    return re.compile("|".join(f"(?:{order})" for order in orders), re.MULTILINE)
+
+
+def find_instructions(text: str) -> tuple[str, ...]:
+    """The names of the kinds of orders that a text gives."""
+    found = find_injections(text)
+    content = plain_content(text)
+    if not _stems().places(content) or not _standing().search(decoded(content)):
+        return found
+    return (*found, STANDING)

@@ -38,7 +38,7 @@ from clawkit.text.calendar import resolved
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
     from clawkit.memory.model import Llm
     from clawkit.memory.patrol.run import PatrolOutcome
     from clawkit.memory.patrol.transcript import ConversationMessage
@@ -198,30 +198,16 @@ class Memory:
         source = intake.source_of(caller, speaker)
         return intake.remember_now(self._limited, self.being.n, self._embedder, scene, source, now)
 
-    def structured(
-        self,
-        caller: Caller,
-        target: structured_memory.Target,
-        action: structured_memory.EntryAction,
-        *,
-        content: str | None = None,
-        key: str | None = None,
-        location: str | None = None,
-        to: str | None = None,
-    ) -> dict[str, Any]:
+    def structured(self, caller: Caller, asked: structured_memory.EntryRequest) -> dict[str, Any]:
         """Read or write structured memory; gives what the tool answers."""
         sieve = self.sieve()
-        content = sieve.text(content) if content else content
-        order = structured_memory.order(
-            target,
-            action,
-            content=content,
-            key=sieve.text(key) if key and action in ("append", "update") else key,
-            location=location,
-            to=to,
-            token=caller.token,
-            now=self.now,
-        )
+        target, action, to = asked.target, asked.action, asked.to
+        content = sieve.text(asked.content) if asked.content else asked.content
+        key = asked.key
+        if key and action in ("append", "update"):
+            key = sieve.text(key)
+        asked = msgspec.structs.replace(asked, content=content, key=key)
+        order = structured_memory.order(asked, caller.token, self.now)
         if action == "get":
             with self._database.read(self.being.n) as unit:
                 return structured_memory.carry_out(unit, order)

@@ -17,18 +17,17 @@ import msgspec
 
 from clawkit.errors import BeingError, StoreError
 from clawkit.memory import people
-from clawkit.memory.display_text import shown, told
+from clawkit.memory.display_text import find_instructions, shown, told
 from clawkit.memory.recall.engine import Hit, search, worth_telling
 from clawkit.memory.records import Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes, notes, reads
 from clawkit.memory.store.database import Database, Unit
 from clawkit.memory.tokens import Caller
 from clawkit.memory.validation import LONGEST_TEXT
-from clawkit.text.model_instructions import find_instructions
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
 
 NOTHING = "No relevant memories found."
 _OF_ACTIVE, _OF_DEAD = 1, 2

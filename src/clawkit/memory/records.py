@@ -172,6 +172,12 @@ def moment(text: str) -> float:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
+def iso(at: float) -> str:
+    """A moment as ISO time, UTC, to the millisecond."""
+    found = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    return found.replace("+00:00", "Z")
+
+
 Target = Literal[
     "preferences",
     "knowledge",

@@ -24,17 +24,16 @@ from clawkit.memory.recall.engine import search
 from clawkit.memory.recall.index_text import day_terms, days_of
 from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.recollection import MemoryTexts
-from clawkit.memory.records import REFLECTIONS, Being, Entry, Node
+from clawkit.memory.records import REFLECTIONS, Being, Entry, Node, iso
 from clawkit.memory.store import entries, nodes, notes, postings
 from clawkit.memory.store.database import Unit
-from clawkit.memory.structured_memory import iso
 from clawkit.text.calendar import day_of
 from clawkit.text.tokenizer import terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
 
 WHO = "Who"
 STANDING = {

@@ -15,7 +15,6 @@ begins with it. Relationships are the same ones that `update_relation` keeps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -23,7 +22,7 @@ import msgspec
 
 from clawkit.errors import InvalidArgumentsError
 from clawkit.memory import validation
-from clawkit.memory.records import Change, Entry, EntryAction, MemorySource, Note, Target
+from clawkit.memory.records import Change, Entry, EntryAction, MemorySource, Note, Target, iso
 from clawkit.memory.store import entries, ledger, notes
 from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import row
@@ -41,36 +40,35 @@ class EntryRequest(msgspec.Struct, frozen=True):
     action: EntryAction
     content: str | None = None
     key: str | None = None
-    data: dict[str, Any] = {}
+    location: str | None = None
+    to: str | None = None
+
+
+class EntryOrder(EntryRequest, frozen=True):
+    """A request that can be carried out: by whom, and when."""
+
     token: str = ""
     now: float = 0.0
 
+    @property
+    def data(self) -> dict[str, Any]:
+        return {"to": self.to} if self.to else {}
 
-def order(
-    target: Target,
-    action: EntryAction,
-    *,
-    content: str | None,
-    key: str | None,
-    location: str | None,
-    to: str | None,
-    token: str,
-    now: float,
-) -> EntryRequest:
+
+def order(asked: EntryRequest, token: str, now: float) -> EntryOrder:
     """What a caller asks for, once it is clear that it can be done."""
-    if target == "partner_map" and location:
-        key = location
-    _check_key(target, action, key, location)
+    target, action, to = asked.target, asked.action, asked.to
+    key = asked.location if target == "partner_map" and asked.location else asked.key
+    _check_key(target, action, key, asked.location)
     if action in ("append", "update"):
-        if content is None:
+        if asked.content is None:
             raise InvalidArgumentsError("content", f"is needed to {action}")
-        validation.said("content", content)
+        validation.said("content", asked.content)
     if to and target != "party_message":
         raise InvalidArgumentsError("to", "is for party_message only")
     if target == "party_message" and action == "append":
         validation.said("to", to or "", validation.LONGEST_NAME)
-    data = {"to": to} if to else {}
-    return EntryRequest(target, action, content, key or None, data, token, now)
+    return EntryOrder(target, action, asked.content, key or None, asked.location, to, token, now)
 
 
 def _check_key(target: Target, action: EntryAction, key: str | None, location: str | None) -> None:
@@ -85,7 +83,7 @@ def _check_key(target: Target, action: EntryAction, key: str | None, location: s
         raise InvalidArgumentsError("key", f"is needed to {action}: the key or id of an entry")
 
 
-def carry_out(unit: Unit, asked: EntryRequest) -> dict[str, Any]:
+def carry_out(unit: Unit, asked: EntryOrder) -> dict[str, Any]:
     """Do it, and say what was done."""
     if asked.target == "notes":
         return _with_notes(unit, asked)
@@ -100,13 +98,13 @@ def carry_out(unit: Unit, asked: EntryRequest) -> dict[str, Any]:
 
 
 def answer(
-    asked: EntryRequest, shown_entries: Sequence[dict[str, Any]], **more: Any
+    asked: EntryOrder, shown_entries: Sequence[dict[str, Any]], **more: Any
 ) -> dict[str, Any]:
     said = {"status": "ok", "target": asked.target, "action": asked.action}
     return {**said, **more, "entries": list(shown_entries)}
 
 
-def _got(asked: EntryRequest, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _got(asked: EntryOrder, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     more = {"more": "only the newest are shown"} if len(found) > MOST_SHOWN else {}
     return answer(asked, found[-MOST_SHOWN:], **more)
 
@@ -115,11 +113,6 @@ def shown(entry: Entry) -> dict[str, Any]:
     """An entry as callers see it."""
     said = {"id": entry.id, "key": entry.key, "content": entry.content}
     return {**said, **entry.data, "updated_at": iso(entry.at)}
-
-
-def iso(moment: float) -> str:
-    at = datetime.fromtimestamp(moment, UTC)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def put(unit: Unit, entry: Entry, token: str, old: Sequence[Entry] = ()) -> None:
@@ -144,7 +137,7 @@ def drop(unit: Unit, old: Sequence[Entry], token: str, now: float) -> None:
     ledger.add(unit, now, "entry", f"{old[0].target} deleted", token, changes)
 
 
-def _append(unit: Unit, asked: EntryRequest) -> dict[str, Any]:
+def _append(unit: Unit, asked: EntryOrder) -> dict[str, Any]:
     content, key = asked.content or "", asked.key or ""
     if asked.target == "partner_map":
         return _update(unit, asked)
@@ -158,7 +151,7 @@ def _append(unit: Unit, asked: EntryRequest) -> dict[str, Any]:
     return answer(asked, [shown(entry)])
 
 
-def _update(unit: Unit, asked: EntryRequest) -> dict[str, Any]:
+def _update(unit: Unit, asked: EntryOrder) -> dict[str, Any]:
     old = entries.found(unit, asked.target, asked.key)[::-1]
     if asked.key is None:
         old = old[:1]
@@ -172,7 +165,7 @@ def _update(unit: Unit, asked: EntryRequest) -> dict[str, Any]:
     return answer(asked, [shown(entry)], created=not old)
 
 
-def _updated(entry: Entry, asked: EntryRequest) -> Entry:
+def _updated(entry: Entry, asked: EntryOrder) -> Entry:
     content = asked.content or ""
     data = {**entry.data, **asked.data}
     if asked.target == "partner_rules" and content.strip().lower() in SWITCH:
@@ -181,7 +174,7 @@ def _updated(entry: Entry, asked: EntryRequest) -> Entry:
     return msgspec.structs.replace(entry, content=content, at=asked.now, data=data)
 
 
-def _delete(unit: Unit, asked: EntryRequest) -> dict[str, Any]:
+def _delete(unit: Unit, asked: EntryOrder) -> dict[str, Any]:
     old = entries.found(unit, asked.target, asked.key)
     if not old:
         return {**answer(asked, []), "status": "not_found"}
@@ -189,7 +182,7 @@ def _delete(unit: Unit, asked: EntryRequest) -> dict[str, Any]:
     return answer(asked, [shown(entry) for entry in old], deleted=len(old))
 
 
-def _with_notes(unit: Unit, asked: EntryRequest) -> dict[str, Any]:
+def _with_notes(unit: Unit, asked: EntryOrder) -> dict[str, Any]:
     every = notes.waiting(unit, "note")
     if asked.action == "append":
         text = _keyed(asked.key or "", asked.content or "")
@@ -239,7 +232,7 @@ def forget_notes(unit: Unit, old: Sequence[Note], token: str, now: float) -> Non
     ledger.add(unit, now, "note", "notes deleted", token, changes)
 
 
-def _rewrite_note(unit: Unit, note: Note, asked: EntryRequest) -> None:
+def _rewrite_note(unit: Unit, note: Note, asked: EntryOrder) -> None:
     before = row(unit, "notes", note.id)
     notes.remove(unit, [note.id])
     notes.add(unit, [note])

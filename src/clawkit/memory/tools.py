@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from clawkit.errors import InvalidArgumentsError
-from clawkit.memory.records import EntryAction, Scene, Target
+from clawkit.memory.records import Scene, iso
+from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
 from clawkit.memory.validation import LONGEST_ASKED, LONGEST_NAME, clamped, counted, said, sized
 
@@ -193,17 +194,6 @@ def merge_nodes(memory: Memory, caller: Caller, given: MergeArguments) -> str:
     return f"{merged} {sieve.said()}".strip()
 
 
-class MemoryArguments(msgspec.Struct, frozen=True):
-    """What `update_memory` takes."""
-
-    target: Target
-    action: EntryAction
-    content: str | None = None
-    key: str | None = None
-    location: str | None = None
-    to: str | None = None
-
-
 class RelationArguments(msgspec.Struct, frozen=True):
     """What `update_relation` takes."""
 
@@ -213,16 +203,8 @@ class RelationArguments(msgspec.Struct, frozen=True):
     content: str | None = None
 
 
-def update_memory(memory: Memory, caller: Caller, given: MemoryArguments) -> dict[str, Any]:
-    return memory.structured(
-        caller,
-        given.target,
-        given.action,
-        content=given.content,
-        key=given.key,
-        location=given.location,
-        to=given.to,
-    )
+def update_memory(memory: Memory, caller: Caller, given: EntryRequest) -> dict[str, Any]:
+    return memory.structured(caller, given)
 
 
 def update_relation(memory: Memory, caller: Caller, given: RelationArguments) -> dict[str, Any]:
@@ -253,9 +235,8 @@ def time_in(timezone: str, moment: float) -> dict[str, str]:
         problem = f"{timezone[:60]!r} is no IANA timezone; one is Asia/Tokyo"
         raise InvalidArgumentsError("timezone", problem) from None
     here = datetime.fromtimestamp(moment, zone)
-    iso = here.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     day = f"{here:%Y/%m/%d}({_WEEKDAYS[here.weekday()]}) {here:%H:%M:%S}"
-    return {"datetime": day, "iso": iso, "timezone": timezone}
+    return {"datetime": day, "iso": iso(moment), "timezone": timezone}
 
 
 class HistoryArguments(msgspec.Struct, frozen=True):
@@ -338,7 +319,7 @@ def being_tools(capabilities: Offered, senses: Offered) -> tuple[BeingTool, ...]
         BeingTool("recall_memory", ExploreArguments, explore),
         BeingTool("search_memory", SearchArguments, search),
         BeingTool("merge_nodes", MergeArguments, merge_nodes),
-        BeingTool("update_memory", MemoryArguments, update_memory),
+        BeingTool("update_memory", EntryRequest, update_memory),
         BeingTool("update_notes", NotesArguments, update_notes),
         BeingTool("search_history", HistoryArguments, search_history),
         BeingTool("update_relation", RelationArguments, update_relation),

@@ -22,6 +22,7 @@ from clawkit.memory.store import clusters as stored_clusters
 from clawkit.memory.store import ledger, nodes, postings
 from clawkit.memory.store.database import Database
 from clawkit.memory.store.sqlite import SqliteDatabase
+from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller, check, issue
 from tests.memory.erasure.dumps import where
 from tests.memory.http.being_store import Clock
@@ -71,12 +72,22 @@ def fill(store: BeingStore, memory: Memory) -> None:
     memory.patrol(Caller(conversation="chat-with-ben"), said)
     memory.relate(ME, "Ben Whitaker", "friend", "Plays the cello", "upsert")
     memory.relate(ME, "Anna", "sister", "She knows Ben from school", "upsert")
-    memory.structured(ME, "preferences", "update", key="tea", content="Green tea.")
-    memory.structured(ME, "knowledge", "append", key="x", content="Ben has a cello. Tea is hot.")
-    memory.structured(ME, "knowledge", "update", key="x", content="Ben has no cello. Tea is hot.")
-    memory.structured(ME, "diary", "append", content="Ben Whitaker and Anna were here.")
-    memory.structured(ME, "party_message", "append", content="peanuts?", to="Ben Whitaker")
-    memory.structured(ME, "souls", "append", content="You help Ben Whitaker and all others.")
+    memory.structured(ME, EntryRequest("preferences", "update", key="tea", content="Green tea."))
+    memory.structured(
+        ME, EntryRequest("knowledge", "append", key="x", content="Ben has a cello. Tea is hot.")
+    )
+    memory.structured(
+        ME, EntryRequest("knowledge", "update", key="x", content="Ben has no cello. Tea is hot.")
+    )
+    memory.structured(
+        ME, EntryRequest("diary", "append", content="Ben Whitaker and Anna were here.")
+    )
+    memory.structured(
+        ME, EntryRequest("party_message", "append", content="peanuts?", to="Ben Whitaker")
+    )
+    memory.structured(
+        ME, EntryRequest("souls", "append", content="You help Ben Whitaker and all others.")
+    )
     issue(store, being, label="Ben Whitaker's laptop", person="Ben Whitaker")
     with store.database.write(being.n) as unit:
         root = centroids.root(unit, "Private")
@@ -107,18 +118,21 @@ def test_what_is_about_others_stays(store: BeingStore, memory: Memory) -> None:
     assert "Anna likes green tea" in actions(memory, "Anna tea")
     assert "Anna baked a cake." in actions(memory, "Anna cake")
     assert [said.text for said in memory.history()] == ["[erased] My rent is 850."]
-    knowledge = memory.structured(ME, "knowledge", "get")["entries"]
+    knowledge = memory.structured(ME, EntryRequest("knowledge", "get"))["entries"]
     assert [one["content"] for one in knowledge] == ["[erased] Tea is hot."]
-    sister = memory.structured(ME, "relationship", "get")["entries"]
+    sister = memory.structured(ME, EntryRequest("relationship", "get"))["entries"]
     assert [(one["key"], one["content"]) for one in sister] == [
         ("Anna", "She knows [erased person] from school")
     ]
     with store.database.read(memory.being.n) as unit:
         names = [one.name for one in stored_clusters.every(unit)]
     assert "Tea" in names
-    soul = memory.structured(ME, "souls", "get")["entries"]
+    soul = memory.structured(ME, EntryRequest("souls", "get"))["entries"]
     assert soul[0]["content"] == "You help [erased person] and all others."
-    assert memory.structured(ME, "preferences", "get")["entries"][0]["content"] == "Green tea."
+    assert (
+        memory.structured(ME, EntryRequest("preferences", "get"))["entries"][0]["content"]
+        == "Green tea."
+    )
 
 
 def kept(store: BeingStore, memory: Memory, *told: str, who: ErasureRequest) -> list[str]:

@@ -16,6 +16,7 @@ from clawkit.memory.display_text import QUOTED
 from clawkit.memory.records import REFLECTIONS, Entry
 from clawkit.memory.store import entries
 from clawkit.memory.store.database import Database
+from clawkit.memory.structured_memory import EntryRequest
 from tests.memory.http.served_beings import Served, served
 from tests.together.test_being_clients import connected
 
@@ -135,7 +136,7 @@ async def test_a_message_to_another_being_brings_it_no_secret(server: Served) ->
         message = {"target": "party_message", "action": "append", "to": "Sora"}
         sent = await answered(client, "update_memory", **message, content=WIFI)
         assert sent["delivered"] is True
-    got = server.store.open(friend).structured(_owner(), "party_message", "get")
+    got = server.store.open(friend).structured(_owner(), EntryRequest("party_message", "get"))
     assert [entry["content"] for entry in got["entries"]] == [KEPT]
 
 

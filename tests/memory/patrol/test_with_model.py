@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from clawkit.memory.model import llm
+from clawkit.memory.model import decoded, llm
 from clawkit.memory.node_history import undo
 from clawkit.memory.patrol.consolidation import Merge
-from clawkit.memory.patrol.model_answers import decoded
 from clawkit.memory.patrol.replacement import retract
 from clawkit.memory.patrol.run import PatrolOutcome
 from clawkit.memory.patrol.transcript import ConversationMessage

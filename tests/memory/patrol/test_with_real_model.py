@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clawkit.memory.model import llm
-from clawkit.memory.patrol import digests, topics
-from clawkit.memory.patrol.context import PatrolContext
+from clawkit.memory.patrol import PatrolContext, digests, topics
 from clawkit.memory.tokens import Caller
 from tests.assistant.llama import llama_server
 from tests.memory.patrol.minds import NOW, Mind, WordEmbedder

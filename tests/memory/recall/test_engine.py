@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.memory.embed import Embedder
 from clawkit.memory.embed.builtin import shared
-from clawkit.memory.embed.protocol import Embedder
 from clawkit.memory.recall.engine import SearchResult, search, worth_telling
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.recall.signals import SIGNALS

@@ -16,6 +16,7 @@ from clawkit.memory.records import Note, Scene
 from clawkit.memory.store import notes, open_store
 from clawkit.memory.store.schema import POSTGRES_STEPS, SQLITE_STEPS
 from clawkit.memory.store.sqlite import APPLICATION
+from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
 from tests.memory.store.records import MODEL, vectors
 
@@ -44,7 +45,7 @@ def fill(address: str) -> Old:
     reader, _ = tokens.issue(store, being, scope="read-only")
     memory = store.open(being)
     node = memory.remember(KNOWN, Caller(), actors=["Anna"], when=["2026-01-02"])
-    memory.structured(Caller(), "preferences", "append", content="Answers are brief")
+    memory.structured(Caller(), EntryRequest("preferences", "append", content="Answers are brief"))
     waiting = Note(str(uuid4()), store.clock(), Scene(WAITS, ("Ben",), ("2026-01-05",)))
     with store.database.write(being.n) as unit:
         notes.add(unit, [waiting])  # as version 1 did: a patrol makes a memory of it

@@ -7,6 +7,7 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import open_store
+from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
 from tests.memory.http.being_store import Clock
 from tests.memory.tools.being_client import FULL, BeingClient
@@ -36,8 +37,12 @@ async def test_the_prompt_is_what_the_being_is_and_the_snapshot_what_it_knows(
 ) -> None:
     stable = ("souls", "partner_rules", "preferences", "relationship")
     for target in (*stable, "knowledge", "diary", "partner_tools"):
-        memory.structured(FULL, target, "append", key=target, content=f"the {target} text")
-    memory.structured(FULL, "partner_map", "append", location="home", content="the map text")
+        memory.structured(
+            FULL, EntryRequest(target, "append", key=target, content=f"the {target} text")
+        )
+    memory.structured(
+        FULL, EntryRequest("partner_map", "append", location="home", content="the map text")
+    )
     memory.take_notes(FULL, notes=["the notes text"])
     context = await client.json("get_context")
     for target in stable:
@@ -51,9 +56,9 @@ async def test_the_prompt_is_what_the_being_is_and_the_snapshot_what_it_knows(
 async def test_the_diary_goes_back_seven_days(
     client: BeingClient, memory: Memory, clock: Clock
 ) -> None:
-    memory.structured(FULL, "diary", "append", content="a day long ago")
+    memory.structured(FULL, EntryRequest("diary", "append", content="a day long ago"))
     clock.now += 8 * 86_400
-    memory.structured(FULL, "diary", "append", content="a day this week")
+    memory.structured(FULL, EntryRequest("diary", "append", content="a day this week"))
     snapshot = (await client.json("get_context"))["snapshot"]
     assert "a day this week" in snapshot
     assert "a day long ago" not in snapshot
@@ -84,7 +89,9 @@ async def test_reading_the_context_changes_nothing(
 
 async def test_a_long_list_is_cut_and_says_so(client: BeingClient, memory: Memory) -> None:
     for n in range(60):
-        memory.structured(FULL, "knowledge", "append", key=f"fact {n}", content="x" * 5_000)
+        memory.structured(
+            FULL, EntryRequest("knowledge", "append", key=f"fact {n}", content="x" * 5_000)
+        )
     snapshot = (await client.json("get_context"))["snapshot"]
     assert "10 earlier ones: update_memory, target knowledge" in snapshot
     assert len(snapshot) < 60_000
@@ -93,7 +100,7 @@ async def test_a_long_list_is_cut_and_says_so(client: BeingClient, memory: Memor
 async def test_another_being_sees_nothing_of_it(
     client: BeingClient, memory: Memory, store: BeingStore
 ) -> None:
-    memory.structured(FULL, "souls", "append", key="Hana", content="a secret soul")
+    memory.structured(FULL, EntryRequest("souls", "append", key="Hana", content="a secret soul"))
     memory.take_notes(FULL, notes=["a secret note"])
     stranger = BeingClient(client.server, store.create("Stranger"))
     assert "secret" not in await stranger.call("get_context")

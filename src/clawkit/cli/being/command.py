@@ -27,6 +27,7 @@ from clawkit.memory import quotas, secret_filter
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.model_keys import has_key
 from clawkit.memory.records import Being
+from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller, of_being
 from clawkit.system.addresses import shown_address
 from clawkit.text.normalization import visible
@@ -63,7 +64,9 @@ def create(
         namesakes = sum(1 for other in store.every() if other.name == name)
         being = store.create(name, known)
         if who:
-            store.open(being).structured(Caller(), "souls", "append", content=who, key=being.name)
+            store.open(being).structured(
+                Caller(), EntryRequest("souls", "append", content=who, key=being.name)
+            )
         if as_json:
             print_json({"id": being.id, "name": being.name, "created": being.created})
             return
@@ -130,7 +133,7 @@ def show(being: BeingArgument, address: StoreOption = "", as_json: AsJson = Fals
         found = store.find(being)
         memory = store.open(found)
         figures = memory.figures()
-        soul = memory.structured(Caller(), "souls", "get")["entries"]
+        soul = memory.structured(Caller(), EntryRequest("souls", "get"))["entries"]
         with store.database.registry() as connection:
             tokens = of_being(connection, found.n)
             quota = quotas.quota_of(connection, found.n)

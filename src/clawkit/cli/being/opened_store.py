@@ -14,12 +14,13 @@ import typer
 
 from clawkit.assistant.config import Config, read_config
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.embed.factory import DEFAULT
+from clawkit.memory.embed import DEFAULT
 from clawkit.memory.store import default_address
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed.protocol import Embedder, Vectors
+    from clawkit.memory.arrays import Floats
+    from clawkit.memory.embed import Embedder
     from clawkit.memory.records import Being
 
 _EMBEDDING_KEY = "OPENAI_API_KEY"
@@ -163,7 +164,7 @@ class _Shown:
     def dimensions(self) -> int:
         return self._embedder.dimensions
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Floats:
         self._progress.show(self._done, self._total)
         vectors = self._embedder.embed(texts)
         self._done += len(texts)

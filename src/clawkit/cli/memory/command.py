@@ -46,9 +46,8 @@ from clawkit.memory.erasure import deletion
 from clawkit.memory.erasure.person_search import ErasurePlan, ErasureRequest
 from clawkit.memory.erasure.redaction import PersonMatcher
 from clawkit.memory.memory import Memory
-from clawkit.memory.records import Node
+from clawkit.memory.records import Node, iso
 from clawkit.memory.statistics import node_called, view
-from clawkit.memory.structured_memory import iso
 from clawkit.memory.tokens import Caller
 from clawkit.system.addresses import shown_address
 from clawkit.text.normalization import visible

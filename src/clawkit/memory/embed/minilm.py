@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clawkit.errors import SettingsError
-from clawkit.memory.embed.protocol import cut, normalised
+from clawkit.memory.embed import rows_for
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed.protocol import Vectors
+    from clawkit.memory.arrays import Floats
 
 NAME = "minilm-int8"
 DIMENSIONS = 384
@@ -44,19 +44,17 @@ class MiniLM:
         self._lock = threading.Lock()
         self._loaded: tuple[Any, dict[str, int]] | None = None
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Floats:
         """One row for each text; an empty text has a row of zeros."""
+        return rows_for(texts, DIMENSIONS, self._encoded)
+
+    def _encoded(self, texts: list[str]) -> Floats:
         import numpy as np
 
-        out = np.zeros((len(texts), DIMENSIONS), np.float32)
-        shortened = [cut(text) for text in texts]
-        filled = [at for at, text in enumerate(shortened) if text]
-        for start in range(0, len(filled), _BATCH):
-            part = filled[start : start + _BATCH]
-            out[part] = self._encoded([shortened[at] for at in part])
-        return out
+        parts = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
+        return np.concatenate([self._batch(part) for part in parts])
 
-    def _encoded(self, texts: list[str]) -> Vectors:
+    def _batch(self, texts: list[str]) -> Floats:
         import numpy as np
 
         session, words = self._ready()
@@ -68,7 +66,7 @@ class MiniLM:
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         (states,) = session.run(None, given)
         weight = mask[:, :, None].astype(np.float32)
-        return normalised((states * weight).sum(axis=1) / weight.sum(axis=1))
+        return (states * weight).sum(axis=1) / weight.sum(axis=1)
 
     def _ready(self) -> tuple[Any, dict[str, int]]:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Vectors from a server: OpenAI's `/v1/embeddings`, or anything that speaks it."""
+"""Floats from a server: OpenAI's `/v1/embeddings`, or anything that speaks it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clawkit.errors import RefusedRequestError
-from clawkit.memory.embed.protocol import cut, normalised
+from clawkit.memory.embed import rows_for
 from clawkit.models.embeddings import EmbeddingClient
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed.protocol import Vectors
+    from clawkit.memory.arrays import Floats
 
 BATCH = 64
 
@@ -27,21 +27,17 @@ class RemoteEmbedder:
         self._client = EmbeddingClient(name, url, model, key)
         self._lock = threading.Lock()
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Floats:
         """One row for each text; an empty text has a row of zeros and is not sent."""
-        import numpy as np
+        return rows_for(texts, self.dimensions, self._asked)
 
-        shortened = [cut(text) for text in texts]
-        filled = [at for at, text in enumerate(shortened) if text]
+    def _asked(self, texts: list[str]) -> list[list[float]]:
         rows: list[list[float]] = []
-        for start in range(0, len(filled), BATCH):
-            rows += self._client.vectors([shortened[at] for at in filled[start : start + BATCH]])
+        for start in range(0, len(texts), BATCH):
+            rows += self._client.vectors(texts[start : start + BATCH])
         for row in rows:
             self._check_length(len(row))
-        out = np.zeros((len(texts), self.dimensions), np.float32)
-        if rows:
-            out[filled] = normalised(rows)
-        return out
+        return rows
 
     def close(self) -> None:
         """Give back the connections."""

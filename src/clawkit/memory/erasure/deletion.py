@@ -28,12 +28,11 @@ from clawkit.memory.erasure.redaction import Person
 from clawkit.memory.patrol import centroids as middles
 from clawkit.memory.patrol.digests import digest
 from clawkit.memory.recall.index_text import words_of_node
-from clawkit.memory.records import Being, Node
+from clawkit.memory.records import Being, Node, iso
 from clawkit.memory.store import clusters, ledger, nodes, postings, reads
 from clawkit.memory.store.database import folded
 from clawkit.memory.store.ledger import counted
 from clawkit.memory.store.nodes import ERASED
-from clawkit.memory.structured_memory import iso
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore

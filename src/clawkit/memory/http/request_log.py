@@ -23,7 +23,6 @@ import traceback
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -31,6 +30,7 @@ import msgspec
 from clawkit.errors import StoreError
 from clawkit.memory.job_worker import EMBED, PATROL
 from clawkit.memory.rate_limiter import TokenBuckets
+from clawkit.memory.records import iso
 from clawkit.memory.store import beings, jobs
 from clawkit.memory.tokens import Access
 from clawkit.wire.http.response import Asgi, SendAsgi
@@ -216,7 +216,7 @@ class Log:
         if self._dropped:
             shown["dropped_lines"] = self._dropped
         try:
-            self._lines.put_nowait(msgspec.json.encode({"time": _now(), **shown}) + b"\n")
+            self._lines.put_nowait(msgspec.json.encode({"time": iso(time.time()), **shown}) + b"\n")
             self._dropped = 0
         except queue.Full:
             self.drop()
@@ -266,10 +266,6 @@ def _problem(record: logging.LogRecord) -> dict[str, Any]:
     way = [f"{f.filename}:{f.lineno} {f.name}" for f in traceback.extract_tb(error.__traceback__)]
     shown = f"{type(error).__name__}: {error}" if isinstance(error, StoreError) else ""
     return {"error": shown or type(error).__name__, "way": way[-20:]}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 KEY = "clawkit.exchange"

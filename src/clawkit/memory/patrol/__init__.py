@@ -1,1 +1,30 @@
 """Patrol: what was noted becomes memory, and memory is kept in order; nothing is destroyed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from clawkit.memory.embed import Embedder
+    from clawkit.memory.model import Llm
+    from clawkit.memory.store.database import Transactions
+    from clawkit.memory.tokens import Caller
+
+
+class PatrolContext(msgspec.Struct, frozen=True):
+    """One patrol; `model` names the vectors that are there, also where no new ones are made."""
+
+    database: Transactions
+    being: int
+    now: float
+    caller: Caller
+    embedder: Embedder | None
+    model: str
+    llm: Llm | None
+    cap: int | None
+
+    @property
+    def token(self) -> str:
+        return self.caller.token

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawkit.memory.patrol.context import PatrolContext
+from clawkit.memory.model import DATA_ONLY, decoded, listed
+from clawkit.memory.patrol import PatrolContext
 from clawkit.memory.patrol.lifecycle import cap_of
-from clawkit.memory.patrol.model_answers import DATA_ONLY, decoded, listed
 from clawkit.memory.patrol.replacement import merge, merged_scene, outdate
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import ahead
@@ -28,8 +28,8 @@ from clawkit.memory.records import Node
 from clawkit.memory.store import ledger, nodes, postings
 from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import counted, set_nodes
-from clawkit.memory.word_lists import word_lists
 from clawkit.text.calendar import day_of, resolved
+from clawkit.text.tables import word_lists
 from clawkit.text.tokenizer import folded, terms
 
 if TYPE_CHECKING:

@@ -14,14 +14,12 @@ from uuid import uuid4
 
 import msgspec
 
-from clawkit.memory.display_text import keepable
-from clawkit.memory.patrol import topics
-from clawkit.memory.patrol.context import PatrolContext
-from clawkit.memory.patrol.model_answers import DATA_ONLY, decoded, listed
+from clawkit.memory.model import DATA_ONLY, decoded, listed
+from clawkit.memory.patrol import PatrolContext, topics
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.records import REFLECTIONS, Change, Cluster, Entry
 from clawkit.memory.store import clusters, entries, ledger, nodes
-from clawkit.memory.store.database import Unit
+from clawkit.memory.store.database import Unit, keepable
 from clawkit.memory.store.ledger import counted
 from clawkit.text.calendar import day_of
 

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clawkit.memory.patrol import centroids
-from clawkit.memory.patrol.context import PatrolContext
+from clawkit.memory.patrol import PatrolContext, centroids
 from clawkit.memory.records import Change
 from clawkit.memory.store import ledger, nodes, reads
 from clawkit.memory.store.database import Unit

@@ -16,19 +16,18 @@ from uuid import uuid4
 import msgspec
 
 from clawkit.memory import people
-from clawkit.memory.display_text import keepable
 from clawkit.memory.patrol import centroids
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Change, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
-from clawkit.memory.store.database import Transactions, Unit
+from clawkit.memory.store.database import Transactions, Unit, keepable
 from clawkit.memory.store.ledger import counted, made
 from clawkit.text.tokenizer import folded, terms
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
     from clawkit.memory.patrol.vectors import Embed
 
 _WORD = re.compile(r"\w+")

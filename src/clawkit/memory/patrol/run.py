@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawkit.errors import ModelError
-from clawkit.memory.patrol import digests, lifecycle, topics
+from clawkit.memory.patrol import PatrolContext, digests, lifecycle, topics
 from clawkit.memory.patrol.consolidation import consolidate, merge_repeated, supersede_outdated
-from clawkit.memory.patrol.context import PatrolContext
 from clawkit.memory.patrol.new_memories import remember_waiting
 from clawkit.memory.patrol.scenes import hear
 from clawkit.memory.patrol.transcript import ConversationMessage
@@ -28,7 +27,7 @@ from clawkit.memory.store.database import Database, Transactions, Unit
 from clawkit.memory.tokens import Caller
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
     from clawkit.memory.model import Llm
 
 

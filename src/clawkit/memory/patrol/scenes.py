@@ -17,9 +17,8 @@ from uuid import uuid4
 import msgspec
 
 from clawkit.errors import ModelError
-from clawkit.memory.display_text import keepable
+from clawkit.memory.model import DATA_ONLY, decoded
 from clawkit.memory.patrol.importance import importance
-from clawkit.memory.patrol.model_answers import DATA_ONLY, decoded
 from clawkit.memory.patrol.new_memories import cleaned, remember
 from clawkit.memory.patrol.transcript import (
     ConversationMessage,
@@ -34,13 +33,13 @@ from clawkit.memory.people import USER, known
 from clawkit.memory.records import HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
-from clawkit.memory.store.database import Transactions, Unit
+from clawkit.memory.store.database import Transactions, Unit, keepable
 from clawkit.memory.tokens import Caller
 from clawkit.text.calendar import day_of, resolved
 from clawkit.text.tokenizer import pieces, sentences, terms
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
     from clawkit.memory.model import Llm
 
 _LONGEST_MESSAGE = 100_000

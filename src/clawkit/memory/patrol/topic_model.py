@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from clawkit.memory.word_lists import word_lists
+from clawkit.text.tables import word_lists
 from clawkit.text.tokenizer import folded, stem, words_that_say_little
 
 if TYPE_CHECKING:

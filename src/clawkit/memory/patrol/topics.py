@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from clawkit.memory import people
-from clawkit.memory.patrol import centroids
-from clawkit.memory.patrol.context import PatrolContext
+from clawkit.memory.patrol import PatrolContext, centroids
 from clawkit.memory.patrol.topic_model import TopicWords, groups, read, similarity
 from clawkit.memory.records import Change, Cluster, Node
 from clawkit.memory.store import clusters, ledger, nodes

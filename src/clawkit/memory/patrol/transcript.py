@@ -15,9 +15,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clawkit.memory.display_text import keepable
 from clawkit.memory.records import HistoryMessage
-from clawkit.memory.store.database import Unit
+from clawkit.memory.store.database import Unit, keepable
 
 _BETWEEN = 0.001
 _DAY = 86_400.0

@@ -21,7 +21,7 @@ from clawkit.memory.store.database import Transactions, Unit
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
 
     Embed = Callable[[list[str]], Floats]
 

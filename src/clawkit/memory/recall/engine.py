@@ -20,7 +20,7 @@ import re
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import msgspec
 import numpy as np
@@ -36,7 +36,7 @@ from clawkit.text.tokenizer import asked, content, folded, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats, Seqs
-    from clawkit.memory.embed.protocol import Embedder
+    from clawkit.memory.embed import Embedder
     from clawkit.memory.store.database import Unit
 
 Kind = Literal["vector", "keyword", "hybrid"]
@@ -87,16 +87,25 @@ class Gathered(msgspec.Struct, frozen=True):
     """How many there are altogether."""
 
 
+class SearchOptions(TypedDict, total=False):
+    """How memories are searched."""
+
+    mode: Mode
+    as_of: float | None
+    exclude: Collection[int]
+    asker: str
+
+
 def gather(
     unit: Unit,
     query: str,
-    *,
     embedder: Embedder | None,
+    now: float,
+    *,
     mode: Mode = "or",
     as_of: float | None = None,
     exclude: Collection[int] = (),
     asker: str = "",
-    now: float,
 ) -> Gathered:
     """Ask both indexes, and look up everybody who may be the answer; `asker` says "I"."""
     asked_for = tuple(calendar.ranges(query, now))
@@ -409,23 +418,11 @@ def search(
     *,
     embedder: Embedder | None,
     limit: int,
-    mode: Mode = "or",
-    as_of: float | None = None,
-    exclude: Collection[int] = (),
-    asker: str = "",
     now: float,
+    **options: Unpack[SearchOptions],
 ) -> SearchResult:
     """The memories that fit a query best, the best first; what is not known is not among them."""
-    gathered = gather(
-        unit,
-        query,
-        embedder=embedder,
-        mode=mode,
-        as_of=as_of,
-        exclude=exclude,
-        asker=asker,
-        now=now,
-    )
+    gathered = gather(unit, query, embedder, now, **options)
     if not gathered.pool.nodes:
         return SearchResult(gathered.kind, (), 0.0)
     rows = matrix(gathered.question, gathered.pool)

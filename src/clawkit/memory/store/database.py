@@ -273,7 +273,7 @@ def storable(values: Sequence[Any]) -> list[Any]:
     return [value if type(value) in _AS_THEY_ARE else _storable(value) for value in values]
 
 
-def cleaned(text: str) -> str:
+def keepable(text: str) -> str:
     """A text without what a database refuses."""
     if "\0" in text:
         text = text.replace("\0", _UNKNOWN)
@@ -297,7 +297,7 @@ def written(value: Any) -> str:
 
 def key(text: str) -> str:
     """A text that an index can hold: itself, or its beginning and a digest of it."""
-    text = cleaned(text)
+    text = keepable(text)
     if len(text) <= _LONGEST_KEY:
         return text
     return f"{text[:32]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
@@ -319,13 +319,13 @@ def contains(column: str, text: str) -> str:
 
 def _storable(value: Any) -> Any:
     if isinstance(value, str):
-        return cleaned(value)
+        return keepable(value)
     return int(value) if isinstance(value, bool) else value  # the tables have no flags
 
 
 def _cleaned_all(value: Any) -> Any:
     if isinstance(value, str):
-        return cleaned(value)
+        return keepable(value)
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
         return {_cleaned_all(name): _cleaned_all(one) for name, one in items}

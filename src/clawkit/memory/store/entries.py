@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from clawkit.memory.records import Entry
-from clawkit.memory.store.database import Row, Unit, written
+from clawkit.memory.store.database import Unit, written
 
-_SELECT = "SELECT id, target, name, content, at, data FROM entries WHERE being = $being"
+COLUMNS = "id, target, name, content, at, data"
+_SELECT = f"SELECT {COLUMNS} FROM entries WHERE being = $being"
 
 
 def add(unit: Unit, entry: Entry, token: str) -> None:
@@ -39,12 +41,12 @@ def found(unit: Unit, target: str, key: str | None = None, limit: int = 1000) ->
             key,
             limit,
         )
-    return [_entry(row) for row in reversed(rows)]
+    return [entry(row) for row in reversed(rows)]
 
 
 def since(unit: Unit, target: str, moment: float) -> list[Entry]:
     rows = unit.rows(f"{_SELECT} AND target = ? AND at >= ? ORDER BY at, id", target, moment)
-    return [_entry(row) for row in rows]
+    return [entry(row) for row in rows]
 
 
 def replace(unit: Unit, entry: Entry, token: str) -> None:
@@ -65,6 +67,7 @@ def remove(unit: Unit, entry_id: str) -> None:
     unit.run("DELETE FROM entries WHERE being = $being AND id = ?", entry_id)
 
 
-def _entry(row: Row) -> Entry:
+def entry(row: Sequence[Any]) -> Entry:
+    """An entry from a row of `COLUMNS`."""
     data = msgspec.json.decode(row[5], type=dict[str, Any])
     return Entry(row[0], row[1], row[2], row[3], row[4], data)

@@ -68,18 +68,14 @@ def add(unit: Unit, at: float, kind: str, why: str, token: str, changes: Sequenc
     """Write down what was done; gives the entry's number."""
     unit.run("UPDATE beings SET last_ledger = last_ledger + 1 WHERE n = $being")
     n = last(unit)
-    unit.insert(
-        "ledger",
-        {
-            "n": n,
-            "at": at,
-            "kind": kind,
-            "why": why,
-            "token": token,
-            "changes": written(changes).encode(),
-        },
-    )
+    put(unit, LedgerEntry(n, at, kind, why, token, tuple(changes)))
     return n
+
+
+def put(unit: Unit, entry: LedgerEntry) -> None:
+    """Write an entry down under its own number."""
+    changes = written(entry.changes).encode()
+    unit.insert("ledger", {**msgspec.structs.asdict(entry), "changes": changes})
 
 
 def rewrite(unit: Unit, entry: LedgerEntry) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from clawkit.memory.records import MemorySource, Note, Scene
-from clawkit.memory.store.database import Row, Unit, written
+from clawkit.memory.store.database import Unit, written
 
 Kind = Literal["scene", "note"]
-_SELECT = (
-    "SELECT id, created, kind, body, speaker, token, conversation FROM notes WHERE being = $being"
-)
-
-
+COLUMNS = "id, created, kind, body, speaker, token, conversation"
+_SELECT = f"SELECT {COLUMNS} FROM notes WHERE being = $being"
 _BETWEEN = 1e-6  # seconds; twice as fine would be lost in a number of this size
 
 
@@ -51,7 +48,7 @@ def waiting(unit: Unit, kind: Kind, limit: int = 10_000) -> list[Note]:
     rows = unit.rows(
         f"{_SELECT} AND kind = ? AND taken IS NULL ORDER BY created, id LIMIT ?", kind, limit
     )
-    return [_note(row) for row in rows]
+    return [note(row) for row in rows]
 
 
 def count(unit: Unit, kind: Kind) -> int:
@@ -62,7 +59,7 @@ def count(unit: Unit, kind: Kind) -> int:
 
 def by_ids(unit: Unit, ids: Sequence[str]) -> list[Note]:
     """Those of these that still wait."""
-    return [_note(row) for row in unit.among(f"{_SELECT} AND taken IS NULL AND id IN (??)", ids)]
+    return [note(row) for row in unit.among(f"{_SELECT} AND taken IS NULL AND id IN (??)", ids)]
 
 
 def became(unit: Unit, nodes: Mapping[str, int]) -> None:
@@ -101,7 +98,7 @@ def without_node(unit: Unit, limit: int) -> list[Note]:
         "ORDER BY created, id LIMIT ?",
         limit,
     )
-    return [_note(row) for row in rows]
+    return [note(row) for row in rows]
 
 
 def nodes_of(unit: Unit, ids: Sequence[str]) -> dict[str, int]:
@@ -120,7 +117,8 @@ def remove(unit: Unit, ids: Sequence[str]) -> None:
     )
 
 
-def _note(row: Row) -> Note:
+def note(row: Sequence[Any]) -> Note:
+    """A note from a row of `COLUMNS`."""
     scene = msgspec.json.decode(row[3], type=Scene) if row[2] == "scene" else None
     return Note(
         row[0], row[1], scene, "" if scene else row[3], MemorySource(row[4], row[5], row[6])

@@ -15,6 +15,11 @@ def table(name: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
+def word_lists(group: str) -> dict[str, frozenset[str]]:
+    """The lists of one group in `word_lists.toml`, by name."""
+    return {name: frozenset(words.split()) for name, words in table("word_lists")[group].items()}
+
+
 def listed(text: str) -> list[str]:
     """Words and phrases that commas separate; lines may end anywhere between them."""
     return [word for word in unbroken(text).split(",") if word]
