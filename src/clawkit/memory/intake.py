@@ -44,7 +44,7 @@ class NotesRequest(msgspec.Struct, frozen=True):
 
 
 def take_notes(
-    unit: Unit, caller: Caller, given: NotesRequest, embed: Embed | None, model: str, now: float
+    unit: Unit, caller: Caller, given: NotesRequest, embed: Embed | None, now: float
 ) -> dict[str, Any]:
     """Write scenes and notes down, in place of those that are replaced; say what was done."""
     source = source_of(caller)
@@ -52,7 +52,7 @@ def take_notes(
     memos = [Note(str(uuid4()), now, None, memo, source) for memo in given.memos]
     old = _found(unit, given.replaced)
     notes.add(unit, [*scenes, *memos])
-    remember(unit, scenes, embed, model, now, caller.token)
+    remember(unit, scenes, embed, now, caller.token)
     answer: dict[str, Any] = {"status": "ok"}
     if given.replaced:
         new = notes.nodes_of(unit, [note.id for note in scenes])
@@ -79,13 +79,12 @@ def remember_now(
     # The note is never stored, so that undoing this forgets it and does not let it wait again.
     note = Note(str(uuid4()), now, scene, "", source)
     embed = ahead(database, being, embedder, [scene], [source.speaker])
-    model = embedder.name if embedder is not None else ""
     with database.write(being) as unit:
         known = KnownScenes(unit, [scene]).find(scene, source.conversation)
         if known is not None:
             touch(unit, known, now)
             return known
-        return remember(unit, [note], embed, model, now, source.token)[0]
+        return remember(unit, [note], embed, now, source.token)[0]
 
 
 def one(unit: Unit, node_id: str) -> Node:

@@ -161,9 +161,9 @@ class Memory:
         validation.counted("scene_ids", len(scene_ids))
         ids = [validation.identifier(f"scene_ids[{at}]", i) for at, i in enumerate(scene_ids)]
         given = intake.NotesRequest(checked, memos, ids)
-        embed, model = self._embed_ahead(checked)
+        embed = self._embed_ahead(checked)
         with self._limited.write(self.being.n) as unit:
-            answer = intake.take_notes(unit, caller, given, embed, model, self.now)
+            answer = intake.take_notes(unit, caller, given, embed, self.now)
         if answer["waiting_scenes"] >= intake.ENOUGH_FOR_PATROL:
             self._want(PATROL, caller.llm_key)
             answer["patrol"] = "started in the background"
@@ -275,7 +275,7 @@ class Memory:
             raise InvalidArgumentsError("node_ids", "must name at least two nodes, with commas")
         with self._database.read(self.being.n) as unit:
             scene = replacement.merged_scene(intake.several(unit, wanted), summary, feeling)
-        embed, model = self._embed_ahead([scene])
+        embed = self._embed_ahead([scene])
         with self._limited.write(self.being.n) as unit:
             return replacement.merge(
                 unit,
@@ -285,7 +285,6 @@ class Memory:
                 now=self.now,
                 token=caller.token,
                 embed=embed,
-                model=model,
             )
 
     def retract(self, ids: Sequence[str], caller: Caller, why: str = "") -> list[Node]:
@@ -299,11 +298,11 @@ class Memory:
     ) -> Node:
         """Say what is so now in place of a memory that no longer holds."""
         scene = (sieve or self.sieve()).scene(validation.scene("scene", scene))
-        embed, model = self._embed_ahead([scene])
+        embed = self._embed_ahead([scene])
         with self._limited.write(self.being.n) as unit:
             old = intake.one(unit, validation.identifier("node_id", node_id))
             return replacement.supersede(
-                unit, old, scene, now=self.now, token=caller.token, embed=embed, model=model
+                unit, old, scene, now=self.now, token=caller.token, embed=embed
             )
 
     def pin(self, node_id: str, on: bool, caller: Caller) -> Node:
@@ -408,11 +407,9 @@ class Memory:
         except StoreError as error:
             _log.warning("a call cannot be counted: %s", error)
 
-    def _embed_ahead(self, scenes: Sequence[Scene]) -> tuple[Embed | None, str]:
+    def _embed_ahead(self, scenes: Sequence[Scene]) -> Embed | None:
         """How new memories get their vectors, made before the transaction that needs them."""
-        embedder = self._embedder
-        embed = ahead(self._database, self.being.n, embedder, scenes)
-        return embed, embedder.name if embedder is not None else ""
+        return ahead(self._database, self.being.n, self._embedder, scenes)
 
     def _llm(self, caller: Caller) -> Llm | None:
         """The model of the caller, or of the Being; None where neither has brought a key."""

@@ -11,7 +11,7 @@ from clawkit.memory import node_history
 from clawkit.memory.patrol.replacement import merge, retract, supersede
 from clawkit.memory.patrol.run import RUNNING
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.patrol.vectors import catch_up
+from clawkit.memory.patrol.vectors import Embed, catch_up
 from clawkit.memory.records import Scene
 from clawkit.memory.store import reads
 from tests.memory.patrol.minds import NOW, Mind, WordEmbedder, open_mind
@@ -62,8 +62,7 @@ def test_memories_are_merged_replaced_and_taken_back_on_both(either: Mind) -> No
             "apples",
             now=NOW,
             token="t",
-            embed=either.embedder.embed,
-            model="words",
+            embed=Embed("words", either.embedder.embed),
         )
         newer = supersede(unit, three, Scene("ripe pears"), now=NOW, token="t")
         retract(unit, [four], now=NOW, token="t")

@@ -8,7 +8,7 @@ from clawkit.errors import ProviderDownError
 from clawkit.memory.arrays import Floats
 from clawkit.memory.patrol.new_memories import remember
 from clawkit.memory.patrol.replacement import retract
-from clawkit.memory.patrol.vectors import catch_up
+from clawkit.memory.patrol.vectors import Embed, catch_up
 from clawkit.memory.records import MemorySource, Note, Scene
 from clawkit.memory.store import clusters, nodes, notes, postings, reads
 from tests.memory.patrol.minds import NOW, TODAY, Mind, WordEmbedder
@@ -67,7 +67,7 @@ def test_a_node_joins_at_a_cosine_of_045(mind: Mind, shared: int, joins: bool) -
     second = first[:shared] + [f"wordtwo{n}" for n in range(20 - shared)]
     with mind.database.write(mind.being) as unit:
         note = Note("n", NOW, Scene(" ".join(second)))
-        (node,) = remember(unit, [note], mind.embedder.embed, "words", NOW, "t")
+        (node,) = remember(unit, [note], Embed("words", mind.embedder.embed), NOW, "t")
     assert (node.cluster == topic) is joins
 
 
@@ -155,7 +155,7 @@ def test_text_that_no_store_can_hold_is_made_holdable(mind: Mind) -> None:
     hostile = "null \x00 and a lone \ud800 surrogate'; DROP TABLE nodes; --"
     with mind.database.write(mind.being) as unit:
         note = Note("n", NOW, Scene(hostile, ("\x00",), importance=float("nan")))
-        (node,) = remember(unit, [note], None, "", NOW, "t")
+        (node,) = remember(unit, [note], None, NOW, "t")
     assert "\x00" not in node.scene.action
     assert node.scene.importance == 0.5
     assert mind.node(1).scene == node.scene

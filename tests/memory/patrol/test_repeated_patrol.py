@@ -130,7 +130,7 @@ def test_a_remark_that_goes_on_about_another_is_not_merged(
     with mind.database.write(mind.being) as unit:
         for days, day in ((0, TODAY), (3, LATER)):
             note = Note(f"n{days}", NOW + days * DAY, Scene(action, ("Ben",), (day,)))
-            remember(unit, [note], None, "", NOW + days * DAY, "t")
+            remember(unit, [note], None, NOW + days * DAY, "t")
         unit.run("UPDATE nodes SET message = 'said in a chat' WHERE being = $being")
     assert mind.patrol(now=NOW + 3 * DAY).steps["repeated"] == merged
 

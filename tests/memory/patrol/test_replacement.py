@@ -4,6 +4,7 @@ import pytest
 
 from clawkit.errors import BeingError
 from clawkit.memory.patrol.replacement import merge, retract, supersede
+from clawkit.memory.patrol.vectors import Embed
 from clawkit.memory.records import Node, Scene
 from clawkit.memory.store import clusters, nodes, postings
 from clawkit.text.tokenizer import terms
@@ -29,8 +30,7 @@ def _merge(mind: Mind, merged: list[Node], **options: object) -> Node:
             "a day with Ben: the station, then lunch",
             now=NOW + 5,
             token="token-2",
-            embed=mind.embedder.embed,
-            model="words",
+            embed=Embed("words", mind.embedder.embed),
             **options,  # pyright: ignore[reportArgumentType]
         )
 

@@ -106,9 +106,9 @@ def test_vectors_made_ahead_are_not_made_again(mind: Mind) -> None:
 
     embed = ahead(mind.database, mind.being, Counting(), [Scene("heron"), Scene("owl")])
     assert embed is not None
-    assert embed(["owl", "heron"]).shape == (2, 128)
+    assert embed.make(["owl", "heron"]).shape == (2, 128)
     assert calls == [2]
-    embed(["owl", "stork"])
+    embed.make(["owl", "stork"])
     assert calls == [2, 1]
 
 

@@ -126,6 +126,15 @@ def _escaped(text: str) -> str:
 
 
 Gauges = dict[str, tuple[str, Mapping[Labels, float]]]
+_JOB_GAUGES = (
+    ("jobs", "jobs", "Background jobs that wait or run."),
+    ("jobs_failed", "failed", "Background jobs whose last try failed."),
+    (
+        "jobs_longest_wait_seconds",
+        "longest_wait",
+        "How long the job has waited that waits the longest.",
+    ),
+)
 
 
 def store_gauges(store: BeingStore, per_being: bool = False) -> Gauges:
@@ -136,28 +145,16 @@ def store_gauges(store: BeingStore, per_being: bool = False) -> Gauges:
         names = {one.n: one.id for one in beings.every(connection)} if per_being else {}
         waiting = jobs.by_kind(connection, now)
         ended = jobs.runs(connection)
-    every = {kind: jobs.WaitingJobs(kind) for kind in (PATROL, EMBED)}
-    every |= {one.kind: one for one in waiting}
+    none = {kind: jobs.WaitingJobs(kind) for kind in (PATROL, EMBED)}
+    every = (none | {one.kind: one for one in waiting}).values()
     return {
         "beings": ("Beings in the store.", {(): number}),
-        "jobs": (
-            "Background jobs that wait or run.",
-            {_kind(kind): one.jobs for kind, one in every.items()},
-        ),
-        "jobs_failed": (
-            "Background jobs whose last try failed.",
-            {_kind(kind): one.failed for kind, one in every.items()},
-        ),
-        "jobs_longest_wait_seconds": (
-            "How long the job has waited that waits the longest.",
-            {_kind(kind): one.longest_wait for kind, one in every.items()},
-        ),
+        **{
+            name: (explanation, {(("kind", one.kind),): getattr(one, field) for one in every})
+            for name, field, explanation in _JOB_GAUGES
+        },
         **_ended(ended, names),
     }
-
-
-def _kind(kind: str) -> Labels:
-    return (("kind", kind),)
 
 
 def _ended(found: list[jobs.Run], names: Mapping[int, str]) -> Gauges:

@@ -174,9 +174,8 @@ class _Bringing:
         now, embedder = self._store.clock(), self._store.embedder
         scenes, speakers = [one.scene for one in new], [one.speaker for one in new]
         embed = ahead(self._database, self._being.n, embedder, scenes, speakers)
-        model = embedder.name if embedder is not None else ""
         with self._database.write(self._being.n) as unit:
-            made = remember(unit, [_note(one, now) for one in new], embed, model, now, TOKEN)
+            made = remember(unit, [_note(one, now) for one in new], embed, now, TOKEN)
         self._memories += len(made)
 
     def _new(self, unit: Unit, kept: Sequence[ImportedMemory]) -> list[ImportedMemory]:

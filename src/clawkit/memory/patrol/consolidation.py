@@ -23,7 +23,7 @@ from clawkit.memory.patrol import PatrolContext
 from clawkit.memory.patrol.lifecycle import cap_of
 from clawkit.memory.patrol.replacement import merge, merged_scene, outdate
 from clawkit.memory.patrol.transcript import without_recall
-from clawkit.memory.patrol.vectors import ahead
+from clawkit.memory.patrol.vectors import Embed, ahead
 from clawkit.memory.records import Node
 from clawkit.memory.store import ledger, nodes, postings
 from clawkit.memory.store.database import Unit
@@ -35,7 +35,6 @@ from clawkit.text.tokenizer import folded, terms
 if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
     from clawkit.memory.model import Llm
-    from clawkit.memory.patrol.vectors import Embed
 
 _LOOKED_AT_REPEATED = "compared"
 _MOST_REPEATED = 1000
@@ -170,8 +169,7 @@ def _merge(unit: Unit, same: Sequence[Node], run: PatrolContext) -> None:
     newest = same[-1]
     why = f"{counted(len(same), 'memory', 'memories')} that said the same became one"
     embed, words = _vector_of(unit, newest, run.model), newest.scene.action
-    now, token, model = run.now, run.token, run.model
-    merge(unit, same, words, now=now, token=token, embed=embed, model=model, why=why)
+    merge(unit, same, words, now=run.now, token=run.token, embed=embed, why=why)
 
 
 def _vector_of(unit: Unit, node: Node, model: str) -> Embed | None:
@@ -180,7 +178,7 @@ def _vector_of(unit: Unit, node: Node, model: str) -> Embed | None:
     if found is None:
         return None
     vector: Floats = found
-    return lambda texts: vector[None, :].repeat(len(texts), axis=0)
+    return Embed(model, lambda texts: vector[None, :].repeat(len(texts), axis=0))
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -228,17 +226,16 @@ def consolidate(run: PatrolContext, llm: Llm) -> int:
         wanted += _merge_prompt(llm, group)
     scenes = [merged_scene(group, one.summary, one.feeling) for group, one in wanted]
     embed = ahead(run.database, run.being, run.embedder, scenes)
-    now, token, model = run.now, run.token, run.model
     with run.database.write(run.being) as unit:
         found = [(g, one) for g, one in wanted if _still_there(unit, g)]
         current, later = _within(found, cap_of(unit, run.cap))
         for group, one in current:
             why = f"a patrol merged {len(group)} memories that say the same"
             said = (one.summary, one.feeling)
-            merge(unit, group, *said, now=now, token=token, embed=embed, model=model, why=why)
+            merge(unit, group, *said, now=run.now, token=run.token, embed=embed, why=why)
         put_off = {node.seq for group, _ in later for node in group}
         looked_at = [node for group in groups for node in group if node.seq not in put_off]
-        _settle(unit, looked_at, now, token)
+        _settle(unit, looked_at, run.now, run.token)
     return sum(len(group) - 1 for group, _ in current)
 
 

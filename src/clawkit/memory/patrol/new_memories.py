@@ -131,7 +131,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def keep(
-    unit: Unit, drafts: Sequence[Node], embed: Embed | None, model: str
+    unit: Unit, drafts: Sequence[Node], embed: Embed | None
 ) -> tuple[list[Node], list[Change]]:
     """Keep new nodes, whose numbers are given here; one without a cluster joins the nearest."""
     if not drafts:
@@ -140,8 +140,8 @@ def keep(
     texts = texts_of(unit, scenes, [draft.source.speaker for draft in drafts])
     vectors = vectors_of(embed, texts)
     near: list[int | None] = [None] * len(drafts)
-    if vectors is not None:
-        near = centroids.nearest(unit, model, vectors)
+    if embed is not None and vectors is not None:
+        near = centroids.nearest(unit, embed.model, vectors)
     roots: dict[str, int] = {}
     first = nodes.reserve(unit, len(drafts))
     kept: list[Node] = []
@@ -155,9 +155,9 @@ def keep(
         kept.append(msgspec.structs.replace(draft, seq=first + at, cluster=cluster))
     nodes.add(unit, kept)
     postings.add(unit, {node.seq: words_of_node(node) for node in kept})
-    if vectors is not None:
-        unit.vectors.put(model, [node.seq for node in kept], vectors)
-        centroids.recompute_all(unit, {node.cluster for node in kept}, model)
+    if embed is not None and vectors is not None:
+        unit.vectors.put(embed.model, [node.seq for node in kept], vectors)
+        centroids.recompute_all(unit, {node.cluster for node in kept}, embed.model)
     return kept, [made(node.seq for node in kept)]
 
 
@@ -167,12 +167,7 @@ _ONCE, _FROM_THE_DEAD = 1, 2
 
 
 def remember(
-    unit: Unit,
-    given: Sequence[Note],
-    embed: Embed | None,
-    model: str,
-    now: float,
-    token: str,
+    unit: Unit, given: Sequence[Note], embed: Embed | None, now: float, token: str
 ) -> list[Node]:
     """Make memories of notes; gives the new ones.
 
@@ -198,7 +193,7 @@ def remember(
         if later[note.id] == len(drafts):
             drafts.append(_draft(note, scene, now))
     people.learn(unit, given)
-    kept, changes = keep(unit, drafts, embed, model)
+    kept, changes = keep(unit, drafts, embed)
     became |= {note: kept[at].seq for note, at in later.items()}
     notes.became(unit, became)
     if changes:
@@ -220,8 +215,7 @@ def remember_waiting(
         speakers = [note.source.speaker for note in waiting]
         embed = ahead(database, being, embedder, scenes, speakers)
         with database.write(being) as unit:
-            model = embedder.name if embedder else ""
-            remember(unit, _still_waiting(unit, waiting), embed, model, now, token)
+            remember(unit, _still_waiting(unit, waiting), embed, now, token)
     with database.write(being) as unit:
         return notes.take_waiting(unit)
 

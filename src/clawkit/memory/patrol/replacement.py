@@ -34,7 +34,6 @@ def merge(
     now: float,
     token: str,
     embed: Embed | None = None,
-    model: str = "",
     why: str = "",
 ) -> Node:
     """One memory in the place of several; they end, and it is their successor."""
@@ -57,7 +56,7 @@ def merge(
         last_activated=_moment(olds, now),
     )
     reason = why or f"{len(olds)} memories merged into one"
-    return _replace(unit, olds, draft, "merged", reason, now, token, embed, model)
+    return _replace(unit, olds, draft, "merged", reason, now, token, embed)
 
 
 def merged_scene(merged: Sequence[Node], summary: str, feeling: str = "") -> Scene:
@@ -87,7 +86,6 @@ def supersede(
     now: float,
     token: str,
     embed: Embed | None = None,
-    model: str = "",
     source: MemorySource | None = None,
     why: str = "",
 ) -> Node:
@@ -108,7 +106,7 @@ def supersede(
         last_activated=_moment(olds, now),
     )
     reason = why or "replaced by what is so now"
-    return _replace(unit, olds, draft, "superseded", reason, now, token, embed, model)
+    return _replace(unit, olds, draft, "superseded", reason, now, token, embed)
 
 
 def retract(
@@ -156,9 +154,8 @@ def _replace(
     now: float,
     token: str,
     embed: Embed | None,
-    model: str,
 ) -> Node:
-    (new,), changes = keep(unit, [draft], embed, model)
+    (new,), changes = keep(unit, [draft], embed)
     after = {"ended": draft.created, "ending": ending, "successor": new.seq}
     ended = set_nodes(unit, [node.seq for node in olds], _CURRENT, after)
     ledger.add(unit, now, ending, why, token, [*changes, ended])

@@ -179,7 +179,7 @@ def hear(
         stored.add(unit, said, caller.token)
         fresh = [note for fact, note in notes_.items() if fact.message in still]
         notes.add(unit, fresh)
-        made = remember(unit, fresh, embed, embedder.name if embedder else "", now, caller.token)
+        made = remember(unit, fresh, embed, now, caller.token)
         last = _marked(unit, said)
     return Heard(len(made), last if said else marker or last, by)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawkit.errors import ModelError
 from clawkit.memory import people
@@ -23,14 +23,19 @@ if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
     from clawkit.memory.embed import Embedder
 
-    Embed = Callable[[list[str]], Floats]
-
 _AT_ONCE = 64
 _LOOKED_UP = 4096
 _CONTEXT = 0.7
 """How much what was said before counts beside a memory's own words."""
 
 _log = logging.getLogger("clawkit.memory")
+
+
+class Embed(NamedTuple):
+    """How a transaction gets vectors for new memories, and of which model they are."""
+
+    model: str
+    make: Callable[[list[str]], Floats]
 
 
 class PreparedVectors:
@@ -67,7 +72,8 @@ def ahead(
     with database.read(being) as unit:
         texts = texts_of(unit, scenes, speakers)
     try:
-        return PreparedVectors(embedder, [part for both in texts for part in both if part])
+        parts = [part for both in texts for part in both if part]
+        return Embed(embedder.name, PreparedVectors(embedder, parts))
     except ModelError as error:
         _log.warning("no vectors for now: %s", error)
         return None
@@ -86,13 +92,13 @@ def vectors_of(embed: Embed | None, texts: Sequence[tuple[str, str]]) -> Floats 
     if embed is None or not texts:
         return None
     try:
-        return joined(embed, texts)
+        return joined(embed.make, texts)
     except ModelError as error:
         _log.warning("no vectors for now: %s", error)
         return None
 
 
-def joined(embed: Embed, texts: Sequence[tuple[str, str]]) -> Floats:
+def joined(embed: Callable[[list[str]], Floats], texts: Sequence[tuple[str, str]]) -> Floats:
     """One vector for each memory, of its words alone and of its words in their context."""
     import numpy as np
 
