@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory import bundle_transfer
+from clawkit.memory import bundle
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import (
@@ -90,11 +90,11 @@ def filled(store: BeingStore, name: str = "anna", count: int = 3) -> Being:
 
 
 def exported(store: BeingStore, being: Being) -> bytes:
-    return b"".join(bundle_transfer.export(store.database, being))
+    return b"".join(bundle.export(store.database, being))
 
 
 def load(store: BeingStore, data: bytes, into: Being | str = "copy") -> Being:
-    return bundle_transfer.load(store, io.BytesIO(data), "b.jsonl", into=into)[0]
+    return bundle.load(store, io.BytesIO(data), "b.jsonl", into=into)[0]
 
 
 def signed(lines: list[bytes]) -> bytes:
@@ -239,7 +239,7 @@ def test_a_bundle_that_is_cut_anywhere_is_refused(store: BeingStore) -> None:
 
 _IMPORTING = """
 import os, signal, sys
-from clawkit.memory import bundle_transfer
+from clawkit.memory import bundle
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.store.database import Database
 from clawkit.memory.store import open_store
@@ -250,7 +250,7 @@ def stop(lines):
 
 store = BeingStore(open_store(sys.argv[1]), "none")
 with open(sys.argv[2], "rb") as file:
-    bundle_transfer.load(store, file, "b.jsonl", into="copy", advance=stop)
+    bundle.load(store, file, "b.jsonl", into="copy", advance=stop)
 """
 
 

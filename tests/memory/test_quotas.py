@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from clawkit.errors import QuotaError
-from clawkit.memory import bundle_transfer, quotas
-from clawkit.memory.being_store import BeingStore
+from clawkit.memory import being_store, bundle
+from clawkit.memory.being_store import BeingStore, CallCounter, Quota, Used
 from clawkit.memory.imports.imported import ImportedFiles, ImportedMemory
 from clawkit.memory.imports.importer import bring
 from clawkit.memory.intake import listen
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.quotas import CallCounter, Quota, Used
 from clawkit.memory.records import Being, Scene
 from clawkit.memory.store.database import Database
 from clawkit.memory.structured_memory import EntryRequest
@@ -38,12 +37,12 @@ def limited(store: BeingStore, **limits: Any) -> Memory:
 
 def allow(store: BeingStore, being: Being, **limits: Any) -> None:
     with store.database.registry(write=True) as connection:
-        quotas.set_quota(connection, being.n, Quota(**limits))
+        being_store.set_quota(connection, being.n, Quota(**limits))
 
 
 def has(store: BeingStore, memory: Memory) -> Used:
     with store.database.read(memory.being.n) as unit:
-        return quotas.used(unit)
+        return being_store.used(unit)
 
 
 def scenes(number: int, what: str = "heron") -> list[Scene]:
@@ -103,10 +102,10 @@ def test_a_bundle_that_is_too_large_for_its_being_leaves_nothing(database: Datab
     rich = store.open(store.create("Rich"))
     for n in range(5):
         rich.remember(f"thing number {n}", CALLER)
-    file = io.BytesIO(b"".join(bundle_transfer.export(database, rich.being)))
+    file = io.BytesIO(b"".join(bundle.export(database, rich.being)))
     poor = limited(store, memories=4)
     with pytest.raises(QuotaError):
-        bundle_transfer.load(store, file, "rich.jsonl", into=poor.being)
+        bundle.load(store, file, "rich.jsonl", into=poor.being)
     assert has(store, poor) == Used(0, 0)
 
 
@@ -133,7 +132,7 @@ def test_a_changed_number_of_calls_counts_within_seconds(store: BeingStore) -> N
     with pytest.raises(QuotaError):
         counter.count(memory.being)
     allow(store, memory.being)
-    elapsed.now += quotas.KNOWN_FOR
+    elapsed.now += being_store.KNOWN_FOR
     counter.count(memory.being)
 
 

@@ -1,16 +1,22 @@
-"""The Beings of one store: created, found, opened."""
+"""The Beings of one store: created, found, opened; how much each may hold, and be called.
+
+What would be too much is refused before it is kept, and whole: nothing that is there goes for it,
+and nothing is half there. Who forgets something may always do so.
+"""
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clawkit.errors import BeingError
+import msgspec
+
+from clawkit.errors import BeingError, QuotaError
 from clawkit.memory.model_keys import LentKeys
-from clawkit.memory.quotas import CallCounter, LimitedWrites
 from clawkit.memory.records import Being
 from clawkit.memory.store import beings, jobs
 
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
     from clawkit.memory.job_worker import JobWorker
     from clawkit.memory.memory import Memory
-    from clawkit.memory.store.database import Connection, Database
+    from clawkit.memory.store.database import Connection, Database, Unit
 
 DEFAULT_BEING = "assistant"
 """The Being that the assistant and the commands use where none is named."""
@@ -140,3 +146,155 @@ class BeingStore:
 
 def _default_in(connection: Connection) -> Being | None:
     return next((one for one in beings.every(connection) if one.name == DEFAULT_BEING), None)
+
+
+KNOWN_FOR = 5.0
+"""For how many seconds a process goes on with the number of calls that it has read."""
+
+_DAY = 86_400
+_MOST_KNOWN = 10_000
+
+
+class Quota(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a Being may have: memories, bytes of text, calls a day (UTC); None sets no limit."""
+
+    memories: int | None = None
+    bytes: int | None = None
+    calls: int | None = None
+
+
+class Used(msgspec.Struct, frozen=True):
+    """What a Being has: current memories with what waits to be one, and the bytes of all text."""
+
+    memories: int
+    bytes: int
+
+
+def quota_of(connection: Connection, being: int) -> Quota:
+    return _quota(beings.quota(connection, being))
+
+
+def _quota(text: str) -> Quota:
+    return msgspec.json.decode(text, type=Quota) if text else Quota()
+
+
+def set_quota(connection: Connection, being: int, quota: Quota) -> None:
+    beings.set_quota(connection, being, msgspec.json.encode(quota).decode())
+
+
+def used(unit: Unit) -> Used:
+    """All text counts, also of memories that were replaced; what is made from it does not."""
+    memories = unit.row("SELECT count(*) FROM nodes WHERE being = $being AND ended IS NULL")
+    waiting = unit.row(
+        "SELECT count(*) FROM notes WHERE being = $being AND kind = 'scene' "
+        "AND taken IS NULL AND node IS NULL"
+    )
+    size = 0
+    for table, column, which in _TEXTS:
+        row = unit.row(
+            f"SELECT coalesce(sum(length(CAST({column} AS BLOB))), 0) FROM {table} "
+            f"WHERE being = $being{which}"
+        )
+        size += int(row[0]) if row else 0
+    return Used((memories or (0,))[0] + (waiting or (0,))[0], size)
+
+
+_TEXTS = (
+    ("nodes", "scene", ""),
+    ("notes", "body", " AND taken IS NULL AND node IS NULL"),
+    ("messages", "content", ""),
+    ("entries", "content", ""),
+)
+
+
+class LimitedWrites:
+    """The store as callers write to it: they can give no Being more than it may have."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read(self, being: int) -> AbstractContextManager[Unit]:
+        return self._database.read(being)
+
+    @contextmanager
+    def write(self, being: int) -> Generator[Unit]:
+        with self._database.write(being) as unit:
+            name, text = beings.named(unit)
+            quota = _quota(text)
+            if quota.memories is None and quota.bytes is None:
+                yield unit
+                return
+            before = used(unit)
+            yield unit
+            _check(name, quota, before, used(unit))
+
+    def check_room(self, being: int, memories: int, size: int) -> None:
+        """Refuse what a patrol would keep if there is no room for it."""
+        with self._database.read(being) as unit:
+            name, text = beings.named(unit)
+            quota = _quota(text)
+            if quota.memories is not None or quota.bytes is not None:
+                before = used(unit)
+                after = Used(before.memories + memories, before.bytes + size)
+                _check(name, quota, before, after)
+
+
+def _check(name: str, quota: Quota, before: Used, after: Used) -> None:
+    """Refuse what makes more of what is too much already; less of it is always right."""
+    for what, limit, had, has in (
+        ("memories", quota.memories, before.memories, after.memories),
+        ("bytes", quota.bytes, before.bytes, after.bytes),
+    ):
+        if limit is not None and has > limit and has > had:
+            raise QuotaError(
+                f"{name} may hold {limit:,} {what}, and with this it would be {has:,}: this was "
+                f"not kept, and all that was there still is. Forget something, or let whoever runs "
+                f"this memory allow more (`claw being quota`)"
+            )
+
+
+class CallCounter:
+    """Counts the calls of Beings that may not be called without end, in the store."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], float],
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._elapsed = elapsed
+        self._limits: dict[int, tuple[int | None, float]] = {}
+
+    def count(self, being: Being) -> None:
+        """One more call; QuotaError if the calls of today are used up."""
+        limit = self._limit(being.n)
+        if limit is None:
+            return
+        now = self._clock()
+        day = int(now // _DAY)
+        with self._database.read(being.n) as unit:
+            made = beings.calls_made(unit, day)
+        if made >= limit:
+            raise QuotaError(
+                f"{being.name} may be called {limit:,} times a day, and was today: nothing was "
+                f"done. It goes on at 00:00 UTC, in {_span(_DAY - now % _DAY)}"
+            )
+        with self._database.jot(being.n) as unit:
+            beings.count_call(unit, day)
+
+    def _limit(self, being: int) -> int | None:
+        limit, until = self._limits.get(being, (None, 0.0))
+        if self._elapsed() >= until:
+            with self._database.registry() as connection:
+                limit = quota_of(connection, being).calls
+            if len(self._limits) >= _MOST_KNOWN:
+                self._limits.clear()
+            self._limits[being] = limit, self._elapsed() + KNOWN_FOR
+        return limit
+
+
+def _span(seconds: float) -> str:
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return f"{hours} h {minutes} min" if hours else f"{max(1, minutes)} min"

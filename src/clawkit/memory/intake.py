@@ -101,10 +101,6 @@ def several(unit: Unit, ids: Sequence[str]) -> list[Node]:
     return [found[node_id] for node_id in ids]
 
 
-def retract(unit: Unit, ids: Sequence[str], caller: Caller, why: str, now: float) -> list[Node]:
-    return replacement.retract(unit, several(unit, ids), now=now, token=caller.token, why=why)
-
-
 def pin(unit: Unit, node_id: str, on: bool, caller: Caller, now: float) -> Node:
     """Let a memory never fade, or fade again."""
     node = one(unit, node_id)

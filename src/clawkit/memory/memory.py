@@ -291,7 +291,8 @@ class Memory:
         """Take memories back: nothing recalls them any more."""
         wanted = [validation.identifier("node_ids", i) for i in ids]
         with self._limited.write(self.being.n) as unit:
-            return intake.retract(unit, wanted, caller, why, self.now)
+            old = intake.several(unit, wanted)
+            return replacement.retract(unit, old, now=self.now, token=caller.token, why=why)
 
     def supersede(
         self, node_id: str, scene: Scene, caller: Caller, sieve: SecretFilter | None = None
@@ -440,20 +441,19 @@ class Memory:
 
     def _noted(self, job: str, do: Callable[[], T], verdict: Callable[[T], jobs.RunOutcome]) -> T:
         """Do a job, and keep how it ended for whoever runs the server."""
-        began, ended = time.monotonic(), "failed"
+        began = time.monotonic()
+        ended: jobs.RunOutcome = "failed"
         try:
             done = do()
             ended = verdict(done)
             return done
         finally:
-            self._note_run(job, ended, time.monotonic() - began)
-
-    def _note_run(self, job: str, outcome: jobs.RunOutcome, seconds: float) -> None:
-        try:
-            with self._database.registry(write=True) as connection:
-                jobs.note_run(connection, self.being.n, job, outcome, self.now, seconds)
-        except StoreError as error:
-            _log.warning("how a %s ended cannot be noted: %s", job, error)
+            seconds = time.monotonic() - began
+            try:
+                with self._database.registry(write=True) as connection:
+                    jobs.note_run(connection, self.being.n, job, ended, self.now, seconds)
+            except StoreError as error:
+                _log.warning("how a %s ended cannot be noted: %s", job, error)
 
     def _want(self, job: str, llm_key: str = "") -> None:
         """Ask for work in the background; what was done for the caller stays done without it."""

@@ -148,11 +148,7 @@ def check(store: BeingStore, secret: str, being_id: str = "") -> Access:
         )
     if being_id and being_id.lower() != being.id.lower():
         raise forbidden("The token does not open this Being")
-    return Access(being=being, caller=_caller(token))
-
-
-def _caller(token: Token) -> Caller:
-    return Caller(token=token.id, scope=token.scope, person=token.person, owner=token.owner)
+    return Access(being, Caller(token.id, token.scope, person=token.person, owner=token.owner))
 
 
 def note_use(store: BeingStore, token_ids: Collection[str]) -> None:
@@ -217,22 +213,9 @@ _MOST_GOOD = 200_000
 
 
 def insert(connection: Connection, token: Token, digest: str) -> None:
-    connection.run(
-        "INSERT INTO tokens (hash, id, being, kind, scope, label, created, expires, "
-        "person, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            digest,
-            token.id,
-            token.being,
-            token.kind,
-            token.scope,
-            token.label,
-            token.created,
-            token.expires,
-            token.person,
-            int(token.owner),
-        ),
-    )
+    row = {"hash": digest, **msgspec.structs.asdict(token)}
+    columns, marks = ", ".join(row), ", ".join("?" * len(row))
+    connection.run(f"INSERT INTO tokens ({columns}) VALUES ({marks})", [*row.values()])
 
 
 def by_hash(connection: Connection, digest: str) -> tuple[str, Token, Being] | None:

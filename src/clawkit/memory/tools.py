@@ -129,11 +129,10 @@ def search(memory: Memory, caller: Caller, given: SearchArguments) -> str:
 def _explained(hits: Sequence[Hit]) -> list[str]:
     from clawkit.memory.recollection import line
 
-    return [f"{line(hit.node)}\n  score {hit.score:.3f}: {_signals(hit)}" for hit in hits]
+    def signals(hit: Hit) -> str:
+        return ", ".join(f"{name} {value:.3f}" for name, value in hit.signals.items())
 
-
-def _signals(hit: Hit) -> str:
-    return ", ".join(f"{name} {value:.3f}" for name, value in hit.signals.items())
+    return [f"{line(hit.node)}\n  score {hit.score:.3f}: {signals(hit)}" for hit in hits]
 
 
 class SceneArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

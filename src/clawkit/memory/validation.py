@@ -64,10 +64,8 @@ def ends(argument: str, value: str) -> float:
     return starts(argument, value) + timedelta(days=1).total_seconds()
 
 
-def earlier(argument: str, value: str | None) -> float | None:
+def earlier(argument: str, value: str) -> float:
     """A moment of the past, as an ISO date or time."""
-    if value is None:
-        return None
     try:
         return moment(value)
     except (ValueError, OverflowError):

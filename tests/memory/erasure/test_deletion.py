@@ -11,7 +11,7 @@ import pytest
 from clawkit.errors import AccessError, BeingError
 from clawkit.memory import people
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.bundle_transfer import export, load
+from clawkit.memory.bundle import export, load
 from clawkit.memory.erasure.deletion import erase, find
 from clawkit.memory.erasure.person_search import ErasureRequest
 from clawkit.memory.memory import Memory

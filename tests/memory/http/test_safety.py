@@ -50,7 +50,7 @@ async def answered(client: Client, tool: str, **arguments: Any) -> dict[str, Any
 
 def everything(server: Served) -> str:
     """All that the Being has, as its export writes it."""
-    from clawkit.memory.bundle_transfer import export
+    from clawkit.memory.bundle import export
 
     return b"".join(export(server.store.database, server.being)).decode()
 

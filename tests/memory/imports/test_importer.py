@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.bundle_transfer import export
+from clawkit.memory.bundle import export
 from clawkit.memory.imports.importer import ImportResult, bring, format_of, read
 from clawkit.memory.records import Being, Node
 from clawkit.memory.store import entries, nodes

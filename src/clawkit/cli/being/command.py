@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from clawkit.cli.being.clients import keys, serve, stdio, tokens
@@ -23,7 +24,7 @@ from clawkit.cli.commands import (
 )
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import print_table
-from clawkit.memory import quotas, secret_filter
+from clawkit.memory import being_store, secret_filter
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.model_keys import has_key
 from clawkit.memory.records import Being
@@ -136,7 +137,7 @@ def show(being: BeingArgument, address: StoreOption = "", as_json: AsJson = Fals
         soul = memory.structured(Caller(), EntryRequest("souls", "get"))["entries"]
         with store.database.registry() as connection:
             tokens = of_being(connection, found.n)
-            quota = quotas.quota_of(connection, found.n)
+            quota = being_store.quota_of(connection, found.n)
         told = {
             "id": found.id,
             "name": found.name,
@@ -145,7 +146,7 @@ def show(being: BeingArgument, address: StoreOption = "", as_json: AsJson = Fals
             **figures,
             "model_key": has_key(store, found),
             "keeps_secrets": secret_filter.allows_secrets(store.database, found),
-            "quota": quotas.shown(quota),
+            "quota": msgspec.structs.asdict(quota),
             "tokens": tokens,
             "soul": soul[-1]["content"] if soul else "",
         }

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 import typer
 from msgspec import structs
 
@@ -35,7 +36,7 @@ from clawkit.cli.commands import (
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import counted, print_facts
 from clawkit.errors import BeingError
-from clawkit.memory import bundle, quotas, secret_filter
+from clawkit.memory import being_store, bundle, secret_filter
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Being
 from clawkit.memory.store.beings import calls_made
@@ -61,7 +62,7 @@ def export_(
     """Write all that a Being remembers as one file; the same memory gives the same bytes."""
     require_new(file, yes=yes)
     with opened(MemoryPlace(address, "none")) as store:
-        from clawkit.memory.bundle_transfer import export
+        from clawkit.memory.bundle import export
 
         found = store.find(being)
         lines = -2
@@ -178,7 +179,6 @@ def _print_brought(being: Being, brought: ImportResult, *, dry_run: bool) -> Non
 def _import_bundle(
     where: MemoryPlace, file: Path, called: str, *, dry_run: bool, as_json: bool
 ) -> None:
-    from clawkit.memory import bundle_transfer
 
     with opened(where) as store, file.open("rb") as opened_file:
         known = _known(store, called)
@@ -189,7 +189,7 @@ def _import_bundle(
         total = sum(1 for _ in opened_file)
         opened_file.seek(0)
         with ProgressLine("Importing") as progress:
-            being, contents = bundle_transfer.load(
+            being, contents = bundle.load(
                 store,
                 opened_file,
                 file.name,
@@ -237,14 +237,14 @@ def quota(
     with opened(MemoryPlace(address, "none")) as store:
         found = store.find(being)
         with store.database.registry(write=bool(given)) as connection:
-            allowed = quotas.quota_of(connection, found.n)
+            allowed = being_store.quota_of(connection, found.n)
             if given:
                 allowed = structs.replace(allowed, **given)
-                quotas.set_quota(connection, found.n, allowed)
+                being_store.set_quota(connection, found.n, allowed)
         with store.database.read(found.n) as unit:
-            used = quotas.used(unit)
+            used = being_store.used(unit)
             today = calls_made(unit, int(store.clock() // 86_400))
-        limits = quotas.shown(allowed)
+        limits = msgspec.structs.asdict(allowed)
         has = {"memories": used.memories, "bytes": used.bytes, "calls": today}
         told = {name: {"used": has[name], "limit": limits[name]} for name in limits}
         if as_json:

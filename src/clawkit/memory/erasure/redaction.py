@@ -405,7 +405,7 @@ class Editor:
                 kept = _closed(kept, piece) if not mark else kept
                 kept += mark + _space_after(piece) if mark and not dropped else ""
             else:
-                kept += _capital(piece) if dropped else piece
+                kept += piece[:1].upper() + piece[1:] if dropped else piece
             dropped = goes
         rest = "".join(piece for piece, goes in about if not goes)
         return kept.strip() if _says_something(rest) else None
@@ -460,10 +460,6 @@ def _closed(kept: str, dropped: str) -> str:
 
 def _space_after(piece: str) -> str:
     return piece[len(piece.rstrip()) :]
-
-
-def _capital(piece: str) -> str:
-    return piece[:1].upper() + piece[1:]
 
 
 def _says_something(text: str) -> bool:

@@ -178,7 +178,11 @@ def _vector_of(unit: Unit, node: Node, model: str) -> Embed | None:
     if found is None:
         return None
     vector: Floats = found
-    return Embed(model, lambda texts: vector[None, :].repeat(len(texts), axis=0))
+
+    def make(texts: list[str]) -> Floats:
+        return vector[None, :].repeat(len(texts), axis=0)
+
+    return Embed(model, make)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -169,7 +169,7 @@ def hear(
     with database.read(being) as unit:
         new = unheard(unit, after)
         people = known(unit).names
-        before = _before(unit, said, conversation, caller)
+        before = stored.last_before(unit, said[0], conversation, caller.token) if said else ""
     found, by = extract([one for one in after if one.id in new], speakers, people, llm, before)
     notes_ = {fact: _note(fact, speakers, conversation, now, caller.token) for fact in found}
     scenes = [note.scene for note in notes_.values() if note.scene]
@@ -182,10 +182,6 @@ def hear(
         made = remember(unit, fresh, embed, now, caller.token)
         last = _marked(unit, said)
     return Heard(len(made), last if said else marker or last, by)
-
-
-def _before(unit: Unit, said: Sequence[HistoryMessage], conversation: str, caller: Caller) -> str:
-    return stored.last_before(unit, said[0], conversation, caller.token) if said else ""
 
 
 def extract(

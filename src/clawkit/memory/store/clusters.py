@@ -14,23 +14,16 @@ if TYPE_CHECKING:
     from clawkit.memory.arrays import Floats
 
 ROOTS = ("Business", "Private")
+_SELECT = "SELECT n, id, name, parent, digest FROM clusters WHERE being = $being AND gone IS NULL"
 
 
 def every(unit: Unit) -> list[Cluster]:
     """Those that are there now, roots first."""
-    rows = unit.rows(
-        "SELECT n, id, name, parent, digest FROM clusters "
-        "WHERE being = $being AND gone IS NULL ORDER BY n"
-    )
-    return [Cluster(*row) for row in rows]
+    return [Cluster(*row) for row in unit.rows(f"{_SELECT} ORDER BY n")]
 
 
 def by_id(unit: Unit, cluster_id: str) -> Cluster | None:
-    row = unit.row(
-        "SELECT n, id, name, parent, digest FROM clusters "
-        "WHERE being = $being AND gone IS NULL AND id = ?",
-        cluster_id,
-    )
+    row = unit.row(f"{_SELECT} AND id = ?", cluster_id)
     return Cluster(*row) if row else None
 
 

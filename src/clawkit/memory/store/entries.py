@@ -15,18 +15,9 @@ _SELECT = f"SELECT {COLUMNS} FROM entries WHERE being = $being"
 
 
 def add(unit: Unit, entry: Entry, token: str) -> None:
-    unit.insert(
-        "entries",
-        {
-            "id": entry.id,
-            "target": entry.target,
-            "name": entry.key,
-            "content": entry.content,
-            "at": entry.at,
-            "token": token,
-            "data": written(entry.data),
-        },
-    )
+    row = msgspec.structs.asdict(entry)
+    name, data = row.pop("key"), written(row.pop("data"))
+    unit.insert("entries", {**row, "name": name, "token": token, "data": data})
 
 
 def found(unit: Unit, target: str, key: str | None = None, limit: int = 1000) -> list[Entry]:
