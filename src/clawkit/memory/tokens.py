@@ -190,11 +190,6 @@ def challenge(error: str = "", description: str = "", scope: str = "") -> str:
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parts.items() if value)
 
 
-def missing() -> AccessError:
-    """There is no token at all."""
-    return AccessError("A bearer token is needed", challenge=challenge())
-
-
 def invalid(why: str) -> AccessError:
     return AccessError(why, challenge=challenge("invalid_token", why))
 

@@ -351,7 +351,7 @@ def bearer(headers: Headers) -> str:
     """The token that a request shows; AccessError if it shows none."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        raise tokens.missing()
+        raise AccessError("A bearer token is needed", challenge=tokens.challenge())
     return secret.strip()
 
 

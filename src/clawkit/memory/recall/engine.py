@@ -159,6 +159,10 @@ def _on_days(
     return set(there[-BY_DAYS:])
 
 
+def is_question(text: str) -> bool:
+    return bool(_IS_QUESTION.search(text))
+
+
 def _allowed(unit: Unit, words: Floats, query: str, mode: Mode, hidden: set[int]) -> Floats:
     """The scores of those who are known and have all words where all are asked for."""
     if mode == "and":
@@ -179,7 +183,7 @@ def _vector(unit: Unit, embedder: Embedder | None, text: str, top: int) -> Float
     there = unit.vectors.counts().get(embedder.name, 0)
     if there == 0 or there < _COMPLETE * top:
         return None
-    make = getattr(embedder, "ask", embedder.embed) if _IS_QUESTION.search(text) else embedder.embed
+    make = getattr(embedder, "ask", embedder.embed) if is_question(text) else embedder.embed
     try:
         vector = make([text])[0]
     except ModelError as error:
