@@ -26,11 +26,13 @@ COMMANDS = {
     "remember": 'Remember something, from now on: `claw remember "Anna is allergic to nuts"`.',
     "recall": "Recall what is relevant to a sentence, as the assistant would, or nothing.",
     "setup": "Choose the model that answers, and keep its key.",
-    "install": "Add the assistant, or a memory, to an MCP client; without CLIENT, list where.",
+    "install": "Add the assistant, a memory or your tools to a client; without CLIENT, list where.",
     "status": "Show assistant, memory and guard: model, tools; Beings; servers, policy, pins.",
     "doctor": "Check the installation, the config and the store; without --deep, nothing is sent.",
     "wrap": "Put the guard before a server in the clients' files that start it.",
     "unwrap": "Take the guard away again and put the entry back as it was.",
+    "call": "Call one tool: `claw call weather.py forecast city=Oslo`, or any MCP server's.",
+    "new": "Write a Python file with one tool and its test, and say what to do next.",
     "tools": "List what a Python file would offer: its tools, resources and prompts.",
     "sessions": "List what the assistant was told, session by session.",
     "memory": "What your Being remembers.",
@@ -43,7 +45,7 @@ COMMANDS = {
 }
 """What the list of commands says about each that is imported only when it is run."""
 _FILES = {"recall": "remember", "unwrap": "wrap"}
-_FOLDERS = ("chat", "setup", "status", "doctor", "memory", "being", "approvals")
+_FOLDERS = ("call", "chat", "setup", "status", "doctor", "memory", "being", "approvals")
 
 
 class _LazyGroup(CommandGroup):
@@ -127,6 +129,12 @@ def serve(
     sessions: Annotated[
         bool, typer.Option("--sessions", help="Keep sessions for clients of the handshake era.")
     ] = False,
+    reload: Annotated[
+        bool,
+        typer.Option(
+            "--reload", help="Load the file again when it changes; clients stay connected."
+        ),
+    ] = False,
 ) -> None:
     """Run the tools in a Python file as an MCP server, over stdio or HTTP."""
     from clawkit.cli.serve import serve_file, serve_file_http
@@ -135,7 +143,7 @@ def serve(
     if http is None and (listening or sessions):
         raise typer.BadParameter("options of HTTP need --http PORT")
     code = (
-        serve_file(target)
+        serve_file(target, reload=reload)
         if http is None
         else serve_file_http(
             target,
@@ -144,6 +152,7 @@ def serve(
             hosts=allow_host,
             max_connections=max_connections,
             sessions=sessions,
+            reload=reload,
         )
     )
     raise typer.Exit(code)

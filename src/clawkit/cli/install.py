@@ -1,6 +1,6 @@
 """`claw install`: our servers in the config files of MCP clients, and out of them.
 
-That is the assistant's, or the memory's with `--being`.
+That is the assistant's, the memory's with `--being`, or that of a Python file with tools.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -27,8 +27,15 @@ from clawkit.errors import ClawError, HostError
 from clawkit.hosts import installation
 from clawkit.hosts.clients import ClientApp, client_called
 from clawkit.hosts.guarded_entry import launcher
-from clawkit.hosts.installation import InstallOrder, InstallOutcome, Presence, survey
+from clawkit.hosts.installation import (
+    InstallOrder,
+    InstallOutcome,
+    Presence,
+    file_order,
+    survey,
+)
 from clawkit.text.normalization import visible
+from clawkit.tools.loader import load_server, split_target
 
 _DONE = ("installed", "removed")
 _STATES = {"installed": "added", "not installed": "not added"}
@@ -38,6 +45,12 @@ _STATES = {"installed": "added", "not installed": "not added"}
 def install(
     client: Annotated[
         str | None, typer.Argument(metavar="CLIENT", help="Such as cursor or claude-code.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE[:SERVER]", help="Add the tools of this Python file, not the assistant."
+        ),
     ] = None,
     everywhere: Annotated[
         bool, typer.Option("--all", help="Every client that is found on this machine.")
@@ -51,7 +64,8 @@ def install(
     name: Annotated[
         str,
         typer.Option(
-            help="What the client calls the server. [default: openclaw, or memory with --being]"
+            help="What the client calls the server. "
+            "[default: openclaw, memory with --being, the name of FILE]"
         ),
     ] = "",
     project: Annotated[
@@ -64,10 +78,16 @@ def install(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add the assistant, or a memory, to an MCP client; without CLIENT, list where."""
+    """Add the assistant, a memory or your tools to a client; without CLIENT, list where."""
+    if client is not None and file is None and split_target(client)[0].endswith(".py"):
+        client, file = None, client
     if client is not None and everywhere:
         raise typer.BadParameter("give a CLIENT, or --all")
-    order = _order(name, being, project, dry_run=dry_run)
+    if file is not None and being:
+        raise typer.BadParameter("give FILE or --being, not both")
+    order = _order(name, being, file, project, dry_run=dry_run)
+    if file is not None and not remove:
+        _check_file(file)
     if being and not remove:
         # One that is not there would only be missed when the client starts its server.
         with opened(MemoryPlace(embedder="none")) as store:
@@ -76,7 +96,7 @@ def install(
     if clients is None:
         if remove or dry_run:
             raise typer.BadParameter("give a CLIENT, or --all")
-        _list(order, as_json=as_json)
+        _list(order, file, as_json=as_json)
         return
     act = installation.remove if remove else installation.install
     outcomes = tuple(act(one, order) for one in clients)
@@ -84,17 +104,31 @@ def install(
         print_json({"outcomes": outcomes, "claude": _claude_command(order)})
     else:
         _print_outcomes(outcomes, order)
-        if not being and any(outcome.action == "installed" for outcome in outcomes):
+        if (
+            not being
+            and file is None
+            and any(outcome.action == "installed" for outcome in outcomes)
+        ):
             _advise()
     raise typer.Exit(int(any(outcome.action == "failed" for outcome in outcomes)))
 
 
-def _order(name: str, being: str, project: Path | None, *, dry_run: bool) -> InstallOrder:
+def _check_file(target: str) -> None:
+    """One that does not load would only be missed when the client starts its server."""
+    with redirect_stdout(sys.stderr):
+        load_server(target)
+
+
+def _order(
+    name: str, being: str, file: str | None, project: Path | None, *, dry_run: bool
+) -> InstallOrder:
     if re.search(r"[\s/\\]", name) or not name.isprintable():
         raise HostError(f"--name {visible(name)!r}: clients want one word, without / and \\")
     if being:
         argv = (*launcher("claw"), "being", "stdio", being)
         return InstallOrder(name or "memory", argv, project=project, dry_run=dry_run)
+    if file is not None:
+        return file_order(file, name, project, dry_run=dry_run)
     brand = "clawdbot" if Path(sys.argv[0]).stem == "clawdbot" else "openclaw"
     argv = (*launcher(brand), "mcp-server")
     return InstallOrder(name or brand, argv, project=project, dry_run=dry_run)
@@ -168,7 +202,7 @@ def _verb(outcome: InstallOutcome, order: InstallOrder) -> str:
     return f"would be {outcome.action}" if would else outcome.action
 
 
-def _list(order: InstallOrder, *, as_json: bool) -> None:
+def _list(order: InstallOrder, file: str | None, *, as_json: bool) -> None:
     found = survey(order)
     if as_json:
         print_json({"clients": found, "claude": _claude_command(order)})
@@ -183,18 +217,19 @@ def _list(order: InstallOrder, *, as_json: bool) -> None:
     others = ", ".join(one.title for one in found if one.state == "no such client")
     if others:
         print(f"{'' if not there else chr(10)}Not found on this machine: {others}.")
-    print(f"\n{_next(there)}")
+    what = "" if file is None else f" {shlex.quote(file)}"
+    print(f"\n{_next(there, what)}")
     if any(one.state == "installed" for one in there):
-        print("`claw install CLIENT --remove` takes it out again.")
+        print(f"`claw install CLIENT{what} --remove` takes it out again.")
     print(f"Claude Code can also add it by itself:\n  {_claude_command(order)}")
 
 
-def _next(there: Sequence[Presence]) -> str:
+def _next(there: Sequence[Presence], what: str) -> str:
     if any(one.state == "not installed" for one in there):
-        return "`claw install CLIENT` or `claw install --all` adds it."
+        return f"`claw install CLIENT{what}` or `claw install{what} --all` adds it."
     if there:
         return "Every client that was found has it."
-    return "`claw install CLIENT` adds it once the client is there."
+    return f"`claw install CLIENT{what}` adds it once the client is there."
 
 
 def _claude_command(order: InstallOrder) -> str:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from clawkit.errors import ClawError
 from clawkit.tools.loader import load_server
 from clawkit.wire.line_io import claim_stdio
 from clawkit.wire.stdio import serve_stdio
+
+if TYPE_CHECKING:
+    from clawkit.wire.http.page import PageMaker, ServerPage
+    from clawkit.wire.server import ServerCore
 
 _HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
 Try {{"jsonrpc":"2.0","id":1,"method":"tools/list"}}; Ctrl-D ends it.
@@ -18,11 +23,11 @@ Try {{"jsonrpc":"2.0","id":1,"method":"tools/list"}}; Ctrl-D ends it.
 _OPEN = "Anybody who reaches this address can call these tools: put authentication in front of it."
 
 
-def serve_file(target: str) -> int:
+def serve_file(target: str, *, reload: bool = False) -> int:
     """Serve a file over stdio. stdout is claimed first: nothing the file prints can reach it."""
     try:
         fds = claim_stdio()
-        server = load_server(target)
+        server = _reloaded(target) if reload else load_server(target)
         if os.isatty(fds[0]):
             print(_HINT.format(name=server.name, target=target), file=sys.stderr)
         serve_stdio(server, fds=fds)
@@ -34,6 +39,32 @@ def serve_file(target: str) -> int:
     return 0
 
 
+def _reloaded(target: str) -> ServerCore:
+    from clawkit.text.normalization import visible
+    from clawkit.tools.reload import ReloadedServer
+
+    def say(text: str) -> None:
+        print(f"claw serve: {visible(text)}", file=sys.stderr, flush=True)
+
+    server = ReloadedServer(target, say)
+    server.watch()
+    return server.as_server
+
+
+def _page_of(server: ServerCore) -> PageMaker:
+    """What a browser is shown: made anew for each request, as the tools may change."""
+    from clawkit.hosts.paste import pastes_for_url
+    from clawkit.tools.page import server_page
+
+    def page(origin: str, may_see: bool) -> ServerPage:
+        token = "" if server.authenticate is None else "YOUR_TOKEN"
+        url = f"{origin}/mcp"
+        pastes = pastes_for_url(server.name, url, token)
+        return server_page(server, f"at {url}", pastes, with_tools=may_see)
+
+    return page
+
+
 def serve_file_http(
     target: str,
     host: str,
@@ -42,6 +73,7 @@ def serve_file_http(
     hosts: list[str] | None,
     max_connections: int,
     sessions: bool,
+    reload: bool = False,
 ) -> int:
     """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
     from clawkit.settings import settings
@@ -55,11 +87,11 @@ def serve_file_http(
             print(_OPEN, file=sys.stderr, flush=True)
 
     try:
-        server = load_server(target)
+        server = _reloaded(target) if reload else load_server(target)
         secret = settings().secret
         if secret is not None:
             server.seal = StateSeal(secret)
-        options: HttpAppOptions = {"sessions": sessions}
+        options: HttpAppOptions = {"sessions": sessions, "page": _page_of(server)}
         if hosts is not None:
             options["hosts"] = hosts
         limits = HttpLimits(connections=max_connections)

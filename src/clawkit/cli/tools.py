@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from contextlib import redirect_stdout
-from typing import Any, cast
+from typing import Annotated, Any
+
+import typer
 
 from clawkit.cli.commands import AsJson, Target
 from clawkit.cli.output import print_json
 from clawkit.tools.loader import load_server
+from clawkit.tools.parameters import takes
 from clawkit.wire.server import ServerCore
 
 
-def tools(target: Target, as_json: AsJson = False) -> None:
+def tools(
+    target: Target,
+    page: Annotated[
+        bool,
+        typer.Option("--page", help="Print a web page of it, as `claw serve --http` has at /."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """List what a Python file would offer: its tools, resources and prompts."""
     with redirect_stdout(sys.stderr):
         server = load_server(target)
+    if page:
+        print(_page(server, target), end="")
+        return
     offered = _offered(server)
     if as_json:
         print_json(offered)
     else:
         _print_tables(server, offered)
+
+
+def _page(server: ServerCore, target: str) -> str:
+    """The page for clients that start the file themselves."""
+    from clawkit.hosts.installation import file_order
+    from clawkit.hosts.paste import pastes_for_command
+    from clawkit.tools.page import server_page
+    from clawkit.wire.http.page import render
+
+    order = file_order(target)
+    started = f"started with: claw {shlex.join(order.argv[-2:])}"
+    return render(server_page(server, started, pastes_for_command(order)))
 
 
 def _offered(server: ServerCore) -> dict[str, list[dict[str, Any]]]:
@@ -60,19 +86,4 @@ def _takes(item: dict[str, Any]) -> str:
     """The parameters of a tool or prompt, the optional ones with a question mark."""
     if "arguments" in item:
         return ", ".join(a["name"] + ("" if a["required"] else "?") for a in item["arguments"])
-    schema = cast("dict[str, Any]", item.get("inputSchema", {}))
-    required = schema.get("required", ())
-    return ", ".join(
-        f"{name}{'' if name in required else '?'}: {_type(part)}"
-        for name, part in cast("dict[str, Any]", schema.get("properties", {})).items()
-    )
-
-
-def _type(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return " | ".join(str(value) for value in schema["enum"])
-    if "anyOf" in schema:
-        return " | ".join(_type(part) for part in schema["anyOf"])
-    if "items" in schema:
-        return f"{_type(schema['items'])}[]"
-    return schema.get("type") or schema.get("$ref", "any").rpartition("/")[2]
+    return takes(item.get("inputSchema", {}))

@@ -32,6 +32,7 @@ class EntryForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     urls        keys that hold a remote address, and the transport that the key implies, if any
     kinds       keys that name the transport
     stdio       what such a key says for a local server; None: it is left out
+    http        the same for a server over Streamable HTTP
     transport   of a remote entry that says nothing about it
     templates   who fills in `${…}` in headers: the client (in `env` too), only whoever sends
                 them, or nobody
@@ -43,6 +44,7 @@ class EntryForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     urls: tuple[tuple[str, Transport | Literal[""]], ...] = (("url", ""),)
     kinds: tuple[str, ...] = ("type",)
     stdio: str | None = None
+    http: str | None = None
     transport: Transport = "http"
     headers: str = "headers"
     templates: Literal["client", "sender", "nobody"] = "client"

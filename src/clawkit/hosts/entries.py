@@ -177,18 +177,33 @@ def guard_program(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(argv[: _proxy_position(argv)])
 
 
-def our_server(argv: Sequence[str]) -> Literal["assistant", "memory", ""]:
+def our_server(argv: Sequence[str]) -> Literal["assistant", "memory", "tools", ""]:
     """Which of our servers a command line starts, behind the guard or not; "" for another's.
 
     What `npx` and its kin start is another program of the same name.
     """
+    asked = _asked_of_us(argv)
+    if asked[:1] == ("mcp-server",):
+        return "assistant"
+    if asked[:1] == ("serve",):
+        return "tools"
+    return "memory" if asked[:2] == ("being", "stdio") else ""
+
+
+def served_file(argv: Sequence[str]) -> str:
+    """The Python file whose tools a command line serves; "" if it serves none."""
+    asked = _asked_of_us(argv)
+    return (
+        next((part for part in asked[1:] if part[:1] != "-"), "") if asked[:1] == ("serve",) else ""
+    )
+
+
+def _asked_of_us(argv: Sequence[str]) -> tuple[str, ...]:
+    """What a command line tells our program to do, behind the guard or not."""
     command = behind_guard(argv) or tuple(argv)
     program = 3 if command[1:3] == ("-m", "clawkit") else 1
     ours = program == 3 or _program(next(iter(command), "")) in OUR_NAMES
-    asked = command[program : program + 2] if ours else ()
-    if asked[:1] == ("mcp-server",):
-        return "assistant"
-    return "memory" if asked == ("being", "stdio") else ""
+    return command[program:] if ours else ()
 
 
 def _proxy_position(argv: Sequence[str]) -> int | None:

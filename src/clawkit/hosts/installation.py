@@ -1,8 +1,9 @@
-"""Adds our server to clients' files and removes it; records exactly what was added."""
+"""Adds servers of ours to clients' files and removes them; records exactly what was added."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +30,14 @@ from clawkit.hosts.documents.edits import (
     take_pieces,
 )
 from clawkit.hosts.documents.nodes import data_at
-from clawkit.hosts.entries import Data, StdioLaunch, is_guarded, launch_of, our_server
+from clawkit.hosts.entries import (
+    Data,
+    StdioLaunch,
+    is_guarded,
+    launch_of,
+    our_server,
+    served_file,
+)
 from clawkit.hosts.ledger import alone, write_records
 from clawkit.hosts.wrap import ATTEMPTS, SHARED, back_up, now
 from clawkit.settings import settings
@@ -42,6 +50,7 @@ from clawkit.system.files import (
     remove_source,
     replace_source,
 )
+from clawkit.tools.loader import split_target
 
 
 class Installed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -94,13 +103,31 @@ State = Literal["installed", "not installed", "something else", "cannot be read"
 
 
 class InstallOrder(msgspec.Struct, frozen=True):
-    """What is to be installed: the server's name and command; in a project's files, if given."""
+    """What is to be installed: the server's name and command; in a project's files, if given.
+
+    `about` is for clients that show a description.
+    """
 
     name: str
     argv: tuple[str, ...]
+    about: str = "Your assistant"
     project: Path | None = None
     machine: Machine | None = None
     dry_run: bool = False
+
+
+def file_order(
+    target: str, name: str = "", project: Path | None = None, *, dry_run: bool = False
+) -> InstallOrder:
+    """The order for the server of a Python file, which is called like the file."""
+    from clawkit.hosts.guarded_entry import launcher
+
+    path, server = split_target(target)
+    place = ":".join(filter(None, (str(Path(path).absolute()), server)))
+    usual = re.sub(r"\s+", "-", "-".join(filter(None, (Path(path).stem, server))))
+    about = f"The tools of {Path(path).name}"
+    argv = (*launcher("claw"), "serve", place)
+    return InstallOrder(name or usual, argv, about, project, dry_run=dry_run)
 
 
 class InstallOutcome(msgspec.Struct, frozen=True):
@@ -125,7 +152,7 @@ class Presence(msgspec.Struct, frozen=True):
 
 
 def install(client: ClientApp, order: InstallOrder) -> InstallOutcome:
-    """The entry in the client's file; an entry that starts the assistant already is left alone."""
+    """The entry in the client's file; an entry that starts the same already is left alone."""
     return _attempt(client, order, _install)
 
 
@@ -154,7 +181,8 @@ def entry_for(client: ClientApp, order: InstallOrder) -> Data:
         entry |= {form.command: order.argv[0], form.args: list(order.argv[1:])}
     else:
         entry[form.command] = list(order.argv)
-    return {**entry, **client.also}
+    about = {"description": order.about} if "description" in client.also else {}
+    return {**entry, **client.also, **about}
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -321,7 +349,11 @@ def _remove(place: _Place, order: InstallOrder) -> InstallOutcome:
 
 def _is_such(launch: StdioLaunch, order: InstallOrder) -> bool:
     """Whether an entry starts what is to be installed, maybe in another way."""
-    return our_server(launch.argv) == our_server(order.argv)
+    ours = our_server(order.argv)
+    file = Path(served_file(order.argv)).resolve()
+    return our_server(launch.argv) == ours and (
+        ours != "tools" or Path(served_file(launch.argv)).resolve() == file
+    )
 
 
 def _cut_out(place: _Place, record: Installed | None, order: InstallOrder) -> str:
@@ -329,7 +361,8 @@ def _cut_out(place: _Place, record: Installed | None, order: InstallOrder) -> st
     name = ".".join(place.keys)
     if not isinstance(launch, StdioLaunch) or not _is_such(launch, order):
         ours = our_server(order.argv)
-        raise HostError(f"{place.path}: {name} is not the {ours}: take it out by hand")
+        what = f"server of {served_file(order.argv)}" if ours == "tools" else ours
+        raise HostError(f"{place.path}: {name} is not the {what}: take it out by hand")
     if is_guarded(launch.argv):
         raise HostError(
             f"{place.path}: {name} stands behind the guard: "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
@@ -22,7 +24,7 @@ def load_server(target: str) -> ServerCore:
     With a name, the server (or a function that makes one) of that name. Without, the file's only
     server; and when it has none, a new one with every tool that the file defines.
     """
-    path, _, name = target.partition(":") if not Path(target).exists() else (target, "", "")
+    path, name = split_target(target)
     module = _import(Path(path))
     if name:
         return _named(module, path, name)
@@ -33,6 +35,12 @@ def load_server(target: str) -> ServerCore:
     if servers:
         return next(iter(servers.values()))
     return _gather(module, path)
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """The file and the name in `path/to/file.py[:name]`."""
+    path, _, name = (target, "", "") if Path(target).exists() else target.partition(":")
+    return path, name
 
 
 def _import(path: Path) -> ModuleType:
@@ -47,7 +55,9 @@ def _import(path: Path) -> ModuleType:
         raise LoadError(f"{path}: not a Python file (its name must end in .py)")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    sys.path.insert(0, str(path.resolve().parent))
+    folder = str(path.resolve().parent)
+    if sys.path[:1] != [folder]:
+        sys.path.insert(0, folder)
     try:
         spec.loader.exec_module(module)
     except ClawError:
@@ -56,6 +66,19 @@ def _import(path: Path) -> ModuleType:
         reason = f"{type(error).__name__}: {error}"
         raise LoadError(f"{path}: {reason}{_place(error)}") from error
     return module
+
+
+def forget_modules(chosen: Callable[[str, Path], bool]) -> dict[str, ModuleType]:
+    """Have Python read these modules, chosen by name and file, again; gives what it forgot."""
+    gone: dict[str, ModuleType] = {}
+    for name, module in list(sys.modules.items()):
+        origin = getattr(module, "__file__", None)
+        if isinstance(origin, str) and chosen(name, Path(origin)):
+            gone[name] = sys.modules.pop(name)
+            # Its compiled form is told from a newer one only if a second lies between the two.
+            Path(importlib.util.cache_from_source(origin)).unlink(missing_ok=True)
+    importlib.invalidate_caches()
+    return gone
 
 
 def _place(error: BaseException) -> str:

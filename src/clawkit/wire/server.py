@@ -192,6 +192,16 @@ class ServerCore:
         """Tell the clients that subscribed to this resource that it has changed."""
         self.hub.resource_updated(uri)
 
+    def succeed(self, old: ServerCore) -> None:
+        """Serve the clients of an older version of this server.
+
+        What they listen to, the states and tasks they hold and the lists they know go on.
+        """
+        self.hub, self.seal = old.hub, old.seal
+        if "tasks" in old.__dict__:
+            self.__dict__["tasks"] = old.tasks
+        self._features |= old.features()
+
     def features(self) -> frozenset[str]:
         """What can be asked of this server: what was offered once stays a known list."""
         return self._features

@@ -9,7 +9,7 @@ import logging
 import math
 import os
 from codecs import BOM_UTF8
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -36,10 +36,12 @@ from clawkit.assistant.toolbox.tool_source import (
     Ask,
     NotTakenError,
     OfferedTool,
+    ServerWording,
     Tell,
     UnreachableError,
     as_answer,
     in_words,
+    wording_in_config,
 )
 from clawkit.errors import ClawError, ToolExecutionError, ToolTimeoutError
 from clawkit.system.addresses import check_address
@@ -101,14 +103,24 @@ class McpConnection:
     """A connection's whole life is one task: the client's scopes must be left where they began."""
 
     def __init__(
-        self, name: str, server: McpServer, keys: Keys, answers: frozenset[str] = frozenset()
+        self,
+        name: str,
+        server: McpServer,
+        keys: Keys,
+        answers: frozenset[str] = frozenset(),
+        *,
+        environment: Mapping[str, str] | None = None,
+        wording: ServerWording | None = None,
     ) -> None:
+        """`environment` is what its process gets besides `env`; by default what every one does."""
         self._name = name
         self._server = server
         self._keys = keys
         self._answers = answers
         self._calls: list[_Call] = []
         """Those under way, the newest last."""
+        self._environment = inherited(os.environ) if environment is None else environment
+        self._wording = wording or wording_in_config(name)
         self._client: Client | None = None
         self._child: ServerProcess | None = None
         self._over = asyncio.Event()
@@ -263,10 +275,7 @@ class McpConnection:
         return self._client
 
     def _too_long(self, tool: str) -> str:
-        return (
-            f"{tool} took longer than {self._server.timeout:g} s; `timeout` "
-            f"under [mcp.servers.{self._name}] is how long it may take"
-        )
+        return f"{tool} took longer than {self._server.timeout:g} s; {self._wording.timeout}"
 
     async def _notice_end(self, error: MCPError) -> None:
         """If the server has ended, wait until it is known how."""
@@ -306,7 +315,9 @@ class McpConnection:
         except TimeoutError:
             self._fail(f"did not answer within {self._server.timeout:g} s")
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - becomes words
-            self._fail(explain(error, self._server, self._child, self._refusals))
+            reason = explain(error, self._server, self._child, self._refusals)
+            wants_key = bool(self._refusals) and self._refusals[-1] in _KEY_WANTED
+            self._fail(f"{reason}; give it a key: {self._wording.key}" if wants_key else reason)
         finally:
             if not self._opened.is_set():
                 self._fail("was closed while it started")
@@ -317,7 +328,7 @@ class McpConnection:
         """Why there is no connection, or none any more; the first reason is the true one."""
         if self._failure:
             return
-        self._failure = redact(f"mcp.servers.{self._name}: {reason}", self._keys)
+        self._failure = redact(f"{self._wording.subject}{reason}", self._keys)
         log.debug("%s", self._failure)
         self._opened.set()
 
@@ -425,7 +436,7 @@ class McpConnection:
         wanted = self._server
         given = {name: self._keys.expand(value) for name, value in wanted.env.items()}
         folder = str(Path(wanted.cwd).expanduser()) if wanted.cwd else None
-        return Command(wanted.command, wanted.args, inherited(os.environ) | given, folder)
+        return Command(wanted.command, wanted.args, {**self._environment, **given}, folder)
 
     @asynccontextmanager
     async def _over_http(self) -> AsyncGenerator[TransportStreams]:
@@ -647,8 +658,6 @@ def _not_started(error: OSError, server: McpServer) -> str:
 def _refused(server: McpServer, status: int) -> str:
     known = {int(code): code.phrase for code in HTTPStatus}
     answer = f"{server.url} answered {status} {known.get(status, '')}".rstrip()
-    if status in _KEY_WANTED:
-        return f'{answer}; give it a key: headers = {{ Authorization = "Bearer ${{NAME}}" }}'
     if status == HTTPStatus.NOT_FOUND:
         return f"{answer}; is `url` right?"
     return answer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-import importlib
 import importlib.util
 import logging
 import sys
@@ -16,7 +15,7 @@ from msgspec import Struct
 
 from clawkit.assistant.toolbox.tool_source import Ask, OfferedTool, Tell, as_answer, in_words
 from clawkit.errors import ClawError, LoadError, ToolExecutionError, ToolTimeoutError
-from clawkit.tools.loader import load_server
+from clawkit.tools.loader import forget_modules, load_server
 from clawkit.wire import jsonrpc
 from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import Message
@@ -31,10 +30,11 @@ _left_behind: set[asyncio.Task[Any]] = set()
 
 
 class InProcess:
-    """A server object as a source of tools."""
+    """A server object as a source of tools; `approved` if it is a person who calls them."""
 
-    def __init__(self, server: ServerCore) -> None:
+    def __init__(self, server: ServerCore, *, approved: bool = False) -> None:
         self._server = server
+        self._approved = approved
 
     def offers(self) -> list[OfferedTool]:
         """The tools that can run here; the rest is in `unusable`."""
@@ -43,7 +43,7 @@ class InProcess:
                 name, str(tool.definition.get("description", "")), tool.definition["inputSchema"]
             )
             for name, tool in self._server.tools.items()
-            if not tool.requires_approval and tool.task != "required"
+            if (self._approved or not tool.requires_approval) and tool.task != "required"
         ]
 
     def unusable(self) -> list[str]:
@@ -75,7 +75,7 @@ class InProcess:
             with contextlib.suppress(RuntimeError):  # The loop may be closed by now.
                 loop.call_soon_threadsafe(hear, message)
 
-        session = Session(send, notices=False)
+        session = Session(send, notices=False, approved=self._approved)
         if ask is not None:
             session.capabilities = {"elicitation": {}, "sampling": {}}
         # A copy: what a tool does to its arguments must not change what the model is shown.
@@ -263,13 +263,8 @@ def _is_taken(path: Path) -> bool:
 def _forget_modules(directory: Path, files: list[Path] | None) -> None:
     """Have Python read these again, or all of the directory's."""
     folders = {directory, directory.resolve()}
-    for name, module in list(sys.modules.items()):
-        origin = getattr(module, "__file__", None)
-        if not isinstance(origin, str) or Path(origin).parent not in folders:
-            continue
-        path = directory / Path(origin).name
-        if files is None or path in files:
-            del sys.modules[name]
-            # Its compiled form is told from a newer one only if a second lies between the two.
-            Path(importlib.util.cache_from_source(origin)).unlink(missing_ok=True)
-    importlib.invalidate_caches()
+    forget_modules(
+        lambda _, origin: (
+            origin.parent in folders and (files is None or directory / origin.name in files)
+        )
+    )

@@ -34,9 +34,14 @@ class SortedResult(Struct, frozen=True):
     is_error: bool
 
 
-def sort_result(result: dict[str, Any], tool: str) -> SortedResult:
-    """Read a result as `tools/call` has it; blocks that cannot be read are said, never dropped."""
-    reading = _Reading(tool)
+def sort_result(
+    result: dict[str, Any], tool: str, longest: int | None = LONGEST_TEXT
+) -> SortedResult:
+    """Read a result as `tools/call` has it; blocks that cannot be read are said, never dropped.
+
+    Its text has at most `longest` characters; all of them for None.
+    """
+    reading = _Reading(tool, longest)
     for block in objects(result.get("content")):
         reading.add(block)
     structured = result.get("structuredContent")
@@ -45,9 +50,9 @@ def sort_result(result: dict[str, Any], tool: str) -> SortedResult:
     return reading.close(is_error=result.get("isError") is True)
 
 
-def shorten(text: str, longest: int = LONGEST_TEXT) -> str:
+def shorten(text: str, longest: int | None = LONGEST_TEXT) -> str:
     """A text that fits, with its beginning and its end; says what is missing."""
-    if len(text) <= longest:
+    if longest is None or len(text) <= longest:
         return text
     half = longest // 2
     left_out = len(text) - 2 * half
@@ -57,8 +62,9 @@ def shorten(text: str, longest: int = LONGEST_TEXT) -> str:
 class _Reading:
     """One result, block by block."""
 
-    def __init__(self, tool: str) -> None:
+    def __init__(self, tool: str, longest: int | None) -> None:
         self._tool = tool
+        self._longest = longest
         self._parts: list[Text | Image] = []
         self._words: list[str] = []
         self._media: list[Outgoing] = []
@@ -126,13 +132,14 @@ class _Reading:
 
     def close(self, *, is_error: bool) -> SortedResult:
         words = [part.text for part in self._parts if isinstance(part, Text)]
-        text = shorten("\n".join(words))
+        text = shorten("\n".join(words), self._longest)
         if len(text) < sum(map(len, words)):
             images = [part for part in self._parts if isinstance(part, Image)]
             parts: tuple[Text | Image, ...] = (Text(text), *images)
         else:
             parts = tuple(_joined(self._parts)) or (Text("[the tool gave no output]"),)
-        return SortedResult(parts, shorten("\n".join(self._words)), tuple(self._media), is_error)
+        told = shorten("\n".join(self._words), self._longest)
+        return SortedResult(parts, told, tuple(self._media), is_error)
 
 
 def _joined(parts: list[Text | Image]) -> list[Text | Image]:

@@ -39,6 +39,23 @@ class OfferedTool(Struct, frozen=True):
     input_schema: dict[str, Any]
 
 
+class ServerWording(Struct, frozen=True):
+    """What errors call a server, and which setting they advise to change."""
+
+    subject: str
+    timeout: str
+    key: str
+
+
+def wording_in_config(name: str) -> ServerWording:
+    """For a server of the config."""
+    return ServerWording(
+        f"mcp.servers.{name}: ",
+        f"`timeout` under [mcp.servers.{name}] is how long it may take",
+        'headers = { Authorization = "Bearer ${NAME}" }',
+    )
+
+
 class CallResult(Struct, frozen=True):
     """What came of a call: the outcome for the model, its words, and media to send along."""
 

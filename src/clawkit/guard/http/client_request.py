@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from clawkit.guard.http.upstream import Response
 from clawkit.wire.http.endpoint import HttpRefusal, read_body
+from clawkit.wire.http.page import ServerPage, send_page
 from clawkit.wire.http.response import (
     EVENT_HEADERS,
     HeaderList,
@@ -62,6 +63,11 @@ class HttpReply:
             return
         self._over = True
         await respond(self._send, status, body, headers)
+
+    async def page(self, page: ServerPage, method: str) -> None:
+        """A page for a person instead of a message."""
+        self._over = True
+        await send_page(self._send, page, method)
 
     async def begin(self, headers: HeaderList | None = None) -> None:
         """From here on it is a stream of events."""

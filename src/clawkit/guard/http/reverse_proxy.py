@@ -33,6 +33,7 @@ from clawkit.guard.policy.policy import Paths
 from clawkit.guard.strict_parser import parse
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.endpoint import HttpRefusal
+from clawkit.wire.http.page import ServerPage, origin_of, wants_page
 from clawkit.wire.http.request_checks import LOOPBACK, Origins, read_headers
 from clawkit.wire.http.response import Receive, SendAsgi
 from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, is_loopback, listen
@@ -110,6 +111,9 @@ class ProxySessions:
 
 
 OUR_PATH = "/mcp"
+_ABOUT = """It stands behind a guard: a policy decides about every call, and each is logged.
+
+`claw log` shows what passed, `claw policy show` the policy."""
 
 
 class ReverseProxyApp:
@@ -153,6 +157,8 @@ class ReverseProxyApp:
         method, path = scope["method"], scope["path"]
         if path.startswith(MESSAGES) and method == "POST":
             await self._post_to_line(path.removeprefix(MESSAGES), incoming)
+        elif path == "/" and path not in self._paths and wants_page(method, incoming.headers):
+            await incoming.reply.page(self._page(origin_of(scope, incoming.headers)), method)
         elif path not in self._paths:
             raise HttpRefusal(404, f"There is nothing here: the server is at {OUR_PATH}")
         elif method == "POST":
@@ -163,6 +169,15 @@ class ReverseProxyApp:
             await self._delete(incoming)
         else:
             raise HttpRefusal(405, "Method not allowed", (b"allow", b"GET, POST, DELETE"))
+
+    def _page(self, origin: str) -> ServerPage:
+        """What a browser is shown: not the tools, which only the server knows."""
+        from clawkit.hosts.paste import pastes_for_url
+
+        name = self._judge.server
+        url = f"{origin}{OUR_PATH}"
+        note = "Made with Clawkit."
+        return ServerPage(name, f"at {url}", _ABOUT, pastes=pastes_for_url(name, url), note=note)
 
     async def _read(self, incoming: Incoming) -> tuple[bytes, Message | None]:
         """The body, and the message that it is; None if it is none."""

@@ -1,7 +1,8 @@
 """The ASGI app of a store's Beings: MCP, the bridges' WebSocket, health, metrics; and `serve`.
 
 `/mcp`, `/mcp/{being_id}`: MCP over Streamable HTTP, stateless in both eras; `/bridge/{being_id}`:
-the WebSocket of bridges; `/healthz` and `/metrics` for whoever runs the server. Health and metrics
+the WebSocket of bridges; `/healthz` and `/metrics` for whoever runs the server; `/`: a page that
+says how to connect. Health and metrics
 are open: they name no Being and no token, and are logged only when they fail. For `/healthz`,
 writing to the store is tried every few seconds at most, however often somebody asks.
 
@@ -48,7 +49,9 @@ from clawkit.memory.http.request_log import (
 )
 from clawkit.memory.mcp_server import BeingServer
 from clawkit.wire.http.endpoint import allow_origins
+from clawkit.wire.http.page import PageEndpoint, ServerPage
 from clawkit.wire.http.request_checks import LOOPBACK, Origins
+from clawkit.wire.http.response import Receive
 from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listen
 
 if TYPE_CHECKING:
@@ -159,6 +162,7 @@ class BeingApp:
                 WebSocketRoute("/bridge/{being_id}", bridge),
                 Route("/healthz", self._health),
                 Route("/metrics", self._figures),
+                Route("/", PageEndpoint(_page, allowed, _nobody)),
             ],
             lifespan=self._lifespan,
         )
@@ -213,6 +217,24 @@ class BeingApp:
         except (StoreError, TimeoutError) as error:
             _log.error("the store cannot be counted: %s", str(error) or "it takes too long")
         return PlainTextResponse(self._metrics.text(gauges), media_type=CONTENT_TYPE)
+
+
+_ABOUT = """A memory: what an agent is told here it recalls later, in any MCP client.
+
+It needs a token of a Being. Whoever runs this server makes one with `claw being token create`."""
+
+
+def _page(origin: str, may_see: bool) -> ServerPage:  # noqa: ARG001 - nobody sees more
+    """What a browser is shown without a token: how to connect, and nothing of any Being."""
+    from clawkit.hosts.paste import pastes_for_url
+
+    url = f"{origin}/mcp/BEING_ID"
+    pastes = pastes_for_url("memory", url, "brt_…")
+    return ServerPage("Beings", f"at {url}", _ABOUT, pastes=pastes, note="Made with Clawkit.")
+
+
+async def _nobody(_scope: Any, _receive: Receive) -> bool:
+    return False
 
 
 DRAIN_SECONDS = 10

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from clawkit.errors import AccessError, InvalidRequestError, ProtocolError
 from clawkit.wire import jsonrpc
+from clawkit.wire.http.page import PageEndpoint, PageMaker
 from clawkit.wire.http.request_checks import (
     LOOPBACK,
     Headers,
@@ -139,6 +140,7 @@ class HttpAppOptions(TypedDict, total=False):
     origins: Collection[str]
     max_body: int
     authenticate: Authenticate | None
+    page: PageMaker | None
 
 
 def http_app(
@@ -150,22 +152,26 @@ def http_app(
     origins: Collection[str] = (),
     max_body: int = MAX_BODY,
     authenticate: Authenticate | None = None,
+    page: PageMaker | None = None,
 ) -> Starlette:
     """An ASGI app that serves `server` at `path`, statelessly unless `sessions` is true.
 
     `hosts` are the host names it may be reached by, None for any; `origins` are further web pages
-    that may call it. `authenticate` says who is calling, by default the server's own hook.
+    that may call it. `authenticate` says who is calling, by default the server's own hook. `page`
+    makes what a person's browser is shown at `/`.
     """
-    endpoint = Endpoint(
-        server, Origins(hosts, origins), sessions, max_body, authenticate or server.authenticate
-    )
+    allowed = Origins(hosts, origins)
+    endpoint = Endpoint(server, allowed, sessions, max_body, authenticate)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         yield
         server.hub.close()
 
-    app = Starlette(routes=[Route(path, endpoint)], lifespan=lifespan)
+    routes = [Route(path, endpoint)]
+    if page is not None and path != "/":
+        routes.append(Route("/", PageEndpoint(page, allowed, endpoint.admits)))
+    app = Starlette(routes=routes, lifespan=lifespan)
     allow_origins(app, origins)
     return app
 
@@ -323,10 +329,19 @@ class Endpoint:
             self._sessions.end(self._lasting(headers, principal))
         await respond(send, 204)
 
+    async def admits(self, scope: Any, receive: Receive) -> bool:
+        """Whether the caller of another route would be let in here."""
+        try:
+            await self._who(scope, receive, None)
+        except AccessError:
+            return False
+        return True
+
     async def _who(self, scope: Any, receive: Receive, message: Message | None) -> Principal | None:
-        if self._authenticate is None:
+        authenticate = self._authenticate or self._server.authenticate
+        if authenticate is None:
             return None
-        found = self._authenticate(HttpRequest(scope, receive), message)
+        found = authenticate(HttpRequest(scope, receive), message)
         return await found if isawaitable(found) else found
 
 

@@ -1,0 +1,1 @@
+"""`claw call`: one call of one tool, from a shell."""

@@ -1,0 +1,416 @@
+"""`claw call`: one call of one tool, of a Python file or of any MCP server, and its result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import sys
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec import Struct
+from typer.core import TyperCommand
+
+from clawkit.cli.call.arguments import ArgumentError, read_arguments
+from clawkit.cli.commands import AsJson, CommandFailure, print_ascii_json
+from clawkit.cli.tables import counted, print_table, table_lines, terminal_width
+from clawkit.errors import ToolTimeoutError
+from clawkit.text.normalization import visible
+from clawkit.tools.parameters import parameters_of, takes
+from clawkit.tools.schema.problems import either
+
+if TYPE_CHECKING:
+    from clawkit.assistant.api_keys import Keys
+    from clawkit.assistant.toolbox.tool_results import SortedResult
+    from clawkit.assistant.toolbox.tool_source import OfferedTool, ToolSource
+
+TIMEOUT = 300.0
+_USAGE = 2
+_SERVER = "call-server"
+_USAGE_WANTED = "call-usage"
+_HEADER = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*(?P<value>.*)")
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+
+
+class _CallCommand(TyperCommand):
+    """Tells what stands before `--` from the command behind it, and whose help is wanted."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if "--" in args:
+            end = args.index("--")
+            ctx.meta[_SERVER] = tuple(args[end + 1 :])
+            args = args[:end]
+        words = [word for word in args if not word.startswith("-")]
+        if len(words) > 1 or (words and (_SERVER in ctx.meta or "--url" in args)):
+            ctx.meta[_USAGE_WANTED] = any(word in args for word in ("-h", "--help"))
+            args = [word for word in args if word not in ("-h", "--help")]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(add_completion=False)
+
+
+class _Place(Struct, frozen=True):
+    """Where the tools are: in a Python file, at an address, or behind a command."""
+
+    file: str = ""
+    url: str = ""
+    command: tuple[str, ...] = ()
+    headers: dict[str, str] = {}
+    timeout: float = TIMEOUT
+
+    @property
+    def typed(self) -> str:
+        """As it was given, for the next command line."""
+        return f"--url {self.url}" if self.url else self.file
+
+
+class _Opened(Struct, frozen=True):
+    tools: Sequence[OfferedTool]
+    source: ToolSource
+
+
+@app.command(cls=_CallCommand, context_settings={"ignore_unknown_options": True})
+def call(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE TOOL NAME=VALUE…",
+            help="A Python file, one of its tools, and its arguments: NAME=VALUE by the tool's "
+            "schema, NAME:=JSON, NAME=@FILE, or one JSON object. With --url or -- COMMAND there "
+            "is no FILE. Without TOOL, the tools are listed; TOOL --help shows one.",
+            show_default=False,
+        ),
+    ] = None,
+    url: Annotated[str, typer.Option(help="An MCP server's address.")] = "",
+    token_env: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="With --url: the variable that holds the server's bearer token."
+        ),
+    ] = "",
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'NAME: VALUE'",
+            help="With --url: a header; ${NAME} in it is taken from the environment.",
+        ),
+    ] = None,
+    given: Annotated[
+        str,
+        typer.Option(
+            "--input", metavar="FILE", help="Arguments as a JSON object in a file; - for stdin."
+        ),
+    ] = "",
+    timeout: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="How long it may take.")
+    ] = TIMEOUT,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep pictures, sounds and files of the result there."),
+    ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Show tracebacks, and what a server writes to stderr."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Call one tool: `claw call weather.py forecast city=Oslo`, or any MCP server's.
+
+    The server's command stands behind `--`, the tool and its arguments before it:
+    `claw call forecast city=Oslo -- uvx weather-server`.
+    """
+    command: tuple[str, ...] = context.meta.get(_SERVER, ())
+    rest = list(words or ())
+    place = _place(rest, url, command, _headers(header or [], token_env), timeout)
+    if place.headers and not url:
+        raise typer.BadParameter("--header and --token-env need --url")
+    if _SERVER in context.meta and not command:
+        raise typer.BadParameter("there is no command behind --")
+    wants_usage = bool(context.meta.get(_USAGE_WANTED))
+    name = rest.pop(0) if rest else ""
+    _log(verbose=verbose)
+    with _own_stdout():
+        asked = _Question(name, rest, given, wants_usage)
+        told = asyncio.run(_ask(place, asked))
+    if isinstance(told, dict):
+        _print_result(told, name, save, as_json=as_json)
+    elif name:
+        print_ascii_json(_definition(told[0])) if as_json else _print_usage(told[0], place)
+    elif as_json:
+        print_ascii_json([_definition(tool) for tool in told])
+    else:
+        _print_tools(told, place)
+
+
+class _Question(Struct, frozen=True):
+    """What is asked of a server: a call of a tool, its usage, or all of its tools."""
+
+    tool: str
+    words: list[str]
+    given: str
+    usage: bool
+
+
+def _place(
+    rest: list[str], url: str, command: tuple[str, ...], headers: dict[str, str], timeout: float
+) -> _Place:
+    if url and command:
+        raise typer.BadParameter("give --url URL or -- COMMAND, not both")
+    if url or command:
+        return _Place(url=url, command=command, headers=headers, timeout=timeout)
+    if not rest:
+        raise typer.BadParameter("give a Python file, --url URL or -- COMMAND")
+    return _Place(file=rest.pop(0), headers=headers, timeout=timeout)
+
+
+def _headers(given: list[str], token_env: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        header = _HEADER.fullmatch(text)
+        if header is None:  # its text may be a secret
+            raise typer.BadParameter("a --header is written 'NAME: VALUE'")
+        found[header["name"]] = header["value"]
+    if token_env:
+        found["Authorization"] = f"Bearer ${{{token_env}}}"
+    return found
+
+
+async def _ask(place: _Place, asked: _Question) -> dict[str, Any] | Sequence[OfferedTool]:
+    """The result of the call; or the tool whose usage is wanted, or all tools."""
+    async with _opened(place) as opened:
+        if not asked.tool:
+            return opened.tools
+        tool = _find(opened.tools, asked.tool)
+        if asked.usage:
+            return [tool]
+        try:
+            arguments = read_arguments(asked.words, tool.input_schema, asked.given)
+        except ArgumentError as error:
+            print(f"claw call: {tool.name}: {visible(str(error))}", file=sys.stderr)
+            for line in _usage(tool, place):
+                print(line, file=sys.stderr)
+            raise typer.Exit(_USAGE) from None
+        try:
+            async with asyncio.timeout(place.timeout):
+                return await opened.source.call(tool.name, arguments, _tell(tool.name))
+        except TimeoutError:
+            raise ToolTimeoutError(_too_long(tool.name, place.timeout)) from None
+
+
+def _find(tools: Sequence[OfferedTool], name: str) -> OfferedTool:
+    known = {tool.name: tool for tool in tools}
+    # A function `next_train` is the tool `next-train`.
+    found = known.get(name) or known.get(name.replace("_", "-"))
+    if found is not None:
+        return found
+    near = get_close_matches(name, known, n=3)
+    listed = f"did you mean {either(near)}?" if near else f"there is {', '.join(known) or 'none'}"
+    raise CommandFailure(f"there is no tool {name!r}: {listed}", _USAGE)
+
+
+@asynccontextmanager
+async def _opened(place: _Place) -> AsyncGenerator[_Opened]:
+    if place.file:
+        yield _from_file(place.file)
+        return
+    try:
+        from clawkit.assistant.toolbox.mcp_connection import McpConnection
+    except ImportError as error:
+        raise CommandFailure(
+            f"tools of other servers need the package `mcp` ({error}): "
+            "pip install 'clawkit[servers]'"
+        ) from None
+    from clawkit.assistant.api_keys import Keys
+    from clawkit.assistant.config import Config, McpServer
+    from clawkit.assistant.toolbox.tool_source import ServerWording
+    from clawkit.settings import settings
+
+    keys = Keys(Config(places=settings()))
+    _check_variables(place.headers, keys)
+    program, *arguments = place.command or ("",)
+    server = McpServer(
+        command=program,
+        args=tuple(arguments),
+        url=place.url,
+        headers=place.headers,
+        timeout=place.timeout,
+    )
+    wording = ServerWording("", "--timeout SECONDS says how long it may", "--token-env NAME")
+    name = place.url or program
+    # It is the person's own command: it gets what any command of this shell gets.
+    connection = McpConnection(name, server, keys, environment=os.environ, wording=wording)
+    try:
+        await connection.open()
+        tools, left_out = await connection.offers()
+        for tool, reason in left_out.items():
+            print(f"claw call: {visible(tool)} is left out: {visible(reason)}", file=sys.stderr)
+        yield _Opened(tools, connection)
+    finally:
+        await connection.close()
+
+
+def _from_file(target: str) -> _Opened:
+    from clawkit.assistant.toolbox.python_tools import InProcess
+    from clawkit.tools.loader import load_server
+
+    source = InProcess(load_server(target), approved=True)
+    return _Opened(source.offers(), source)
+
+
+def _check_variables(headers: dict[str, str], keys: Keys) -> None:
+    for value in headers.values():
+        for name in _VARIABLE.findall(value):
+            if keys.find(name) is None:
+                raise CommandFailure(f"${{{name}}} is not set in the environment", _USAGE)
+
+
+def _too_long(tool: str, seconds: float) -> str:
+    return f"{tool} took longer than {seconds:g} s: --timeout SECONDS says how long it may"
+
+
+def _tell(tool: str) -> Any:
+    last = ""
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if text != last:
+            print(f"{tool}: {visible(text)}", file=sys.stderr, flush=True)
+        last = text
+
+    return tell
+
+
+@contextmanager
+def _own_stdout() -> Generator[None]:
+    """What a file or its tools print, in whatever way, goes to stderr: stdout is the result's."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    usual, sys.stdout = sys.stdout, sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = usual
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _log(*, verbose: bool) -> None:
+    """A tool that fails says why in its result; without a handler Python adds a traceback."""
+    if not verbose:
+        logging.getLogger("clawkit").addHandler(logging.NullHandler())
+        return
+    from clawkit.assistant.redaction import log_to_stderr
+
+    log_to_stderr(everything=True)
+
+
+def _print_result(result: dict[str, Any], tool: str, save: Path | None, *, as_json: bool) -> None:
+    from clawkit.assistant.toolbox.tool_results import sort_result
+
+    found = sort_result(result, tool, longest=None)
+    kept = _saved(found, save) if save is not None else ()
+    if as_json:
+        print_ascii_json(result)
+    elif found.is_error:
+        raise CommandFailure(f"{tool}: {found.text.rstrip() or 'failed without a reason'}")
+    else:
+        _print_text(found.text)
+    if not as_json:
+        for line in kept if save is not None else _unsaved(found):
+            print(line, file=sys.stderr)
+    raise typer.Exit(int(found.is_error))
+
+
+def _print_text(text: str) -> None:
+    """For eyes without what commands a terminal; for programs as it is."""
+    if sys.stdout.isatty():
+        from clawkit.cli.reply_screen import harmless
+
+        text = harmless(text)
+    if text:
+        print(text, end="" if text.endswith("\n") else "\n")
+
+
+def _unsaved(found: SortedResult) -> list[str]:
+    return [
+        f"[{visible(one.name)}: {visible(one.mime_type)}, {counted(len(one.data), 'byte')}; "
+        "--save DIR keeps it]"
+        for one in found.media
+    ]
+
+
+def _saved(found: SortedResult, folder: Path) -> list[str]:
+    from clawkit.assistant.media.file_names import UniqueNames, safe_name
+
+    names = UniqueNames()
+    lines: list[str] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            names.give(path.name)
+        for one in found.media:
+            path = folder / names.give(safe_name(one.name))
+            with path.open("xb") as file:
+                file.write(one.data)
+            lines.append(f"saved {path} ({visible(one.mime_type)}, {len(one.data):,} bytes)")
+    except OSError as error:
+        raise CommandFailure(f"--save {folder}: {error.strerror}") from None
+    return lines
+
+
+def _definition(tool: OfferedTool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+    }
+
+
+def _print_tools(tools: Sequence[OfferedTool], place: _Place) -> None:
+    if not tools:
+        print("It offers no tools.")
+        return
+    rows = [
+        (tool.name, takes(tool.input_schema), tool.description.partition("\n")[0]) for tool in tools
+    ]
+    print_table([("tool", "takes", "description"), *rows])
+    behind = " -- …" if place.command else ""
+    typed = f"{place.typed} " if place.typed else ""
+    print(f"\n`claw call {typed}{tools[0].name} --help{behind}` shows how one is called.")
+
+
+def _print_usage(tool: OfferedTool, place: _Place) -> None:
+    for line in _usage(tool, place):
+        print(line)
+
+
+def _usage(tool: OfferedTool, place: _Place) -> list[str]:
+    found = parameters_of(tool.input_schema)
+    words = [f"{one.name}=…" if one.required else f"[{one.name}=…]" for one in found]
+    where = [place.typed] if place.typed else []
+    command = ["--", *place.command] if place.command else []
+    lines = [f"Usage: {' '.join(['claw call', *where, tool.name, *words, *command])}"]
+    lines += ["", *(visible(line) for line in tool.description.rstrip().split("\n"))]
+    if found:
+        rows = [
+            (
+                f"  {one.name}",
+                one.kind,
+                "required" if one.required else one.default and f"default {one.default}",
+                one.description,
+            )
+            for one in found
+        ]
+        lines += ["", *table_lines(rows, terminal_width())]
+    return [visible(lines[0]), *lines[1:]]

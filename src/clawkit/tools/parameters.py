@@ -1,0 +1,113 @@
+"""The parameters in a tool's JSON Schema as a person reads them: for lists, help and pages."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from clawkit.wire.jsonrpc import as_object
+
+_DEEPEST = 20
+"""References that are followed; a schema of somebody else may lead in a circle."""
+
+
+class ShownParameter(msgspec.Struct, frozen=True):
+    """One parameter: `default` is its JSON, empty where there is none."""
+
+    name: str
+    kind: str
+    required: bool
+    default: str = ""
+    description: str = ""
+
+
+def parameters_of(schema: dict[str, Any]) -> tuple[ShownParameter, ...]:
+    """The parameters that an input schema describes, in its order."""
+    required = _list(schema.get("required"))
+    return tuple(
+        ShownParameter(
+            name,
+            kind_of_schema(part, schema),
+            name in required,
+            _json(part["default"]) if "default" in part else "",
+            str(part.get("description", "")),
+        )
+        for name, part in properties(schema).items()
+    )
+
+
+def properties(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The schema of each parameter."""
+    found = as_object(schema.get("properties")) or {}
+    return {str(name): as_object(part) or {} for name, part in found.items()}
+
+
+def takes(schema: dict[str, Any]) -> str:
+    """All parameters on one line, the optional ones with a question mark."""
+    return ", ".join(
+        f"{one.name}{'' if one.required else '?'}: {one.kind}" for one in parameters_of(schema)
+    )
+
+
+def resolved(part: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """A part of the schema `root`, with what it refers to in its place."""
+    for _ in range(_DEEPEST):
+        reference = part.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            return part
+        found: Any = root
+        for step in reference[2:].split("/"):
+            found = (as_object(found) or {}).get(step.replace("~1", "/").replace("~0", "~"))
+        part = {**(as_object(found) or {}), **{k: v for k, v in part.items() if k != "$ref"}}
+    return {}
+
+
+def kind_of_schema(part: dict[str, Any], root: dict[str, Any]) -> str:
+    """What a value may be, in a word or a few: `integer`, `string[]`, `window | garden`."""
+    return " | ".join(dict.fromkeys(_kinds(part, root, _DEEPEST))) or "any"
+
+
+def alternatives(part: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schemas of one type each that a value may follow; an empty one takes anything."""
+    return _alternatives(part, root, _DEEPEST)
+
+
+def _alternatives(part: dict[str, Any], root: dict[str, Any], depth: int) -> list[dict[str, Any]]:
+    part = resolved(part, root)
+    several = _list(part.get("anyOf")) or _list(part.get("oneOf")) or _list(part.get("allOf"))
+    if several and depth:
+        return [
+            one for each in several for one in _alternatives(as_object(each) or {}, root, depth - 1)
+        ]
+    kinds = part.get("type")
+    if isinstance(kinds, list):
+        return [{**part, "type": kind} for kind in cast("list[Any]", kinds)]
+    return [part]
+
+
+def _kinds(part: dict[str, Any], root: dict[str, Any], depth: int) -> list[str]:
+    return [_kind(one, root, depth) for one in _alternatives(part, root, depth)]
+
+
+def _kind(part: dict[str, Any], root: dict[str, Any], depth: int) -> str:
+    if values := _list(part.get("enum")):
+        return " | ".join(value if isinstance(value, str) else _json(value) for value in values)
+    if "const" in part:
+        return str(part["const"])
+    kind = part.get("type")
+    if kind == "array" and depth:
+        of = _kinds(as_object(part.get("items")) or {}, root, depth - 1)
+        inner = " | ".join(dict.fromkeys(of))
+        return f"({inner})[]" if " | " in inner else f"{inner}[]"
+    if kind == "object" and isinstance(part.get("title"), str):
+        return part["title"]
+    return kind if isinstance(kind, str) else "any"
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
