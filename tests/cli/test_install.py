@@ -81,6 +81,67 @@ def test_a_memory_is_installed_beside_the_assistant(home: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_file_with_tools_is_installed_in_every_client_and_taken_out_again(home: Path) -> None:
+    paths = [sample.write(home) for sample in SAMPLES]
+    before = [path.read_bytes() for path in paths]
+    file = _file("weather.py", "def forecast(city: str) -> str:\n    return city")
+    result = run("weather.py", "--all", "--json")
+    assert result.exit_code == 0, result.output
+    outcomes = json.loads(result.stdout)["outcomes"]
+    assert [one["action"] for one in outcomes] == ["installed"] * len(SAMPLES)
+    cursor = json.loads((home / ".cursor" / "mcp.json").read_text())["mcpServers"]["weather"]
+    assert cursor["args"] == ["serve", str(file)]
+    assert cursor["command"] == str(Path(sys.executable).with_name("claw"))
+    assert "already installed" in run("cursor", str(file)).stdout
+    listed = run("weather.py").stdout
+    assert {line.split()[0] for line in listed.splitlines()[: len(SAMPLES)]} == {"added"}
+    assert "`claw install CLIENT weather.py --remove` takes it out again." in listed
+    file.unlink()
+    assert run("weather.py", "--all", "--remove").exit_code == 0
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_a_file_is_loaded_before_a_client_has_to(home: Path) -> None:
+    path = BY_CLIENT["cursor"].write(home)
+    before = path.read_bytes()
+    _file("broken.py", "def forecast(")
+    for target, problem in (
+        ("broken.py", "SyntaxError"),
+        ("nothing.py", "nothing.py: no such file"),
+        ("weather.py:other", "has no server called 'other'"),
+    ):
+        _file("weather.py", "def forecast() -> str:\n    return 'x'")
+        refused = run("cursor", target)
+        assert refused.exit_code == 1
+        assert problem in refused.stderr
+    assert run("cursor", "weather.py", "--being", "team").exit_code == 2
+    shown = run("cursor", "weather.py", "--dry-run", "--name", "sky").stdout
+    assert '"sky": {' in shown
+    assert path.read_bytes() == before
+
+
+def test_another_server_of_the_same_name_is_left_alone(home: Path) -> None:
+    path = BY_CLIENT["cursor"].write(home)
+    _file("weather.py", "def forecast() -> str:\n    return 'x'")
+    run("cursor", "weather.py")
+    before = path.read_bytes()
+    _file("garden.py", "def forecast() -> str:\n    return 'x'")
+    other = run("cursor", "garden.py", "--name", "weather")
+    assert (other.exit_code, path.read_bytes()) == (1, before)
+    assert "mcpServers.weather is there and is something else" in other.stdout
+    path.write_text(path.read_text() + "\n")  # what is there is told by what it says
+    kept = run("cursor", "garden.py", "--name", "weather", "--remove")
+    assert "weather is not the server of" in kept.stdout
+    assert run("cursor", "weather.py", "--remove").exit_code == 0
+    assert "weather" not in json.loads(path.read_text())["mcpServers"]
+
+
+def _file(name: str, function: str) -> Path:
+    path = Path(name).absolute()
+    path.write_text(f"from clawkit import claw_tool\n\n\n@claw_tool\n{function}\n")
+    return path
+
+
 def make_being(name: str) -> None:
     store = MemoryPlace(embedder="none").open()
     store.create(name)

@@ -22,9 +22,8 @@ from clawkit.wire.subscriptions import LISTS
 EVERY = 1.0
 _SETTLED = 0.1
 """Seconds in which a file must not change: editors write in several steps."""
-_INSTALLED = tuple(
-    Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
+_STANDARD = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+_INSTALLED = {"site-packages", "dist-packages"}
 
 Say = Callable[[str], object]
 Stamps = dict[Path, tuple[int, int, int]]
@@ -105,7 +104,8 @@ class ReloadedServer:
             return True
         if name in self._ours or name.partition(".")[0] == "clawkit":
             return False
-        return not any(folder in file.parents for folder in _INSTALLED)
+        standard = any(folder in file.parents for folder in _STANDARD)
+        return not standard and _INSTALLED.isdisjoint(file.parts)
 
     def _stamps(self) -> Stamps:
         files = {self._file}

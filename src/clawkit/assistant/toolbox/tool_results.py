@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from clawkit.assistant.media import detection
+from clawkit.assistant.media.accepted_types import SUFFIXES
 from clawkit.assistant.media.outbound import Outgoing
 from clawkit.assistant.toolbox.tool_source import whole
 from clawkit.models.json_fields import objects
@@ -111,7 +112,8 @@ class _Reading:
 
     def _add_bytes(self, block: dict[str, Any], data: Any, name: str, readers: Any) -> None:
         kind = whole(block.get("mimeType") or "application/octet-stream")
-        name = name or f"{self._tool}-{len(self._media) + 1}{mimetypes.guess_extension(kind) or ''}"
+        suffix = SUFFIXES.get(kind) or mimetypes.guess_extension(kind) or ""
+        name = name or f"{self._tool}-{len(self._media) + 1}{suffix}"
         try:
             content = base64.b64decode(data, validate=True)
         except (binascii.Error, TypeError, ValueError):
