@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.claw import claw as claw_command
 from tests.processes import PATIENCE, ROOT, stdio_server
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,6 +45,11 @@ def test_the_readme_starts_a_server_with_the_commands_it_shows(tmp_path: Path) -
         re.MULTILINE,
     )
     assert len(commands) == 3
+    called, shown_result = re.findall(
+        r"^\$ claw (call weather.py .*)\n(.*)$", (ROOT / "README.md").read_text(), re.MULTILINE
+    )[0]
+    done = claw_command(*shlex.split(called), cwd=tmp_path, code=0)
+    assert done.stdout == f"{shown_result}\n"
     claw = [sys.executable, "-m", "clawkit"]
     over_stdio, _over_http, listing = (
         [*claw, *shlex.split(c.replace("weather.py", str(tmp_path / "weather.py")))[1:]]
