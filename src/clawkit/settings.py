@@ -18,7 +18,7 @@ _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The directories, the secret that several machines share, the store and embedder of memory."""
+    """The directories, and what else the environment says: secret, store, embedder, model."""
 
     config: Path
     data: Path
@@ -26,6 +26,7 @@ class Settings(msgspec.Struct, frozen=True):
     secret: bytes | None = None
     store: str = ""
     embedder: str = ""
+    model: str = ""
 
 
 @cache
@@ -47,6 +48,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         secret=None if secret is None else secret.encode(),
         store=environment.get("CLAW_STORE", ""),
         embedder=environment.get("CLAW_EMBEDDER", ""),
+        model=environment.get("CLAW_MODEL", ""),
     )
 
 

@@ -67,7 +67,7 @@ def store(home: Path) -> SessionStore:
 def test_it_says_who_answers_and_goes_on_where_one_was(home: Path) -> None:
     with chatting() as chat:
         start = chat.prompted()
-        assert start.startswith("offline answers (no key: the embedded default).")
+        assert start.startswith("offline answers (none is chosen: the embedded default).")
         assert "It is not a language model: `claw setup` chooses one." in start
         assert "your name is Ada" in chat.say("My name is Ada.")
         chat.leave()

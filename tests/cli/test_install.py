@@ -57,6 +57,11 @@ def test_it_says_who_will_answer_there(home: Path, monkeypatch: pytest.MonkeyPat
     assert "No language model is chosen yet: `claw setup`" in run("cursor", "--name", "a").stdout
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     shown = run("cursor", "--name", "b").stdout
+    assert "OPENAI_API_KEY is set: `claw setup --provider openai --yes --keep-key` has it" in shown
+    config = home / "claw" / "config" / "claw"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text('[model]\nuse = "openai"\n')
+    shown += run("cursor", "--name", "c").stdout
     assert "OPENAI_API_KEY is set in this shell, which the client may not see" in shown
     assert KEY not in shown
 

@@ -51,8 +51,8 @@ def test_a_person_is_asked_step_by_step_and_sees_what_is_written(home: Path) -> 
         scripted_openai([Say("ok")]) as server,
         terminal(*CLAW, "setup", width=200, height=60) as screen,
     ):
-        answer(screen, "Number [1]: ", "9")
-        answer(screen, "Number [1]: ", "7")
+        answer(screen, "Number [1]: ", "10")
+        answer(screen, "Number [1]: ", "8")
         answer(screen, "A name for it [custom]: ", "My Server")
         answer(screen, "A name for it [custom]: ", "")
         answer(screen, "such as http://127.0.0.1:8000/v1: ", "ftp://x")
@@ -71,7 +71,7 @@ def test_a_person_is_asked_step_by_step_and_sees_what_is_written(home: Path) -> 
         until(lambda: "Written: custom/m1 answers." in screen.text)
         assert server.last.headers["authorization"] == f"Bearer {KEY}"
     shown = screen.text
-    assert "give a number from 1 to 8" in shown
+    assert "give a number from 1 to 9" in shown
     assert '+use = "custom/m1"' in shown
     assert "+ MINE_KEY=… (not shown)" in shown
     assert shown.count(KEY) == 1, "it was typed where it shows, and never repeated"
@@ -122,10 +122,10 @@ def test_a_variable_that_is_set_is_offered_and_can_be_kept(
 def test_one_that_does_not_answer_is_written_only_if_a_person_says_so(home: Path) -> None:
     with scripted_openai([Status(401, message="no"), Status(401, message="no")]) as server:
         options = ("setup", "--provider", "mine", "--model", "m1", "--base-url", server.url)
-        for reply, code in (("n", 1), ("y", 0)):
+        for reply, code in (("q", 1), ("w", 0)):
             with terminal(*CLAW, *options, "--yes", width=200) as screen:
                 answer(screen, "(empty: it needs none): ", "")
-                answer(screen, "Write it all the same? [y/N]: ", reply)
+                answer(screen, "or quit? (r/c/w/q) [r]: ", reply)
                 assert screen.ends() == code
                 assert "It does not answer: " in screen.text
             assert (config_directory(home) / "config.toml").exists() == (code == 0)
@@ -143,6 +143,9 @@ def test_everything_can_be_said_by_options(home: Path) -> None:
         "file": str(config_directory(home) / "config.toml"),
         "changed": True,
         "key": {"variable": "MINE_KEY", "where": ".env"},
+        "clients": [],
+        "shared": False,
+        "guard": [],
     }
     assert KEY not in done.stdout + done.stderr
     found = keys_of(home).find("MINE_KEY")
@@ -153,7 +156,8 @@ def test_everything_can_be_said_by_options(home: Path) -> None:
 def test_what_is_missing_without_a_terminal_is_named_at_once(home: Path) -> None:
     done = claw("setup")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith("not a terminal to ask questions in: give --provider; --yes\n")
+    advice = "give --provider (`claw setup --check` shows what was found); --yes\n"
+    assert done.stderr.endswith(f"not a terminal to ask questions in: {advice}")
     mine = claw("setup", "--provider", "mine", "--base-url", "http://127.0.0.1:1/v1")
     assert "give --model; --yes" in mine.stderr
     missing = claw("setup", "--provider", "anthropic", "--yes").stderr
@@ -215,7 +219,7 @@ def test_a_provider_that_nobody_knows_is_said_to_be_none() -> None:
 
 @pytest.mark.parametrize(
     ("use", "number", "model"),
-    [("ollama/tiny", "4", "tiny"), ("openrouter/a/b", "3", "a/b"), ("offline", "8", "")],
+    [("ollama/tiny", "4", "tiny"), ("openrouter/a/b", "1", "a/b"), ("offline", "9", "")],
 )
 def test_a_second_run_offers_what_was_chosen(use: str, number: str, model: str, home: Path) -> None:
     file = config_directory(home) / "config.toml"
@@ -226,7 +230,7 @@ def test_a_second_run_offers_what_was_chosen(use: str, number: str, model: str, 
         answer(screen, f"Number [{number}]: ", "")
         if model:
             answer(screen, f"Model [{model}]: ", "")
-        if number == "3":
+        if number == "1":
             answer(screen, "Use it? [Y/n]: ", "")
         assert screen.ends() == 0
         until(lambda: f"Nothing to change: {use} answers." in screen.text)
@@ -236,7 +240,7 @@ def test_one_of_ones_own_is_offered_by_its_name(home: Path) -> None:
     file = config_directory(home) / "config.toml"
     file.write_text('[model]\nuse = "mine/m"\n[providers.mine]\nbase_url = "http://[::1]:1/v1"\n')
     with terminal(*CLAW, "setup", "--no-test", width=200) as screen:
-        answer(screen, "Number [7]: ", "")
+        answer(screen, "Number [8]: ", "")
         answer(screen, "A name for it [mine]: ", "")
         answer(screen, "Model [m]: ", "")
         assert screen.ends() == 0
@@ -352,3 +356,153 @@ def test_help_has_two_names_and_no_option_for_a_key() -> None:
     assert shown == claw("setup", "--help").stdout
     assert "--key-stdin" in shown
     assert not re.search(r"--key\s", shown)
+
+
+def ollama(server: ScriptedServer) -> dict[str, str]:
+    return {"OLLAMA_HOST": server.origin.removeprefix("http://")}
+
+
+def cursor(home: Path) -> Path:
+    """Cursor's own file, with a server that is not ours."""
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    server = {"command": "python", "args": ["-m", "files"]}
+    file.write_text(json.dumps({"mcpServers": {"files": server}}, indent=2))
+    return file
+
+
+def test_a_first_run_finds_a_server_lets_one_choose_and_goes_on_with_the_clients(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = cursor(home)
+    monkeypatch.chdir(home)
+    with scripted_openai([Status(500), Say("ok")], ("qwen3:8b", "llama3.2")) as server:
+        monkeypatch.setenv("OLLAMA_HOST", ollama(server)["OLLAMA_HOST"])
+        with terminal(*CLAW, "setup", width=200, height=60) as screen:
+            answer(screen, "Number [1]: ", "")
+            assert f"  1  Ollama, running at {server.url}: qwen3:8b, llama3.2" in screen.text
+            answer(screen, "Model [1]: ", "2")
+            answer(screen, "or quit? (r/c/w/q) [r]: ", "r")
+            answer(screen, "Write this? [Y/n]: ", "")
+            until(lambda: "Written: ollama/llama3.2 answers." in screen.text)
+            answer(screen, "Add the assistant to (all, none, or numbers) [all]: ", "9")
+            answer(screen, "Add the assistant to (all, none, or numbers) [all]: ", "1")
+            answer(screen, "`claw ask` and `claw chat`? [y/N]: ", "y")
+            answer(screen, "Put the guard before (all, none, or numbers) [none]: ", "all")
+            assert screen.ends() == 0
+            until(lambda: "to go through the guard" in screen.text)
+        shown = screen.text
+        assert server.last.json["model"] == "llama3.2"
+    assert "answer all, none, or numbers from 1 to 1" in shown
+    assert "One memory is shared from now on" in shown
+    servers = json.loads(file.read_text())["mcpServers"]
+    assert servers["openclaw"]["args"] == ["mcp-server"]
+    assert "proxy" in servers["files"]["args"]
+    assert tomllib.loads(config_text(home)) == {
+        "model": {"use": "ollama/llama3.2"},
+        "providers": {"ollama": {"base_url": server.url}},
+        "memory": {"share": True},
+    }
+
+
+def test_one_that_does_not_answer_can_be_left_for_another(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with scripted_openai([Status(401)], ("m",)) as server:
+        monkeypatch.setenv("OLLAMA_HOST", ollama(server)["OLLAMA_HOST"])
+        with terminal(*CLAW, "setup", "--provider", "ollama", width=200, height=60) as screen:
+            answer(screen, "Model [1]: ", "")
+            answer(screen, "or quit? (r/c/w/q) [r]: ", "c")
+            answer(screen, "Number [1]: ", "offline")
+            answer(screen, "Write this? [Y/n]: ", "")
+            assert screen.ends() == 0
+    assert tomllib.loads(config_text(home)) == {"model": {"use": "offline"}}
+
+
+def test_who_leaves_at_the_clients_keeps_the_model(home: Path) -> None:
+    before = cursor(home).read_text()
+    with terminal(*CLAW, "setup", "--provider", "offline", width=200) as screen:
+        answer(screen, "Write this? [Y/n]: ", "")
+        until(lambda: screen.text.endswith("[all]:"))
+        screen.type("\x03")
+        assert screen.ends() == 130
+        until(lambda: "The clients stay as they are." in screen.text)
+        assert "Nothing was changed" not in screen.text
+    assert tomllib.loads(config_text(home)) == {"model": {"use": "offline"}}
+    assert (home / ".cursor" / "mcp.json").read_text() == before
+
+
+def test_yes_takes_a_local_server_and_does_what_the_options_say(home: Path) -> None:
+    file = cursor(home)
+    options = ("--yes", "--json", "--install", "all", "--share-memory", "--guard", "files")
+    with scripted_openai([Say("ok")], ("llama3.2",)) as server:
+        env = {**ollama(server), "ANTHROPIC_API_KEY": KEY}
+        done = claw("setup", *options, env=env, cwd=home, code=0)
+    result = json.loads(done.stdout)
+    assert (result["use"], result["shared"]) == ("ollama/llama3.2", True)
+    assert [(one["client"], one["action"]) for one in result["clients"]] == [
+        ("cursor", "installed")
+    ]
+    assert result["guard"][0]["changes"][0]["action"] == "wrapped"
+    assert set(json.loads(file.read_text())["mcpServers"]) == {"files", "openclaw"}
+
+
+def test_yes_is_no_consent_to_pay(home: Path) -> None:
+    done = claw("setup", "--yes", env={"ANTHROPIC_API_KEY": KEY})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "give --provider (`claw setup --check` shows what was found)" in done.stderr
+    assert list(config_directory(home).iterdir()) == []
+
+
+def test_yes_again_keeps_what_was_chosen(home: Path) -> None:
+    (config_directory(home) / "config.toml").write_text('[model]\nuse = "offline"\n')
+    cursor(home)
+    done = claw("setup", "--yes", "--install", "cursor", env={"OPENAI_API_KEY": KEY}, cwd=home)
+    assert done.stdout.startswith("Nothing to change: offline answers.")
+    assert "installed  openclaw  cursor" in done.stdout
+
+
+def test_check_shows_all_that_is_there_and_changes_nothing(home: Path) -> None:
+    before = cursor(home).read_text()
+    with scripted_openai([], ("llama3.2",)) as server:
+        env = {**ollama(server), "OPENAI_API_KEY": KEY}
+        text = claw("setup", "--check", env=env, cwd=home, code=0).stdout
+        data = json.loads(claw("setup", "--check", "--json", env=env, cwd=home, code=0).stdout)
+    assert text.startswith("offline answers (none is chosen: the embedded default).\n")
+    assert "--model llama3.2 --yes\n" in text
+    assert "OpenAI: OPENAI_API_KEY is set (its account is charged)\n" in text
+    assert "Clients without the assistant: Cursor\n" in text
+    assert "Servers without the guard: files\n" in text
+    ollama_found, openai = data["found"]
+    assert (ollama_found["models"], ollama_found["free"]) == (["llama3.2"], True)
+    assert (openai["command"], openai["free"]) == ("claw setup --provider openai --yes", False)
+    assert data["unguarded"] == [{"server": "files", "client": "cursor"}]
+    assert KEY not in text + json.dumps(data)
+    assert (home / ".cursor" / "mcp.json").read_text() == before
+    assert list(config_directory(home).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (("--install", "cursr"), "cursr"),
+        (("--guard", "nothing"), "--guard nothing: no server of that name is unguarded; there are"),
+    ],
+)
+def test_a_client_or_server_that_is_not_there_is_told_before_anything_is_written(
+    wish: tuple[str, ...], said: str, home: Path
+) -> None:
+    cursor(home)
+    done = claw("setup", "--provider", "offline", "--yes", *wish, cwd=home)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert list(config_directory(home).iterdir()) == []
+
+
+def test_a_key_of_the_environment_can_be_kept_without_a_question(home: Path) -> None:
+    options = ("--provider", "anthropic", "--keep-key", "--no-test", "--yes")
+    done = claw("setup", *options, env={"ANTHROPIC_API_KEY": KEY}, code=0)
+    found = keys_of(home).find("ANTHROPIC_API_KEY")
+    assert found is not None
+    assert (found.value, found.where) == (KEY, ".env")
+    assert KEY not in done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Which model answers: what the config says, else whose key there is, else the embedded default.
+"""Which model answers: what the config says, else whose key is kept, else the embedded default.
 
 A name is `provider/model`. Providers are the ones below, those of `[providers]` in the config, and
 those that other packages add with an entry point of the group `clawkit.models`.
@@ -38,7 +38,7 @@ DEFAULT_MODELS = {
     "claude-cli": "sonnet",
     "llamacpp": "default",  # llama.cpp serves one model, whatever it is called.
 }
-_BY_KEY = ("anthropic", "openai", "openrouter")
+BY_KEY = ("anthropic", "openai", "openrouter")
 # What fits where the config has no `context`. Local servers load models with little of it.
 _LOCAL_CONTEXT = 8192
 _CONTEXTS = (
@@ -64,6 +64,8 @@ def choose(config: Config, keys: Keys, override: str = "") -> tuple[ChosenModel,
     """The model to ask, then those that stand in for it. `override` is a session's own choice."""
     if override:
         first = _named(override, "chosen for this session")
+    elif config.places.model:
+        first = _named(config.places.model, "CLAW_MODEL is set")
     elif config.model.use:
         first = _named(config.model.use, "config: model.use")
     elif config.model.provider:
@@ -75,6 +77,11 @@ def choose(config: Config, keys: Keys, override: str = "") -> tuple[ChosenModel,
         one = _named(name, "config: model.fallbacks")
         chosen.setdefault(one.name, one)
     return tuple(chosen.values())
+
+
+def is_chosen(config: Config) -> bool:
+    """Whether somebody said who answers, be it `offline`."""
+    return bool(config.places.model or config.model.use or config.model.provider)
 
 
 def known_providers(config: Config | None = None) -> dict[str, Provider]:
@@ -136,11 +143,13 @@ def _named(name: str, why: str) -> ChosenModel:
 
 def _by_key(config: Config, keys: Keys) -> ChosenModel:
     providers = known_providers(config)
-    for name in _BY_KEY:
+    for name in BY_KEY:
         variable = providers[name].key_env
-        if keys.find(variable) is not None:
-            return _named(name, f"{variable} is set")
-    return ChosenModel(OFFLINE, OFFLINE, "", "no key: the embedded default")
+        found = keys.find(variable)
+        # One in the environment may be there for other programs, and its use is charged.
+        if found is not None and found.where != "environment":
+            return _named(name, f"{variable} is in {found.where}")
+    return ChosenModel(OFFLINE, OFFLINE, "", "none is chosen: the embedded default")
 
 
 def _merged(usual: Provider, given: Provider) -> Provider:

@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from clawkit.errors import CliNotFoundError, CliVersionError
 from clawkit.system.processes import KILL, send_signal
 
@@ -83,10 +85,30 @@ def check_version(cli: str, said: str, *, verbatim: bool = False) -> str:
 
 async def ask_version(cli: str, environment: Mapping[str, str]) -> str:
     """What the CLI answers to `--version`."""
+    return await _output(cli, "--version", environment=environment)
+
+
+async def is_logged_in(cli: str, environment: Mapping[str, str]) -> bool:
+    """Whether the CLI has an account of its own, not only a key in these variables."""
+    said = await _output(cli, "auth", "status", "--json", environment=environment)
+    try:
+        status = msgspec.json.decode(said, type=_LoginStatus)
+    except msgspec.DecodeError:  # an older CLI, which has no such command
+        return False
+    return status.loggedIn and status.authMethod != "api_key"
+
+
+class _LoginStatus(msgspec.Struct):
+    loggedIn: bool = False  # noqa: N815
+    authMethod: str = ""  # noqa: N815
+
+
+async def _output(cli: str, *arguments: str, environment: Mapping[str, str]) -> str:
+    """What the CLI says before it ends."""
     try:
         process = await asyncio.create_subprocess_exec(
             cli,
-            "--version",
+            *arguments,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -98,7 +120,9 @@ async def ask_version(cli: str, environment: Mapping[str, str]) -> str:
         async with asyncio.timeout(_PATIENCE):
             output, _ = await process.communicate()
     except TimeoutError:
-        raise CliVersionError(f"{cli} --version says nothing for {_PATIENCE:g} s") from None
+        raise CliVersionError(
+            f"{cli} {' '.join(arguments)} says nothing for {_PATIENCE:g} s"
+        ) from None
     finally:
         if process.returncode is None:
             send_signal(process.pid, KILL)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.config import Config
     from clawkit.assistant.media.inbound import Attachment
     from clawkit.assistant.media.outbound import Outgoing
-    from clawkit.assistant.reply import MessageContext
+    from clawkit.assistant.reply import Assistant, MessageContext
     from clawkit.cli.reply_screen import ReplyScreen
 
 OUTPUT = Path("claw-out")
@@ -231,7 +231,25 @@ async def _reply(
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     async with Assistant(config) as assistant:
-        return show(await assistant.reply(context, screen))
+        looking = asyncio.ensure_future(found_instead(assistant))
+        try:
+            reply = await assistant.reply(context, screen)
+            if reply.model == "offline" and (found := await looking):
+                screen.notice(found)
+            return show(reply)
+        finally:
+            looking.cancel()
+
+
+async def found_instead(assistant: Assistant) -> str:
+    """Where nobody chose a model: one that was found, and the command that uses it."""
+    from clawkit.assistant.model_choice import is_chosen
+
+    if is_chosen(assistant.config):
+        return ""
+    from clawkit.assistant.model_discovery import suggestion
+
+    return await suggestion(assistant.config, assistant.keys)
 
 
 def _context(config: Config, question: AskRequest) -> MessageContext:

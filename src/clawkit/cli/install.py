@@ -5,6 +5,7 @@ That is the assistant's, the memory's with `--being`, or that of a Python file w
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import sys
@@ -17,7 +18,8 @@ import typer
 
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import read_config
-from clawkit.assistant.model_choice import choose, known_providers
+from clawkit.assistant.model_choice import choose, is_chosen, known_providers
+from clawkit.assistant.model_discovery import suggestion
 from clawkit.cli.being.opened_store import MemoryPlace, opened
 from clawkit.cli.commands import AsJson
 from clawkit.cli.output import print_json
@@ -178,14 +180,15 @@ def _advise() -> None:
         config = read_config()
         keys = Keys(config)
         chosen = choose(config, keys)[0]
-        if chosen.provider == "offline" and not config.model.use:
-            print("No language model is chosen yet: `claw setup` does that.")
+        if chosen.provider == "offline" and not is_chosen(config):
+            found = asyncio.run(suggestion(config, keys, for_clients=True))
+            print(f"No language model is chosen yet: `claw setup` does that. {found}".rstrip())
         provider = known_providers(config).get(chosen.provider)
         found = keys.find(provider.key_env) if provider and provider.key_env else None
         if provider and found and found.where == "environment":
             print(
                 f"{provider.key_env} is set in this shell, which the client may not see: "
-                "`claw setup` keeps it where its server finds it."
+                "`claw setup --keep-key` keeps it where its server finds it."
             )
 
 

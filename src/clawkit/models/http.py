@@ -206,7 +206,7 @@ class ProviderClient:
                 timeout=httpx2.Timeout(self._timeout, connect=connect, pool=None),
                 # What runs on this machine is not to be looked for behind a proxy.
                 trust_env=not self.party.is_local,
-                verify=_trust(self.base_url),
+                verify=trust(self.base_url),
             )
         return self._opened
 
@@ -279,7 +279,7 @@ class ProviderClient:
         )
 
 
-def _trust(url: str) -> ssl.SSLContext | bool:
+def trust(url: str) -> ssl.SSLContext | bool:
     """To read the certificates of all authorities takes a while, and plain http asks for none."""
     return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 

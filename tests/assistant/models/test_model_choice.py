@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import Config, ModelChoice, Provider
@@ -84,7 +85,7 @@ class World:
 
 def test_without_a_word_or_a_key_the_embedded_default_answers(places: Settings) -> None:
     (chosen,) = World(places, {}).choose()
-    assert (chosen.name, chosen.why) == ("offline", "no key: the embedded default")
+    assert (chosen.name, chosen.why) == ("offline", "none is chosen: the embedded default")
 
 
 @pytest.mark.parametrize(
@@ -95,12 +96,29 @@ def test_without_a_word_or_a_key_the_embedded_default_answers(places: Settings) 
         (("OPENROUTER_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"), "anthropic"),
     ],
 )
-def test_a_key_chooses_its_provider(
+def test_a_key_that_is_kept_chooses_its_provider(
     places: Settings, variables: tuple[str, ...], provider: str
 ) -> None:
-    (chosen,) = World(places, dict.fromkeys(variables, "k" * 20)).choose()
-    assert (chosen.provider, chosen.why) == (provider, f"{variables[-1]} is set")
+    places.config.mkdir(parents=True, exist_ok=True)
+    lines = (f"{variable}={'k' * 20}\n" for variable in variables)
+    (places.config / ".env").write_text("".join(lines))
+    (chosen,) = World(places, {}).choose()
+    assert (chosen.provider, chosen.why) == (provider, f"{variables[-1]} is in .env")
     assert chosen.model == DEFAULT_MODELS[provider]
+
+
+def test_a_key_in_the_environment_is_not_used_unasked(places: Settings) -> None:
+    environment = {"ANTHROPIC_API_KEY": "k" * 20}
+    assert World(places, environment).choose()[0].name == "offline"
+    asked = World(replace(places, model="anthropic"), environment)
+    assert asked.choose()[0].why == "CLAW_MODEL is set"
+    assert asked.open().name == "anthropic/claude-sonnet-4-5"
+
+
+def test_the_variable_goes_before_the_config_and_a_session_before_both(places: Settings) -> None:
+    world = World(replace(places, model="offline"), {}, model=ModelChoice(use="ollama/x"))
+    assert world.choose()[0].name == "offline"
+    assert world.choose("ollama/y")[0].name == "ollama/y"
 
 
 def test_an_empty_key_is_none(places: Settings) -> None:
@@ -153,7 +171,7 @@ def test_a_stand_in_on_this_machine_needs_no_key(places: Settings) -> None:
 
 def test_a_key_that_cannot_be_sent_is_found_before_it_is(places: Settings) -> None:
     with pytest.raises(RefusedKeyError, match="OPENAI_API_KEY"):
-        World(places, {"OPENAI_API_KEY": "two words"}).open()
+        World(places, {"OPENAI_API_KEY": "two words"}).open("openai")
 
 
 @pytest.mark.parametrize("name", ["nobody/x", "gpt-4", "nobody", "/x"])
@@ -209,7 +227,7 @@ async def test_anthropic_is_asked_in_its_own_way_wherever_it_is(places: Settings
     with scripted_anthropic([Say("Hi")]) as server:
         providers = {"anthropic": Provider(base_url=server.url)}
         world = World(places, {"ANTHROPIC_API_KEY": "k-1"}, providers=providers)
-        model = world.open()
+        model = world.open("anthropic")
         assert (await heard(model.stream(prompt())))[0] == "Hi"
         await model.close()
         assert server.last.headers["x-api-key"] == "k-1"

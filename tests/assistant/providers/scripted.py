@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 
 import msgspec
@@ -65,7 +65,14 @@ class _Broken(Exception):
 class ScriptedServer:
     """One provider. `requests` is what it heard, `left` how many answers were not waited for."""
 
-    def __init__(self, wire: Wire, script: Script, *, on_request: _Heard | None = None) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        script: Script,
+        *,
+        models: Sequence[str] = (),
+        on_request: _Heard | None = None,
+    ) -> None:
         self.requests: list[Request] = []
         self.left = 0
         self.connections = 0
@@ -73,6 +80,7 @@ class ScriptedServer:
         """How many answers are under way."""
         self.origin = ""
         self._wire = wire
+        self._models = models
         self._answers = script if callable(script) else iter(script)
         self._on_request = on_request
         self._lock = threading.Lock()
@@ -152,6 +160,9 @@ class ScriptedServer:
             self.open -= 1
 
     def _next(self, request: Request) -> Reply | Status:
+        if self._models and (request.method, request.path) == ("GET", f"{self._wire.path}/models"):
+            listed = [{"id": name, "object": "model", "created": 1} for name in self._models]
+            return Status(200, body={"object": "list", "data": listed})
         if request.path.partition("?")[0] != self._wire.endpoint or request.method != "POST":
             said = f"nothing at {request.method} {request.path}"
             return Status(404, body=said, headers={"content-type": "text/plain"})
@@ -211,9 +222,9 @@ def scripted_anthropic(script: Script) -> Generator[ScriptedServer]:
 
 
 @contextmanager
-def scripted_openai(script: Script) -> Generator[ScriptedServer]:
-    """A server of OpenAI's chat completions."""
-    with _running(ScriptedServer(OpenAiWire(), script)) as server:
+def scripted_openai(script: Script, models: Sequence[str] = ()) -> Generator[ScriptedServer]:
+    """A server of OpenAI's chat completions, and of its list of models if it has some."""
+    with _running(ScriptedServer(OpenAiWire(), script, models=models)) as server:
         yield server
 
 

@@ -1,110 +1,54 @@
-"""`claw setup`: asks which model shall answer, tries it, and writes the config."""
+"""`claw setup`: finds what could answer, tries what is chosen, writes the config; then clients."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
+from msgspec.structs import replace
 
 from clawkit.cli.output import ExitOnError, print_json, shown
+from clawkit.cli.setup.questions import (
+    agreed,
+    ask,
+    ask_key,
+    numbered,
+    one_of,
+    say,
+    something,
+    valid_key,
+    valid_name,
+    valid_variable,
+)
 from clawkit.errors import ModelError, SettingsError
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import FoundKey
     from clawkit.assistant.config import Config, Provider
+    from clawkit.assistant.model_discovery import FoundModels
+    from clawkit.cli.setup.clients import Wishes
     from clawkit.cli.setup.config_edit import Answers, ConfigPlan, Kept
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def ask(question: str, default: str, check: Callable[[str], object]) -> str:
-    """Asks until the answer is one; an empty one is the default."""
-    while True:
-        answer = _line(f"{question}{f' [{default}]' if default else ''}: ").strip() or default
-        try:
-            check(answer)
-        except SettingsError as error:
-            say(shown(str(error)))
-            continue
-        return answer
-
-
-def _line(question: str) -> str:
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.output import create_output
-
-    session: PromptSession[str] = PromptSession(output=create_output(sys.stderr))
-    return session.prompt(question)
-
-
-def agreed(question: str, *, default: bool) -> bool:
-    choices = {"y": True, "yes": True, "n": False, "no": False, "": default}
-
-    def known(answer: str) -> None:
-        if answer.casefold() not in choices:
-            raise SettingsError("answer y or n")
-
-    return choices[ask(f"{question} {'[Y/n]' if default else '[y/N]'}", "", known).casefold()]
-
-
-def ask_key(question: str) -> str:
-    """Asks for a key, which is not shown, until it can be one."""
-    import getpass
-
-    while True:
-        try:
-            return valid_key(getpass.getpass(question, stream=sys.stderr))
-        except SettingsError as error:
-            say(shown(str(error)))
-
-
-def something(answer: str) -> None:
-    if not answer:
-        raise SettingsError("there is no default: write one")
-
-
-def valid_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise SettingsError(f"`{name}` cannot be a provider's name: use small letters, digits, - _")
-
-
-def valid_variable(name: str) -> None:
-    if not _VARIABLE.fullmatch(name):
-        # What was given is not repeated: it may be the key itself.
-        raise SettingsError("--key-env wants the name of a variable, such as MY_KEY")
-
-
-def valid_key(text: str) -> str:
-    key = text.strip()
-    if not key or not key.isprintable() or " " in key:
-        raise SettingsError("the key is empty or not one word")
-    return key
-
-
-def say(text: str) -> None:
-    """Remarks, and with them the questions, are on stderr; stdout has the result only."""
-    print(text, file=sys.stderr, flush=True)
-
 
 _OFFLINE = "offline"
 _CLAUDE_CLI = "claude-cli"
-_MENU = (
-    ("anthropic", "Anthropic (Claude)"),
-    ("openai", "OpenAI"),
-    ("openrouter", "OpenRouter"),
-    ("ollama", "Ollama on this machine"),
-    ("lmstudio", "LM Studio on this machine"),
-    (_CLAUDE_CLI, "The Claude CLI on this machine, with its own login"),
-    ("", "Another address that speaks like OpenAI"),
-    (_OFFLINE, "None: offline answers, which no language model gives"),
-)
+_TITLES = {
+    "anthropic": "Anthropic (Claude)",
+    "openai": "OpenAI",
+    "openrouter": "OpenRouter",
+    "ollama": "Ollama on this machine",
+    "lmstudio": "LM Studio on this machine",
+    "llamacpp": "llama.cpp on this machine",
+    _CLAUDE_CLI: "The Claude CLI on this machine, with its own login",
+    "": "Another address that speaks like OpenAI",
+    _OFFLINE: "None: offline answers, which no language model gives",
+}
+_MOST_LISTED = 20
+_SHOWN_MODELS = 3
 
 
 class SetupOptions(msgspec.Struct, frozen=True):
@@ -115,17 +59,19 @@ class SetupOptions(msgspec.Struct, frozen=True):
     base_url: str
     key_env: str
     key_stdin: bool
+    keep_key: bool
     keyring: bool
     test: bool
     yes: bool
     as_json: bool
+    wishes: Wishes
 
 
 def setup(
     provider: Annotated[
         str,
         typer.Option(
-            help="anthropic, openai, openrouter, ollama, lmstudio, claude-cli, offline, "
+            help="anthropic, openai, openrouter, ollama, lmstudio, llamacpp, claude-cli, offline, "
             "or a name of your own with --base-url."
         ),
     ] = "",
@@ -139,30 +85,60 @@ def setup(
     key_stdin: Annotated[
         bool, typer.Option("--key-stdin", help="Read the key from standard input and keep it.")
     ] = False,
+    keep_key: Annotated[
+        bool, typer.Option("--keep-key", help="Keep the key that is in the environment.")
+    ] = False,
     keyring: Annotated[
         bool, typer.Option("--keyring", help="Keep the key in the keyring, not in .env.")
     ] = False,
     no_test: Annotated[
         bool, typer.Option("--no-test", help="Write it without asking the model first.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+    install: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLIENT", help="Add the assistant to this client, or `all`; again for more."
+        ),
+    ] = None,
+    share_memory: Annotated[
+        bool, typer.Option("--share-memory", help="Let all clients share one memory.")
+    ] = False,
+    guard: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SERVER", help="Put the guard before this server, or `all`; again for more."
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Show what is there, and change nothing.")
+    ] = False,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Do not ask. Without --provider: a local server that was found."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Choose the model that answers, and keep its key."""
+    """Choose the model that answers among those found here; then add it to MCP clients."""
+    from clawkit.cli.setup.clients import Wishes
+
     options = SetupOptions(
         provider=provider.strip().casefold(),
         model=model.strip(),
         base_url=base_url.strip(),
         key_env=key_env.strip(),
         key_stdin=key_stdin,
+        keep_key=keep_key,
         keyring=keyring,
         test=not no_test,
         yes=yes,
         as_json=as_json,
+        wishes=Wishes(tuple(install or ()), share_memory, tuple(guard or ())),
     )
     with ExitOnError("setup"):
         try:
-            code = _run(options)
+            code = _show_found(as_json=as_json) if check else _run(options)
         except (KeyboardInterrupt, EOFError):
             say("\nNothing was changed.")
             code = 130
@@ -172,32 +148,115 @@ def setup(
     raise typer.Exit(code)
 
 
+class Refused(Exception):
+    """A person saw what would be written, and said no."""
+
+
 def _run(options: SetupOptions) -> int:
     from clawkit.assistant.config import read_config
-    from clawkit.cli.setup.config_edit import apply, plan
+    from clawkit.cli.setup import clients
 
     config = read_config()
     asking = _can_ask(options)
     if options.key_env:
         valid_variable(options.key_env)
     _must_be_known(options, config, asking=asking)
+    clients.check(options.wishes)
+    found = _look(config) if _must_look(options) else ()
+    options = _completed(options, config, found, asking=asking)
     if not asking:
         _must_suffice(options, config)
-    answers = _answers(options, config, asking=asking)
-    ready = plan(answers, config.places)
-    detail = ""
-    if options.test and answers.provider != _OFFLINE:
-        detail = _test(ready, asking=asking)
+    ready, detail = _chosen(options, config, found, asking=asking)
     changes = _show(ready)
     if changes and not options.yes and not agreed("Write this?", default=True):
         raise Refused
+    _write(ready)
+    report = _report(ready, options, detail, changed=changes)
+    return _finish(options, ready, report, asking=asking and not options.yes)
+
+
+def _write(ready: ConfigPlan) -> None:
+    from clawkit.cli.setup.config_edit import apply
+
     apply(ready)
-    _report(ready, options, detail, changed=changes)
+
+
+def _finish(
+    options: SetupOptions, ready: ConfigPlan, report: dict[str, Any], *, asking: bool
+) -> int:
+    """The clients, after the model: who leaves here has a model all the same."""
+    from clawkit.cli.setup import clients
+
+    wishes = options.wishes
+    try:
+        if asking:
+            wishes = clients.ask_wishes(wishes, shared=ready.config.memory.share)
+    except (KeyboardInterrupt, EOFError):
+        say("\nThe clients stay as they are.")
+        return 130
+    code, done = clients.carry_out(wishes, ready.config.places, as_json=options.as_json)
+    if options.as_json:
+        print_json({**report, **done})
+    elif not (wishes.install or wishes.share or wishes.guard):
+        print('`claw ask "…"` and `claw chat` use it; `claw install` adds it to MCP clients.')
+    return code
+
+
+def _look(config: Config) -> tuple[FoundModels, ...]:
+    import asyncio
+
+    from clawkit.assistant.api_keys import Keys
+    from clawkit.assistant.model_discovery import find_models
+
+    return asyncio.run(find_models(config, Keys(config)))
+
+
+def _must_look(options: SetupOptions) -> bool:
+    """Whether it matters what is there."""
+    from clawkit.assistant.model_discovery import LOCAL_SERVERS
+
+    is_local = options.provider in LOCAL_SERVERS
+    return not options.provider or (is_local and not (options.model and options.base_url))
+
+
+def _show_found(*, as_json: bool) -> int:
+    """`--check`: all that is there, and the command that uses each."""
+    from clawkit.assistant.api_keys import Keys
+    from clawkit.assistant.config import read_config
+    from clawkit.assistant.model_choice import choose
+    from clawkit.cli.setup import clients
+
+    config = read_config()
+    chosen = choose(config, Keys(config))[0]
+    found, there, servers = _look(config), clients.clients_here(), clients.unguarded()
+    if as_json:
+        print_json(
+            {
+                "use": chosen.name,
+                "why": chosen.why,
+                "found": [
+                    {**msgspec.to_builtins(one), "free": one.is_free, "command": one.command}
+                    for one in found
+                ],
+                "clients": there,
+                "unguarded": [{"server": one.name, "client": one.client} for one in servers],
+                "shared": config.memory.share,
+            }
+        )
+        return 0
+    print(f"{chosen.name} answers ({chosen.why}).")
+    for one in found:
+        print(f"\n{shown(_titled(one))}\n  {one.command}")
+    if not found:
+        print("\nNo model server, no logged-in Claude CLI and no key was found.")
+    for title, names in (
+        ("Clients without the assistant", [c.title for c in there if c.state == "not installed"]),
+        ("Servers without the guard", [shown(one.name) for one in servers]),
+    ):
+        if names:
+            print(f"\n{title}: {', '.join(dict.fromkeys(names))}")
+    print("\nNothing was changed.")
     return 0
-
-
-class Refused(Exception):
-    """A person saw what would be written, and said no."""
 
 
 def _can_ask(options: SetupOptions) -> bool:
@@ -224,15 +283,36 @@ def _must_be_known(options: SetupOptions, config: Config, *, asking: bool) -> No
         )
 
 
+def _completed(
+    options: SetupOptions, config: Config, found: Sequence[FoundModels], *, asking: bool
+) -> SetupOptions:
+    """With what was found, where it was not said and nobody wants to be asked.
+
+    `--yes` agrees to what is free. What costs money has to be named.
+    """
+    if not options.provider and options.yes and (use := config.model.use):
+        name, _, model = use.partition("/")
+        return replace(options, provider=name, model=options.model or model)
+    if not options.provider and options.yes:
+        free = next((one for one in found if one.is_free), None)
+        options = replace(options, provider=free.provider) if free else options
+    server = next((one for one in found if one.provider == options.provider), None)
+    if server is None or server.kind != "server":
+        return options
+    model = options.model or ("" if asking and not options.yes else server.model)
+    return replace(options, model=model, base_url=options.base_url or server.base_url)
+
+
 def _must_suffice(options: SetupOptions, config: Config) -> None:
     """Nobody can be asked: everything that is missing is named at once."""
     missing: list[str] = []
     provider = _provider(options.provider, config)
     if not options.provider:
-        missing.append("--provider")
+        missing.append("--provider (`claw setup --check` shows what was found)")
     elif options.provider != _OFFLINE:
         if not options.model and not _default_model(options.provider):
-            missing.append("--model")
+            away = f" (nothing answers at {provider.base_url})" if provider else ""
+            missing.append(f"--model{away}")
         variable = _variable(options, provider)
         if variable and not options.key_stdin and _found(variable, config) is None:
             # What was given is not repeated: it may be the key itself.
@@ -246,19 +326,40 @@ def _must_suffice(options: SetupOptions, config: Config) -> None:
         )
 
 
-def _answers(options: SetupOptions, config: Config, *, asking: bool) -> Answers:
+def _chosen(
+    options: SetupOptions, config: Config, found: Sequence[FoundModels], *, asking: bool
+) -> tuple[ConfigPlan, str]:
+    """Asks and tries until one answers, or is to be written all the same."""
+    from clawkit.cli.setup.config_edit import plan
+
+    while True:
+        answers = _answers(options, config, found, asking=asking)
+        ready = plan(answers, config.places)
+        if not options.test or answers.provider == _OFFLINE:
+            return ready, ""
+        detail = _test(ready, asking=asking)
+        if detail is not None:
+            return ready, detail
+        options = replace(options, provider="", model="", base_url="", key_env="", yes=False)
+        found = found or _look(config)
+
+
+def _answers(
+    options: SetupOptions, config: Config, found: Sequence[FoundModels], *, asking: bool
+) -> Answers:
     from clawkit.cli.setup.config_edit import Answers
     from clawkit.system.addresses import check_base_url
 
     present, _, present_model = config.model.use.partition("/")
-    name = options.provider or _ask_provider(present)
+    name = options.provider or _ask_provider(present, found)
     if name == _OFFLINE:
         return Answers(_OFFLINE)
-    own = present if present not in dict(_MENU) else "custom"
+    own = present if present not in _TITLES else "custom"
     name = name or ask("A name for it", own, valid_name)
     valid_name(name)
     provider = _provider(name, config)
-    url = options.base_url
+    server = next((one for one in found if one.provider == name), None)
+    url = options.base_url or (server.base_url if server else "")
     if provider is None and not url:
         checked = partial(check_base_url, name, secret=False)
         url = ask("Its address, such as http://127.0.0.1:8000/v1", "", checked)
@@ -271,11 +372,55 @@ def _answers(options: SetupOptions, config: Config, *, asking: bool) -> Answers:
     if url:
         url = check_base_url(name, url, secret=bool(variable))
     default = (present_model if asking and name == present else "") or _default_model(name)
-    model = options.model or (default if not asking else "") or ask("Model", default, something)
+    model = options.model or (default if not asking else "") or _ask_model(server, default)
     if name != "openrouter":  # there, the names of models have other providers' names before them
         model = model.removeprefix(f"{name}/")
     key, keep = _key(options, variable, config, asking=asking)
     return Answers(name, model, url, variable, key, keep)
+
+
+def _ask_provider(present: str, found: Sequence[FoundModels]) -> str:
+    """Which one, those that were found first; what answers now is the one that Enter takes."""
+    menu = {one.provider: _titled(one) for one in found}
+    menu |= {name: title for name, title in _TITLES.items() if name not in menu}
+    say("Who shall answer?" if not found else "Who shall answer? Found here, and others:")
+    for number, title in enumerate(menu.values(), 1):
+        say(f"  {number}  {shown(title)}")
+    numbers = {str(number): name for number, name in enumerate(menu, 1)}
+    names = {name: name for name in menu if name}
+
+    def known(answer: str) -> str:
+        chosen = {**names, **numbers}.get(answer.casefold())
+        if chosen is None:
+            raise SettingsError(f"give a number from 1 to {len(menu)}")
+        return answer
+
+    places = {name: number for number, name in numbers.items()}
+    usual = places.get(present, places[""]) if present else "1"
+    return {**names, **numbers}[ask("Number", usual, known).casefold()]
+
+
+def _titled(one: FoundModels) -> str:
+    from clawkit.assistant.model_discovery import CHARGED, LOCAL_SERVERS
+
+    if one.kind == "server":
+        rest = len(one.models) - _SHOWN_MODELS
+        models = ", ".join(one.models[:_SHOWN_MODELS]) + (f" and {rest} more" if rest > 0 else "")
+        return f"{LOCAL_SERVERS[one.provider]}, running at {one.where}: {models}"
+    if one.kind == "cli":
+        return f"The Claude CLI, which is logged in ({CHARGED})"
+    return f"{_TITLES[one.provider]}: {one.where} is set ({CHARGED})"
+
+
+def _ask_model(server: FoundModels | None, default: str) -> str:
+    models = server.models if server else ()
+    if not models:
+        return ask("Model", default, something)
+    say("Which model?")
+    if len(models) > _MOST_LISTED:
+        say(f"  (the first {_MOST_LISTED} of {len(models)}; a name does as well)")
+    usual = str(models.index(default) + 1) if default in models[:_MOST_LISTED] else "1"
+    return numbered("Model", models[:_MOST_LISTED], usual)
 
 
 def _key(options: SetupOptions, variable: str, config: Config, *, asking: bool) -> tuple[str, Kept]:
@@ -287,11 +432,16 @@ def _key(options: SetupOptions, variable: str, config: Config, *, asking: bool) 
                 "--key-stdin needs --key-env NAME: this provider has no key by itself"
             )
         return valid_key(sys.stdin.read()), keep
+    found = _found(variable, config) if variable else None
+    if found is not None and (options.keep_key or not asking):
+        is_copied = options.keep_key and found.where == "environment"
+        return (found.value, keep) if is_copied else ("", "")
     if not variable or not asking:
         return "", ""
-    found = _found(variable, config)
-    if found is not None and agreed(f"{variable} is set ({found.where}). Use it?", default=True):
-        return _copied(found, keep)
+    if found is not None and (
+        options.yes or agreed(f"{variable} is set ({found.where}). Use it?", default=True)
+    ):
+        return ("", "") if options.yes else _copied(found, keep)
     return ask_key(f"Key for {variable} (it is not shown): "), keep
 
 
@@ -302,24 +452,29 @@ def _copied(found: FoundKey, keep: Kept) -> tuple[str, Kept]:
     return (found.value, keep) if agreed(question, default=False) else ("", "")
 
 
-def _test(ready: ConfigPlan, *, asking: bool) -> str:
-    """A real request; a failure stops here, unless a person says otherwise."""
+def _test(ready: ConfigPlan, *, asking: bool) -> str | None:
+    """A real request, again as often as a person likes; None to choose another model."""
     import asyncio
 
-    say(f"Asking {ready.answers.use} …")
-    try:
-        detail = asyncio.run(_ping(ready))
-    except ModelError as error:
-        if not asking:
-            raise SettingsError(
-                f"{error}\nNothing was changed; --no-test writes it all the same"
-            ) from None
-        say(f"It does not answer: {shown(str(error))}")
-        if not agreed("Write it all the same?", default=False):
-            raise Refused from None
-        return ""
-    say(f"It answers: {shown(detail)}")
-    return detail
+    while True:
+        say(f"Asking {ready.answers.use} …")
+        try:
+            detail = asyncio.run(_ping(ready))
+        except ModelError as error:
+            if not asking:
+                raise SettingsError(
+                    f"{error}\nNothing was changed; --no-test writes it all the same"
+                ) from None
+            say(f"It does not answer: {shown(str(error))}")
+        else:
+            say(f"It answers: {shown(detail)}")
+            return detail
+        question = "Retry, choose another, write it all the same, or quit? (r/c/w/q)"
+        wanted = one_of(question, ("retry", "choose", "write", "quit"), "retry")
+        if wanted == "quit":
+            raise Refused
+        if wanted != "retry":
+            return None if wanted == "choose" else ""
 
 
 async def _ping(ready: ConfigPlan) -> str:
@@ -328,7 +483,7 @@ async def _ping(ready: ConfigPlan) -> str:
     from clawkit.models.retries import ping
 
     keys = Keys(ready.config, ready.environment())
-    model = open_model(choose(ready.config, keys)[0], ready.config, keys)
+    model = open_model(choose(ready.config, keys, ready.answers.use)[0], ready.config, keys)
     try:
         return await ping(model)
     finally:
@@ -351,26 +506,27 @@ def _show(ready: ConfigPlan) -> bool:
     return bool(lines or answers.keep)
 
 
-def _report(ready: ConfigPlan, options: SetupOptions, detail: str, *, changed: bool) -> None:
+def _report(
+    ready: ConfigPlan, options: SetupOptions, detail: str, *, changed: bool
+) -> dict[str, Any]:
+    """Says what was written, unless it is for JSON."""
     answers = ready.answers
     found = _found(answers.key_env, ready.config) if answers.key_env else None
-    if options.as_json:
-        print_json(
-            {
-                "use": answers.use,
-                "file": str(ready.file),
-                "changed": changed,
-                "key": {"variable": answers.key_env, "where": found.where if found else ""},
-                "tested": detail or None,
-            }
-        )
-        return
-    print(f"{'Written' if changed else 'Nothing to change'}: {answers.use} answers.")
-    if answers.provider == _OFFLINE:
-        print("It is no language model: it repeats what it was told and needs no key.")
-    if answers.keep and found is not None and found.where == "environment":
-        print(f"{answers.key_env} in the environment goes before the one in {answers.keep}.")
-    print('`claw ask "…"` and `claw chat` use it; `claw install` adds it to MCP clients.')
+    if not options.as_json:
+        print(f"{'Written' if changed else 'Nothing to change'}: {answers.use} answers.")
+        if answers.provider == _OFFLINE:
+            print("It is no language model: it repeats what it was told and needs no key.")
+        if answers.keep and found is not None and found.where == "environment":
+            print(f"{answers.key_env} in the environment goes before the one in {answers.keep}.")
+        if ready.config.places.model:
+            print(f"CLAW_MODEL is set, which counts more: {ready.config.places.model}.")
+    return {
+        "use": answers.use,
+        "file": str(ready.file),
+        "changed": changed,
+        "key": {"variable": answers.key_env, "where": found.where if found else ""},
+        "tested": detail or None,
+    }
 
 
 def _provider(name: str, config: Config) -> Provider | None:
@@ -406,22 +562,3 @@ def _found(variable: str, config: Config) -> FoundKey | None:
     from clawkit.assistant.api_keys import Keys
 
     return Keys(config).find(variable)
-
-
-def _ask_provider(present: str) -> str:
-    """Which one; what answers now is the one that Enter takes."""
-    say("Who shall answer?")
-    for number, (_, title) in enumerate(_MENU, 1):
-        say(f"  {number}  {title}")
-    names = {name: name for name, _ in _MENU if name}
-    numbers = {str(number): name for number, (name, _) in enumerate(_MENU, 1)}
-
-    def known(answer: str) -> str:
-        found = {**names, **numbers}.get(answer.casefold())
-        if found is None:
-            raise SettingsError(f"give a number from 1 to {len(_MENU)}")
-        return answer
-
-    places = {name: number for number, name in numbers.items()}
-    usual = places.get(present, places[""]) if present else "1"
-    return {**names, **numbers}[ask("Number", usual, known).casefold()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +29,8 @@ from clawkit.system.files import (
 OFFLINE = "offline"
 
 Kept = Literal["", ".env", "keyring"]
+Change = tuple[tuple[str, ...], dict[str, Any]]
+"""The names of a section, and what shall stand there."""
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -75,13 +77,26 @@ class ConfigPlan(msgspec.Struct, frozen=True):
 
 def plan(answers: Answers, places: Settings) -> ConfigPlan:
     """What would be written; raises where the config cannot be used as it is."""
+    return _planned(answers, _changes(answers), places)
+
+
+def share_memory(places: Settings) -> bool:
+    """Lets orders over MCP take part in the one memory; False if they did already."""
+    ready = _planned(Answers(""), [(("memory",), {"share": True})], places)
+    if not ready.lines:
+        return False
+    _write(ready)
+    return True
+
+
+def _planned(answers: Answers, changes: Iterable[Change], places: Settings) -> ConfigPlan:
     file = config_file(places)
     try:
         source = read_source(file) if file.exists() else None
         text = source.text if source else ""
         parse_config(text.removeprefix("\ufeff"), file, places)
-        for keys, changes in _changes(answers):
-            text = _changed(text, str(file), keys, changes)
+        for keys, values in changes:
+            text = _changed(text, str(file), keys, values)
     except HostError as error:
         raise SettingsError(str(error)) from None
     config = parse_config(text.removeprefix("\ufeff"), file, places)
@@ -98,7 +113,7 @@ def apply(ready: ConfigPlan) -> None:
             _write(ready)
 
 
-def _changes(answers: Answers) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+def _changes(answers: Answers) -> Iterator[Change]:
     yield ("model",), {"use": answers.use}
     provider = {"base_url": answers.base_url, "key_env": answers.key_env}
     given = {key: value for key, value in provider.items() if value}

@@ -38,9 +38,7 @@ from clawkit.settings import Settings
 from clawkit.system.files import write_problem
 from clawkit.wire.threads import Workers
 
-ANOTHER_MODEL = (
-    "`claw setup` chooses one, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY"
-)
+ANOTHER_MODEL = "`claw setup` finds what is there and lets you choose"
 
 NOT_TRIED = "not tried: `claw status --deep` asks the model"
 _MOST_PROBLEMS = 5
