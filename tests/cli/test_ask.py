@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from clawkit.assistant.sessions.store import SessionStore
 from tests.assistant.providers.scripted import Call, Hang, Say, Status, scripted_openai
-from tests.claw import CLAW, claw, environment
+from tests.claw import CLAW, claw, environment, finished
 from tests.cli.commands import config_directory, plain_environment, use_provider
 from tests.guard.approvals import until
 from tests.guard.terminal import terminal
@@ -367,3 +368,38 @@ def test_what_is_wrong_with_the_store_is_said_once_a_message(home: Path) -> None
 def test_help_has_two_names() -> None:
     assert claw("ask", "-h").stdout == claw("ask", "--help").stdout
     assert claw("ask", "hi", "--session", "k", "--continue").returncode == 2
+
+
+def test_where_nothing_is_configured_it_says_what_was_found(home: Path) -> None:
+    with scripted_openai([], ("llama3.2",)) as server:
+        env = {"OLLAMA_HOST": server.origin}
+        done = claw("ask", "My name is Ada.", env=env, code=0)
+        data = json.loads(claw("ask", "What is my name?", "--json", env=env, code=0).stdout)
+        use = f"`claw setup --provider ollama --base-url {server.url} --model llama3.2 --yes`"
+        told = f"Ollama is running with llama3.2: {use} has it answer."
+        assert done.stderr == f"claw ask: {told}\n"
+        assert data["notices"] == [told]
+        (config_directory(home) / "config.toml").write_text('[model]\nuse = "offline"\n')
+        assert claw("ask", "Hello", env=env, code=0).stderr == ""
+        assert {request.method for request in server.requests} == {"GET"}
+
+
+def test_a_key_in_the_environment_is_named_and_not_used() -> None:
+    done = claw("ask", "My name is Ada.", env={"ANTHROPIC_API_KEY": "k" * 30}, code=0)
+    assert done.stdout.startswith("Got it: your name is Ada.")
+    assert "ANTHROPIC_API_KEY is set: `claw setup --provider anthropic --yes` has it" in done.stderr
+
+
+def test_nothing_is_looked_for_where_a_model_is_chosen(home: Path) -> None:
+    code = """
+import sys
+from clawkit.cli.app import app
+app(["ask", "Hello"], standalone_mode=False)
+looked = {"clawkit.assistant.model_discovery", "clawkit.models.model_list"} & set(sys.modules)
+print(sorted(looked), "httpx2" in sys.modules, file=sys.stderr)
+"""
+    (config_directory(home) / "config.toml").write_text('[model]\nuse = "offline"\n')
+    assert finished(sys.executable, "-c", code).stderr == "[] False\n"
+    (config_directory(home) / "config.toml").unlink()
+    there = "['clawkit.assistant.model_discovery', 'clawkit.models.model_list']"
+    assert finished(sys.executable, "-c", code).stderr.endswith(f"{there} False\n")

@@ -109,7 +109,7 @@ def test_ctrl_c_stops_the_answer_and_not_the_chat(home: Path) -> None:
             chat.terminal.type("first\r")
             until(lambda: "I will" in chat.new)
             chat.terminal.type("\x03")
-            assert chat.prompted().endswith("stopped\n")
+            assert chat.prompted().endswith("stopped (Ctrl-C again leaves)\n")
             until(lambda: not server.open)
             assert store(home).list_sessions()[0].last_reason == "cancelled"
             assert "Here I am." in chat.say("second")
@@ -120,6 +120,58 @@ def test_ctrl_c_stops_the_answer_and_not_the_chat(home: Path) -> None:
             chat.terminal.type("\x03")
             assert chat.terminal.ends() == 130
         assert len(server.requests) == 2
+
+
+def test_a_second_ctrl_c_leaves(home: Path) -> None:
+    with scripted_openai([[Say("I will "), Hang()]]) as server:
+        use_provider(home, server.url)
+        with chatting() as chat:
+            chat.prompted()
+            chat.terminal.type("first\r")
+            until(lambda: "I will" in chat.new)
+            chat.terminal.type("\x03")
+            chat.prompted()
+            chat.terminal.type("\x03")
+            assert chat.terminal.ends() == 130
+
+
+LISTED = """| name | size |
+|---|--:|
+| oak | 20 | evergreen? no |
+
+3. three
+1. one is a long line that has to go on below itself
+
+```python
+return 1
+```
+"""
+
+
+def test_tables_lists_and_code_are_drawn_as_they_were_written(home: Path) -> None:
+    with scripted_openai([Say(LISTED)]) as server:
+        use_provider(home, server.url)
+        with chatting(width=40) as chat:
+            chat.prompted()
+            shown = [line.rstrip() for line in chat.say("draw").split("\n") if line.strip()]
+            chat.leave()
+    assert any(line.split() == ["oak", "20", "evergreen?", "no"] for line in shown)
+    at = shown.index(" 3 three")
+    assert shown[at + 1 : at + 3] == [" 1 one is a long line that has to go on", "   below itself"]
+    assert shown[-2:] == ["python", "return 1"]
+
+
+def test_what_was_found_is_told_with_the_command_that_uses_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with scripted_openai([], ("llama3.2",)) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.origin)
+        with chatting(width=200) as chat:
+            start = chat.prompted()
+            assert "Ollama is running with llama3.2: `claw setup --provider ollama" in start
+            assert "Ollama" not in chat.say("My name is Ada.")
+            chat.leave()
+        assert {request.method for request in server.requests} == {"GET"}
 
 
 def test_several_lines_are_one_message(home: Path) -> None:

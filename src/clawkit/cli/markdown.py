@@ -10,6 +10,8 @@ from itertools import chain, dropwhile
 from typing import ClassVar, TextIO
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block.table import escapedSplit
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from rich.cells import cell_len
 from rich.console import (
@@ -24,6 +26,8 @@ from rich.live import Live
 from rich.markdown import (
     CodeBlock,
     Heading,
+    ListElement,
+    ListItem,
     Markdown,
     MarkdownElement,
     Paragraph,
@@ -46,6 +50,30 @@ _STYLES = {
     "markdown.table.border": "dim",
     "markdown.table.header": "bold",
 }
+
+
+def _keep_extra_cells(state: StateCore) -> None:
+    """Cells beyond the header of their table, which the parser leaves out, get columns too."""
+    lines = state.src.split("\n")
+    tokens: list[Token] = []
+    cells = 0
+    for token in state.tokens:
+        cells += token.type == "td_open"
+        if token.type == "tr_open":
+            row, cells = token.map, 0
+        elif token.type == "tr_close" and cells and row:
+            written = escapedSplit(lines[row[0]].lstrip(" >").rstrip().removesuffix("|"))
+            for extra in written[cells + (written[0] == "") :]:
+                tokens += _cell(extra.strip())
+        tokens.append(token)
+    state.tokens = tokens
+
+
+def _cell(content: str) -> list[Token]:
+    inline = Token("inline", "", 0, content=content, children=[])
+    return [Token("td_open", "td", 1), inline, Token("td_close", "td", -1)]
+
+
 # What would hide something of the text, such as where a link leads, is shown as it was written.
 _PARSER = (
     MarkdownIt("commonmark")
@@ -53,6 +81,7 @@ _PARSER = (
     .disable(["autolink", "entity", "escape", "html_block", "html_inline", "image", "link"])
     .disable(["lheading", "reference"])
 )
+_PARSER.core.ruler.after("block", "extra_cells", _keep_extra_cells)
 
 
 class LiveMarkdown:
@@ -247,13 +276,37 @@ class _Code(CodeBlock):
         yield code
 
 
+class _Item(ListItem):
+    """An item with the number that was written before it, if any."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> _Item:  # noqa: ARG003
+        return cls(int(token.info or 0))
+
+
+class _Numbered(ListElement):
+    """Numbered as it was written, and not anew."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        items = [item for item in self.items if isinstance(item, _Item)]
+        widest = max(item.number for item in items)
+        for item in items:
+            if not [*item.elements]:  # without a line there would be no number
+                item.elements.append(Text())
+            yield from item.render_number(console, options, item.number, widest)
+
+
 class _Table(TableElement):
     """Drawn in columns if there is room for so many; its rows as lines if there is not."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         head = [self.header.row] if self.header and self.header.row else []
         rows = [row.cells for row in (*head, *(self.body.rows if self.body else ()))]
-        if len(rows[0]) * _NARROWEST_COLUMN <= options.max_width:
+        if max(map(len, rows)) * _NARROWEST_COLUMN <= options.max_width:
             yield from super().__rich_console__(console, options)
         else:
             yield from (Text(" | ").join(cell.content for cell in cells) for cells in rows)
@@ -279,6 +332,8 @@ class AnswerMarkdown(Markdown):
         "heading_open": _Heading,
         "fence": _Code,
         "code_block": _Code,
+        "list_item_open": _Item,
+        "ordered_list_open": _Numbered,
         "table_open": _Table,
         "td_open": _Cell,
         "th_open": _Cell,

@@ -36,7 +36,8 @@ COMMANDS = (*(f"/{name}" for name in get_args(Name)), "/image", "/file", "/quit"
 _LOCAL_HELP = """/image PATH       show a picture with the next message
 /file PATH        send a file with the next message
 /quit             leave, as exit, quit and Ctrl-D do
-A line that ends in \\ goes on in the next one. Ctrl-C stops an answer."""
+A line that ends in \\ goes on in the next one. Ctrl-C stops an answer or clears
+the line; a second one leaves."""
 _LONGEST_SHOWN = 600
 _LAST = 60
 """Messages that the last exchange has at most, with those of its tools."""
@@ -50,6 +51,7 @@ class Piped:
     def __init__(self) -> None:
         # Not sys.stdin: Python cannot end while a thread waits for a line of that.
         self._pipe = os.fdopen(0, "rb", closefd=False)
+        self.is_interrupted = False
 
     async def read(self) -> str:
         """The next message; raises EOFError at the end."""
@@ -224,7 +226,8 @@ class _Conversation:
         except KeyboardInterrupt:
             if not self._terminal or self._task is None or not self._task.done():
                 raise  # the second one, which does not wait for what the first one stops
-            screen.note("stopped")
+            screen.note("stopped (Ctrl-C again leaves)")
+            self._source.is_interrupted = True
             self._tell_attached()
             return
         finally:

@@ -36,18 +36,22 @@ class Typed:
             complete_while_typing=False,
             enable_suspend=True,
         )
+        self.is_interrupted = False
+        """Whether the last key was Ctrl-C: it stopped an answer, or cleared a line."""
 
     async def read(self) -> str:
         """The next message; raises EOFError at the end, KeyboardInterrupt to leave."""
-        is_second = False
         while True:
             try:
                 with patch_stdout():
-                    return await self._session.prompt_async()
+                    message = await self._session.prompt_async()
             except KeyboardInterrupt:
-                if is_second and not self._session.default_buffer.text:
+                if self.is_interrupted and not self._session.default_buffer.text:
                     raise
-            is_second = True
+            else:
+                self.is_interrupted = False
+                return message
+            self.is_interrupted = True
             print("(Ctrl-C again leaves, as Ctrl-D does)")
 
 
