@@ -11,7 +11,7 @@ from tests.claw import KEYS
 
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that can show styles, and nobody's keys: for what a terminal starts."""
-    for name in (*KEYS, "NO_COLOR", "COLUMNS", "LINES"):
+    for name in (*KEYS, "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("PYTHONUTF8", "1")
