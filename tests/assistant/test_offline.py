@@ -432,3 +432,45 @@ words = st.sampled_from(KNOWN.split(" "))
 @given(st.lists(st.lists(words, min_size=1, max_size=9).map(" ".join), min_size=1, max_size=6))
 def test_any_order_of_words_it_knows_can_be_said_to_it(said: list[str]) -> None:
     assert ask(*said)
+
+
+TOLD = {
+    "My sister Clara lives in Ghent.": ("Where does my sister live?", "Wo wohnt Clara?"),
+    "I take my coffee without sugar.": ("How do I like my coffee?",),
+    "Our boat is called Marlin.": ("What's the name of our boat?",),
+    "I parked the car on level 3.": ("Where is my car?", "Where did I park?"),
+    "The wifi password hint is on the fridge.": ("Where is the hint for the wifi password?",),
+    "My doctor is Dr. Weber.": ("Which doctor do I go to?",),
+    "I have a meeting with Tom on Thursday at 10.": ("When do I meet Tom?",),
+    "Mein Zug fährt um 7:42 Uhr von Gleis 5.": ("Wann geht mein Zug?", "Von welchem Gleis?"),
+    "Meine Katze heißt Minka.": ("Wie heißt die Katze?",),
+    "Ich bin gegen Haselnüsse allergisch.": ("Wogegen bin ich allergisch?",),
+    "Der Schlüssel zum Keller hängt neben der Tür.": ("Wo ist der Kellerschlüssel?",),
+    "Mein Bruder arbeitet bei der Post.": ("Was macht mein Bruder beruflich?",),
+    "Wir fahren im August nach Dänemark.": ("Wohin geht es im August?",),
+    "Ich mag keinen Koriander.": ("Mag ich Koriander?", "Was mag ich nicht?"),
+    "My shoe size is 43.": ("What size are my shoes?",),
+    "We moved to Leipzig in 2019.": ("Where do we live?",),
+    "Anna's birthday is on May 4th.": ("When was Anna born?",),
+    "The rent is 850 euros.": ("What do I pay for rent?", "Wie viel Miete zahle ich?"),
+    "I am learning Portuguese.": ("Which language am I learning?",),
+    "Mein Fahrrad ist blau.": ("What colour is my bike?", "Ist mein Fahrrad rot?"),
+}
+
+
+@pytest.mark.parametrize(
+    ("told", "question"), [(told, one) for told, asked in TOLD.items() for one in asked]
+)
+def test_what_it_was_told_is_never_denied(told: str, question: str) -> None:
+    for said in ([*TOLD], [*reversed(TOLD)]):
+        answer = ask(*said, question)
+        wanted = to_reader(told) or told.rstrip(".")
+        assert wanted.casefold() in answer.casefold(), answer
+        assert INTRODUCTION not in answer
+
+
+def test_what_others_told_is_quoted_with_its_day() -> None:
+    system = f"{REMEMBERED}\n- Noted: 2026-11-17 — The spare key hangs behind the fern."
+    answer = ask("Hello", "Wo hängt der Ersatzschlüssel?", system=system)
+    quote = "“The spare key hangs behind the fern” (remembered on 2026-11-17)"
+    assert answer == f"The closest I know: {quote}."

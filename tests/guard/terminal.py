@@ -52,7 +52,7 @@ class Terminal:
             stdout=self._far,
             stderr=self._far,
             start_new_session=True,
-            # Not what the C library has beside it: readline puts the size of another terminal there.
+            # Not what the C library has: readline puts the size of another terminal there.
             env=dict(os.environ),
         )
         self._output = bytearray()

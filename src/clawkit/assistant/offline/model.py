@@ -38,7 +38,7 @@ INTRODUCTION = (
     "(I am Clawkit's offline assistant, not a language model: I remember what you tell me "
     "and answer from it. For a real model, run `claw setup`.)"
 )
-NOT_FOUND = "I found nothing about that in what I remember."
+NOT_FOUND = "I recall nothing that answers this; `claw memory` lists what memory keeps."
 NEEDS_A_MODEL = "I can't do that: it needs a language model, which `claw setup` connects."
 
 _ABLE = (
@@ -236,8 +236,14 @@ def _answer(question: str, known: Sequence[Statement], conversation: Conversatio
 
 
 def _closest(found: Sequence[Statement]) -> str:
-    shown = "; ".join(inline(one) if one.own else told(one) for one in found[:_MOST_CLOSE])
+    shown = "; ".join(map(_aside, found[:_MOST_CLOSE]))
     return f"The closest I know: {shown.rstrip('.')}." if shown else ""
+
+
+def _aside(one: Statement) -> str:
+    if one.own:
+        return inline(one)
+    return f"“{one.said.rstrip('.')}”{f' (remembered on {one.when})' if one.when else ''}"
 
 
 def _told(found: Sequence[Statement]) -> str:
