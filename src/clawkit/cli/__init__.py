@@ -35,6 +35,10 @@ def _main() -> None:
         request = quick_request(arguments[1:])
         if request is not None:
             sys.exit(proxy(request))
+    if arguments[:1] == ["__complete"]:
+        from clawkit.cli.completion.candidates import complete
+
+        sys.exit(complete(arguments[1:]))
     from clawkit.cli.app import run
     from clawkit.cli.output import checked_stdout
 

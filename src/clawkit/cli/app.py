@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperCommand
 from typer.main import get_command
 
 import clawkit
@@ -42,21 +43,54 @@ COMMANDS = {
     "log": "Show what passed the guard and what it stopped.",
     "pins": "Show what each server was seen with, and accept what changed.",
     "guard": "Try the guard out.",
+    "uninstall": "Take everything of ours out of every MCP client again.",
+    "completion": "Print the script with which your shell completes this program's commands.",
+    "help": "Explain a concept, such as sessions, memory or policy; without TOPIC, list them.",
 }
 """What the list of commands says about each that is imported only when it is run."""
+GROUPS = {
+    "Assistant": ("ask", "chat", "sessions", "mcp-server"),
+    "Tools": ("new", "call", "tools", "serve"),
+    "Memory": ("remember", "recall", "memory", "being"),
+    "Guard": ("wrap", "unwrap", "approvals", "log", "policy", "pins", "guard", "proxy"),
+    "Setup": ("setup", "install", "uninstall", "status", "doctor", "completion", "help"),
+}
+"""How the list of commands is divided, and its order."""
+_GROUP_OF = {name: group for group, names in GROUPS.items() for name in names}
 _FILES = {"recall": "remember", "unwrap": "wrap"}
-_FOLDERS = ("call", "chat", "setup", "status", "doctor", "memory", "being", "approvals")
+_FOLDERS = (
+    "call",
+    "chat",
+    "setup",
+    "status",
+    "doctor",
+    "memory",
+    "being",
+    "approvals",
+    "completion",
+    "help",
+)
 
 
 class _LazyGroup(CommandGroup):
     """Imports a command when it is run: the list of commands needs none of them."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, command, rest = super().resolve_command(ctx, args)
+    def list_commands(self, ctx: Any) -> list[str]:
+        order = list(_GROUP_OF)
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            cast("TyperCommand", command).rich_help_panel = _GROUP_OF.get(cmd_name)
+        return command
+
+    def loaded(self, name: str, command: Any) -> Any:
         if name in COMMANDS:
             command = get_command(imported(name))
             command.name = name
-        return name, command, rest
+        return command
 
 
 def imported(name: str) -> typer.Typer:

@@ -76,6 +76,20 @@ class CommandFailure(ClawError):
 class CommandGroup(TyperGroup):
     """Commands that end without a traceback: by an error on purpose, Ctrl-C, or a closed pipe."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_flag_types(super().get_params(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            command = self.loaded(name, command)
+            _without_flag_types(command.get_params(ctx))
+        return name, command, rest
+
+    def loaded(self, name: str, command: Any) -> Any:  # noqa: ARG002 - for groups that load late
+        """The command itself, where the list has only a stand-in for it."""
+        return command
+
     def invoke(self, ctx: Any) -> Any:
         # What is shown is what somebody wrote, and not every terminal can print it.
         cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
@@ -85,7 +99,9 @@ class CommandGroup(TyperGroup):
         except ClawError as error:
             complain(_in_options(str(error)), ctx)
             raise typer.Exit(error.code if isinstance(error, CommandFailure) else 1) from None
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, typer.Abort) as error:
+            if isinstance(error, typer.Abort) and not _is_interrupt(error):
+                raise
             complain("interrupted", ctx)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
@@ -93,6 +109,14 @@ class CommandGroup(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         return result
+
+
+def _without_flag_types(parameters: list[Any]) -> list[Any]:
+    """A flag takes no value, so its help shows no type of one."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
 
 
 def command_group(help: str, *, invoke_without_command: bool = False) -> typer.Typer:
@@ -109,6 +133,11 @@ def pass_on(context: typer.Context) -> None:
     """Options before the verb count for the verb, unless they stand behind it too."""
     group = cast("TyperGroup", context.command)
     context.default_map = dict.fromkeys(group.commands, context.params)
+
+
+def _is_interrupt(error: typer.Abort) -> bool:
+    """Whether a question was ended by Ctrl-C, and not by the end of input."""
+    return isinstance(error.__context__, KeyboardInterrupt)
 
 
 def complain(problem: str, context: Any) -> None:

@@ -66,8 +66,8 @@ def install(
     name: Annotated[
         str,
         typer.Option(
-            help="What the client calls the server. "
-            "[default: openclaw, memory with --being, the name of FILE]"
+            help="What the client calls the server; without, openclaw, memory with --being, "
+            "or the name of FILE."
         ),
     ] = "",
     project: Annotated[

@@ -232,14 +232,18 @@ def explain(
 @app.command()
 def lint(
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="The policy; without, the one in use.")
+        Path | None, typer.Argument(metavar="FILE", help="The same as --policy FILE.")
     ] = None,
+    policy: PolicyOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings too.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Look for rules that never decide, patterns that miss, and other traps."""
-    path = file or policy_file()
-    issues = lint_file(path, _if_missing(file))
+    if file is not None and policy is not None:
+        raise typer.BadParameter("give the policy once: --policy FILE, or FILE")
+    given = policy or file
+    path = given or policy_file()
+    issues = lint_file(path, _if_missing(given))
     print_issues(path, issues, as_json=as_json)
     failing = {"error", "warning"} if strict else {"error"}
     raise typer.Exit(int(any(issue.level in failing for issue in issues)))

@@ -206,6 +206,14 @@ def _asked_of_us(argv: Sequence[str]) -> tuple[str, ...]:
     return command[program:] if ours else ()
 
 
+def starts_our_program(argv: Sequence[str]) -> bool:
+    """Whether a command line starts any server of this package, behind the guard or not."""
+    command = behind_guard(argv) or tuple(argv)
+    if is_guarded(command):  # by hand, before a remote server: that is another's
+        return False
+    return _program(next(iter(command), "")) in OUR_NAMES or "clawkit" in command[1:5]
+
+
 def _proxy_position(argv: Sequence[str]) -> int | None:
     for position, part in enumerate(argv[:_LAUNCHER_DEPTH]):
         if part == "--":

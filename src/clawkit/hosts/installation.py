@@ -21,6 +21,7 @@ from clawkit.hosts.clients import (
     user_directory,
     user_files,
 )
+from clawkit.hosts.discovery import HostFile
 from clawkit.hosts.documents.edits import (
     Added,
     Piece,
@@ -185,6 +186,21 @@ def entry_for(client: ClientApp, order: InstallOrder) -> Data:
     return {**entry, **client.also, **about}
 
 
+def take_out(file: HostFile, keys: tuple[str, ...], *, dry_run: bool) -> InstallOutcome:
+    """One entry of ours out of a file, whatever it starts, as if it had never been added."""
+
+    def act() -> InstallOutcome:
+        source = read_source(file.path)
+        data = dialect_of(file.client.format).open(source.text, str(file.path)).data
+        place = _Place(file.client, keys, file.path, source, source.text, data, file.shared)
+        return _remove_entry(place, dry_run=dry_run)
+
+    try:
+        return act() if dry_run else _insistently(file.client, act)
+    except HostError as error:
+        return InstallOutcome(file.client.id, str(file.path), "failed", note=str(error))
+
+
 class _Place(msgspec.Struct, frozen=True):
     """A client's file, read if it is there."""
 
@@ -217,15 +233,19 @@ def _attempt(
     try:
         if order.dry_run:
             return act(_look(client, order), order)
-        with alone():
-            for _ in range(ATTEMPTS):
-                try:
-                    return act(_look(client, order), order)
-                except FileChangedError:
-                    continue
-        raise HostError(f"{client.title} keeps changing its file: close it and try again")
+        return _insistently(client, lambda: act(_look(client, order), order))
     except HostError as error:
         return InstallOutcome(client.id, str(_file(client, order)), "failed", note=str(error))
+
+
+def _insistently(client: ClientApp, act: Callable[[], InstallOutcome]) -> InstallOutcome:
+    with alone():
+        for _ in range(ATTEMPTS):
+            try:
+                return act()
+            except FileChangedError:
+                continue
+    raise HostError(f"{client.title} keeps changing its file: close it and try again")
 
 
 def _look(client: ClientApp, order: InstallOrder) -> _Place:
@@ -327,9 +347,15 @@ def _is_here(client: ClientApp, order: InstallOrder) -> bool:
 
 
 def _remove(place: _Place, order: InstallOrder) -> InstallOutcome:
+    if place.entry is not None:
+        _must_be_such(place, order)
+    return _remove_entry(place, dry_run=order.dry_run)
+
+
+def _remove_entry(place: _Place, *, dry_run: bool) -> InstallOutcome:
     record = next((one for one in records() if one.place == (place.real, place.keys)), None)
     if place.entry is None:
-        if record is not None and not order.dry_run:
+        if record is not None and not dry_run:
             remove_record(record)
         return place.outcome("unchanged", note="not installed")
     source = cast("FileSnapshot", place.source)
@@ -337,10 +363,10 @@ def _remove(place: _Place, order: InstallOrder) -> InstallOutcome:
         text, note = take_pieces(place.text, record.pieces), ""
         gone = record.made
     else:
-        text = _cut_out(place, record, order)
+        text = _cut_out(place, record)
         note = "the file changed since: only the entry was taken out"
         gone = ()
-    if not order.dry_run:
+    if not dry_run:
         _take(source, text, gone)
         if record is not None:
             remove_record(record)
@@ -356,7 +382,7 @@ def _is_such(launch: StdioLaunch, order: InstallOrder) -> bool:
     )
 
 
-def _cut_out(place: _Place, record: Installed | None, order: InstallOrder) -> str:
+def _must_be_such(place: _Place, order: InstallOrder) -> None:
     launch = launch_of(place.client.form, place.entry)
     name = ".".join(place.keys)
     if not isinstance(launch, StdioLaunch) or not _is_such(launch, order):
@@ -368,6 +394,9 @@ def _cut_out(place: _Place, record: Installed | None, order: InstallOrder) -> st
             f"{place.path}: {name} stands behind the guard: "
             f"`claw unwrap {place.keys[-1]}` first, then remove it"
         )
+
+
+def _cut_out(place: _Place, record: Installed | None) -> str:
     depth = record.depth if record else len(place.keys) - 1
     dialect = dialect_of(place.client.format)
     return take_entry(dialect, place.text, str(place.path), place.keys, depth)

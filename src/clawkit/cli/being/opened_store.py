@@ -15,7 +15,7 @@ import typer
 from clawkit.assistant.config import Config, read_config
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.embed import DEFAULT
-from clawkit.memory.store import default_address
+from clawkit.memory.store import default_address, embedded_file
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ class MemoryPlace:
     @property
     def file(self) -> Path | None:
         """The file of an embedded store."""
-        scheme, _, rest = self.address.partition(":")
-        return Path(rest.removeprefix("//")).expanduser() if scheme == "sqlite" else None
+        return embedded_file(self.address)
 
     def is_begun(self) -> bool:
         """Whether there is a store; a database server is asked when it is opened."""

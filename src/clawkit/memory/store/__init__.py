@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 def open_store(address: str | None = None) -> Database:
     """The store at an address; its tables are made or brought up to date."""
     address = address or default_address()
-    scheme, _, rest = address.partition(":")
-    if scheme == "sqlite" and rest:
+    file = embedded_file(address)
+    if file is not None:
         from clawkit.memory.store.sqlite import SqliteDatabase
 
-        return SqliteDatabase(Path(rest.removeprefix("//")).expanduser())
-    if scheme in ("postgresql", "postgres"):
+        return SqliteDatabase(file)
+    if address.startswith(("postgresql:", "postgres:")):
         return _open_postgres(address)
     raise SettingsError(
         f"{shown_address(address)}: a store is sqlite:PATH or postgresql://USER@HOST/DATABASE"
@@ -38,6 +38,12 @@ def _open_postgres(address: str) -> Database:
             f"({reason}): pip install 'clawkit[being]'"
         ) from None
     return PostgresDatabase(address)
+
+
+def embedded_file(address: str) -> Path | None:
+    """The file of an SQLite store; None where the address is of another kind."""
+    scheme, _, rest = address.partition(":")
+    return Path(rest.removeprefix("//")).expanduser() if scheme == "sqlite" and rest else None
 
 
 def default_address() -> str:

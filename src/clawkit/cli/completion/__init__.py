@@ -1,0 +1,1 @@
+"""`claw completion`: the shells' scripts, and what these ask at every Tab."""

@@ -1,0 +1,163 @@
+"""What may stand where the cursor is: asked by the shells' scripts at every Tab, so it is light.
+
+The answer is one line with the kind of files that fit too (`files`, `folders` or `words`, for
+none), and a line for each word that fits.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from clawkit.cli.completion.command_tree import CommandSpec, Parameter
+
+_UNSAFE = re.compile(r"([^\w@%+=:,./\-])")
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f]")
+_FILES = {"files": "files", "folders": "folders", "policies": "files"}
+
+
+class _Word(NamedTuple):
+    """A word that fits, with what its help says of it."""
+
+    text: str
+    help: str = ""
+
+
+class _Answer(NamedTuple):
+    kind: str
+    words: list[_Word]
+
+
+def complete(arguments: Sequence[str]) -> int:
+    """Print what fits; whatever goes wrong, nothing fits: a Tab is no place for errors."""
+    shell, rest = arguments[0], arguments[1:]
+    try:
+        if shell == "bash":
+            lines = list(_for_bash(*rest))
+        else:
+            lines = list(_with_help(fitting(rest)))
+    except Exception:  # noqa: BLE001 - see above
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
+def fitting(words: Sequence[str]) -> _Answer:
+    """What fits the last of the words, which begin with the program."""
+    from clawkit.cli.completion.command_tree import command_tree
+
+    *before, word = words[1:]
+    place = _Place(command_tree())
+    for one in before:
+        place.pass_over(one)
+    return place.offered(word)
+
+
+class _Place:
+    """Where a command line has led to: the command, and what is still expected of it."""
+
+    def __init__(self, command: CommandSpec) -> None:
+        self._command = command
+        self._value_of: Parameter | None = None
+        self._passed = 0
+        self._only_arguments = False
+        self._given: set[str] = set()
+
+    def pass_over(self, word: str) -> None:
+        if self._value_of is not None:
+            self._value_of = None
+        elif self._only_arguments or not word.startswith("-") or word == "-":
+            self._pass_argument(word)
+        elif word == "--":
+            self._only_arguments = True
+        else:
+            name, equals, _ = word.partition("=")
+            option = self._command.options.get(name)
+            self._given.add(name)
+            if option is not None and not option.flag and not equals:
+                self._value_of = option
+
+    def _pass_argument(self, word: str) -> None:
+        below = self._command.commands.get(word)
+        if below is None:
+            self._passed += 1
+        else:
+            self._command, self._passed, self._given = below, 0, set()
+
+    def offered(self, word: str) -> _Answer:
+        if self._value_of is not None:
+            return _values(self._value_of, word)
+        name, equals, value = word.partition("=")
+        if equals and name in self._command.options:
+            kind, words = _values(self._command.options[name], value)
+            return _Answer(kind, [_Word(f"{name}={one.text}", one.help) for one in words])
+        if word.startswith("-") and not self._only_arguments:
+            return _Answer("words", list(self._options(word)))
+        return self._argument(word)
+
+    def _options(self, word: str) -> Iterator[_Word]:
+        for name, option in self._command.options.items():
+            if name.startswith(word) and (option.again or name not in self._given):
+                yield _Word(name, option.help)
+
+    def _argument(self, word: str) -> _Answer:
+        below = [
+            _Word(name, one.help)
+            for name, one in self._command.commands.items()
+            if name.startswith(word) and not self._passed
+        ]
+        known = self._command.arguments
+        if below or not known:
+            return _Answer("words", below)
+        if self._passed >= len(known) and not known[-1].again:
+            return _Answer("words", [])
+        return _values(known[min(self._passed, len(known) - 1)], word)
+
+
+def _values(parameter: Parameter, word: str) -> _Answer:
+    from clawkit.cli.completion.values import known_values
+
+    known = list(parameter.choices) or known_values(parameter.values)
+    return _Answer(
+        _FILES.get(parameter.values, "words"),
+        [_Word(one) for one in known if one.startswith(word) and not _UNSHOWN.search(one)],
+    )
+
+
+def _with_help(answer: _Answer) -> Iterator[str]:
+    """For shells that show what a word means."""
+    yield answer.kind
+    for word in answer.words:
+        yield f"{word.text}\t{word.help}"
+
+
+def _for_bash(breaks: str, line: str) -> Iterator[str]:
+    """As readline wants them: quoted, and only what follows the last character that breaks words.
+
+    bash takes `a:b` for three words, and replaces the last of them.
+    """
+    words, quoted = _split(line)
+    kind, found = fitting(words)
+    yield kind
+    cut = 0
+    if not quoted:
+        cut = 1 + max(words[-1].rfind(one) for one in ":=" if one in breaks or one == "=")
+    for word in found:
+        rest = word.text[cut:]
+        yield rest if quoted or kind != "words" else _UNSAFE.sub(r"\\\1", rest)
+
+
+def _split(line: str) -> tuple[list[str], bool]:
+    """The words of a line up to the cursor, and whether the last one stands in open quotes."""
+    for closing in ("", '"', "'"):
+        try:
+            words = shlex.split(line + closing)
+        except ValueError:
+            continue
+        if closing == "" and (not line or line[-1].isspace() and not line.endswith("\\ ")):
+            words.append("")
+        return words, bool(closing)
+    return [*shlex.split(line[:-1]), ""], False

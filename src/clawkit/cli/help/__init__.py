@@ -1,0 +1,1 @@
+"""`claw help`: concepts explained in short texts."""
