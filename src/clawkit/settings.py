@@ -28,6 +28,12 @@ class Settings(msgspec.Struct, frozen=True):
     embedder: str = ""
     model: str = ""
 
+    @property
+    def policy_file(self) -> Path:
+        """The policy: one where the guard's document has it counts, else that beside the config."""
+        documented = self.policy / "policy.toml"
+        return documented if os.path.lexists(documented) else self.config / "policy.toml"
+
 
 @cache
 def settings() -> Settings:

@@ -77,12 +77,11 @@ def test_a_soul_comes_from_a_file(tmp_path: Path) -> None:
     assert len(as_json("being", "list")) == 1
 
 
-def test_one_of_several_with_the_same_name_is_named_by_its_id() -> None:
-    first, second = create("twin"), create("twin")
-    problem = refused("being", "show", "twin")
-    assert first in problem
-    assert second in problem
-    assert as_json("being", "show", second)["id"] == second
+def test_a_name_is_taken_once() -> None:
+    first = create("twin")
+    problem = refused("being", "create", "twin")
+    assert f"there is a Being called 'twin' already ({first}): take another name" in problem
+    assert [one["name"] for one in as_json("being", "list")] == ["twin"]
 
 
 def test_a_being_that_is_not_there_is_an_error_that_says_where_to_look() -> None:

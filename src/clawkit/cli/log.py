@@ -9,7 +9,6 @@ import sys
 import textwrap
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -181,12 +180,11 @@ def _show_json(wanted: Wanted, last: int | None) -> None:
 
 def _follow(wanted: Wanted, last: int, everything: bool, as_json: bool) -> None:
     """Show calls when they come and answers when they come: nobody wants to wait for a pair."""
-    with suppress(KeyboardInterrupt):
-        if not as_json:
-            _follow_rows(wanted, last, _shown(wanted, everything))
-            return
-        for record in follow_log(_directory(), wanted, last=last):
-            print(json.dumps(record), flush=True)
+    if not as_json:
+        _follow_rows(wanted, last, _shown(wanted, everything))
+        return
+    for record in follow_log(_directory(), wanted, last=last):
+        print(json.dumps(record), flush=True)
 
 
 def _follow_rows(wanted: Wanted, last: int, shown: Callable[[AuditEntry], bool]) -> None:

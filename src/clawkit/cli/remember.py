@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from clawkit.assistant.api_keys import Keys
 from clawkit.cli.being.opened_store import (
     BeingOption,
     EmbedderOption,
@@ -23,9 +21,13 @@ from clawkit.cli.being.opened_store import (
     say_removed,
 )
 from clawkit.cli.commands import AsJson, CommandFailure, print_lines
+from clawkit.cli.memory.elsewhere import Asked, print_recalled, remote_being
 from clawkit.cli.output import print_json
 from clawkit.memory.tokens import Caller
 from clawkit.text.normalization import visible
+
+if TYPE_CHECKING:
+    from clawkit.memory.remote_being import RemoteBeing
 
 _NOTHING = "No relevant memories found."
 
@@ -74,8 +76,9 @@ def remember(
         "themes": theme or [],
         "importance": importance,
     }
-    if place.remote and not being:
-        _remember_far(place, said, scene, as_json=as_json)
+    if address := place.address_of(being):
+        with remote_being(place, address) as far:
+            _remember_far(far, said, scene, as_json=as_json)
         return
     with opened(place) as store:
         memory = store.open(place.own(store, being))
@@ -108,8 +111,10 @@ def recall(
     """Recall what is relevant to a sentence, as the assistant would, or nothing."""
     place = MemoryPlace(address, embedder)
     asked = _given(text, "to recall for", "recall")
-    if place.remote and not being:
-        _recall_far(place, asked, as_of, as_json=as_json, explain=explain)
+    if address := place.address_of(being):
+        with remote_being(place, address) as far, ProgressLine("Recalling") as progress:
+            progress.begin()
+            print_recalled(far, Asked(asked, limit, explain, as_of), _NOTHING, as_json=as_json)
         return
     if not place.is_begun():
         none = {"kind": "keyword", "text": _NOTHING, "hits": ()}
@@ -139,27 +144,15 @@ def _given(text: list[str] | None, purpose: str, verb: str) -> str:
     return said.strip() if text == ["-"] else said
 
 
-def _call_far(place: MemoryPlace, tool: str, arguments: dict[str, Any]) -> str:
-    """What the Being elsewhere that the config names answers."""
-    from clawkit.memory.remote_being import RemoteBeing
-
-    options = place.config.memory
-    found = Keys(place.config).find(options.token_env)
-    if found is None:
-        raise CommandFailure(f"the Being at {options.url} needs a token: set {options.token_env}")
-    with closing(RemoteBeing(options.url, found.value)) as being:
-        return being.call(tool, arguments)
-
-
-def _remember_far(place: MemoryPlace, said: str, scene: dict[str, Any], *, as_json: bool) -> None:
+def _remember_far(far: RemoteBeing, said: str, scene: dict[str, Any], *, as_json: bool) -> None:
     today = datetime.now().astimezone().date().isoformat()
     whole = {**scene, "action": said, "when": scene["when"] or [today]}
-    answer = _call_far(place, "update_notes", {"scenes": [whole]})
+    answer = far.call("update_notes", {"scenes": [whole]})
     if as_json:
         print(answer)
         return
     left_out = _left_out(answer)
-    print(f"Noted at {visible(place.remote)}{': ' + visible(said) if not left_out else '.'}")
+    print(f"Noted at {visible(far.url)}{': ' + visible(said) if not left_out else '.'}")
     say_removed(left_out)
 
 
@@ -174,11 +167,3 @@ def _left_out(answer: str) -> str:
         f"Not kept: {', '.join(map(str, removed))} (`{how}` lets it keep them)." if removed else ""
     )
 
-
-def _recall_far(
-    place: MemoryPlace, asked: str, as_of: str, *, as_json: bool, explain: bool
-) -> None:
-    more: dict[str, Any] = {"as_of": as_of} if as_of else {}
-    more |= {"explain": True} if explain else {}
-    answer = _call_far(place, "recall", {"user_message": asked, **more})
-    print_lines((answer,), {"text": answer}, as_json=as_json)

@@ -8,7 +8,7 @@ from clawkit.settings import settings
 
 
 def policy_file() -> Path:
-    return settings().policy / "policy.toml"
+    return settings().policy_file
 
 
 def audit_directory() -> Path:

@@ -86,9 +86,9 @@ def foreign_places(launch: StdioLaunch) -> str:
     ours = settings()
     theirs = read_settings({**os.environ, **dict(launch.places)})
     named = policy_option(launch.argv)
-    policy = theirs.policy / "policy.toml" if named is None else Path(named)
+    policy = theirs.policy_file if named is None else Path(named)
     notes: list[str] = []
-    if policy != ours.policy / "policy.toml":
+    if policy != ours.policy_file:
         missing = " (does not exist: everything is denied)"
         is_missing = policy.is_absolute() and not policy.exists()
         notes.append(f"its policy is {policy}{missing if is_missing else ''}")

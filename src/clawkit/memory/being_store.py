@@ -74,6 +74,21 @@ class BeingStore:
                 raise BeingError(f"there is a Being with the id {being_id} already")
             return beings.create(connection, being_id, name.strip(), self.clock())
 
+    def called(self, name: str) -> Being:
+        """The Being of that name, made if there is none."""
+        with self.database.registry() as connection:
+            found = beings.by_name(connection, name)
+        if found is not None:
+            return found
+        try:
+            return self.create(name)
+        except BeingError:  # another process may have made it just now
+            with self.database.registry() as connection:
+                found = beings.by_name(connection, name)
+            if found is None:
+                raise
+            return found
+
     def every(self) -> list[Being]:
         with self.database.registry() as connection:
             return beings.every(connection)
@@ -83,33 +98,19 @@ class BeingStore:
             return beings.by_id(connection, being_id)
 
     def find(self, called: str) -> Being:
-        """The Being of that id, or the only one of that name."""
-        found = self.by_id(called)
-        if found is not None:
-            return found
-        named = [being for being in self.every() if being.name == called]
-        if len(named) > 1:
-            ids = ", ".join(being.id for being in named)
-            raise BeingError(f"several Beings are called {called!r}: say which by its id: {ids}")
-        if not named:
+        """The Being of that id or name."""
+        with self.database.registry() as connection:
+            found = beings.by_id(connection, called) or beings.by_name(connection, called)
+        if found is None:
             raise BeingError(
                 f"there is no Being called {called!r} in {self.database.address}: "
                 "`claw being list` shows those that are there"
             )
-        return named[0]
+        return found
 
     def default(self) -> Being:
         """The person's own Being, made when first needed."""
-        with self.database.registry() as connection:
-            found = _default_in(connection)
-        if found is not None:
-            return found
-        with self.database.registry(write=True) as connection:
-            found = _default_in(connection)  # another process may have made it just now
-            if found is not None:
-                return found
-            now = self.clock()
-            return beings.create(connection, str(uuid.uuid4()), DEFAULT_BEING, now)
+        return self.called(DEFAULT_BEING)
 
     def delete(self, being: Being) -> None:
         """Forget a Being and all that belongs to it; nothing brings it back but an export."""
@@ -142,10 +143,6 @@ class BeingStore:
         if "worker" in self.__dict__:
             self.worker.stop()
         self.database.close()
-
-
-def _default_in(connection: Connection) -> Being | None:
-    return next((one for one in beings.every(connection) if one.name == DEFAULT_BEING), None)
 
 
 KNOWN_FOR = 5.0

@@ -26,8 +26,7 @@ def open_being(
     """
     beings = BeingStore(open_store(store or None), embedder)
     try:
-        found = next((one for one in beings.every() if one.name == name), None)
-        return OpenBeing(beings, beings.open(found or beings.create(name)))
+        return OpenBeing(beings, beings.open(beings.called(name)))
     except BaseException:
         beings.close()
         raise

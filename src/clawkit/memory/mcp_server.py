@@ -23,11 +23,12 @@ from clawkit.errors import (
     ToolExecutionError,
 )
 from clawkit.memory import tokens
+from clawkit.memory.details import DETAILED, META_DETAILS, DetailsRequest
 from clawkit.memory.display_text import shown
 from clawkit.memory.store.database import written
 from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Access, Caller
 from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
-from clawkit.tools.results import ToolResult
+from clawkit.tools.results import ToolContent, ToolResult
 from clawkit.tools.schema.converter import converter_for
 from clawkit.tools.schema.problems import unknown_argument
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
@@ -163,20 +164,28 @@ class BeingServer(ServerCore):
         definition = DEFINITIONS[work.name]
         convert = converter_for(work.arguments, where=work.name).convert
 
-        def run(access: Access, arguments: dict[str, Any]) -> str:
+        def run(
+            access: Access, arguments: dict[str, Any], wanted: DetailsRequest | None
+        ) -> ToolResult:
             check_names(arguments, definition.input_schema["properties"])
             memory = self._store.open(access.being)
             memory.count_call()
-            answer = work.run(memory, access.caller, convert(arguments))
-            return answer if isinstance(answer, str) else written(answer)
+            given = convert(arguments)
+            if wanted is not None and work.name in DETAILED:
+                found = DETAILED[work.name](self._store, memory, access.caller, given, wanted)
+                meta = {META_DETAILS: msgspec.to_builtins(found.records)}
+                return ToolResult([ToolContent.text(found.text)], meta=meta)
+            answer = work.run(memory, access.caller, given)
+            return ToolResult.text(answer if isinstance(answer, str) else written(answer))
 
         async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
             access = self._asked(work.name, context)
             being = access.being.n
-            values = {"access": access, "arguments": arguments}
+            wanted = DetailsRequest.read(context.meta)
+            values = {"access": access, "arguments": arguments, "wanted": wanted}
             await self._turns.enter(being)
             try:
-                return ToolResult.text(await context.run_in_thread(run, values))
+                return await context.run_in_thread(run, values)
             except Exception as error:
                 if context.principal is None:
                     raise

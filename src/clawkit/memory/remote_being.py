@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import msgspec
 
 from clawkit.errors import BeingError
+from clawkit.memory.details import META_DETAILS, DetailsRequest
 from clawkit.memory.tokens import META_CONVERSATION
 from clawkit.wire.revisions import NEWEST_LEGACY
 
+T = TypeVar("T")
 _CONNECT = 5.0
 _ANSWER = 30.0
 _EVENT = "data:"
@@ -26,9 +28,10 @@ class _Block(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-class _Result(msgspec.Struct, frozen=True, rename="camel"):
+class _Result(msgspec.Struct, frozen=True):
     content: list[_Block] = []
-    is_error: bool = False
+    is_error: bool = msgspec.field(name="isError", default=False)
+    meta: dict[str, msgspec.Raw] = msgspec.field(name="_meta", default_factory=dict)
 
 
 class _Error(msgspec.Struct, frozen=True):
@@ -64,14 +67,30 @@ class RemoteBeing:
 
     def call(self, tool: str, arguments: dict[str, Any], conversation: str = "") -> str:
         """The text that a tool answers with; raises BeingError with what went wrong."""
+        return self._called(
+            tool, arguments, {META_CONVERSATION: conversation} if conversation else {}
+        )[0]
+
+    def details(
+        self, tool: str, arguments: dict[str, Any], wanted: DetailsRequest, records: type[T]
+    ) -> tuple[str, T | None]:
+        """The text that a read tool answers with, and the records behind it where they are told."""
+        text, result = self._called(tool, arguments, {META_DETAILS: wanted})
+        try:
+            told = result.meta.get(META_DETAILS)
+            return text, msgspec.json.decode(told, type=records) if told is not None else None
+        except msgspec.DecodeError:  # of another version
+            return text, None
+
+    def _called(
+        self, tool: str, arguments: dict[str, Any], meta: dict[str, Any]
+    ) -> tuple[str, _Result]:
         params: dict[str, Any] = {"name": tool, "arguments": arguments}
-        if conversation:
-            params["_meta"] = {META_CONVERSATION: conversation}
-        result = self._ask("tools/call", params)
+        result = self._ask("tools/call", {**params, "_meta": meta} if meta else params)
         text = "\n".join(block.text for block in result.content)
         if result.is_error:
             raise BeingError(f"{self.url}: {tool}: {text}")
-        return text
+        return text, result
 
     def _ask(self, method: str, params: dict[str, Any]) -> _Result:
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}

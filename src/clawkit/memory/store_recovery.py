@@ -10,6 +10,7 @@ from clawkit.memory.job_worker import EMBED
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.store import jobs, nodes, postings
 from clawkit.memory.store.salvage import Salvaged, drop_orphans, salvage
+from clawkit.memory.store.schema import UNIQUE_NAMES
 from clawkit.memory.store.sqlite import SqliteConnection, SqliteDatabase
 
 _DERIVED = frozenset({"postings", "vectors", "sketches", "jobs", "runs", "calls"})
@@ -26,6 +27,7 @@ def fill(damaged: Path, file: Path) -> Salvaged:
     try:
         with database.registry(write=True) as connection:
             connection.run("PRAGMA defer_foreign_keys = ON")
+            connection.run("DROP INDEX beings_by_name")  # an old store may have a name twice
             saved = salvage(damaged, connection.raw, _DERIVED)
             _mend(connection)
             drop_orphans(connection.raw)
@@ -48,6 +50,8 @@ def _mend(connection: SqliteConnection) -> None:
         "INSERT INTO beings (n, id, name, created) VALUES (?, ?, ?, ?)",
         [(n, str(uuid.uuid4()), f"salvaged-{n}", created) for n, created in unknown],
     )
+    for statement in UNIQUE_NAMES.split(";"):
+        connection.run(statement)
     connection.run(
         "UPDATE beings SET words = 0,"
         " top = max(top, coalesce((SELECT max(seq) FROM nodes WHERE being = beings.n), 0))"

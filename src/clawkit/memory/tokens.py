@@ -142,11 +142,11 @@ def check(store: BeingStore, secret: str, being_id: str = "") -> Access:
         raise invalid("The token has expired")
     if not being_id and token.kind == "brt":
         raise AccessError(
-            "A brt_ token needs the id of its Being: use /mcp/{being_id} or ?being_id=",
+            "A brt_ token needs the name or id of its Being: use /mcp/{being_id} or ?being_id=",
             status=400,
             challenge="",
         )
-    if being_id and being_id.lower() != being.id.lower():
+    if being_id and being_id != being.name and being_id.lower() != being.id.lower():
         raise forbidden("The token does not open this Being")
     return Access(being, Caller(token.id, token.scope, person=token.person, owner=token.owner))
 

@@ -151,7 +151,7 @@ def test_following_shows_what_comes_until_it_is_interrupted(directory: Path) -> 
         assert out.readline().split()[2:] == ["answer", "later", "1.5", "s"]
         process.send_signal(signal.SIGINT)
         assert out.read() == ""
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(PATIENCE) == 130
 
 
 @pytest.mark.parametrize("env", [{}, {"NO_COLOR": "1"}], ids=["usual", "NO_COLOR"])
@@ -230,7 +230,7 @@ def test_following_hides_what_the_plain_view_hides(directory: Path) -> None:
         ]
         process.send_signal(signal.SIGINT)
         assert out.read() == ""
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(PATIENCE) == 130
 
 
 def test_following_what_was_blocked_knows_the_calls_before(directory: Path) -> None:
@@ -241,7 +241,7 @@ def test_following_what_was_blocked_knows_the_calls_before(directory: Path) -> N
     with process.stdout as out:
         assert " ".join(out.readline().split()[2:]) == DENIED
         process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(PATIENCE) == 130
 
 
 @pytest.mark.parametrize("command", [[], ["verify"], ["stats"], ["-f"]], ids=" ".join)

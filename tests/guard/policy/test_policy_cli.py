@@ -273,7 +273,7 @@ def test_show_lists_the_rules(policy: Path) -> None:
 
 
 def test_init_writes_once_and_force_keeps_the_old_one(home: Path) -> None:
-    file = home / "claw" / "config" / "clawai" / "policy.toml"
+    file = home / "claw" / "config" / "claw" / "policy.toml"
     before = claw("policy", "show")
     assert (before.returncode, "claw policy init" in before.stderr) == (1, True)
     made = claw("policy", "init")
@@ -286,6 +286,26 @@ def test_init_writes_once_and_force_keeps_the_old_one(home: Path) -> None:
     assert file.read_text() != POLICY
     assert claw("policy", "show").returncode == 0
     assert "The old policy was kept as " in claw("policy", "init", "--force").stdout
+
+
+def test_a_policy_in_the_place_of_the_document_counts(home: Path) -> None:
+    documented = home / "claw" / "config" / "clawai" / "policy.toml"
+    documented.parent.mkdir(parents=True)
+    documented.write_text(POLICY)
+    assert claw("policy", "show").stdout.startswith(f"{documented}  3 rules")
+    assert claw("policy", "init").returncode == 1
+    beside = home / "claw" / "config" / "claw" / "policy.toml"
+    beside.parent.mkdir(exist_ok=True)
+    beside.write_text(POLICY)
+    assert claw("policy", "show").stdout.startswith(f"{documented}  3 rules")
+    assert f"{documented} counts, and {beside} does not" in claw("doctor").stdout
+
+
+def test_lint_takes_the_policy_as_its_sisters_do(policy: Path) -> None:
+    linted = policy_here("lint", "--policy", policy).stdout
+    assert linted == policy_here("lint", policy).stdout
+    twice = claw("policy", "lint", policy, "--policy", policy)
+    assert (twice.returncode, "give the policy once" in twice.stderr) == (2, True)
 
 
 def test_the_default_policy_has_no_warnings() -> None:
@@ -394,7 +414,7 @@ def test_learn_gives_json(audit: Path, tmp_path: Path) -> None:
 def test_a_policy_that_does_not_fit_on_the_disk_is_not_begun(
     home: Path, force: tuple[str, ...]
 ) -> None:
-    folder = home / "claw" / "config" / "clawai"
+    folder = home / "claw" / "config" / "claw"
     if force:
         folder.mkdir(parents=True)
         (folder / "policy.toml").write_text(POLICY)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.memory.http.being_store import keeper_at
+from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 
 BROWSER = {"accept": "text/html"}
 
 
 def test_without_a_token_a_browser_learns_how_to_connect_and_no_more(tmp_path: Path) -> None:
-    with served(keeper_at(tmp_path)) as server:
+    with served(store_at(tmp_path)) as server:
         page = server.http.get("/", headers=BROWSER)
         token = {"authorization": f"Bearer {server.token()}"}
         with_token = server.http.get("/", headers={**BROWSER, **token})

@@ -17,13 +17,12 @@ from tests.memory.store.together import run_together
 from tests.processes import PATIENCE
 
 
-def test_beings_are_listed_renamed_and_have_their_own_key(database: Database) -> None:
+def test_beings_are_listed_and_have_their_own_key(database: Database) -> None:
     ada, bob = being(database, "Ada"), being(database, "Bob")
     with database.registry(write=True) as connection:
-        beings.rename(connection, ada.n, "Ada L.")
         beings.set_key(connection, ada.n, b"\x00sealed\xff")
     with database.registry() as connection:
-        assert [one.name for one in beings.every(connection)] == ["Ada L.", "Bob"]
+        assert [one.name for one in beings.every(connection)] == ["Ada", "Bob"]
         assert beings.by_id(connection, bob.id) == bob
         assert beings.by_number(connection, bob.n) == bob
         assert beings.by_id(connection, "nobody") is None

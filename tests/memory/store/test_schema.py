@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from clawkit.errors import BeingError
 from clawkit.memory import store_recovery, tokens
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.store import notes, open_store
@@ -127,6 +128,90 @@ def test_several_processes_that_open_an_old_store_at_once_climb_it_once(
     assert being is not None
     hits = store.open(being).search("cello stamps rabbits peanuts").hits
     assert {hit.node.scene.action for hit in hits} == {*texts, KNOWN}
+    store.close()
+
+
+def execute(address: str, sql: str) -> None:
+    if address.startswith("sqlite:"):
+        with closing(sqlite3.connect(address.removeprefix("sqlite:"))) as raw, raw:
+            raw.execute(sql)
+        return
+    with psycopg.connect(address, autocommit=True) as raw:
+        raw.execute(sql.encode())
+
+
+def test_beings_of_one_name_get_names_of_their_own_and_their_tokens_stay(
+    old: tuple[str, Old],
+) -> None:
+    address, had = old
+    again = "INSERT INTO beings (id, name, created) SELECT '{}', name, created FROM beings"
+    execute(address, again.format("second") + " WHERE name = 'Ida'")
+    execute(address, again.format("third") + f" WHERE id = '{had.being}'")
+    store = BeingStore(open_store(address), "none")
+    assert [one.name for one in store.every()] == ["Ida", "Ida second", "Ida third"]
+    assert store.find("Ida").id == had.being
+    assert tokens.check(store, had.full, "Ida").being.id == had.being
+    with pytest.raises(BeingError, match="called 'Ida' already"):
+        store.create("Ida")
+    store.close()
+
+
+def create_team(address: str) -> str:
+    """Make a Being that others make at the same time; its id, or why not."""
+    store = BeingStore(open_store(address), "none")
+    try:
+        return store.create("team").id
+    except BeingError as error:
+        return str(error)
+    finally:
+        store.close()
+
+
+def find_team(address: str) -> str:
+    """Find or make a Being that others want at the same time."""
+    store = BeingStore(open_store(address), "none")
+    try:
+        return store.called("team").id
+    finally:
+        store.close()
+
+
+def test_of_processes_that_make_the_same_being_at_once_one_does(old: tuple[str, Old]) -> None:
+    address, _ = old
+    told = run_together(f"{__name__}:create_team", [(address,)] * 4)
+    store = BeingStore(open_store(address), "none")
+    (made,) = [one.id for one in store.every() if one.name == "team"]
+    store.close()
+    assert sorted(told, key=len) == [made, *[_taken(made)] * 3]
+
+
+def _taken(being_id: str) -> str:
+    return f"there is a Being called 'team' already ({being_id}): take another name"
+
+
+def test_processes_that_want_the_same_being_at_once_get_the_same_one(
+    old: tuple[str, Old],
+) -> None:
+    address, _ = old
+    assert len(set(run_together(f"{__name__}:find_team", [(address,)] * 4))) == 1
+
+
+def test_of_a_damaged_store_with_one_name_twice_both_beings_are_saved(tmp_path: Path) -> None:
+    today, damaged = tmp_path / "today.db", tmp_path / "beings.db"
+    had = fill(f"sqlite:{today}")
+    make_sqlite(today, damaged)
+    again = "INSERT INTO beings (id, name, created) VALUES ('second', 'Ida', 1)"
+    execute(f"sqlite:{damaged}", again)
+    fresh = tmp_path / "fresh.db"
+    store_recovery.make(fresh)
+    store_recovery.fill(damaged, fresh)
+    store = BeingStore(open_store(f"sqlite:{fresh}"), "none")
+    assert {one.id: one.name for one in store.every()} == {
+        had.being: "Ida",
+        "second": "Ida second",
+    }
+    with pytest.raises(BeingError, match="called 'Ida' already"):
+        store.create("Ida")
     store.close()
 
 

@@ -40,7 +40,7 @@ class Old(Struct, frozen=True):
 def fill(address: str) -> Old:
     """A Being that remembers something, with a note that waits and two tokens."""
     store = BeingStore(open_store(address), "none")
-    being = store.create("Ada")
+    being = store.create("Ida")
     full, _ = tokens.issue(store, being, label="Claude Code")
     reader, _ = tokens.issue(store, being, scope="read-only")
     memory = store.open(being)

@@ -82,11 +82,11 @@ async def test_nobody_writes_into_the_memory_of_a_stranger(
     assert len(await messages(hana)) == 1
 
 
-async def test_a_being_of_the_same_name_is_a_stranger(
+async def test_a_being_of_almost_the_same_name_is_a_stranger(
     store: BeingStore, server: ServerCore, sora: BeingClient, being: Being, friend: Being
 ) -> None:
     await know(sora, "Hana", f"{being.id} messages: yes")
-    impostor = BeingClient(server, store.create("Hana"))
+    impostor = BeingClient(server, store.create("hana"))
     await know(impostor, "Sora", f"{friend.id} messages: yes")
     assert (await impostor.json("update_memory", **HELLO))["delivered"] is False
     assert await messages(sora) == []

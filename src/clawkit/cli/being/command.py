@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import uuid
 from pathlib import Path
@@ -62,7 +63,6 @@ def create(
     who = _soul(soul, soul_file)
     known = _checked_id(being_id)
     with opened(MemoryPlace(address, "none")) as store:
-        namesakes = sum(1 for other in store.every() if other.name == name)
         being = store.create(name, known)
         if who:
             store.open(being).structured(
@@ -72,11 +72,8 @@ def create(
             print_json({"id": being.id, "name": being.name, "created": being.created})
             return
         print(f"Made {visible(being.name)}: {being.id}")
-        print(f"`claw being token create {being.id}` lets a client in.", file=sys.stderr)
-        if namesakes:
-            print(
-                "Another Being has this name: commands know the two by their ids.", file=sys.stderr
-            )
+        share = f"`claw being share {shlex.quote(being.name)}`"
+        print(f"{visible(share)} lets somebody's client in.", file=sys.stderr)
 
 
 def _soul(soul: str, file: Path | None) -> str:

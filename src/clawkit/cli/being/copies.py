@@ -35,7 +35,6 @@ from clawkit.cli.commands import (
 )
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import counted, print_facts
-from clawkit.errors import BeingError
 from clawkit.memory import being_store, bundle, secret_filter
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Being
@@ -205,11 +204,8 @@ def _import_bundle(
 
 
 def _known(store: BeingStore, called: str) -> Being | None:
-    """The Being that is meant, if there is one: an id, or a name that only one has."""
-    named = [being for being in store.every() if called in (being.id, being.name)]
-    if len(named) > 1:
-        raise BeingError(f"several Beings are called {called!r}: say which by its id")
-    return named[0] if named else None
+    """The Being that is meant, if there is one: by its id or its name."""
+    return next((being for being in store.every() if called in (being.id, being.name)), None)
 
 
 _NONE = "none"

@@ -44,12 +44,19 @@ EmbedderOption = Annotated[
     ),
 ]
 BeingArgument = Annotated[
-    str, typer.Argument(metavar="BEING", help="Its id, or its name if no other has it.")
+    str, typer.Argument(metavar="BEING", help="Its name or id.")
 ]
 BeingOption = Annotated[
     str,
-    typer.Option("--being", metavar="BEING", help="Another Being than your own, by id or name."),
+    typer.Option(
+        "--being", metavar="BEING", help="Another Being than your own, by name, id or address."
+    ),
 ]
+
+
+def is_address(being: str) -> bool:
+    """Whether a Being is named by where it is served."""
+    return being.startswith(("http://", "https://"))
 
 
 class MemoryPlace:
@@ -75,6 +82,12 @@ class MemoryPlace:
     def remote(self) -> str:
         """The address of the Being elsewhere that the assistant uses, if the config names one."""
         return "" if self._address else self.config.memory.url
+
+    def address_of(self, being: str) -> str:
+        """Where the Being that is meant is served; empty if it is in a store of this machine."""
+        if is_address(being):
+            return being
+        return "" if being else self.remote
 
     @property
     def file(self) -> Path | None:

@@ -44,7 +44,7 @@ from clawkit.hosts.discovery import SearchScope, find, host_files
 from clawkit.hosts.entries import ServerEntry, StdioLaunch, our_server
 from clawkit.hosts.guarded_entry import shown_address
 from clawkit.hosts.ledger import items
-from clawkit.settings import Settings
+from clawkit.settings import Settings, settings
 from clawkit.system.files import write_problem
 from clawkit.system.locks import try_lock
 
@@ -297,6 +297,10 @@ def check_policy() -> Check:
     if not policy.rules:
         hint = "move it away, then `claw policy init` makes one; or `claw policy init --force`"
         return Check("policy", "problem", f"{file} has no rule: {NO_RULES}", hint)
+    unused = settings().config / "policy.toml"
+    if unused != file and unused.exists():
+        hint = "merge them into one, and delete the other"
+        return Check("policy", "warning", f"{file} counts, and {unused} does not", hint)
     return Check("policy", "ok", f"{file}: {counted(len(policy.rules), 'rule')}")
 
 

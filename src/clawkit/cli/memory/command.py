@@ -37,7 +37,7 @@ from clawkit.cli.commands import (
     print_lines,
     require_new,
 )
-from clawkit.cli.memory import output
+from clawkit.cli.memory import elsewhere, output
 from clawkit.cli.memory.history import MemoryHistory
 from clawkit.cli.output import print_json
 from clawkit.errors import ClawError
@@ -54,6 +54,7 @@ from clawkit.text.normalization import visible
 
 app = command_group("What your Being remembers.", invoke_without_command=True)
 
+_NOT_FOUND = "No memory was found."
 NodeArgument = Annotated[
     str, typer.Argument(metavar="MEMORY", help="Its id, or the beginning of it.")
 ]
@@ -86,10 +87,12 @@ class OpenedMemory:
 def opened_memory(being: str, address: str, embedder: str = "none") -> Generator[OpenedMemory]:
     """The memory that is meant. What needs no vectors loads no embedder."""
     place = MemoryPlace(address, embedder)
+    if far := place.address_of(being):
+        raise CommandFailure(
+            f"this is done where the memories are kept, and these are at {far}: run it there, "
+            "or name a Being of this machine with --being"
+        )
     with opened(place) as store:
-        if place.remote:
-            note = f"the assistant's memory is at {place.remote}; this is the one on this machine"
-            print(f"claw memory: {visible(note)}", file=sys.stderr)
         yield OpenedMemory(store, store.open(place.own(store, being)))
 
 
@@ -108,6 +111,10 @@ def memory(
     pass_on(context)
     place = MemoryPlace(address)
     if context.invoked_subcommand is not None:
+        return
+    if elsewhere_at := place.address_of(being):
+        with elsewhere.remote_being(place, elsewhere_at) as far:
+            elsewhere.print_view(far, recent, as_json=as_json)
         return
     if not place.is_begun() and not as_json:
         print(f"Nothing is remembered yet in {shown_address(place.address)}.")
@@ -140,6 +147,12 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find memories, the best first; unlike `claw recall`, whatever they are worth."""
+    place = MemoryPlace(address, embedder)
+    if elsewhere_at := place.address_of(being):
+        asked = elsewhere.Asked(" ".join(query), limit, explain, as_of, mode)
+        with elsewhere.remote_being(place, elsewhere_at) as far:
+            elsewhere.print_found(far, asked, _NOT_FOUND, as_json=as_json)
+        return
     with opened_memory(being, address, embedder) as mine:
         make_few_vectors(mine.store, mine.memory.being)
         with ProgressLine("Searching") as progress:
@@ -148,7 +161,7 @@ def search(
                 " ".join(query), limit=limit, mode=mode, explain=explain, as_of=as_of or None
             )
         hits = {"kind": found.kind, "hits": output.hits_json(found.hits)}
-        print_lines(output.hit_lines(found.hits, "No memory was found."), hits, as_json=as_json)
+        print_lines(output.hit_lines(found.hits, _NOT_FOUND), hits, as_json=as_json)
         if not as_json:
             say_missing(mine.store, mine.memory.being, found.kind)
 
@@ -161,6 +174,11 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one memory: all that is known about it, and where it came from."""
+    place = MemoryPlace(address)
+    if elsewhere_at := place.address_of(being):
+        with elsewhere.remote_being(place, elsewhere_at) as far:
+            elsewhere.print_node(far, node, as_json=as_json)
+        return
     with opened_memory(being, address) as mine:
         found = mine.node(node)
         print_lines(output.node_lines(found), found, as_json=as_json)

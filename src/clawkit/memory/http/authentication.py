@@ -363,13 +363,13 @@ def _being_id(scope: Any) -> str:
         raise HttpRefusal(400, "The address has too many parameters") from None
     if any(name.lower() in _IN_QUERY or tokens.looks_right(value) for name, value in query):
         raise HttpRefusal(400, "A token may not stand in the address: use the Authorization header")
-    named = {value.lower() for name, value in query if name == "being_id" and value}
+    named = [value for name, value in query if name == "being_id" and value]
     in_path = scope.get("path_params", {}).get("being_id")
     if in_path:
-        named.add(in_path.lower())
-    if len(named) > 1:
+        named.append(in_path)
+    if len({name.lower() for name in named}) > 1:
         raise HttpRefusal(400, "The address names two Beings")
-    return named.pop() if named else ""
+    return named[0] if named else ""
 
 
 def _llm_key(headers: Headers) -> str:

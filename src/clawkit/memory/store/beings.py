@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clawkit.errors import BeingError
 from clawkit.memory.records import Being
 from clawkit.memory.store.database import Connection, Unit
 
@@ -9,10 +10,23 @@ _SELECT = "SELECT n, id, name, created FROM beings"
 
 
 def create(connection: Connection, being_id: str, name: str, now: float) -> Being:
-    connection.run("INSERT INTO beings (id, name, created) VALUES (?, ?, ?)", (being_id, name, now))
-    found = by_id(connection, being_id)
-    assert found is not None
+    """A new Being; raises BeingError if another has its name, also one that came just now."""
+    connection.run(
+        "INSERT INTO beings (id, name, created) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (being_id, name, now),
+    )
+    found = by_name(connection, name)
+    if found is None:
+        raise BeingError(f"there is a Being with the id {being_id} already")
+    if found.id != being_id:
+        taken = f"there is a Being called {name!r} already ({found.id})"
+        raise BeingError(f"{taken}: take another name")
     return found
+
+
+def by_name(connection: Connection, name: str) -> Being | None:
+    rows = connection.rows(f"{_SELECT} WHERE name = ?", (name,))
+    return Being(*rows[0]) if rows else None
 
 
 def by_id(connection: Connection, being_id: str) -> Being | None:
@@ -27,10 +41,6 @@ def by_number(connection: Connection, n: int) -> Being | None:
 
 def every(connection: Connection) -> list[Being]:
     return [Being(*row) for row in connection.rows(f"{_SELECT} ORDER BY n")]
-
-
-def rename(connection: Connection, n: int, name: str) -> None:
-    connection.run("UPDATE beings SET name = ? WHERE n = ?", (name, n))
 
 
 def delete(connection: Connection, n: int) -> None:

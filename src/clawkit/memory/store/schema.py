@@ -44,3 +44,5 @@ def _steps(database: str) -> tuple[str, ...]:
 SQLITE_STEPS = _steps("sqlite")
 POSTGRES_STEPS = _steps("postgres")
 """What leads from each version to the next; the number of steps is the newest version."""
+UNIQUE_NAMES = SQLITE_STEPS[2]
+"""The step that gives each Being a name of its own."""

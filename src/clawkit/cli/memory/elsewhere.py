@@ -1,0 +1,111 @@
+"""A Being on another server, in commands: it looks as one on this machine does."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawkit.assistant.api_keys import Keys
+from clawkit.cli.commands import CommandFailure, print_lines
+from clawkit.cli.output import print_json
+from clawkit.memory.details import DetailsRequest
+
+if TYPE_CHECKING:
+    from clawkit.cli.being.opened_store import MemoryPlace
+    from clawkit.memory.remote_being import RemoteBeing
+
+TOKEN_VARIABLE = "CLAW_BEING_TOKEN"
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A search as it was typed."""
+
+    text: str
+    limit: int
+    explain: bool = False
+    as_of: str = ""
+    mode: str = "or"
+
+
+@contextmanager
+def remote_being(place: MemoryPlace, url: str) -> Generator[RemoteBeing]:
+    """The Being at an address, with the token that the config or the environment has for it."""
+    from clawkit.memory.remote_being import RemoteBeing
+
+    variable = place.config.memory.token_env or TOKEN_VARIABLE
+    found = Keys(place.config).find(variable)
+    if found is None:
+        raise CommandFailure(f"the Being at {url} needs a token: set {variable}")
+    with closing(RemoteBeing(url, found.value)) as being:
+        yield being
+
+
+def print_recalled(being: RemoteBeing, asked: Asked, nothing: str, *, as_json: bool) -> None:
+    arguments = {"user_message": asked.text, **_more(asked)}
+    _print_hits(being, "recall", arguments, asked, nothing, as_json=as_json)
+
+
+def print_found(being: RemoteBeing, asked: Asked, nothing: str, *, as_json: bool) -> None:
+    arguments = {"query": asked.text, "mode": asked.mode, **_more(asked)}
+    _print_hits(being, "search_memory", arguments, asked, nothing, as_json=as_json)
+
+
+def _more(asked: Asked) -> dict[str, Any]:
+    more: dict[str, Any] = {"as_of": asked.as_of} if asked.as_of else {}
+    return {**more, "explain": True} if asked.explain else more
+
+
+def _print_hits(
+    being: RemoteBeing,
+    tool: str,
+    arguments: dict[str, Any],
+    asked: Asked,
+    nothing: str,
+    *,
+    as_json: bool,
+) -> None:
+    from clawkit.cli.memory.output import hit_lines, hits_json
+
+    text, found = being.details(tool, arguments, DetailsRequest(asked.limit), _found_type())
+    if found is None:  # a server that is not ours, or an older one
+        print_lines((text,), {"text": text}, as_json=as_json)
+        return
+    told: dict[str, Any] = {"kind": found.kind, "hits": hits_json(found.hits)}
+    if tool == "recall":
+        told["text"] = text
+    print_lines(hit_lines(found.hits, nothing), told, as_json=as_json)
+
+
+def _found_type() -> Any:
+    """Hits load numpy: not before they are needed."""
+    from clawkit.memory.recall.engine import Hit
+
+    return msgspec.defstruct("Found", [("kind", str), ("hits", tuple[Hit, ...])], frozen=True)
+
+
+def print_view(being: RemoteBeing, recent: int, *, as_json: bool) -> None:
+    from clawkit.cli.memory import output
+    from clawkit.memory.statistics import BeingView
+
+    text, found = being.details("get_context", {}, DetailsRequest(recent), BeingView)
+    if found is None:
+        print_lines((text,), {"text": text}, as_json=as_json)
+    elif as_json:
+        print_json(found)
+    else:
+        output.print_view(found)
+
+
+def print_node(being: RemoteBeing, called: str, *, as_json: bool) -> None:
+    from clawkit.cli.memory.output import node_lines
+    from clawkit.memory.records import Node
+
+    wanted = DetailsRequest(node=called)
+    text, found = being.details("recall_memory", {"node_id": called}, wanted, Node)
+    if found is None:
+        print_lines((text,), {"text": text}, as_json=as_json)
+    else:
+        print_lines(node_lines(found), found, as_json=as_json)
