@@ -44,9 +44,7 @@ def test_a_client_connects_with_the_config_that_the_page_shows() -> None:
     env = {**os.environ, "PYTHONUTF8": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=env, encoding="utf-8") as process:
         assert process.stderr is not None
-        address = process.stderr.readline().split()[-1]
-        printed = "".join(iter(process.stderr.readline, "}\n"))
-        assert f"{address}/{being}" in printed
+        address = json.loads(process.stderr.readline())["url"]
         url = server["url"].replace("http://127.0.0.1:8765/mcp", address)
         try:
             status, result = call(url.replace("BEING_ID", being), token, "get_context")

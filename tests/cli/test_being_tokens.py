@@ -30,11 +30,8 @@ def served() -> Generator[str]:
     env = {**os.environ, "PYTHONUTF8": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=env, encoding="utf-8") as process:
         assert process.stderr is not None
-        address = process.stderr.readline().split()[-1]
         try:
-            while not process.stderr.readline().startswith("`claw being token create"):
-                pass
-            yield address
+            yield json.loads(process.stderr.readline())["url"]
         finally:
             process.terminate()
             process.stderr.read()

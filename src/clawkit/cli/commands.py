@@ -82,7 +82,7 @@ class CommandGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
-            command = self.loaded(name, command)
+            command = self.loaded(name or "", command)
             _without_flag_types(command.get_params(ctx))
         return name, command, rest
 

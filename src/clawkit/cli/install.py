@@ -6,22 +6,26 @@ That is the assistant's, the memory's with `--being`, or that of a Python file w
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import closing, redirect_stdout, suppress
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import unquote, urlsplit
 
+import msgspec
 import typer
 
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import read_config
 from clawkit.assistant.model_choice import choose, is_chosen, known_providers
 from clawkit.assistant.model_discovery import suggestion
-from clawkit.cli.being.opened_store import MemoryPlace, opened
+from clawkit.cli.being.opened_store import MemoryPlace, is_address, opened
 from clawkit.cli.commands import AsJson
+from clawkit.cli.memory.elsewhere import TOKEN_VARIABLE
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import at_home, print_rows
 from clawkit.cli.wrap import DryRun
@@ -36,6 +40,7 @@ from clawkit.hosts.installation import (
     file_order,
     survey,
 )
+from clawkit.system.addresses import check_address
 from clawkit.text.normalization import visible
 from clawkit.tools.loader import load_server, split_target
 
@@ -60,7 +65,9 @@ def install(
     being: Annotated[
         str,
         typer.Option(
-            metavar="BEING", help="Add this Being's memory instead of the assistant, by id or name."
+            metavar="BEING",
+            help="Add this Being's memory instead of the assistant, by its name, its id or, where "
+            "it is served elsewhere, its address; the token is asked for, or in CLAW_BEING_TOKEN.",
         ),
     ] = "",
     name: Annotated[
@@ -88,9 +95,11 @@ def install(
     if file is not None and being:
         raise typer.BadParameter("give FILE or --being, not both")
     order = _order(name, being, file, project, dry_run=dry_run)
+    if order.url and not remove and (client is not None or everywhere):
+        order = msgspec.structs.replace(order, token=_tried_token(order.url))
     if file is not None and not remove:
         _check_file(file)
-    if being and not remove:
+    if being and not order.url and not remove:
         # One that is not there would only be missed when the client starts its server.
         with opened(MemoryPlace(embedder="none")) as store:
             store.find(being)
@@ -126,6 +135,10 @@ def _order(
 ) -> InstallOrder:
     if re.search(r"[\s/\\]", name) or not name.isprintable():
         raise HostError(f"--name {visible(name)!r}: clients want one word, without / and \\")
+    if is_address(being):
+        url = check_address("--being", being, secret=True, query=True)
+        usual = _name_of(url)
+        return InstallOrder(name or usual, project=project, dry_run=dry_run, url=url)
     if being:
         argv = (*launcher("claw"), "being", "stdio", being)
         return InstallOrder(name or "memory", argv, project=project, dry_run=dry_run)
@@ -134,6 +147,26 @@ def _order(
     brand = "clawdbot" if Path(sys.argv[0]).stem == "clawdbot" else "openclaw"
     argv = (*launcher(brand), "mcp-server")
     return InstallOrder(name or brand, argv, project=project, dry_run=dry_run)
+
+
+def _name_of(url: str) -> str:
+    """What the address calls the Being, where that is a name."""
+    last = unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
+    is_name = re.fullmatch(r"[\w.~-]+", last) and not re.fullmatch(r"[0-9a-fA-F-]{36}|mcp", last)
+    return last if is_name else "memory"
+
+
+def _tried_token(url: str) -> str:
+    """The token for a Being elsewhere, which has answered to it."""
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if not token and not sys.stdin.isatty():
+        raise HostError(f"the Being at {url} needs a token: set {TOKEN_VARIABLE}")
+    token = (token or typer.prompt("Token", hide_input=True, err=True)).strip()
+    from clawkit.memory.remote_being import RemoteBeing
+
+    with closing(RemoteBeing(url, token)) as being:
+        being.call("get_current_time", {})
+    return token
 
 
 def _clients(
@@ -237,4 +270,8 @@ def _next(there: Sequence[Presence], what: str) -> str:
 
 def _claude_command(order: InstallOrder) -> str:
     scope = "user" if order.project is None else "project"
+    if order.url:
+        place = f"{shlex.quote(order.name)} {shlex.quote(order.url)}"
+        header = f'--header "Authorization: Bearer ${TOKEN_VARIABLE}"'
+        return f"claude mcp add --scope {scope} --transport http {place} {header}"
     return f"claude mcp add --scope {scope} {shlex.quote(order.name)} -- {shlex.join(order.argv)}"

@@ -166,4 +166,3 @@ def _left_out(answer: str) -> str:
     return (
         f"Not kept: {', '.join(map(str, removed))} (`{how}` lets it keep them)." if removed else ""
     )
-

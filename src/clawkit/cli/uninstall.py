@@ -82,7 +82,9 @@ def _print_report(report: RemovalReport, staying: Sequence[Remaining], *, dry_ru
 
 
 def _lines(removals: Sequence[Removal], *, would: bool) -> list[str]:
-    rows = [(_verb(one, would=would), one.server, one.client, at_home(one.file)) for one in removals]
+    rows = [
+        (_verb(one, would=would), one.server, one.client, at_home(one.file)) for one in removals
+    ]
     return table_lines(rows)
 
 

@@ -33,6 +33,7 @@ from clawkit.hosts.documents.edits import (
 from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import (
     Data,
+    RemoteLaunch,
     StdioLaunch,
     is_guarded,
     launch_of,
@@ -106,15 +107,18 @@ State = Literal["installed", "not installed", "something else", "cannot be read"
 class InstallOrder(msgspec.Struct, frozen=True):
     """What is to be installed: the server's name and command; in a project's files, if given.
 
-    `about` is for clients that show a description.
+    `about` is for clients that show a description. A server elsewhere has a `url` and a `token`
+    instead of a command.
     """
 
     name: str
-    argv: tuple[str, ...]
+    argv: tuple[str, ...] = ()
     about: str = "Your assistant"
     project: Path | None = None
     machine: Machine | None = None
     dry_run: bool = False
+    url: str = ""
+    token: str = ""
 
 
 def file_order(
@@ -172,6 +176,9 @@ def survey(order: InstallOrder) -> tuple[Presence, ...]:
 
 def entry_for(client: ClientApp, order: InstallOrder) -> Data:
     """The entry as this client writes one."""
+    if order.url:
+        headers = {"Authorization": f"Bearer {order.token}"}
+        return remote_entry(client, order.name, order.url, headers)
     form = client.form
     entry: Data = {}
     if form.stdio is not None:
@@ -199,6 +206,23 @@ def take_out(file: HostFile, keys: tuple[str, ...], *, dry_run: bool) -> Install
         return act() if dry_run else _insistently(file.client, act)
     except HostError as error:
         return InstallOutcome(file.client.id, str(file.path), "failed", note=str(error))
+
+
+def remote_entry(client: ClientApp, name: str, url: str, headers: dict[str, str]) -> Data:
+    """The entry of a server over HTTP as this client writes one."""
+    form = client.form
+    keys = [key for key, transport in form.urls if transport != "sse"]
+    if not keys:  # It only starts commands: this is the usual one between it and an address.
+        more = [part for key, value in headers.items() for part in ("--header", f"{key}:{value}")]
+        return {form.command: "npx", form.args: ["-y", "mcp-remote", url, *more]}
+    entry: Data = {} if form.http is None else {form.kinds[0]: form.http}
+    if client.id == "goose":
+        entry["name"] = name
+    entry[keys[0]] = url
+    if headers:
+        entry[form.headers] = headers
+    also = ("enabled", "timeout")
+    return {**entry, **{key: value for key, value in client.also.items() if key in also}}
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -281,6 +305,7 @@ def _install(place: _Place, order: InstallOrder) -> InstallOutcome:
     if not order.dry_run:
         _write(place, added)
     text = "".join(piece.text for piece in added.pieces[-1:]).strip("\r\n")
+    text = text.replace(order.token, "…") if order.token else text
     return place.outcome("installed", text, added.line, SHARED if place.shared else "")
 
 
@@ -312,14 +337,16 @@ def _there_already(place: _Place, order: InstallOrder) -> str:
     """What to say about an entry of this name that starts such a server; anything else raises."""
     launch = launch_of(place.client.form, place.entry)
     name = ".".join(place.keys)
-    if not isinstance(launch, StdioLaunch) or not _is_such(launch, order):
+    if isinstance(launch, str) or not _is_such(launch, order):
         raise HostError(
             f"{place.path}: {name} is there and is something else: take it out, or give another "
             "name with --name"
         )
+    if isinstance(launch, RemoteLaunch):
+        return "already installed"
     if is_guarded(launch.argv):
         return "already installed, behind the guard"
-    if launch.argv == order.argv:
+    if launch.argv == order.argv or order.url:
         return "already installed"
     return (
         f"already installed as `{' '.join(launch.argv)}`; "
@@ -373,8 +400,12 @@ def _remove_entry(place: _Place, *, dry_run: bool) -> InstallOutcome:
     return place.outcome("removed", note=note)
 
 
-def _is_such(launch: StdioLaunch, order: InstallOrder) -> bool:
-    """Whether an entry starts what is to be installed, maybe in another way."""
+def _is_such(launch: StdioLaunch | RemoteLaunch, order: InstallOrder) -> bool:
+    """Whether an entry starts or calls what is to be installed, maybe in another way."""
+    if isinstance(launch, RemoteLaunch):
+        return launch.url == order.url
+    if order.url:
+        return order.url in launch.argv
     ours = our_server(order.argv)
     file = Path(served_file(order.argv)).resolve()
     return our_server(launch.argv) == ours and (
@@ -385,11 +416,11 @@ def _is_such(launch: StdioLaunch, order: InstallOrder) -> bool:
 def _must_be_such(place: _Place, order: InstallOrder) -> None:
     launch = launch_of(place.client.form, place.entry)
     name = ".".join(place.keys)
-    if not isinstance(launch, StdioLaunch) or not _is_such(launch, order):
-        ours = our_server(order.argv)
+    if isinstance(launch, str) or not _is_such(launch, order):
+        ours = "memory" if order.url else our_server(order.argv)
         what = f"server of {served_file(order.argv)}" if ours == "tools" else ours
         raise HostError(f"{place.path}: {name} is not the {what}: take it out by hand")
-    if is_guarded(launch.argv):
+    if isinstance(launch, StdioLaunch) and is_guarded(launch.argv):
         raise HostError(
             f"{place.path}: {name} stands behind the guard: "
             f"`claw unwrap {place.keys[-1]}` first, then remove it"

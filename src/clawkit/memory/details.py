@@ -1,4 +1,4 @@
-"""The records behind what a tool says, for our own commands: a Being elsewhere looks like a local one.
+"""The records behind what a tool says, so that a Being elsewhere can be shown like a local one.
 
 A client asks for them in `_meta` of a call, and finds them in `_meta` of the result. They are what
 the same token may read anyway; a server that does not know the key answers with text alone.
@@ -60,7 +60,11 @@ class FoundMemories(msgspec.Struct, frozen=True):
 
 
 def _recalled(
-    _store: BeingStore, memory: Memory, caller: Caller, given: RecallArguments, wanted: DetailsRequest
+    _store: BeingStore,
+    memory: Memory,
+    caller: Caller,
+    given: RecallArguments,
+    wanted: DetailsRequest,
 ) -> Details:
     told = memory.recall(
         given.user_message,
@@ -73,7 +77,11 @@ def _recalled(
 
 
 def _searched(
-    _store: BeingStore, memory: Memory, caller: Caller, given: SearchArguments, wanted: DetailsRequest
+    _store: BeingStore,
+    memory: Memory,
+    caller: Caller,
+    given: SearchArguments,
+    wanted: DetailsRequest,
 ) -> Details:
     found = memory.search(
         given.query,

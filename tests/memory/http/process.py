@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -13,8 +14,6 @@ from typing import IO
 from clawkit.memory import tokens
 from tests.memory.http.being_store import store_at
 from tests.processes import PATIENCE, ROOT
-
-MARK = "Beings are served at "
 
 
 class BeingProcess:
@@ -46,10 +45,7 @@ class BeingProcess:
         return self.process.stderr
 
     def _address(self) -> str:
-        for line in self.stderr:
-            if line.startswith(MARK):
-                return line.removeprefix(MARK).strip()
-        raise AssertionError("the server ended before it said where it is")
+        return json.loads(self.stderr.readline())["url"]
 
     def end(self) -> None:
         self.process.terminate()

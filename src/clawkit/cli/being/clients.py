@@ -1,4 +1,4 @@
-"""`claw being serve`, `stdio`, `token` and `key`: how MCP clients reach a Being."""
+"""`claw being stdio`, `token` and `key`: how MCP clients reach a Being."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 import time
 from typing import Annotated, Literal
 
-import msgspec
 import typer
 
 from clawkit.cli.being.opened_store import (
@@ -17,16 +16,9 @@ from clawkit.cli.being.opened_store import (
     StoreOption,
     opened,
 )
-from clawkit.cli.being.output import connecting, token_lines, token_row
-from clawkit.cli.commands import (
-    MAX_CONNECTIONS,
-    AllowHost,
-    AsJson,
-    CommandFailure,
-    Host,
-    MaxConnections,
-    command_group,
-)
+from clawkit.cli.being.output import token_lines, token_row
+from clawkit.cli.being.serve import warm
+from clawkit.cli.commands import AsJson, CommandFailure, command_group
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import print_table
 from clawkit.memory import tokens as access
@@ -36,6 +28,21 @@ from clawkit.memory.model_keys import forget_key, store_key
 _SHORTEST_ID = 4
 _ID_LENGTH = 36
 
+ScopeOption = Annotated[Literal["full", "read-only"], typer.Option(help="What its holder may do.")]
+ExpiresOption = Annotated[
+    str, typer.Option(metavar="30d|12h|DATE", help="When it ends; never, without.")
+]
+PersonOption = Annotated[
+    str, typer.Option(metavar="NAME", help='Who says "I" through it, in a shared Being.')
+]
+OwnerOption = Annotated[
+    bool,
+    typer.Option(
+        "--owner",
+        help="It may write soul, rules, preferences and relationships too: what clients obey.",
+    ),
+]
+
 tokens = command_group("Tokens: who may reach a Being over HTTP.")
 keys = command_group("The model key of a Being, kept encrypted: tidying up then uses a model.")
 
@@ -43,26 +50,14 @@ keys = command_group("The model key of a Being, kept encrypted: tidying up then 
 @tokens.command("create")
 def create_token(
     being: BeingArgument,
-    scope: Annotated[
-        Literal["full", "read-only"], typer.Option(help="What its holder may do.")
-    ] = "full",
-    expires: Annotated[
-        str, typer.Option(metavar="30d|12h|DATE", help="When it ends; never, without.")
-    ] = "",
+    scope: ScopeOption = "full",
+    expires: ExpiresOption = "",
     oauth: Annotated[
         bool, typer.Option("--oauth", help="A bto_ token: it carries its Being, no id in the URL.")
     ] = False,
     label: Annotated[str, typer.Option(help="Whose it is, for the list.")] = "",
-    person: Annotated[
-        str, typer.Option(metavar="NAME", help='Who says "I" through it, in a shared Being.')
-    ] = "",
-    owner: Annotated[
-        bool,
-        typer.Option(
-            "--owner",
-            help="It may write soul, rules, preferences and relationships too: what clients obey.",
-        ),
-    ] = False,
+    person: PersonOption = "",
+    owner: OwnerOption = False,
     address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
@@ -161,85 +156,8 @@ def delete_key(being: BeingArgument, address: StoreOption = "") -> None:
         print(f"Forgot the model key of {found.name}." if had else f"{found.name} had none.")
 
 
-_PORT = 8765
 _HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
 Ctrl-D ends it. `claw being serve` serves it over HTTP."""
-_OPEN = "Tokens travel in the clear over HTTP: put a proxy with TLS in front of this address."
-
-
-def serve(
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
-    ] = _PORT,
-    host: Host = "127.0.0.1",
-    allow_host: AllowHost = None,
-    max_connections: MaxConnections = MAX_CONNECTIONS,
-    rate: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="N", help="Requests a second for each token; 0 for no limit."),
-    ] = None,
-    burst: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Requests of a token at once.")
-    ] = None,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CIDR",
-            help="A proxy whose X-Forwarded-For says who asks: an address or a network; can be "
-            "given again. Without, none.",
-        ),
-    ] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No line of the log for each request.")
-    ] = False,
-    address: StoreOption = "",
-    embedder: EmbedderOption = "",
-) -> None:
-    """Serve the Beings of a store over Streamable HTTP; stderr has the address, then a JSON log."""
-    # One question is small: threads for its arithmetic cost more than they bring.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with opened(MemoryPlace(address, embedder)) as store:
-        from clawkit.memory.http.app import serve as run
-        from clawkit.memory.http.authentication import RequestLimits
-
-        given = {"rate": rate, "burst": burst}
-        limits = RequestLimits(
-            **{name: value for name, value in given.items() if value is not None}  # pyright: ignore[reportArgumentType]
-        )
-        http = msgspec.structs.replace(limits.http, connections=max_connections)
-        _warm(store)
-        run(
-            store,
-            host,
-            port,
-            on_ready=lambda url: _announce(store, url, host),
-            limits=msgspec.structs.replace(limits, http=http),
-            hosts=allow_host or None,
-            log_requests=not quiet,
-            trusted_proxies=trusted_proxy or (),
-        )
-
-
-def _announce(store: BeingStore, url: str, host: str) -> None:
-    from clawkit.wire.http.uvicorn_server import is_loopback
-
-    beings = store.every()
-    print(f"Beings are served at {url}", file=sys.stderr)
-    print(f"They are kept in {store.database.address}.", file=sys.stderr)
-    if not beings:
-        print("There is none yet: `claw being create NAME` makes one.", file=sys.stderr)
-    for line in connecting(url, beings[0] if len(beings) == 1 else None):
-        print(line, file=sys.stderr)
-    if not is_loopback(host):
-        print(_OPEN, file=sys.stderr)
-    sys.stderr.flush()
-
-
-def _warm(store: BeingStore) -> None:
-    """Load the embedder while nobody waits for it; an unknown one is an error now, not later."""
-    warm = getattr(store.embedder, "warm", None)
-    if warm is not None:
-        warm()
 
 
 def stdio(being: BeingArgument, address: StoreOption = "", embedder: EmbedderOption = "") -> None:
@@ -254,6 +172,6 @@ def stdio(being: BeingArgument, address: StoreOption = "", embedder: EmbedderOpt
         found = store.find(being)
         if os.isatty(fds[0]):
             print(_HINT.format(name=found.name), file=sys.stderr)
-        _warm(store)
+        warm(store)
         store.worker.start()
         serve_stdio(BeingServer(store, being=found), fds=fds, on_end=store.close)

@@ -11,10 +11,12 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from clawkit.cli.being.clients import keys, serve, stdio, tokens
+from clawkit.cli.being.clients import keys, stdio, tokens
 from clawkit.cli.being.copies import backup, export_, import_, quota, restore
 from clawkit.cli.being.opened_store import BeingArgument, MemoryPlace, StoreOption, opened
 from clawkit.cli.being.output import being_lines, day, losses
+from clawkit.cli.being.serve import serve
+from clawkit.cli.being.share import share
 from clawkit.cli.commands import (
     AsJson,
     CommandFailure,
@@ -35,6 +37,7 @@ from clawkit.system.addresses import shown_address
 from clawkit.text.normalization import visible
 
 app = command_group("Beings: memories that any MCP client can use, each with its own walls.")
+app.command()(share)
 app.command()(serve)
 app.command()(stdio)
 app.command("export")(export_)

@@ -43,9 +43,7 @@ EmbedderOption = Annotated[
         "config, without.",
     ),
 ]
-BeingArgument = Annotated[
-    str, typer.Argument(metavar="BEING", help="Its name or id.")
-]
+BeingArgument = Annotated[str, typer.Argument(metavar="BEING", help="Its name or id.")]
 BeingOption = Annotated[
     str,
     typer.Option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from clawkit.cli.tables import ago, counted
 from clawkit.memory.being_store import BeingStore
+from clawkit.memory.http.served_address import address_for
 from clawkit.memory.records import Being, Token
 from clawkit.memory.tokens import of_being
 from clawkit.text.normalization import visible
@@ -122,22 +122,9 @@ def token_lines(being: Being, token: Token) -> Iterator[str]:
     elif token.scope == "full":
         yield "It writes memories, not what clients obey: with --owner, soul, rules and so on too."
     yield "It is not shown again: keep it now."
-    path = "/mcp" if token.kind == "bto" else f"/mcp/{being.id}"
+    path = "/mcp" if token.kind == "bto" else address_for("/mcp", being)
     yield f"Its URL is {path} at the address that `claw being serve` prints."
     yield f"`claw being token revoke {token.id}` ends it."
-
-
-def connecting(url: str, being: Being | None) -> Iterator[str]:
-    """What a client's config needs."""
-    place = f"{url}/{being.id}" if being is not None else f"{url}/BEING_ID"
-    headers = {"Authorization": "Bearer brt_…"}
-    snippet: dict[str, Any] = {"mcpServers": {"memory": {"url": place, "headers": headers}}}
-    yield "Connect a client with:"
-    yield from json.dumps(snippet, indent=2, ensure_ascii=False).splitlines()
-    yield "Claude Code adds it with:"
-    yield f'  claude mcp add --transport http memory {place} --header "Authorization: Bearer brt_…"'
-    name = visible(being.name) if being is not None else "BEING"
-    yield f"`claw being token create {name}` makes the token; `claw being list` shows the ids."
 
 
 def being_lines(told: dict[str, Any], now: float) -> Iterator[str]:

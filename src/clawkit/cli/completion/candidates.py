@@ -35,10 +35,7 @@ def complete(arguments: Sequence[str]) -> int:
     """Print what fits; whatever goes wrong, nothing fits: a Tab is no place for errors."""
     shell, rest = arguments[0], arguments[1:]
     try:
-        if shell == "bash":
-            lines = list(_for_bash(*rest))
-        else:
-            lines = list(_with_help(fitting(rest)))
+        lines = list(_for_bash(*rest) if shell == "bash" else _with_help(fitting(rest)))
     except Exception:  # noqa: BLE001 - see above
         return 1
     print("\n".join(lines))
@@ -157,7 +154,7 @@ def _split(line: str) -> tuple[list[str], bool]:
             words = shlex.split(line + closing)
         except ValueError:
             continue
-        if closing == "" and (not line or line[-1].isspace() and not line.endswith("\\ ")):
+        if closing == "" and (not line or (line[-1].isspace() and not line.endswith("\\ "))):
             words.append("")
         return words, bool(closing)
     return [*shlex.split(line[:-1]), ""], False

@@ -27,6 +27,7 @@ Values = Literal[
 
 _BY_OPTION: dict[str, Values] = {
     "--client": "clients",
+    "--for": "clients",
     "--policy": "policies",
     "--server": "servers",
     "--session": "sessions",
@@ -130,9 +131,9 @@ def _written(parameter: Any, kind: str) -> Iterator[str]:
 
 
 def _parameter(parameter: Any, types: dict[str, Any]) -> Parameter:
-    named = (_BY_OPTION.get(name, "") for name in parameter.opts)
+    named = [_BY_OPTION[name] for name in parameter.opts if name in _BY_OPTION]
     metavar = re.sub(r"\[:SERVER\]$|[\[\]…]", "", parameter.metavar or "")
-    kind = next(filter(None, named), "") or _BY_METAVAR.get(metavar, "")
+    kind = named[0] if named else _BY_METAVAR.get(metavar, "")
     return Parameter(
         help=_first(parameter.help),
         flag=bool(getattr(parameter, "is_flag", False)),

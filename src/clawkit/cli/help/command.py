@@ -40,8 +40,9 @@ def _list() -> None:
 
 def _show_command(context: typer.Context, words: list[str]) -> None:
     """The help of a command; a name that is neither is met with those that are near."""
-    from clawkit.cli.app import app as whole
     from typer.main import get_command
+
+    from clawkit.cli.app import app as whole
 
     names = sorted({*topics(), *getattr(get_command(whole), "commands", ())})
     if words[0] not in names:
@@ -50,4 +51,3 @@ def _show_command(context: typer.Context, words: list[str]) -> None:
         raise CommandFailure(f"there is no topic or command {visible(words[0])!r}: {advice}", 2)
     program = context.find_root().info_name
     whole(args=[*words, "--help"], prog_name=program, standalone_mode=False)
-

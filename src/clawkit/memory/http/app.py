@@ -41,6 +41,7 @@ from clawkit.memory.http.authentication import (
 from clawkit.memory.http.endpoints import BridgeEndpoint, McpEndpoint
 from clawkit.memory.http.request_log import (
     CONTENT_TYPE,
+    LineOf,
     Log,
     LogHandler,
     Metrics,
@@ -252,6 +253,7 @@ def serve(
     hosts: Collection[str] | None = None,
     origins: Collection[str] = (),
     log_requests: bool = True,
+    log_line: LineOf | None = None,
     per_being: bool = False,
     trusted_proxies: Collection[str] = (),
 ) -> None:
@@ -259,7 +261,8 @@ def serve(
 
     `on_ready` gets that address. `hosts` are the names the server may be reached by: by default
     those of this machine where only it can connect, and any elsewhere. `trusted_proxies` are
-    addresses or networks whose `X-Forwarded-For` counts.
+    addresses or networks whose `X-Forwarded-For` counts. `log_line` writes a line of the log, which
+    is JSON without it.
     """
     _need_websockets()
     listening = listen(host, port)
@@ -267,7 +270,7 @@ def serve(
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
     if hosts is None and is_loopback(address[0]):
         hosts = (*LOOPBACK, shown)
-    with _logging() as log:
+    with _logging(log_line) as log:
         app = BeingApp(
             store,
             hosts=hosts,
@@ -301,9 +304,9 @@ def uvicorn_for(app: BeingApp, log: Log) -> UvicornServer:
 
 
 @contextmanager
-def _logging() -> Generator[Log]:
-    """Every line of the log is JSON while the server runs."""
-    log = Log()
+def _logging(line_of: LineOf | None = None) -> Generator[Log]:
+    """Whatever is logged goes through one log while the server runs."""
+    log = Log(written=line_of)
     handler = LogHandler(log)
     hook, threading.excepthook = threading.excepthook, _thread_failed
     before = [(logger.handlers, logger.propagate, logger.level) for logger in _loggers()]

@@ -185,6 +185,7 @@ def _ended(found: list[jobs.Run], names: Mapping[int, str]) -> Gauges:
 
 
 Write = Callable[[bytes], int]
+LineOf = Callable[[dict[str, Any]], str]
 
 _STDERR = 2
 _QUEUED = 10_000
@@ -199,8 +200,10 @@ def _to_stderr(data: bytes) -> int:
 class Log:
     """Lines on their way out."""
 
-    def __init__(self, write: Write = _to_stderr) -> None:
+    def __init__(self, write: Write = _to_stderr, written: LineOf | None = None) -> None:
+        """`written` makes a line of the fields, JSON without it."""
         self._write = write
+        self._written = written or json_line
         self._lines: queue.Queue[bytes | None] = queue.Queue(_QUEUED)
         self._dropped = 0
         # Not sys.stderr: a thread that hangs in its lock would break the end of the process.
@@ -213,7 +216,7 @@ class Log:
         if self._dropped:
             shown["dropped_lines"] = self._dropped
         try:
-            self._lines.put_nowait(msgspec.json.encode({"time": iso(time.time()), **shown}) + b"\n")
+            self._lines.put_nowait(f"{self._written(timed(shown))}\n".encode())
             self._dropped = 0
         except queue.Full:
             self.drop()
@@ -263,6 +266,16 @@ def _problem(record: logging.LogRecord) -> dict[str, Any]:
     way = [f"{f.filename}:{f.lineno} {f.name}" for f in traceback.extract_tb(error.__traceback__)]
     shown = f"{type(error).__name__}: {error}" if isinstance(error, StoreError) else ""
     return {"error": shown or type(error).__name__, "way": way[-20:]}
+
+
+def json_line(fields: dict[str, Any]) -> str:
+    """For programs; fields that begin with `_` are for a person's eyes only."""
+    kept = {name: value for name, value in fields.items() if not name.startswith("_")}
+    return msgspec.json.encode(kept).decode()
+
+
+def timed(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"time": iso(time.time()), **fields}
 
 
 KEY = "clawkit.exchange"
@@ -339,6 +352,8 @@ class RequestTrace:
                 "ms": round(seconds * 1000, 2),
                 "token": self.access.caller.token if self.access is not None else "",
                 "being": being,
+                "_being": self.access.being.name if self.access is not None else "",
+                "_person": self.access.caller.person if self.access is not None else "",
             }
         )
 

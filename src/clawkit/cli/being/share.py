@@ -1,0 +1,140 @@
+"""`claw being share`: what somebody pastes into a client to use a Being, printed once."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+import typer
+
+from clawkit.cli.being.clients import ExpiresOption, OwnerOption, PersonOption, ScopeOption
+from clawkit.cli.being.opened_store import BeingArgument, MemoryPlace, StoreOption, opened
+from clawkit.cli.being.output import day, rights
+from clawkit.cli.being.serve import PORT
+from clawkit.cli.commands import AsJson
+from clawkit.cli.memory.elsewhere import TOKEN_VARIABLE
+from clawkit.cli.output import print_json
+from clawkit.hosts.clients import ClientApp, client_called
+from clawkit.hosts.paste import paste_for_url
+from clawkit.memory import tokens as access
+from clawkit.memory.http.served_address import address_for, served_url
+from clawkit.memory.records import Token
+from clawkit.system.addresses import check_address
+from clawkit.text.normalization import visible
+
+_USUAL = f"http://127.0.0.1:{PORT}/mcp"
+_ALIASES = {"claude": "claude-code"}
+_ANY = ClientApp(id="any", title="Most clients", places=("",))
+
+
+class SharedBeing(msgspec.Struct, frozen=True):
+    """What to hand to somebody; the token is in it, and nowhere else."""
+
+    name: str
+    url: str
+    token: str
+    info: Token
+    client: str
+    place: str
+    config: str
+    served: bool
+
+
+def share(
+    being: BeingArgument,
+    client: Annotated[
+        str,
+        typer.Option("--for", metavar="CLIENT", help="Such as cursor or claude; most, without."),
+    ] = "",
+    person: PersonOption = "",
+    scope: ScopeOption = "full",
+    expires: ExpiresOption = "",
+    owner: OwnerOption = False,
+    url: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Where others reach the server, such as that of a proxy with TLS; without, where "
+            "`claw being serve` runs now.",
+        ),
+    ] = "",
+    store_address: StoreOption = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a token for somebody, and print what they paste into their client: this once.
+
+    The config is on stdout, what there is to know about it on stderr.
+    """
+    app = client_called(_ALIASES.get(client.casefold(), client)) if client else _ANY
+    given = _base(url)
+    with opened(MemoryPlace(store_address, "none")) as store:
+        found = store.find(being)
+        until = access.parse_expires(expires, store.clock()) if expires else None
+        running = given or served_url(store.database.address)
+        label = " ".join(filter(None, (person, f"({app.title})" if client else "")))
+        token, info = access.issue(
+            store,
+            found,
+            scope=scope,
+            expires=until,
+            label=label or "shared",
+            person=person,
+            owner=owner,
+        )
+        address = address_for(running or _USUAL, found)
+    name = re.sub(r"[^\w.-]+", "-", found.name).strip("-") or "memory"
+    paste = paste_for_url(app, name, address, token)
+    shared = SharedBeing(
+        found.name, address, token, info, app.id, paste.place, _indented(paste.text), bool(running)
+    )
+    if as_json:
+        print_json(shared)
+        return
+    for line in _before(shared, app):
+        print(line, file=sys.stderr, flush=True)
+    print(shared.config, flush=True)
+    for line in _after(shared, app):
+        print(line, file=sys.stderr)
+
+
+def _base(url: str) -> str:
+    """The address of `/mcp` at a server, which need not be written out."""
+    if not url:
+        return ""
+    url = check_address("--url", url, secret=True).rstrip("/")
+    return url if url.endswith("/mcp") else f"{url}/mcp"
+
+
+def _indented(text: str) -> str:
+    return json.dumps(json.loads(text), indent=2, ensure_ascii=False) if text[:1] == "{" else text
+
+
+def _before(shared: SharedBeing, app: ClientApp) -> Iterator[str]:
+    info = shared.info
+    whose = f" for {visible(info.person)}" if info.person else ""
+    until = f", until {day(info.expires)}" if info.expires is not None else ""
+    yield f"{visible(shared.name)}{whose}: {rights(info)}{until}. The token is shown this once."
+    yield f"  URL    {shared.url}"
+    yield f"  token  {shared.token}"
+    yield ""
+    if shared.place == "in a terminal":
+        yield f"{app.title} adds it, in a terminal:"
+    elif shared.place:
+        yield f"{app.title}, in {shared.place}:"
+    else:
+        yield f"{app.title} take this in their config; --for CLIENT prints that of one:"
+
+
+def _after(shared: SharedBeing, app: ClientApp) -> Iterator[str]:
+    client = app.id if app is not _ANY else "CLIENT"
+    yield ""
+    yield "Where Clawkit is installed, this writes it there and asks for the token:"
+    yield f"  claw install {client} --being {shared.url}"
+    yield f"`claw recall` uses it with --being {shared.url} and {TOKEN_VARIABLE}."
+    if not shared.served:
+        yield "Nobody serves it right now: `claw being serve` does, at this address."
+    yield f"`claw being token revoke {shared.info.id[:8]}` ends it."

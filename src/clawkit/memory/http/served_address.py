@@ -1,0 +1,73 @@
+"""Where the Beings of a store are served on this machine, and the address of one of them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawkit.settings import settings
+from clawkit.system.files import write_whole
+
+if TYPE_CHECKING:
+    from clawkit.memory.records import Being
+
+_PATIENCE = 2.0
+_PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*")
+
+
+def address_for(url: str, being: Being) -> str:
+    """By its name where that can stand in an address as it is, else by its id."""
+    return f"{url}/{being.name if _PLAIN.fullmatch(being.name) else being.id}"
+
+
+class ServedAddress(msgspec.Struct, frozen=True):
+    """A running server: its store, the address that clients use, and one that answers here."""
+
+    store: str
+    url: str
+    local: str
+
+
+@contextmanager
+def noted(address: ServedAddress) -> Generator[None]:
+    """Known to others while it is served."""
+    file = _folder() / f"{os.getpid()}.json"
+    with suppress(OSError):  # it serves without being known, too
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(file, msgspec.json.encode(address))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+def served_url(store: str) -> str:
+    """The address of a server that answers for this store now; empty if none does."""
+    for file in sorted(_folder().glob("*.json")):
+        with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
+            found = msgspec.json.decode(file.read_bytes(), type=ServedAddress)
+            if found.store == store and _answers(found.local):
+                return found.url
+    return ""
+
+
+def _folder() -> Path:
+    return settings().data / "serving"
+
+
+def _answers(url: str) -> bool:
+    """A process that was killed left its note: only an answer counts."""
+    import httpx2
+
+    try:
+        health = httpx2.get(f"{url.removesuffix('/mcp')}/healthz", timeout=_PATIENCE)
+    except httpx2.HTTPError:
+        return False
+    return health.status_code in (200, 503)
