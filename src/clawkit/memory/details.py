@@ -15,8 +15,8 @@ from clawkit.errors import InvalidParamsError
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.tokens import Caller
     from clawkit.memory.memory import Memory
+    from clawkit.memory.tokens import Caller
     from clawkit.memory.tools import RecallArguments, SearchArguments
 
 META_DETAILS = "clawkit/details"
