@@ -107,7 +107,7 @@ pytest: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Run the tests, in parallel
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 pytest-quick: $(DEV_READY) ## Run the tests that start no process
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not process'
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not process' --hypothesis-profile quick
 
 # The set-up.
 

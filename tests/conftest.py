@@ -15,6 +15,7 @@ from tests.processes import PATIENCE
 # How fast the machine is says nothing about the code.
 settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-speed")
+settings.register_profile("quick", settings.get_profile("any-speed"), max_examples=20)
 
 # A shell starts what runs in the background with Ctrl-C ignored, nohup what outlives its terminal
 # with hang-ups ignored, and programs pass that on.

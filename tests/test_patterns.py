@@ -43,8 +43,14 @@ print(*sorted(map(repr, found)), sep="\\n")
 """
 
 
+_WORTH_PARSING = re.compile(r"[*+?}]\+|\(\?>")
+
+
 def is_wrong(pattern: str | bytes) -> bool:
     """Whether it is a pattern that has a possessive quantifier or an atomic group."""
+    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+    if not _WORTH_PARSING.search(text):
+        return False
     parser: Any = vars(re)["_parser"]
 
     def has(part: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from datetime import date
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from clawkit.memory.records import moment
 from clawkit.text.calendar import day_of, fit, mentions, ranges, resolved
 from clawkit.text.tables import table
+from tests.work_counter import calls
 
 MONDAY = date(2026, 11, 16)
 WEDNESDAY = date(2026, 3, 4)
@@ -601,7 +601,7 @@ _TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(text=_TEXTS, day=st.dates(), asking=st.booleans())
 @example(text="yesterday 999 years ago", day=date.min, asking=False)
 @example(text="tomorrow in 999 weeks next year", day=date.max, asking=True)
@@ -613,7 +613,7 @@ def test_any_text_on_any_day_names_days_within_it(text: str, day: date, asking: 
         end = one.end
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(text=_TEXTS, day=st.dates())
 def test_what_is_written_behind_days_is_all_that_is_added(text: str, day: date) -> None:
     written, days = resolved(text, day)
@@ -647,27 +647,11 @@ def test_the_place_of_a_day_is_where_its_words_are() -> None:
     assert text[one.start : one.end] == "Friday, 13 November"
 
 
-def calls(text: str) -> int:
-    """How many functions reading a text calls."""
-    count = 0
-
-    def called(*_: object) -> None:
-        nonlocal count
-        count += 1
-
-    before = sys.getprofile()
-    sys.setprofile(called)
-    try:
-        mentions(text, MONDAY)
-    finally:
-        sys.setprofile(before)
-    return count
-
-
 @pytest.mark.parametrize(
     "piece",
     ["monday ", "may 5 ", "1.", "in the last ", "先週の金曜日", "1 ", "am 11. Mai war ich "],
 )
 def test_a_text_of_twice_the_length_takes_twice_the_work(piece: str) -> None:
     mentions(piece * 9, MONDAY)
-    assert calls(piece * 4000) < 2.5 * calls(piece * 2000)
+    few, twice = (calls(lambda n=n: mentions(piece * n, MONDAY)) for n in (2000, 4000))
+    assert twice < 2.5 * few

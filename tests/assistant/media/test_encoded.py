@@ -25,7 +25,7 @@ def test_what_was_encoded_is_decoded(data: bytes) -> None:
     )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=10 * settings().max_examples)
 @given(st.text(alphabet="AQgz+/=-_ \né", max_size=16))
 def test_a_text_is_the_encoding_of_its_bytes_or_an_error(text: str) -> None:
     try:

@@ -45,7 +45,7 @@ def test_a_long_name_is_cut_and_keeps_its_suffix() -> None:
     assert len(safe_name("a." + "x" * 300)) == 180
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.text(max_size=400))
 def test_whatever_a_name_is_what_is_left_is_harmless(name: str) -> None:
     left = safe_name(name)
@@ -58,7 +58,7 @@ def test_whatever_a_name_is_what_is_left_is_harmless(name: str) -> None:
     assert safe_name(left) == left
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(st.sampled_from(["a", "A", "a-2", "a.txt", "a-2.txt", "a.tar.gz"]), max_size=12))
 def test_names_that_are_given_out_never_collide(wanted: list[str]) -> None:
     names = UniqueNames()

@@ -168,7 +168,7 @@ def index() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(said=st.text(max_size=60), wanted=st.text(max_size=60))
 def test_any_text_can_be_asked_for(index: sqlite3.Connection, said: str, wanted: str) -> None:
     """Whoever asks for what was said finds it, whatever it is, and no text is an expression."""

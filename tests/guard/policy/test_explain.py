@@ -220,7 +220,7 @@ _calls = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples * 3 // 2)
 @given(_rules, _calls, st.sampled_from([NAMELESS, ("s1",), ("s1", "other")]))
 def test_an_explanation_never_disagrees_with_the_decision(
     rules: list[tuple[str, str]], call: Call, servers: tuple[str, ...]

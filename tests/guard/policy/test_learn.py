@@ -326,7 +326,7 @@ _values = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples * 3 // 5)
 @given(
     st.lists(
         st.tuples(_names, st.dictionaries(_names, _values, max_size=3), st.booleans()),

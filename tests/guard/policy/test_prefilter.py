@@ -93,7 +93,7 @@ SIGNS = (
 PARTS = st.lists(st.sampled_from((*NAMES, *SIGNS, *SIGNS)), max_size=10)
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(
     before=PARTS,
     middle=PARTS,

@@ -213,7 +213,7 @@ FILLINGS = (
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=10 * settings().max_examples)
 @given(st.lists(st.tuples(st.sampled_from(STARTS), st.sampled_from(FILLINGS)), max_size=6))
 def test_no_secret_is_passed_over_next_to_what_looks_like_another(
     parts: list[tuple[str, str]],
