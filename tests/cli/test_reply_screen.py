@@ -177,11 +177,12 @@ def test_what_is_not_complete_is_seen_to_its_end() -> None:
     assert growing.tail(3) == ["```py", "97", "98", "99"]
 
 
+@pytest.mark.slow
 def test_a_large_piece_costs_in_proportion_to_its_size() -> None:
     text = "some **words** and `code`\n" * 2000
 
     def cost(size: int) -> int:
         return calls(lambda: dressed(streamed(text[:size], [])))
 
-    cost(len(text))  # the widths of its letters are remembered
+    cost(1000)  # the widths of its letters are remembered
     assert cost(len(text)) < 2.2 * cost(len(text) // 2)

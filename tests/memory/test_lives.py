@@ -38,6 +38,7 @@ def test_every_answer_was_told_and_what_is_outdated_too(life: Life) -> None:
             assert any(is_told(text, question.outdated) for text in texts), question
 
 
+@pytest.mark.slow
 def test_a_team_of_four_is_told_better_than_by_keeping_all_and_telling_the_nearest() -> None:
     found = measured(read(Path(DATA / "practice.json")))
     assert found.told >= 0.75

@@ -647,6 +647,7 @@ def test_the_place_of_a_day_is_where_its_words_are() -> None:
     assert text[one.start : one.end] == "Friday, 13 November"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["monday ", "may 5 ", "1.", "in the last ", "先週の金曜日", "1 ", "am 11. Mai war ich "],

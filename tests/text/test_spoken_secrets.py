@@ -174,6 +174,7 @@ def test_what_is_kept_holds_no_secret_any_more(text: str) -> None:
     assert remove_secrets(kept) == (kept, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["password is a1 ", "password for ", "is my password ", "1 ", "4111111111111111 "]
 )

@@ -222,7 +222,7 @@ def test_a_value_that_can_be_decoded_on_and_on_is_not_allowed() -> None:
     assert on_path(WORK, "/home/user/project/%252525252520a") == "allow"
     letter = "a"
     for _ in range(14):
-        letter = "".join(f"%{ord(each):02x}" for each in letter)
+        letter = "%" + letter.encode().hex("%")
     assert on_path(WORK, f"/home/user/project/{letter}") == "deny"
 
 

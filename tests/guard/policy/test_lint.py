@@ -186,6 +186,7 @@ def test_a_missing_policy_is_an_error_that_says_how_to_make_one(tmp_path: Path) 
     assert "claw policy init" in issue.reason
 
 
+@pytest.mark.slow
 def test_each_rule_is_checked_against_the_others_and_no_more() -> None:
     closed = "only_args = true"
     many = [rule("allow", f"tool_{n}", f'args.path = "/data/{n}/**"\n{closed}') for n in range(300)]

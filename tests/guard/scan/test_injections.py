@@ -151,6 +151,7 @@ def test_what_is_found_in_a_value_makes_its_line_suspicious(
         assert not find_injections(remove_injections(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

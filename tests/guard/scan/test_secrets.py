@@ -239,6 +239,7 @@ def every_kind(text: str) -> set[str]:
     return {kind for one in groups for kind, redact in one.formats if redact(text, "")[1]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -148,6 +148,7 @@ def test_a_long_address_is_refused(server: Served) -> None:
         assert raw.recv(12) == b"HTTP/1.1 431"
 
 
+@pytest.mark.slow
 def test_two_hundred_at_once_are_all_answered(server: Served) -> None:
     tokens = [server.token(label=str(n)) for n in range(10)]
 

@@ -32,6 +32,7 @@ def test_a_clock_that_went_back_makes_nothing_older() -> None:
     assert not Age(NOW).is_faint(0.5, NOW + 5000 * DAY, 0)
 
 
+@pytest.mark.slow
 def test_patrols_ten_times_a_day_let_nothing_fade_faster(mind: Mind) -> None:
     often, rarely = mind.remember("apples", "pears")
     for day in range(30):

@@ -196,6 +196,7 @@ def test_an_event_on_another_day_is_another_event(mind: Mind) -> None:
     assert [node.scene.when for node in mind.nodes()] == [(TODAY,), ("2026-09-22",)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["<memory-recall ", "```\n", "> I ", "<  ", "I (2026-", "。", "a."]
 )
