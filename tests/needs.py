@@ -41,7 +41,7 @@ _EVENTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "s
 
 
 def register(config: pytest.Config) -> None:
-    for name, meaning in {**MARKS, "slow": "computes for more than a second"}.items():
+    for name, meaning in {**MARKS, "slow": "among those that compute longest"}.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
 
 
