@@ -84,6 +84,7 @@ def proxy(request: ProxyRequest) -> int:
 def _guard_process(request: ProxyRequest) -> int:
     from clawkit.guard.judge import open_judge, server_name_of, server_names
     from clawkit.guard.policy.paths import Paths, directories
+    from clawkit.guard.profiles.profile import profile_of
     from clawkit.guard.stdio import run_proxy
     from clawkit.wire.line_io import claim_stdio
 
@@ -93,7 +94,7 @@ def _guard_process(request: ProxyRequest) -> int:
     bases = directories(request.command[1:], cwd, home)
     paths = Paths(cwd=cwd, home=home, resolve=True, bases=bases)
     name = names[0] if names else server_name_of(request.command)
-    judge = open_judge(request.policy, names, paths, name)
+    judge = open_judge(request.policy, names, paths, name, profile_of(request.command, cwd, home))
     policy = judge.policy.current()
     if policy.problem:
         print(f"claw proxy: {policy.problem}", file=sys.stderr, flush=True)

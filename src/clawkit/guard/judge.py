@@ -23,6 +23,7 @@ from clawkit.guard.policy.paths import Paths, directories
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.policy_file.reloader import PolicyFile
+from clawkit.guard.profiles.profile import Profile
 from clawkit.hosts.ledger import servers_for
 from clawkit.wire.jsonrpc import as_object
 
@@ -172,10 +173,14 @@ _LAUNCHERS = (
 
 
 def open_judge(
-    policy: Path | None, servers: tuple[str, ...], paths: Paths, name: str = ""
+    policy: Path | None,
+    servers: tuple[str, ...],
+    paths: Paths,
+    name: str = "",
+    profile: Profile | None = None,
 ) -> Judge:
     """The guard of one server; everything is in its usual place, except a `policy` given."""
-    file = PolicyFile(policy or locations.policy_file())
+    file = PolicyFile(policy or locations.policy_file(), profile.rules if profile else ())
     options = file.current().audit
     audit = AuditLog(locations.audit_directory(), max_bytes=options.max, keep=options.keep)
     pins = Pins(locations.pins_directory(), name or servers[0])

@@ -36,8 +36,13 @@ def rule_text(rule: Rule) -> str:
     for argument in rule.args:
         key = ".".join(map(_key, argument.name))
         lines.append(f"args.{key} = {_patterns(argument.patterns)}")
+    if rule.exempt:
+        lines.append(f"except = {_patterns(rule.exempt)}")
     if rule.only_args is not None:
-        lines.append(f"only_args = {str(rule.only_args).lower()}")
+        also = f"[{', '.join(map(quoted, rule.also_args))}]" if rule.also_args else ""
+        lines.append(f"only_args = {also or str(rule.only_args).lower()}")
+    if rule.each_call:
+        lines.append("each_call = true")
     if rule.description:
         lines.append(f"description = {quoted(rule.description)}")
     return "\n".join(lines) + "\n"

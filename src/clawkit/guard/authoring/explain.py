@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, cast
 
 import msgspec
@@ -153,6 +154,7 @@ def _allowed_readings(value: Any, pattern: str, paths: Paths) -> list[str] | Non
     ways = {
         "path": reader.allowed_paths,
         "url": reader.allowed_urls,
+        "public": reader.allowed_public_urls,
         "text": reader.allowed_texts,
     }
     found: list[str] = []
@@ -256,7 +258,7 @@ def explain(policy: Policy, call: Call, servers: tuple[str, ...], paths: Paths) 
     """Hold each rule up to the deciding one against a call, part by part."""
     decision = policy.decide(call, servers, paths)
     rule = decision.rule
-    before = policy.rules if rule is None else policy.rules[: rule.number - 1]
+    before = list(takewhile(lambda each: each is not rule, policy.rules))
     judged = is_judged(call.method)
     near = [_reading(each, call, servers, paths) for each in before] if judged else []
     near = [each for each in near if _is_near(each)]
@@ -364,6 +366,7 @@ def _server_clause(rule: Rule, call: Call, servers: tuple[str, ...], paths: Path
 
 def _only_clause(rule: Rule, call: Call) -> Clause:
     names = [condition.name for condition in RuleScope(rule).conditions(call.method)]
+    names += [(name,) for name in rule.also_args]
     others = [key for key, value in call.arguments.items() if not all_named({key: value}, names)]
     if call.has_extras:
         others.append("what stands outside the arguments")

@@ -30,6 +30,7 @@ from clawkit.guard.http.upstream import (
 from clawkit.guard.judge import Judge, open_judge
 from clawkit.guard.passages import Passage
 from clawkit.guard.policy.policy import Paths
+from clawkit.guard.profiles.profile import profile_at
 from clawkit.guard.strict_parser import parse
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.endpoint import HttpRefusal
@@ -385,7 +386,7 @@ def serve_reverse_proxy(
     """Serve until interrupted. `hosts` are further names that it may be reached by."""
     target = find_target(url, entry, name)
     # A file of the server's is on another machine: a path can be compared as text only.
-    judge = open_judge(policy, (target.name,), Paths())
+    judge = open_judge(policy, (target.name,), Paths(), profile=profile_at(target.url))
     listening = listen(host, port)
     problem = judge.policy.current().problem
     if problem:

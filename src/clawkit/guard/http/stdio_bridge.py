@@ -21,6 +21,7 @@ from clawkit.guard.journal import host_id
 from clawkit.guard.judge import Judge, open_judge
 from clawkit.guard.passages import Passage
 from clawkit.guard.policy.policy import Paths
+from clawkit.guard.profiles.profile import profile_at
 from clawkit.system.processes import close_to_others
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import RequestId
@@ -38,7 +39,7 @@ def run_remote(url: str, entry: str = "", name: str = "", policy: Path | None = 
     fds = claim_stdio()
     target = find_target(url, entry, name)
     # A file of the server's is on another machine: a path can be compared as text only.
-    judge = open_judge(policy, (target.name,), Paths())
+    judge = open_judge(policy, (target.name,), Paths(), profile=profile_at(target.url))
     problem = judge.policy.current().problem
     if problem:
         sys.stderr.write(f"claw proxy: {problem}\n")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,12 +28,16 @@ from clawkit.guard.policy.readings import (
     texts,
 )
 from clawkit.guard.policy.rules import Argument
-from clawkit.guard.policy.spellings import folded
+from clawkit.guard.policy.spellings import fold, folded
 
 if TYPE_CHECKING:
     from clawkit.guard.policy.prefilter import Prefilter
 
 _Name = tuple[str, ...]
+_ITEMS = ("*",)
+"""Behind the name of a list: each of its items."""
+# What an exemption may be for: one path, and nothing that a program could take apart.
+_ONE_PATH = re.compile(r"(?:[a-z]:)?[\w./~+-]+")
 
 
 class AllowConditions:
@@ -64,7 +69,8 @@ class _Values:
     ) -> None:
         self._any: set[int] = set()
         self._literals: dict[str, set[int]] = {}
-        globs: dict[Kind, list[tuple[Glob, int]]] = {"text": [], "path": [], "url": []}
+        globs: dict[Kind, list[tuple[Glob, int]]]
+        globs = {"text": [], "path": [], "url": [], "public": []}
         for number, pattern in patterns:
             permit = allowed(pattern, reader, heads)
             if permit.kind == "any":
@@ -77,6 +83,7 @@ class _Values:
             "text": reader.allowed_texts,
             "path": reader.allowed_paths,
             "url": reader.allowed_urls,
+            "public": reader.allowed_public_urls,
         }
         self._read = [(read[kind], GlobIndex(each)) for kind, each in globs.items() if each]
 
@@ -104,6 +111,8 @@ def all_named(arguments: dict[str, Any], names: list[_Name]) -> bool:
     for key, value in arguments.items():
         rests = [name[1:] for name in names if _is_named(key, name[0])]
         if () in rests:
+            continue
+        if isinstance(value, list) and _ITEMS in rests:
             continue
         if not rests or not isinstance(value, dict):
             return False
@@ -142,6 +151,8 @@ def _spellings(name: str) -> frozenset[str]:
 
 
 def _inner(value: Any, rest: _Name) -> list[Any]:
+    if isinstance(value, list) and rest == _ITEMS:
+        return cast("list[Any]", value) or [[]]
     if not isinstance(value, dict):
         return [[]]  # There and not of this form: like a list, it fulfils nothing.
     return _pick(cast("dict[str, Any]", value), rest) or [[]]
@@ -202,8 +213,16 @@ _Place = tuple[Any, tuple[GlobIndex, ...], tuple[_Node, ...], int]
 class DenyConditions:
     """The conditions of many rules, looked for in one walk through the arguments."""
 
-    def __init__(self, conditions: list[tuple[int, Argument]], reader: Reader) -> None:
+    def __init__(
+        self,
+        conditions: list[tuple[int, Argument]],
+        reader: Reader,
+        exempt: Mapping[int, tuple[str, ...]],
+    ) -> None:
+        """`exempt` are the patterns of paths that the condition of a number does not mean."""
         self._reader = reader
+        exemptions = [(Glob(fold(each)), n) for n, patterns in exempt.items() for each in patterns]
+        self._exempt = GlobIndex(exemptions) if exemptions else None
         self._root = _Node()
         self._names: dict[str, set[int]] = {}
         self._known: dict[tuple[str, tuple[GlobIndex, ...]], set[int]] = {}
@@ -245,7 +264,13 @@ class DenyConditions:
                     self._test(name, keyed, found)
                 todo.extend(_enter(name, item, indexes, nodes, depth))
         elif isinstance(value, list):
-            todo.extend((item, indexes, nodes, depth) for item in cast("list[Any]", value))
+            below = [node.any for node in nodes if node.any]
+            reached = (
+                (*indexes, *(node.index for node in below if node.index)) if below else indexes
+            )
+            todo.extend(
+                (each, reached, (*nodes, *below), depth) for each in cast("list[Any]", value)
+            )
         elif indexes:
             for text in texts(value):
                 self._test(text, indexes, found)
@@ -287,7 +312,8 @@ class DenyConditions:
         wild = may_have_wildcards(text)
         for reading, segments in _split(self._reader.denied(text)):
             for index in indexes:
-                found |= index.find(reading, segments)
+                if hits := index.find(reading, segments):
+                    found |= hits - self._exempted(reading) if self._exempt else hits
                 if wild and has_wildcards(reading):
                     for other in self._expansions(index).of(reading):
                         found |= index.find(other)
@@ -295,6 +321,12 @@ class DenyConditions:
             for number in as_number(text):
                 for index in indexes:
                     found |= index.find(number)
+
+    def _exempted(self, reading: str) -> set[int]:
+        """The conditions that do not mean this path, in this reading of it."""
+        if self._exempt is None or _ONE_PATH.fullmatch(reading) is None:
+            return set()
+        return self._exempt.find(reading)
 
     def _expansions(self, index: GlobIndex) -> Expansions:
         known = self._expanding.get(index)

@@ -179,7 +179,7 @@ class MatchPlan:
     ) -> None:
         self._rules = rules
         self._only = {
-            place: [condition.name for condition in conditions[place]]
+            place: [each.name for each in conditions[place]] + [(n,) for n in rule.also_args]
             for place, rule in rules.items()
             if rule.only_args
         }
@@ -194,7 +194,8 @@ class MatchPlan:
             side = allowing if rules[place].action == "allow" else guarding
             side.append((number, condition))
         self._first_guard = min((self._owners[n] for n, _ in guarding), default=None)
-        self._search = DenyConditions(guarding, reader)
+        exempt = {number: rules[self._owners[number]].exempt for number, _ in guarding}
+        self._search = DenyConditions(guarding, reader, exempt)
         self._permits = AllowConditions(allowing, reader, heads) if allowing else None
         self._expiring = any(rule.expires is not None for rule in rules.values())
         self.settled = not (numbered or self._bare or self._expiring)

@@ -19,9 +19,9 @@ from clawkit.guard.policy.paths import (
 )
 from clawkit.guard.policy.readings import Reader
 from clawkit.guard.policy.spellings import bare, fold, look_alike
-from clawkit.guard.policy.urls import allowed_pattern, scheme, url_pattern
+from clawkit.guard.policy.urls import PUBLIC, allowed_pattern, scheme, url_pattern
 
-Kind = Literal["any", "text", "path", "url"]
+Kind = Literal["any", "text", "path", "url", "public"]
 _Spelling = tuple[str, str]  # a beginning in which stars are letters, and a pattern
 
 
@@ -39,6 +39,8 @@ def kind_of(pattern: str) -> Kind:
     if is_file_url(pattern) or has_drive(pattern) or pattern.startswith("~"):
         return "path"
     if name := scheme(pattern):
+        if pattern[len(name) + 1 :].startswith(f"//{PUBLIC}/"):
+            return "public"
         return "url" if pattern[len(name) + 1 :].startswith("//") else "text"
     return "path" if "/" in pattern else "text"
 
@@ -59,7 +61,7 @@ def allowed(pattern: str, reader: Reader, heads: dict[str, str]) -> Allowed:
     """A pattern that allows. `heads` remembers where its folders led when they were first seen:
     a link that is changed later must not widen it."""
     kind = kind_of(pattern)
-    if kind == "url":
+    if kind in ("url", "public"):
         return Allowed(kind, (Glob(allowed_pattern(pattern)),))
     if kind != "path":
         return Allowed(kind, (Glob(pattern),))

@@ -29,7 +29,14 @@ from clawkit.guard.policy.paths import (
     without_device,
 )
 from clawkit.guard.policy.spellings import boundary_stages, every_stage, fold, has_hidden
-from clawkit.guard.policy.urls import addresses, allowed_readings, is_address, scheme, url_readings
+from clawkit.guard.policy.urls import (
+    addresses,
+    allowed_readings,
+    is_address,
+    scheme,
+    url_readings,
+    with_public_host,
+)
 
 _NUMBER = re.compile(r"[+-]?(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
 _QUOTE_OR_ESCAPE = re.compile(r'"|\\.', re.DOTALL)
@@ -359,6 +366,11 @@ class Reader:
                 return None
             found.extend(readings)
         return found
+
+    def allowed_public_urls(self, text: str) -> list[str] | None:
+        """For patterns with `{public}`: with that word for a host that is not a local one."""
+        found = self.allowed_urls(text)
+        return None if found is None else list(map(with_public_host, found))
 
     def allowed_paths(self, text: str) -> list[str] | None:
         """For path patterns: absolute and real, or `./…` if the server's directory is unknown."""

@@ -54,6 +54,7 @@ class AuditOptions(msgspec.Struct, frozen=True):
 
 Action = Literal["allow", "deny", "prompt"]
 Injection = Literal["block", "remove", "flag"]
+Place = Literal["before", "after"]
 
 
 class Argument(msgspec.Struct, frozen=True):
@@ -86,7 +87,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     tools: tuple[str, ...] = ()
     args: tuple[Argument, ...] = ()
+    exempt: tuple[str, ...] = ()  # paths that the patterns of a guarding rule do not mean
     only_args: bool | None = None  # whether no other argument may be there; None: not said
+    also_args: tuple[str, ...] = ()  # names that may be there all the same, with any value
     server: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
@@ -96,6 +99,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     redact: tuple[re.Pattern[str], ...] = ()
     expires: float | None = None  # seconds since 1970
     injection: Injection = "block"
+    each_call: bool = False  # whether an answer counts for the one call that was asked about
+    profile: str = ""  # the server's profile that it comes from; "" for the policy itself
+    place: Place = "after"  # of a profile's rule: before the policy's own denies, or after them
 
     def expired(self, now: float) -> bool:
         return self.expires is not None and now >= self.expires

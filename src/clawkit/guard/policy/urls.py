@@ -18,6 +18,18 @@ _STRICT = re.compile(
     r"(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?"
     r"(?P<host>[\w-]+(?:\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?P<port>:[0-9]*)?"
 )
+PUBLIC = "{public}"
+"""As the host of a pattern that allows: any that is not local."""
+_DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])")
+_LOCAL_DOMAINS = (
+    # Names that lead nowhere but into this machine or its network.
+    *(".localhost", ".local", ".localdomain", ".internal", ".intranet", ".lan", ".home", ".corp"),
+    *(".private", ".arpa", ".test", ".invalid", ".onion", ".alt", ".svc", ".consul", ".docker"),
+    *(".fritz.box", ".ts.net"),
+    # Public names that lead to whatever address they spell, or to this machine.
+    *(".nip.io", ".sslip.io", ".xip.io", ".localtest.me", ".lvh.me", ".vcap.me", ".traefik.me"),
+    *(".lacolhost.com", ".local.gd", ".localho.st", ".rbndr.us", ".1u.ms", ".fuf.me", ".beefy.me"),
+)
 END = "\0"
 """Marks the end of the host, in what allow compares: no star can move it."""
 _ADDRESS = re.compile(r"\[?[0-9a-fx:.]{3,50}(?:%[\w.-]{1,20})?\]?(?::[0-9]{1,5})?", re.IGNORECASE)
@@ -162,6 +174,21 @@ def allowed_pattern(pattern: str) -> str:
 def _marked(url: str) -> str:
     slash = url.find("/", url.index("//") + 2)
     return f"{url}{END}" if slash < 0 else f"{url[:slash]}{END}{url[slash:]}"
+
+
+def with_public_host(reading: str) -> str:
+    """A reading of `allowed_readings` with `{public}` for its host, if no local one may be meant.
+
+    That is a name in a domain that everybody may look up, on the usual port; a number is none.
+    """
+    start = reading.find("//") + 2
+    end = reading.find(END)
+    host = reading[start:end]
+    if end < start or not _DOMAIN.fullmatch(host):
+        return reading
+    if f".{host}".endswith(_LOCAL_DOMAINS):
+        return reading
+    return f"{reading[:start]}{PUBLIC}{reading[end:]}"
 
 
 def has_host(text: str) -> bool:

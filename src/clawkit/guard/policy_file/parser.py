@@ -7,6 +7,8 @@ import time
 from hashlib import sha256
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.rules import (
@@ -15,19 +17,25 @@ from clawkit.guard.policy.rules import (
     AuditOptions,
     EnvOptions,
     Injection,
+    Place,
     PolicyLimits,
     Rule,
 )
+from clawkit.guard.policy.urls import PUBLIC
 from clawkit.guard.policy_file import checks
 from clawkit.guard.policy_file.checks import TomlLines, ValuePosition
 from clawkit.guard.scan import ScanOptions
 
-_SECTIONS = ("rule", "scan", "env", "limits", "audit")
+_SECTIONS = ("rule", "scan", "env", "limits", "audit", "profile")
 _FIELDS = (
-    *("action", "tool", "args", "only_args", "server", "description"),
+    *("action", "tool", "args", "except", "only_args", "server", "description"),
     *("method", "resource", "prompt"),
-    *("rate", "redact", "expires", "injection"),
+    *("rate", "redact", "expires", "injection", "each_call"),
 )
+_PLACE_FIELDS = ("profile", "server", "description")
+_EXEMPT = re.compile(r"\*\*/(?:[^/*?]|\*(?!\*))+")
+DENIED = "{denied}"
+"""In a profile: what the policy denies in every argument."""
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
 _SCAN = {
     "hidden": ("strip", "block", "off"),
@@ -36,13 +44,17 @@ _SCAN = {
 }
 
 
-def read_policy(text: str, file: str) -> Policy:
-    """The policy that a file's text says. Raises PolicyError with the line and the reason."""
+def read_policy(text: str, file: str, profile: tuple[Rule, ...] = ()) -> Policy:
+    """The policy that a file's text says. Raises PolicyError with the line and the reason.
+
+    The rules of a server's `profile` stand where the file has a place for them.
+    """
     document = _parse(text.removeprefix("\ufeff"), file)
     place = ValuePosition(file, TomlLines(text.removeprefix("\ufeff")))
     checks.known(document, _SECTIONS, place, "the policy")
+    _take_places(document)
     return Policy(
-        _rules(document.get("rule", []), place),
+        _rules(document.get("rule", []), place, profile),
         digest=sha256(text.encode()).hexdigest(),
         scan=_scan(document.get("scan", {}), place / "scan"),
         env=_env(document.get("env", {}), place / "env"),
@@ -65,7 +77,27 @@ def _parse(text: str, file: str) -> dict[str, Any]:
         raise PolicyError(file, 0, "not TOML: nested too deeply") from None
 
 
-def _rules(value: Any, place: ValuePosition) -> tuple[Rule, ...]:
+def read_profile(text: str, file: str) -> tuple[dict[str, str], tuple[Rule, ...]]:
+    """What a profile says of itself, and its rules, which know where in a policy they stand."""
+    document = _parse(text, file)
+    places = _take_places(document)
+    rules = _rules(document["rule"], ValuePosition(file, TomlLines(text)), ())
+    about: dict[str, str] = document["profile"]
+    return about, tuple(
+        replace(rule, profile=about["name"], place=place)
+        for rule, place in zip(rules, places, strict=True)
+    )
+
+
+def _take_places(document: dict[str, Any]) -> list[Place]:
+    """Where each rule of a profile stands; a rule of a policy stands where it is written."""
+    if "profile" not in document:
+        return []
+    tables = cast("list[dict[str, Any]]", document.get("rule", []))
+    return [cast("Place", table.pop("place", "after")) for table in tables]
+
+
+def _rules(value: Any, place: ValuePosition, profile: tuple[Rule, ...]) -> tuple[Rule, ...]:
     if not isinstance(value, list):
         raise (place / "rule").wrong(
             "rules are written as [[rule]], with two brackets on each side"
@@ -75,8 +107,44 @@ def _rules(value: Any, place: ValuePosition) -> tuple[Rule, ...]:
         spot = ValuePosition(place.file, place.lines, ("rule",), number)
         if spot.line == 0:  # Written as `rule = [{…}]`: there is one line for all of them.
             spot = ValuePosition(place.file, place.lines, ("rule",))
-        found.append(_rule(checks.table(each, spot), number, spot))
-    return tuple(found)
+        table = checks.table(each, spot)
+        if "profile" in table:
+            found.extend(_of_profile(table, number, spot, profile))
+        else:
+            found.append(_rule(table, number, spot))
+    denied = tuple(
+        pattern
+        for rule in found
+        if rule.action == "deny" and not rule.profile
+        for argument in rule.args
+        if argument.name == ("*",)
+        for pattern in argument.patterns
+    )
+    return tuple(_with_denied(rule, denied) for rule in found)
+
+
+def _of_profile(
+    table: dict[str, Any], number: int, place: ValuePosition, profile: tuple[Rule, ...]
+) -> list[Rule]:
+    """The rules of the server's profile that belong here; what they are called by is this place."""
+    checks.known(table, _PLACE_FIELDS, place, "a rule with profile")
+    which = checks.choice(table["profile"], ("before", "after"), place / "profile")
+    server = _patterns(table, "server", place)
+    return [
+        replace(rule, number=number, line=place.line, server=server)
+        for rule in profile
+        if rule.place == which
+    ]
+
+
+def _with_denied(rule: Rule, denied: tuple[str, ...]) -> Rule:
+    """A profile's rule with what this policy denies in every argument in place of `{denied}`."""
+    if not rule.profile or not denied:
+        return rule
+    args = tuple(
+        replace(each, patterns=denied) if each.patterns == (DENIED,) else each for each in rule.args
+    )
+    return replace(rule, args=args)
 
 
 def _rule(table: dict[str, Any], number: int, place: ValuePosition) -> Rule:
@@ -88,13 +156,16 @@ def _rule(table: dict[str, Any], number: int, place: ValuePosition) -> Rule:
     )
     _check_together(table, action, place)
     choices = ("block", "remove", "flag")
+    only_args, also_args = _only_args(table.get("only_args"), place / "only_args")
     return Rule(
         number=number,
         line=place.line,
         action=action,
         tools=_patterns(table, "tool", place),
         args=_arguments(table["args"], place / "args") if "args" in table else (),
-        only_args=_flag(table["only_args"], place / "only_args") if "only_args" in table else None,
+        exempt=_exemptions(table, place),
+        only_args=only_args,
+        also_args=also_args,
         server=_patterns(table, "server", place),
         methods=_patterns(table, "method", place),
         resources=_patterns(table, "resource", place),
@@ -107,7 +178,27 @@ def _rule(table: dict[str, Any], number: int, place: ValuePosition) -> Rule:
             "Injection",
             checks.choice(table.get("injection", "block"), choices, place / "injection"),
         ),
+        each_call=_flag(table.get("each_call", False), place / "each_call"),
     )
+
+
+def _only_args(value: Any, place: ValuePosition) -> tuple[bool | None, tuple[str, ...]]:
+    """`true`: no argument but those in `args`; a list: and these, whatever their values."""
+    if value is None:
+        return None, ()
+    if isinstance(value, list):
+        return True, checks.strings(cast("list[Any]", value), place)
+    return _flag(value, place), ()
+
+
+def _exemptions(table: dict[str, Any], place: ValuePosition) -> tuple[str, ...]:
+    patterns = _patterns(table, "except", place)
+    for pattern in patterns:
+        if not _EXEMPT.fullmatch(pattern):
+            raise (place / "except").wrong(
+                f'except = {checks.shown(pattern)} must be names of files, such as "**/*.pub"'
+            )
+    return patterns
 
 
 def _check_together(table: dict[str, Any], action: Action, place: ValuePosition) -> None:
@@ -121,6 +212,14 @@ def _check_together(table: dict[str, Any], action: Action, place: ValuePosition)
     if action != "allow" and "only_args" in table:
         raise (place / "only_args").wrong(
             "only_args is for rules that allow: one more argument would get around this rule"
+        )
+    if action == "allow" and "except" in table:
+        raise (place / "except").wrong("except is for rules that deny or ask")
+    if action != "prompt" and "each_call" in table:
+        raise (place / "each_call").wrong("each_call is for rules that ask")
+    if action != "allow" and PUBLIC in str(table.get("args", "")):
+        raise (place / "args").wrong(
+            f"{PUBLIC} is for rules that allow: what is local has too many names to deny them all"
         )
 
 

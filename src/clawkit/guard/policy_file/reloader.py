@@ -11,7 +11,7 @@ import msgspec
 
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.policy import Policy
-from clawkit.guard.policy.rules import EnvOptions
+from clawkit.guard.policy.rules import EnvOptions, Rule
 from clawkit.guard.policy_file.parser import read_policy
 
 # A file that is written twice within one tick of its clock can look unchanged.
@@ -42,8 +42,9 @@ class _Fresh(msgspec.Struct, frozen=True):
 class PolicyFile:
     """The policy in a file, read again whenever the file changes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, profile: tuple[Rule, ...] = ()) -> None:
         self.path = path
+        self._profile = profile
         self._read: _Seen | None = None
         self._fresh: _Fresh | None = None
 
@@ -88,7 +89,8 @@ class PolicyFile:
         if self._fresh is not None and self._fresh.policy.digest == digest:
             return self._fresh.policy.alone()
         try:
-            return read_policy(_decoded(content, str(self.path)), str(self.path))
+            text = _decoded(content, str(self.path))
+            return read_policy(text, str(self.path), self._profile)
         except PolicyError as error:
             return _broken(error, digest)
 

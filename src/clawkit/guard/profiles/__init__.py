@@ -1,0 +1,1 @@
+"""What known servers may do unasked: a profile each, chosen by the command line alone."""

@@ -1,0 +1,105 @@
+"""Reads a command line: which package, program or image it starts, and with which arguments.
+
+Whatever could make it start something else, an unknown option among them, makes it unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+Kind = Literal["npm", "pypi", "modules", "programs", "images"]
+
+
+class Started(NamedTuple):
+    """What a command line starts, and the arguments of that."""
+
+    kind: Kind
+    name: str
+    arguments: tuple[str, ...]
+
+
+_PROGRAM_ENDS = (".exe", ".cmd", ".bat", ".ps1")
+_QUIET = frozenset({"-y", "--yes", "-q", "--quiet"})
+_PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
+_NPM = re.compile(r"(@?[\w.-]+(?:/[\w.-]+)?)(?:@[\w.^~+-]+)?")
+_PYPI = re.compile(r"([\w.-]+?)(?:(?:@|==)[\w.+!-]+)?")
+_IMAGE = re.compile(r"([\w./-]+?)(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?")
+_IN_NODE_MODULES = re.compile(
+    r"(?:.*[/\\])?node_modules[/\\](@[\w.-]+[/\\][\w.-]+|[\w.-]+)[/\\](?:(?!node_modules|\.\.).)+\.[cm]?js"
+)
+_CONTAINER_FLAGS = frozenset({"-i", "--interactive", "--rm", "--init", "-t", "-it", "-ti"})
+_CONTAINER_OPTIONS = frozenset({"-e", "--env", "-v", "--volume", "--mount", "--env-file"})
+
+
+def started(command: Sequence[str]) -> Started | None:
+    """What a command starts; None where that is not certain."""
+    if not command:
+        return None
+    program, rest = _bare(command[0]), tuple(command[1:])
+    if program == "cmd" and rest[:1] in (("/c",), ("/C",)):
+        return started(rest[1:])
+    if program in ("npx", "bunx"):
+        return _package("npm", _NPM, rest)
+    if program == "uvx":
+        return _uvx(rest)
+    if (program, rest[:2]) == ("uv", ("tool", "run")):
+        return _uvx(rest[2:])
+    if (program, rest[:1]) == ("pipx", ("run",)):
+        return _package("pypi", _PYPI, rest[1:])
+    if _PYTHON.fullmatch(program):
+        words = rest[1:] if rest[:1] == ("-u",) else rest
+        return (
+            Started("modules", words[1], words[2:]) if words[:1] == ("-m",) and words[1:] else None
+        )
+    if program in ("docker", "podman") and rest[:1] == ("run",):
+        return _container(rest[1:])
+    if program == "node":
+        return _script(rest)
+    return Started("programs", program, rest)
+
+
+def _bare(path: str) -> str:
+    name = re.split(r"[/\\]", path)[-1].lower()
+    return next((name.removesuffix(end) for end in _PROGRAM_ENDS if name.endswith(end)), name)
+
+
+def _package(kind: Kind, form: re.Pattern[str], words: Sequence[str]) -> Started | None:
+    """The first word that is no harmless option, if it is a package and perhaps its version."""
+    place = next((at for at, word in enumerate(words) if word not in _QUIET), len(words))
+    if words[place : place + 1] == ("--",):
+        place += 1
+    found = form.fullmatch(words[place]) if place < len(words) else None
+    return None if found is None else Started(kind, found[1], tuple(words[place + 1 :]))
+
+
+def _uvx(words: Sequence[str]) -> Started | None:
+    if words[:1] != ("--from",):
+        return _package("pypi", _PYPI, words)
+    inner = _package("pypi", _PYPI, words[1:])
+    # A package's program of another name is another server.
+    if inner is None or inner.arguments[:1] != (inner.name,):
+        return None
+    return inner._replace(arguments=inner.arguments[1:])
+
+
+def _script(words: Sequence[str]) -> Started | None:
+    found = _IN_NODE_MODULES.fullmatch(words[0]) if words else None
+    if found is None:
+        return None
+    return Started("npm", found[1].replace("\\", "/"), tuple(words[1:]))
+
+
+def _container(words: Sequence[str]) -> Started | None:
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        option, has_value, _ = words[at].partition("=")
+        if option in _CONTAINER_OPTIONS:
+            at += 1 if has_value else 2
+        elif words[at] in _CONTAINER_FLAGS:
+            at += 1
+        else:
+            return None
+    found = _IMAGE.fullmatch(words[at]) if at < len(words) else None
+    return None if found is None else Started("images", found[1], tuple(words[at + 1 :]))

@@ -1,0 +1,123 @@
+"""The profile of a server: found by its command line, filled in with its folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clawkit.guard.policy.globs import is_wild
+from clawkit.guard.policy.rules import Argument, Rule
+from clawkit.guard.policy_file.parser import read_profile
+from clawkit.guard.profiles.command_line import started
+
+ROOTS = "{roots}"
+"""In a profile's patterns: each folder that the command line gives the server."""
+HOME = "{home}"
+"""In a profile's patterns: the person's home, where one of these folders holds it."""
+_FOLDER = Path(__file__).parent
+
+
+class Profile(Struct, frozen=True):
+    """What a server may do unasked. `passes` and `asks` say it to a person, in a line each."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    roots: tuple[str, ...] = ()
+    passes: str = ""
+    asks: str = ""
+
+
+def profile_of(command: Sequence[str], cwd: str, home: str) -> Profile | None:
+    """The profile of the server that a command starts; None for an unknown one."""
+    found = started(command)
+    if found is None:
+        return None
+    for name, known in _servers().items():
+        if found.name in known.get(found.kind, ()):
+            roots = tuple(_folders(known.get("roots", ()), found.arguments, cwd, home))
+            return _filled(name, roots, home)
+    return None
+
+
+def profile_at(url: str) -> Profile | None:
+    """The profile of the remote server at an address."""
+    for name, known in _servers().items():
+        if any(f"{url.rstrip('/')}/".startswith(each) for each in known.get("urls", ())):
+            return _filled(name)
+    return None
+
+
+def profile_names() -> tuple[str, ...]:
+    return tuple(_servers())
+
+
+def profile_text(name: str) -> str:
+    """The file of a profile, as it stands."""
+    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _servers() -> dict[str, dict[str, Sequence[str]]]:
+    import tomllib
+
+    return tomllib.loads((_FOLDER / "servers.toml").read_text(encoding="utf-8"))
+
+
+def _filled(name: str, roots: tuple[str, ...] = (), home: str = "") -> Profile:
+    about, rules = read_profile(profile_text(name), f"the profile {name}")
+    homes = (home,) if any(f"{home}/".startswith(f"{root}/") for root in roots) else ()
+    places = {ROOTS: roots, HOME: homes}
+    filled = (_with_places(rule, places) for rule in rules)
+    passes = about["passes"].replace(ROOTS, ", ".join(roots))
+    return Profile(
+        name,
+        tuple(rule for rule in filled if rule is not None),
+        roots,
+        passes if roots else about.get("rootless", passes),
+        about["asks"],
+    )
+
+
+def _with_places(rule: Rule, places: dict[str, tuple[str, ...]]) -> Rule | None:
+    """The rule with folders for its words in braces; None where there is no such folder."""
+    args: list[Argument] = []
+    for argument in rule.args:
+        patterns = tuple(each for pattern in argument.patterns for each in _placed(pattern, places))
+        if not patterns:
+            return None
+        args.append(Argument(argument.name, patterns))
+    return replace(rule, args=tuple(args))
+
+
+def _placed(pattern: str, places: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    word = next((word for word in places if word in pattern), None)
+    if word is None:
+        yield pattern
+    else:
+        yield from (pattern.replace(word, folder) for folder in places[word])
+
+
+def _folders(
+    options: Sequence[str] | str, arguments: Sequence[str], cwd: str, home: str
+) -> Iterator[str]:
+    """The folders that a server is given; not the whole disk, and none that is no plain path."""
+    for folder in _given(options, arguments):
+        path = home + folder[1:] if folder == "~" or folder.startswith("~/") else folder
+        path = os.path.normpath(os.path.join(cwd, path))  # noqa: PTH118 - as the server would
+        if path != "/" and not is_wild(path) and "{" not in path and "$" not in path:
+            yield path.replace("\\", "/") if os.name == "nt" else path
+
+
+def _given(options: Sequence[str] | str, arguments: Sequence[str]) -> Iterator[str]:
+    if options == "all":
+        yield from (each for each in arguments if not each.startswith("-"))
+        return
+    for option in options:
+        for at, word in enumerate(arguments):
+            if word == option:
+                yield from arguments[at + 1 : at + 2]
+            elif word.startswith(f"{option}=") and option.startswith("--"):
+                yield word.partition("=")[2]

@@ -1,0 +1,392 @@
+"""What each profile lets pass, asks about and leaves denied, and which command lines have one."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
+from clawkit.guard.authoring.lint import lint
+from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.paths import Paths
+from clawkit.guard.policy.policy import Policy
+from clawkit.guard.policy_file.parser import read_policy
+from clawkit.guard.profiles.profile import profile_at, profile_names, profile_of, profile_text
+
+HOME = "/home/me"
+FILES = "npx -y @modelcontextprotocol/server-filesystem /home/me/p"
+WHOLE_HOME = "npx -y @modelcontextprotocol/server-filesystem /home/me"
+GIT = "uvx mcp-server-git --repository /home/me/p"
+FETCH = "uvx mcp-server-fetch"
+SQLITE = "uvx mcp-server-sqlite --db-path /home/me/x.db"
+POSTGRES = "npx -y @modelcontextprotocol/server-postgres postgresql://localhost/db"
+GITHUB = "docker run -i --rm -e GITHUB_PERSONAL_ACCESS_TOKEN ghcr.io/github/github-mcp-server"
+
+
+@cache
+def policy_for(command: str) -> Policy:
+    profile = profile_of(command.split(), "/", HOME)
+    assert profile is not None, command
+    return read_policy(DEFAULT_POLICY, "policy.toml", profile.rules)
+
+
+def decided(command: str, tool: str, at: Paths | None = None, /, **arguments: Any) -> str:
+    call = Call("tools/call", tool, arguments)
+    place = at or Paths(cwd="/", home=HOME)
+    return policy_for(command).decide(call, ("any",), place).action
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npx @modelcontextprotocol/server-filesystem@latest /x",
+        "cmd /c npx -y @modelcontextprotocol/server-github",
+        "bunx @modelcontextprotocol/server-memory",
+        "uvx mcp-server-git@1.2",
+        "uvx --from mcp-server-git==2025.1 mcp-server-git -r /x",
+        "uv tool run mcp-server-fetch",
+        "pipx run mcp-server-time",
+        "python3.12 -m mcp_server_fetch",
+        "/opt/bin/mcp-server-git -r /x",
+        "docker run -i --rm --mount type=bind,src=/a,dst=/projects mcp/filesystem:1 /projects",
+        "node /x/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js /y",
+    ],
+)
+def test_a_known_command_line_has_a_profile(command: str) -> None:
+    assert profile_of(command.split(), "/", HOME)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "npx -y evil @modelcontextprotocol/server-filesystem /x",
+        "npx --package=evil @modelcontextprotocol/server-filesystem /x",
+        "npx -p evil @modelcontextprotocol/server-filesystem",
+        "npx -c evil @modelcontextprotocol/server-filesystem",
+        "npx -y @modelcontextprotocol/server-filesystem@npm:evil /x",
+        "npx -y @modelcontextprotocol/server-filesystem@file:../x",
+        "npx -y @modelcontextprotocol/server-filesystem@github:evil/x",
+        "npx @modelcontextprotocol/server-filesystem-evil",
+        "npx @modelcontextprotocol/Server-filesystem",
+        "uvx --from evil mcp-server-git",
+        "uvx --with evil mcp-server-git",
+        "uvx --index-url http://x mcp-server-git",
+        "uvx mcp-server-git[evil]",
+        "uvx git+https://x/mcp-server-git",
+        "docker run --entrypoint sh mcp/git",
+        "docker run evil mcp/git",
+        "docker run evil.example/mcp/git",
+        "python -c x -m mcp_server_git",
+        "python mcp_server_git",
+        "env mcp-server-git",
+        "sh -c mcp-server-git",
+        "node -r evil /x/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
+        "node /x/node_modules/@modelcontextprotocol/server-filesystem/../../evil/i.js",
+        "node /x/node_modules/@modelcontextprotocol/server-filesystem/node_modules/evil/i.js",
+    ],
+)
+def test_a_command_line_that_may_start_something_else_has_none(command: str) -> None:
+    assert profile_of(command.split(), "/", HOME) is None
+
+
+def test_a_remote_server_is_known_by_its_whole_host() -> None:
+    profile = profile_at("https://api.githubcopilot.com/mcp")
+    assert profile is not None
+    assert profile.name == "github"
+    for url in (
+        "https://api.githubcopilot.com.evil.example/mcp/",
+        "http://api.githubcopilot.com/mcp/",
+    ):
+        assert profile_at(url) is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read_file", {"path": "/home/me/p/a.txt"}),
+        ("read_text_file", {"path": "/home/me/p/a.txt", "head": 3}),
+        ("read_multiple_files", {"paths": ["/home/me/p/a.txt", "/home/me/p/b/c"]}),
+        ("list_directory", {"path": "/home/me/p"}),
+        ("directory_tree", {"path": "/home/me/p", "excludePatterns": ["build"]}),
+        ("search_files", {"path": "/home/me/p", "pattern": "*.py", "excludePatterns": ["x"]}),
+        ("list_allowed_directories", {}),
+        ("read_file", {"path": "/home/me/p/.env.example"}),
+        ("read_file", {"path": "/home/me/p/keys/id_rsa.pub"}),
+    ],
+)
+def test_reads_inside_the_roots_of_a_filesystem_server_pass(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    assert decided(FILES, tool, **arguments) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read_file", {"path": "/home/me/q/a.txt"}),
+        ("read_file", {"path": "/home/me/p/../q/a.txt"}),
+        ("read_file", {"path": "/home/me/p2/a.txt"}),
+        ("read_file", {"path": "/home/me/P/a.txt"}),
+        ("read_file", {"path": "/home/me/p/%2e%2e/q"}),
+        ("read_file", {"path": "/home/me/p/a.txt", "Path": "/usr/x"}),
+        ("read_file", {"path": "/home/me/p/a.txt", "encoding": "x"}),
+        ("read_file", {"path": ["/home/me/p/a.txt"]}),
+        ("read_multiple_files", {"paths": []}),
+        ("read_multiple_files", {"paths": "/home/me/p/a.txt"}),
+        ("read_multiple_files", {"paths": ["/home/me/p/a.txt", "/usr/b"]}),
+        ("read_multiple_files", {"paths": ["/home/me/p/a.txt", ["/home/me/p/b"]]}),
+        ("read_multiple_files", {"paths": [{"path": "/home/me/p/a.txt"}]}),
+        ("write_file", {"path": "/home/me/p/a.txt", "content": "x"}),
+        ("move_file", {"source": "/home/me/p/a", "destination": "/home/me/p/b"}),
+        ("read_anything", {"path": "/home/me/p/a.txt"}),
+    ],
+)
+def test_what_a_filesystem_server_does_elsewhere_or_otherwise_asks(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    assert decided(FILES, tool, **arguments) == "prompt"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/me/p/.env",
+        "/home/me/p/.env.example/../.env",
+        "/home/me/p/.env.example.local",
+        "/home/me/.ssh/id_rsa",
+        "/home/me/.ssh/id_rsa:/home/me/.ssh/id_rsa.pub",
+        "/home/me/.ssh/id_rsa /x/id_rsa.pub",
+        "/home/me/.ssh/id_rsa,/x/id_rsa.pub",
+        "/home/me/.ssh/id_rsa\n/x/id_rsa.pub",
+        "/home/me/.ssh/id_rsa%00.pub",
+        "/home/me/.ssh/id_rs?.pub",
+        "/home/me/.ssh/config/x.pub",
+        "/home/me/.cursor/mcp.json",
+        "/home/me/.config/clawai/policy.toml",
+    ],
+)
+def test_secrets_and_clients_configs_stay_denied_whatever_the_profile(path: str) -> None:
+    assert decided(WHOLE_HOME, "read_file", path=path) == "deny"
+    assert decided(WHOLE_HOME, "read_multiple_files", paths=["/home/me/a", path]) == "deny"
+
+
+def test_a_root_that_holds_the_home_asks_about_its_hidden_files() -> None:
+    assert decided(WHOLE_HOME, "read_file", path="/home/me/notes.txt") == "allow"
+    assert decided(WHOLE_HOME, "read_file", path="/home/me/.config/tool/state") == "prompt"
+    assert decided(FILES, "read_file", path="/home/me/p/.config/tool") == "allow"
+
+
+def test_the_whole_disk_is_no_root() -> None:
+    profile = profile_of(FILES.split()[:-1] + ["/"], "/", HOME)
+    assert profile is not None
+    assert profile.roots == ()
+    assert (
+        decided("npx @modelcontextprotocol/server-filesystem /", "read_file", path="/x") == "prompt"
+    )
+
+
+def test_an_exempt_name_that_is_a_link_to_a_secret_stays_denied(tmp_path: Any) -> None:
+    (tmp_path / ".env").write_text("x")
+    (tmp_path / ".env.example").symlink_to(tmp_path / ".env")
+    (tmp_path / ".env.sample").write_text("x")
+    command = f"npx -y @modelcontextprotocol/server-filesystem {tmp_path}"
+    place = Paths(cwd=str(tmp_path), home=HOME, resolve=True)
+    assert decided(command, "read_file", place, path=f"{tmp_path}/.env.example") == "deny"
+    assert decided(command, "read_file", place, path=f"{tmp_path}/.env.sample") == "allow"
+
+
+def test_a_link_out_of_the_roots_asks(tmp_path: Any) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / "link").symlink_to(outside)
+    command = f"npx -y @modelcontextprotocol/server-filesystem {root}"
+    place = Paths(cwd=str(root), home=HOME, resolve=True)
+    assert decided(command, "read_file", place, path=f"{root}/link/a") == "prompt"
+    assert decided(command, "read_multiple_files", place, paths=[f"{root}/a", "link/a"]) == "prompt"
+
+
+def test_git_reads_its_repository_and_asks_about_others() -> None:
+    assert decided(GIT, "git_status", repo_path="/home/me/p") == "allow"
+    assert decided(GIT, "git_log", repo_path="/home/me/p", max_count=5) == "allow"
+    assert decided(GIT, "git_diff", repo_path="/home/me/p", target="main") == "allow"
+    assert decided(GIT, "git_status", repo_path="/home/me/q") == "prompt"
+    assert decided(GIT, "git_status", repo_path="/home/me/p/vendored") == "prompt"
+    assert decided(GIT, "git_commit", repo_path="/home/me/p", message="- fixed") == "prompt"
+    assert decided("uvx mcp-server-git", "git_status", repo_path="/home/me/p") == "prompt"
+
+
+@pytest.mark.parametrize("value", ["--output=/tmp/x", " --output=/tmp/x", "-O/tmp/x", "--ext-diff"])
+def test_options_of_git_are_denied_where_a_revision_is_meant(value: str) -> None:
+    for tool, argument in (
+        ("git_diff", "target"),
+        ("git_show", "revision"),
+        ("git_branch", "contains"),
+    ):
+        assert decided(GIT, tool, repo_path="/home/me/p", **{argument: value}) == "deny"
+        assert decided(GIT, tool, repo_path="/home/me/p", **{argument: [value]}) == "deny"
+
+
+def test_git_shows_no_secret_out_of_a_commit() -> None:
+    assert decided(GIT, "git_show", repo_path="/home/me/p", revision="HEAD:x/.env") == "deny"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com",
+        "https://docs.python.org/3/x?a=%2Fb#c",
+        "http://xn--bcher-kva.example.org/a",
+    ],
+)
+def test_fetch_reads_public_hosts(url: str) -> None:
+    assert decided(FETCH, "fetch", url=url, max_length=5000) == "allow"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://localhost/", "http://LOCALHOST/", "http://localhost./", "http://a.localhost/"),
+        *("http://127.0.0.1/", "http://127.1/", "http://2130706433/", "http://0x7f000001/"),
+        *(
+            "http://0177.0.0.1/",
+            "http://0x7f.1/",
+            "http://\uff11\uff12\uff17.0.0.1/",
+            "http://0/",
+            "http://8.8.8.8/",
+        ),
+        *(
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[::ffff:7f00:1]/",
+            "http://[fe80::1]/",
+        ),
+        *(
+            "http://[64:ff9b::7f00:1]/",
+            "http://[fd00::1]/",
+            "http://10.0.0.1/",
+            "http://192.168.1.1/",
+        ),
+        *("http://printer.local/", "http://foo。local/", "http://db.internal/", "http://router/"),
+        *(
+            "http://127.0.0.1.nip.io/",
+            "http://nip.io/",
+            "http://x.localtest.me/",
+            "http://a.ts.net/",
+        ),
+        *(
+            "https://example.com:8080/",
+            "https://example.com@127.0.0.1/",
+            "http://example.com\\@127.0.0.1/",
+        ),
+        *("http://example.com#@127.0.0.1/", "http://127.0.0.1#.example.com/", "http:127.0.0.1"),
+        *(
+            "http:/127.0.0.1",
+            "http:///127.0.0.1/",
+            "https://exa%6dple.com/",
+            "https://exa\tmple.com/",
+        ),
+        *(
+            "ftp://example.com/",
+            "gopher://example.com/",
+            "//example.com/",
+            "example.com",
+            "data:,x",
+        ),
+        *("https://ex\u200bample.com/", "https://\u0435xample.com/", "https://example.com /", " "),
+    ],
+)
+def test_fetch_asks_about_what_may_be_local(url: str) -> None:
+    assert decided(FETCH, "fetch", url=url) == "prompt"
+
+
+def test_fetch_asks_about_arguments_that_it_does_not_have() -> None:
+    assert decided(FETCH, "fetch", url="https://example.com", method="POST") == "prompt"
+    assert decided(FETCH, "fetch", url="http://169.254.169.254/") == "deny"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT * FROM a WHERE b LIKE '%x%'", "allow"),
+        ("select\n a/b from c;", "allow"),
+        ("SELECT 1; DROP TABLE a", "prompt"),
+        ("WITH x AS (DELETE FROM a) SELECT 1", "prompt"),
+        ("SELECT LOAD_Extension('x')", "prompt"),
+        ("PRAGMA writable_schema = 1", "prompt"),
+        ("/**/DROP TABLE a", "prompt"),
+    ],
+)
+def test_sqlite_reads_one_select_at_a_time(query: str, expected: str) -> None:
+    assert decided(SQLITE, "read_query", query=query) == expected
+
+
+def test_sqlite_describes_tables_by_their_names() -> None:
+    assert decided(SQLITE, "describe_table", table_name="users") == "allow"
+    assert decided(SQLITE, "describe_table", table_name="a); x") == "prompt"
+    assert decided(SQLITE, "write_query", query="SELECT 1") == "prompt"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT count(*) FROM a", "allow"),
+        ("SELECT 1; COMMIT; DROP SCHEMA public", "prompt"),
+        ("SELECT 1;/**/COMMIT", "prompt"),
+        ("SELECT pg_read_file('x')", "prompt"),
+        ('SELECT "PG_READ_FILE"(1)', "prompt"),
+        ("SELECT U&\"\\0070g_read_file\"('x')", "prompt"),
+        ("SELECT dblink('host=x', 'y')", "prompt"),
+        ("EXPLAIN ANALYZE DELETE FROM a", "prompt"),
+        ("COPY a TO PROGRAM 'x'", "prompt"),
+    ],
+)
+def test_postgres_reads_one_select_at_a_time(sql: str, expected: str) -> None:
+    assert decided(POSTGRES, "query", sql=sql) == expected
+    assert decided(POSTGRES, "execute_sql", sql=sql) == "prompt"
+
+
+def test_an_issue_may_be_read_and_its_text_may_mention_a_secret_once_a_person_has_seen_it() -> None:
+    assert decided(GITHUB, "list_issues", owner="a", repo="b") == "allow"
+    text = "Please look at ~/.ssh/config"
+    assert decided(GITHUB, "create_issue", owner="a", repo="b", title="x", body=text) == "prompt"
+    assert decided(GITHUB, "create_issue", owner="a", repo="b", title="x", labels=[text]) == "deny"
+    assert decided(GITHUB, "push_files", owner="a", repo="b", body=text) == "deny"
+    assert decided(GITHUB, "get_file_contents", owner="a", repo="b", path="config/.env") == "deny"
+
+
+def test_the_question_about_such_a_text_is_about_each_call() -> None:
+    call = Call("tools/call", "create_issue", {"body": "see ~/.ssh/config"})
+    rule = policy_for(GITHUB).decide(call, ("any",), Paths()).rule
+    assert rule is not None
+    assert rule.each_call
+
+
+def test_a_policy_without_a_place_for_profiles_is_not_widened_by_one() -> None:
+    profile = profile_of(FILES.split(), "/", HOME)
+    assert profile is not None
+    text = '[[rule]]\naction = "deny"\ntool = "*"\n'
+    policy = read_policy(text, "policy.toml", profile.rules)
+    call = Call("tools/call", "read_file", {"path": "/home/me/p/a"})
+    assert policy.decide(call, ("any",), Paths()).action == "deny"
+
+
+def test_a_place_may_be_for_some_servers_only() -> None:
+    profile = profile_of(FILES.split(), "/", HOME)
+    assert profile is not None
+    text = '[[rule]]\nprofile = "after"\nserver = "files"\n'
+    policy = read_policy(text, "policy.toml", profile.rules)
+    call = Call("tools/call", "read_file", {"path": "/home/me/p/a"})
+    place = Paths(cwd="/", home=HOME)
+    assert policy.decide(call, ("files",), place).action == "allow"
+    assert policy.decide(call, ("other",), place).action == "deny"
+    assert policy.decide(call, (), place).action == "deny"
+
+
+def test_every_profile_can_be_read_and_linted() -> None:
+    for name in profile_names():
+        issues = lint(profile_text(name), name)
+        assert not [each for each in issues if each.level == "error"], (name, issues)
