@@ -55,6 +55,12 @@ from clawkit.guard.policy.call import call_of
 from clawkit.guard.policy.policy import Decision, Paths, Policy
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.policy_file.reloader import PolicyFile
+from clawkit.guard.profiles.profile import (
+    profile_about,
+    profile_names,
+    profile_of_server,
+    profile_text,
+)
 from clawkit.system import files
 from clawkit.text.normalization import visible
 
@@ -220,9 +226,9 @@ def explain(
     """Say which rule decides about a call, why, and which rules came close."""
     # Before there is a policy, the guard goes by one that refuses, and so does this.
     absent = policy is None and not os.path.lexists(policy_file())
-    rules = PolicyFile(policy_file()).current() if absent else _load(policy)
     fixture = call_from(call)
     name = fixture.server if server is None else server
+    rules = PolicyFile(policy_file()).current() if absent else _load(policy, name)
     servers = (name,) if name else NAMELESS
     paths = paths_for(fixture, cwd, as_text=text)
     explanation = explain_call(rules, fixture.call, servers, paths)
@@ -316,13 +322,38 @@ def init(
 
 
 @app.command()
-def show(policy: PolicyOption = None, as_json: AsJson = False) -> None:
-    """List the rules of the policy in short."""
-    print_rules(policy or policy_file(), _load(policy), as_json=as_json)
+def show(policy: PolicyOption = None, server: ServerOption = None, as_json: AsJson = False) -> None:
+    """List the rules of the policy in short; for a wrapped server, with those of its profile."""
+    print_rules(policy or policy_file(), _load(policy, server), as_json=as_json)
 
 
-def _load(given: Path | None) -> Policy:
-    return load_policy(given or policy_file(), _if_missing(given))
+@app.command()
+def profiles(
+    name: Annotated[
+        str | None, typer.Argument(metavar="PROFILE", help="Print this one, as TOML.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the profiles of known servers, or print one: what they may do unasked."""
+    names = profile_names()
+    if name is None:
+        found = [(each, *profile_about(each)) for each in names]
+        if as_json:
+            print_ascii_json([{"name": n, "passes": p, "asks": a} for n, p, a in found])
+        else:
+            rows = [("profile", "passes unasked", "asks"), *found]
+            print_lines(table_lines(rows))
+    elif name in names:
+        print_lines([profile_text(name).rstrip("\n")])
+    else:
+        raise CommandFailure(f"no profile is called {name!r}: there are {', '.join(names)}")
+
+
+def _load(given: Path | None, server: str | None = None) -> Policy:
+    """The policy; with the profile's rules where a wrapped server of this name has one."""
+    path, missing = given or policy_file(), _if_missing(given)
+    profile = server and profile_of_server(server, str(Path.cwd()), str(Path.home()))
+    return load_policy(path, missing, profile.rules if profile else ())
 
 
 def _if_missing(given: Path | None) -> str:
@@ -392,7 +423,8 @@ def rule_label(rule: Rule | None) -> str:
     if rule is None:
         return _NO_RULE
     said = f": {visible(rule.description, 100)}" if rule.description else ""
-    return f"rule {rule.number}{said}"
+    profile = f" (profile {rule.profile})" if rule.profile else ""
+    return f"rule {rule.number}{profile}{said}"
 
 
 def print_outcomes(outcomes: list[FixtureOutcome], *, as_json: bool) -> None:
@@ -601,7 +633,8 @@ def _rule_row(rule: Rule) -> tuple[str, str, str, str]:
     parts += [f"server={_few(rule.server)}"] if rule.server else []
     parts += [f"rate={rule.rate}"] if rule.rate else []
     matched = visible("  ".join(parts), 100)
-    return f"{rule.number:>3}", rule.action, matched, visible(rule.description, 80)
+    said = f"{rule.description} (profile {rule.profile})" if rule.profile else rule.description
+    return f"{rule.number:>3}", rule.action, matched, visible(said, 80)
 
 
 def _subject(rule: Rule) -> str:

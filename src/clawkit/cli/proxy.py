@@ -82,14 +82,17 @@ def proxy(request: ProxyRequest) -> int:
 
 
 def _guard_process(request: ProxyRequest) -> int:
-    from clawkit.guard.judge import open_judge, server_name_of, server_names
+    from clawkit.guard.judge import open_judge, server_name_of
     from clawkit.guard.policy.paths import Paths, directories
     from clawkit.guard.profiles.profile import profile_of
     from clawkit.guard.stdio import run_proxy
+    from clawkit.hosts.ledger import WrappedCommand, wrapped_command
     from clawkit.wire.line_io import claim_stdio
 
     fds = claim_stdio()
-    names = (request.name,) if request.name else server_names(request.command)
+    # Rules that deny or ask take a server without a name for theirs, rules that allow do not.
+    known = WrappedCommand((request.name,)) if request.name else wrapped_command(request.command)
+    names = known.servers
     cwd, home = str(Path.cwd()), str(Path.home())
     bases = directories(request.command[1:], cwd, home)
     paths = Paths(cwd=cwd, home=home, resolve=True, bases=bases)
@@ -100,5 +103,5 @@ def _guard_process(request: ProxyRequest) -> int:
         print(f"claw proxy: {policy.problem}", file=sys.stderr, flush=True)
     if not names and any(rule.server for rule in policy.rules):
         print(_NAMELESS.format(name=name), file=sys.stderr, flush=True)
-    environment = policy.env.narrow(os.environ, names)
+    environment = policy.env.narrow(os.environ, names, known.variables)
     return run_proxy(judge, request.command, environment, fds)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from clawkit.cli.commands import AsJson
@@ -15,10 +16,13 @@ from clawkit.cli.output import print_json
 from clawkit.cli.tables import at_home, print_rows
 from clawkit.guard.authoring.default_policy import write_default_policy
 from clawkit.guard.locations import policy_file
+from clawkit.guard.policy_file.parser import has_place
+from clawkit.guard.profiles.profile import profile_at, profile_of
 from clawkit.guard.scan import redact_secrets
 from clawkit.hosts.clients import client_called
-from clawkit.hosts.discovery import SearchScope
+from clawkit.hosts.discovery import SearchScope, find, host_files
 from clawkit.hosts.discovery import status as server_status
+from clawkit.hosts.entries import RemoteLaunch, StdioLaunch
 from clawkit.hosts.wrap import EntryChange, Report
 from clawkit.hosts.wrap import unwrap as unwrap_servers
 from clawkit.hosts.wrap import wrap as wrap_servers
@@ -56,9 +60,15 @@ def wrap(
     scope = _scope(client, project)
     if status:
         raise typer.Exit(_print_standings(scope, as_json=as_json))
+    launches = {(one.file, one.keys): one.launch for one in find(host_files(scope)).entries}
     report = wrap_servers(server, scope, dry_run=dry_run)
+    guarded = [
+        _prospect(change, launches[change.file, change.keys])
+        for change in report.changes
+        if change.action == "wrapped" and (change.file, change.keys) in launches
+    ]
     policy = None if dry_run or not _done(report) else _policy()
-    _finish(report, policy, dry_run=dry_run, as_json=as_json)
+    _finish(report, policy, dry_run=dry_run, as_json=as_json, guarded=guarded)
 
 
 def unwrap(
@@ -75,11 +85,48 @@ def unwrap(
     _finish(report, None, dry_run=dry_run, as_json=as_json)
 
 
-def _finish(report: Report, policy: dict[str, Any] | None, *, dry_run: bool, as_json: bool) -> None:
+class Prospect(msgspec.Struct, frozen=True):
+    """What a wrapped server will do unasked, and what it will be asked about."""
+
+    server: str
+    client: str
+    profile: str | None
+    passes: str
+    asks: str
+    variables: tuple[str, ...] | None
+    """The names of those that it gets beside the base; None: all that its client gives."""
+
+
+_UNKNOWN = ("nothing: its command line is not one that we know", "every call")
+
+
+def _prospect(change: EntryChange, launch: StdioLaunch | RemoteLaunch | None) -> Prospect:
+    profile, variables = None, None
+    if isinstance(launch, StdioLaunch):
+        profile = profile_of(launch.argv, str(Path.cwd()), str(Path.home()))
+        variables = launch.env
+    elif launch is not None:
+        profile = profile_at(launch.url)
+    passes, asks = (profile.passes, profile.asks) if profile else _UNKNOWN
+    name = profile.name if profile else None
+    return Prospect(change.server, change.client, name, passes, asks, variables)
+
+
+def _finish(
+    report: Report,
+    policy: dict[str, Any] | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+    guarded: Sequence[Prospect] = (),
+) -> None:
     if as_json:
-        print_json({"changes": report.changes, "problems": report.problems, "policy": policy})
+        found = {"changes": report.changes, "problems": report.problems, "policy": policy}
+        print_json({**found, "guarded": guarded} if guarded else found)
     else:
         _print_report(report, dry_run=dry_run)
+        if guarded:
+            _print_prospects(guarded)
         _print_next(report, policy, dry_run=dry_run)
     raise typer.Exit(int(report.failed))
 
@@ -101,7 +148,15 @@ def _done(report: Report) -> bool:
 
 def _policy() -> dict[str, Any]:
     """Where the policy is; a default one is made where there is none, for else all is denied."""
-    return {"file": str(policy_file()), "made": write_default_policy(policy_file())}
+    made = write_default_policy(policy_file())
+    return {"file": str(policy_file()), "made": made, "profiles": made or _has_place()}
+
+
+def _has_place() -> bool:
+    try:
+        return has_place(policy_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # the guard itself says what is wrong with it
+        return True
 
 
 def _print_report(report: Report, *, dry_run: bool) -> None:
@@ -142,13 +197,51 @@ def _print_diff(change: EntryChange) -> None:
     print()
 
 
+_MOST_IN_FULL = 2
+_BASE = "PATH, HOME, locale, proxies and certificates"
+
+
+def _print_prospects(guarded: Sequence[Prospect]) -> None:
+    """At most ten lines for one server; for many, a line each."""
+    print()
+    alike: dict[tuple[str, str], list[Prospect]] = {}
+    for one in guarded:
+        alike.setdefault((one.server, one.passes), []).append(one)
+    for one, *others in alike.values():
+        profile = f"profile {one.profile}, by its command line" if one.profile else "no profile"
+        if len(alike) > _MOST_IN_FULL:
+            print(visible(f"{one.server}: {profile}; asks: {one.asks}"))
+            continue
+        print(visible(f"{one.server}: {profile}"))
+        print(visible(f"  unasked  {one.passes.replace(str(Path.home()), '~')}"))
+        print(visible(f"  asks     {one.asks}"))
+        if one.variables is not None:
+            own = ", ".join(sorted({v for each in (one, *others) for v in each.variables or ()}))
+            print(visible(f"  gets     {f'{own}; ' if own else ''}of yours only {_BASE}"))
+    print(
+        "Denied to all: keys and credentials, system files, the clients' and the guard's own files."
+    )
+    titles = {one.client: client_called(one.client) for one in guarded}
+    without = sorted(each.title for each in titles.values() if not each.forms)
+    if without:
+        verb = "shows" if len(without) == 1 else "show"
+        print(
+            f"{', '.join(without)} {verb} no forms: keep `claw approvals` open in a terminal, "
+            "or whatever asks is denied."
+        )
+
+
 def _print_next(report: Report, policy: dict[str, Any] | None, *, dry_run: bool) -> None:
     if dry_run:
         print("\nNothing was changed: this was a dry run.")
         return
     if policy is not None:
-        made = " (made just now: secrets and system files denied, the rest asks)"
-        print(f"\nPolicy: {policy['file']}{made if policy['made'] else ''}")
+        print(f"Policy: {policy['file']}{' (made just now)' if policy['made'] else ''}")
+        if not policy["profiles"]:
+            print(
+                "It has no place for profiles, so none counts: `claw policy init --print` shows the "
+                "two rules with `profile` to copy."
+            )
     changed = {one.client for one in report.changes if one.action in ("wrapped", "unwrapped")}
     titles = sorted(client_called(name).title for name in changed)
     if titles and policy is not None:

@@ -24,7 +24,6 @@ from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.policy_file.reloader import PolicyFile
 from clawkit.guard.profiles.profile import Profile
-from clawkit.hosts.ledger import servers_for
 from clawkit.wire.jsonrpc import as_object
 
 
@@ -185,14 +184,6 @@ def open_judge(
     audit = AuditLog(locations.audit_directory(), max_bytes=options.max, keep=options.keep)
     pins = Pins(locations.pins_directory(), name or servers[0])
     return Judge(file, audit, pins, servers=servers, paths=paths)
-
-
-def server_names(command: Sequence[str]) -> tuple[str, ...]:
-    """The names that a command was wrapped under; none if it never was.
-
-    Rules that deny or ask take a server without a name for theirs, rules that allow do not.
-    """
-    return servers_for(command)
 
 
 def server_name_of(command: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from clawkit.guard.pins import Pinned, pinned_servers
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy_file.reloader import PolicyFile
 from clawkit.hosts.discovery import SearchScope, ServerStatus, StatusReport, status
+from clawkit.hosts.ledger import items
 
 
 class PolicyState(Struct, frozen=True):
@@ -27,10 +28,14 @@ class PolicyState(Struct, frozen=True):
 
 
 class ServerState(Struct, frozen=True):
-    """A server of a client; `environment` is what it gets, None being all that its client gives."""
+    """A server of a client; `environment` is what it gets, None being all that its client gives.
+
+    One whose entry's variables were recorded gets the base besides.
+    """
 
     standing: ServerStatus
     environment: tuple[str, ...] | None
+    base: bool = False
 
 
 class GuardStatus(Struct, frozen=True):
@@ -65,7 +70,8 @@ def overview(project: Path) -> GuardStatus:
     asks = pending(locations.approvals_socket())
     directory = locations.audit_directory()
     log_bytes, unusable = _log_bytes(directory)
-    servers = tuple(ServerState(one, _environment(policy, one)) for one in standings.servers)
+    recorded = _recorded()
+    servers = tuple(_state(policy, one, recorded) for one in standings.servers)
     return GuardStatus(
         policy=PolicyState(str(file), len(policy.rules), policy.problem, os.path.lexists(file)),
         servers=None if unknown else servers,
@@ -99,5 +105,21 @@ def _pins() -> tuple[tuple[Pinned, ...], tuple[str, ...]]:
         return (), (str(error),)
 
 
-def _environment(policy: Policy, standing: ServerStatus) -> tuple[str, ...] | None:
-    return dict(policy.env.servers).get(standing.server, policy.env.allow)
+def _recorded() -> dict[tuple[str, tuple[str, ...]], tuple[str, ...] | None]:
+    """The variables of each wrapped entry, by its place."""
+    try:
+        return {item.place: item.variables for item in items()}
+    except ClawError:  # `_standings` says so
+        return {}
+
+
+def _state(
+    policy: Policy,
+    standing: ServerStatus,
+    recorded: dict[tuple[str, tuple[str, ...]], tuple[str, ...] | None],
+) -> ServerState:
+    listed = dict(policy.env.servers).get(standing.server, policy.env.allow)
+    known = recorded.get((str(Path(standing.file).resolve()), standing.keys))
+    if known is None:
+        return ServerState(standing, listed)
+    return ServerState(standing, tuple(dict.fromkeys((*known, *(listed or ())))), base=True)

@@ -55,6 +55,7 @@ class ClientApp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     directory   is there once the client is installed; that of its first place if not given
     also        what the client wants to find in an entry of ours beside the command
+    forms       whether it says that it shows a server's questions (elicitation)
     """
 
     id: str
@@ -67,6 +68,7 @@ class ClientApp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     form: EntryForm = EntryForm()
     directory: str = ""
     also: dict[str, str | int | bool] = {}
+    forms: bool = False
 
 
 def _read_clients() -> tuple[ClientApp, ...]:

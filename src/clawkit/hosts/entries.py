@@ -32,7 +32,8 @@ class StdioLaunch(msgspec.Struct, frozen=True, tag="stdio"):
     """A server that the client starts; the values of its environment stay where they are."""
 
     argv: tuple[str, ...]
-    env: tuple[str, ...] = ()
+    env: tuple[str, ...] | None = ()
+    """Their names; None where the client takes more of them from a file."""
     places: tuple[tuple[str, str], ...] = ()
     """The variables of `env` that say where a guard finds its policy, with their values."""
 
@@ -110,7 +111,16 @@ def _stdio(form: EntryForm, data: Data) -> StdioLaunch | str:
     env = data.get(form.env)
     variables = cast("Data", env) if isinstance(env, dict) else {}
     places = tuple((name, str(variables[name])) for name in _PLACES if variables.get(name))
-    return StdioLaunch(tuple(str(part) for part in parts), tuple(variables), places)
+    return StdioLaunch(tuple(str(part) for part in parts), _names(data, variables), places)
+
+
+def _names(data: Data, variables: Data) -> tuple[str, ...] | None:
+    """The variables that a client gives a server by name: those of the entry, and passed on."""
+    if any(data.get(key) for key in ("envFile", "env_file")):
+        return None
+    passed = [*(data.get("env_vars") or ()), *(data.get("env_keys") or ())]
+    named = (cast("Data", each).get("name") if isinstance(each, dict) else each for each in passed)
+    return (*variables, *(str(name) for name in named if name))
 
 
 def _remote(

@@ -52,6 +52,8 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     time: str
     argv: tuple[str, ...] = ()
     remote: RemoteRecord | None = None
+    variables: tuple[str, ...] | None = None
+    """The names of the entry's environment; None where they are not known."""
 
     @property
     def place(self) -> tuple[str, tuple[str, ...]]:
@@ -84,13 +86,32 @@ def items() -> tuple[Item, ...]:
     return read_records(ledger_file(), tuple[Item, ...], advice)
 
 
+class WrappedCommand(msgspec.Struct, frozen=True):
+    """What is known of a command that was wrapped: its names, and its entries' variables."""
+
+    servers: tuple[str, ...] = ()
+    variables: tuple[str, ...] | None = None
+
+
+def wrapped_command(argv: Sequence[str]) -> WrappedCommand:
+    """The names under which this very command was wrapped, and the variables that it was given.
+
+    An entry whose variables are not known may be the one that it was started by: then none are.
+    """
+    known = [item for item in items() if item.argv]
+    command = tuple(argv)
+    exact = [item for item in known if item.argv == command]
+    alike = exact or [item for item in known if _fits(item.argv, command)]
+    given = [item.variables for item in alike if item.variables is not None]
+    return WrappedCommand(
+        tuple(dict.fromkeys(item.server for item in alike)),
+        tuple(dict.fromkeys(sum(given, ()))) if alike and len(given) == len(alike) else None,
+    )
+
+
 def servers_for(argv: Sequence[str]) -> tuple[str, ...]:
     """The names under which this very command was wrapped."""
-    known = [(item.server, item.argv) for item in items() if item.argv]
-    command = tuple(argv)
-    exact = [name for name, wrapped in known if wrapped == command]
-    alike = exact or (name for name, wrapped in known if _fits(wrapped, command))
-    return tuple(dict.fromkeys(alike))
+    return wrapped_command(argv).servers
 
 
 def remote(entry_id: str, environment: Mapping[str, str] | None = None) -> RemoteTarget:

@@ -32,6 +32,7 @@ from clawkit.hosts.entries import (
     StdioLaunch,
     entries_of,
     is_guarded,
+    our_server,
     without_secrets,
 )
 from clawkit.hosts.guarded_entry import (
@@ -186,13 +187,26 @@ def _plan_wrap(
     for entry in reading.entries:
         if server not in (None, entry.name):
             continue
+        if server is None and (ours := _ours(entry)):
+            changes.append(_change(entry, "unchanged", f"skipped: {ours}"))
+            continue
         try:
             change, item, text = _wrap_entry(reading, text, entry, recorded.get(entry.keys))
         except HostError as error:
-            change, item = _change(entry, "failed", str(error)), None
+            # Whoever wraps all servers means those that can be guarded.
+            done = "failed" if server else "unchanged"
+            change, item = _change(entry, done, f"{'' if server else 'skipped: '}{error}"), None
         changes.append(change)
         added += [item] if item else []
     return WrapPlan(text, tuple(changes), tuple(added))
+
+
+def _ours(entry: ServerEntry) -> str:
+    """Why a server of ours is not worth a guard of ours, where it is one."""
+    if not isinstance(entry.launch, StdioLaunch) or is_guarded(entry.launch.argv):
+        return ""
+    name = our_server(entry.launch.argv)
+    return f"it is our own {name}; by its name it can be wrapped all the same" if name else ""
 
 
 def _wrap_entry(
@@ -228,6 +242,7 @@ def _wrap_entry(
         time=now(),
         argv=entry.launch.argv if isinstance(entry.launch, StdioLaunch) else (),
         remote=guarded.remote,
+        variables=entry.launch.env if isinstance(entry.launch, StdioLaunch) else None,
     )
     return _change(entry, "wrapped", note, dialect, edited), item, edited.text
 

@@ -180,7 +180,7 @@ def test_a_root_that_holds_the_home_asks_about_its_hidden_files() -> None:
 
 
 def test_the_whole_disk_is_no_root() -> None:
-    profile = profile_of(FILES.split()[:-1] + ["/"], "/", HOME)
+    profile = profile_of([*FILES.split()[:-1], "/"], "/", HOME)
     assert profile is not None
     assert profile.roots == ()
     assert (

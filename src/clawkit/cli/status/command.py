@@ -101,8 +101,10 @@ def _server(server: ServerState) -> str:
     text = f"{text}{one.state}{note}"
     if one.transport != "stdio" or one.state == "wrapped elsewhere":
         return text
-    gets = "all of its client's" if server.environment is None else ", ".join(server.environment)
-    return f"{text}; environment: {gets or 'nothing'}"
+    if server.environment is None:
+        return f"{text}; environment: all of its client's"
+    base = ("the base",) if server.base else ()
+    return f"{text}; environment: {', '.join((*base, *server.environment)) or 'nothing'}"
 
 
 def _pins(found: GuardStatus) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from clawkit.errors import InvalidParamsError, PolicyError
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Paths, Policy
-from clawkit.guard.policy.rules import Action
+from clawkit.guard.policy.rules import Action, Rule
 from clawkit.guard.policy_file.parser import read_policy
 
 ACTIONS: tuple[Action, ...] = ("allow", "deny", "prompt")
@@ -52,9 +52,9 @@ class FixtureOutcome(msgspec.Struct, frozen=True):
         return self.decision.action != self.expected
 
 
-def load_policy(path: Path, missing: str = NO_POLICY) -> Policy:
+def load_policy(path: Path, missing: str = NO_POLICY, profile: tuple[Rule, ...] = ()) -> Policy:
     """The policy in a file. Raises PolicyError, also where the guard would deny everything."""
-    return read_policy(read_text(path, missing), str(path))
+    return read_policy(read_text(path, missing), str(path), profile)
 
 
 def read_text(path: Path, missing: str = CHECK_PATH) -> str:

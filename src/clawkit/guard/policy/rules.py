@@ -13,21 +13,47 @@ from clawkit.guard.policy.globs import Glob
 MEGABYTE = 1024 * 1024
 
 
+BASE_ENVIRONMENT = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
+    *("LANG", "LANGUAGE", "LC_*", "XDG_*", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"),
+    *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "USERNAME"),
+    *("APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "HOMEDRIVE", "HOMEPATH"),
+)
+"""What a program needs to start, speak the right language and reach the network."""
+
+
 class EnvOptions(msgspec.Struct, frozen=True):
     """`[env]`: which variables a server gets. `allow` None: all that the client gave."""
 
     allow: tuple[str, ...] | None = None
     servers: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
-    def narrow(self, environment: Mapping[str, str], servers: tuple[str, ...]) -> dict[str, str]:
-        """What is left for a server that may have any of these names: what every name allows."""
+    def narrow(
+        self,
+        environment: Mapping[str, str],
+        servers: tuple[str, ...],
+        recorded: tuple[str, ...] | None = None,
+    ) -> dict[str, str]:
+        """What is left for a server that may have any of these names: what every name allows.
+
+        One whose entry's variables are `recorded` gets those and the base, and this besides.
+        """
         lists = [allowed for allowed in self._lists(servers) if allowed is not None]
         tests = [[Glob(pattern) for pattern in allowed] for allowed in lists]
-        return {
-            name: value
-            for name, value in environment.items()
-            if all(any(glob.matches(name) for glob in globs) for globs in tests)
-        }
+        base = [Glob(pattern) for pattern in BASE_ENVIRONMENT]
+
+        def is_given(name: str) -> bool:
+            listed = all(any(glob.matches(name) for glob in globs) for globs in tests)
+            if recorded is None:
+                return listed
+            needed = name in recorded or any(glob.matches(name) for glob in base)
+            return needed or (bool(tests) and listed)
+
+        return {name: value for name, value in environment.items() if is_given(name)}
 
     def _lists(self, servers: tuple[str, ...]) -> set[tuple[str, ...] | None]:
         own = dict(self.servers)

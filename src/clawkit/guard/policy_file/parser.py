@@ -89,6 +89,14 @@ def read_profile(text: str, file: str) -> tuple[dict[str, str], tuple[Rule, ...]
     )
 
 
+def has_place(text: str) -> bool:
+    """Whether a policy has a place for the rules of profiles."""
+    import tomllib
+
+    rules = cast("list[dict[str, Any]]", tomllib.loads(text).get("rule", []))
+    return any("profile" in rule for rule in rules)
+
+
 def _take_places(document: dict[str, Any]) -> list[Place]:
     """Where each rule of a profile stands; a rule of a policy stands where it is written."""
     if "profile" not in document:

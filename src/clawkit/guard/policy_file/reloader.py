@@ -11,17 +11,12 @@ import msgspec
 
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.policy import Policy
-from clawkit.guard.policy.rules import EnvOptions, Rule
+from clawkit.guard.policy.rules import BASE_ENVIRONMENT, EnvOptions, Rule
 from clawkit.guard.policy_file.parser import read_policy
 
 # A file that is written twice within one tick of its clock can look unchanged.
 _TICK = 100_000_000
 _REST = 1.0  # seconds without a change, after which a file is no longer being written
-# What a server needs to start; what else a broken file would have given it is unknown.
-_BARE_ENVIRONMENT = (
-    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TERM", "TZ"),
-    *("TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "COMSPEC", "PATHEXT", "APPDATA", "USERPROFILE"),
-)
 
 
 class _Seen(msgspec.Struct, frozen=True):
@@ -124,7 +119,8 @@ def _decoded(content: bytes, file: str) -> str:
 def _broken(error: PolicyError, digest: str) -> Policy:
     return Policy(
         digest=digest,
-        env=EnvOptions(allow=_BARE_ENVIRONMENT),
+        # What else the file would have given a server is unknown.
+        env=EnvOptions(allow=BASE_ENVIRONMENT),
         problem=f"The policy cannot be used, so nothing passes: {error}",
         closed="everything",
     )

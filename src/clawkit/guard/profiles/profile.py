@@ -13,6 +13,7 @@ from clawkit.guard.policy.globs import is_wild
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy_file.parser import read_profile
 from clawkit.guard.profiles.command_line import started
+from clawkit.hosts.ledger import items
 
 ROOTS = "{roots}"
 """In a profile's patterns: each folder that the command line gives the server."""
@@ -51,8 +52,24 @@ def profile_at(url: str) -> Profile | None:
     return None
 
 
+def profile_of_server(name: str, cwd: str, home: str) -> Profile | None:
+    """The profile of a wrapped server, by its name; None where that has none, or several."""
+    known = [item for item in items() if item.server == name]
+    found = {
+        profile_at(item.remote.url) if item.remote else profile_of(item.argv, cwd, home)
+        for item in known
+    }
+    return found.pop() if len(found) == 1 else None
+
+
 def profile_names() -> tuple[str, ...]:
     return tuple(_servers())
+
+
+def profile_about(name: str) -> tuple[str, str]:
+    """What passes unasked by a profile, and what asks, in words."""
+    about, _ = read_profile(profile_text(name), f"the profile {name}")
+    return about["passes"].replace(ROOTS, "its folders"), about["asks"]
 
 
 def profile_text(name: str) -> str:
