@@ -244,7 +244,7 @@ def test_a_question_asked_by_another_process_is_answered_there(
 def test_a_flood_is_denied_at_once_and_what_waits_stays(socket: Path) -> None:
     with ApprovalsView(socket, capacity=3) as view:
         waiting = [asked(view, socket, question(f"q{n}")) for n in range(3)]
-        assert ask_view(socket, question("q3")) == "deny"
+        assert ask_view(socket, question("q3")) == "full"
         assert [ask.id for ask in view.asks()] == ["q0", "q1", "q2"]
         view.answer("q1", "once")
         assert waiting[1].answer == "once"

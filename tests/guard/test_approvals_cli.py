@@ -61,7 +61,7 @@ def test_what_waits_is_listed_whole(view: ApprovalsView, socket: Path) -> None:
     assert "x" * 5000 in output
     assert '      "command": "rm -rf /"' in lines
     assert "    tool: run\\x1b[2J\\n" in lines
-    assert "claw approvals answer ID once|session|deny" in lines[-1]
+    assert "claw approvals answer ID once|session|tool|deny" in lines[-1]
     assert "\x1b" not in output
 
 
@@ -79,7 +79,7 @@ def test_the_listing_as_json_has_every_field_and_plain_characters(
     ]
 
 
-@pytest.mark.parametrize("choice", ["once", "session", "deny"])
+@pytest.mark.parametrize("choice", ["once", "session", "tool", "deny"])
 def test_a_script_answers(view: ApprovalsView, socket: Path, choice: str) -> None:
     asking = asked(view, socket, question("q1"))
     assert approvals("answer", "q1", choice) == (0, "", "")

@@ -120,9 +120,9 @@ def test_a_policy_that_changed_meanwhile_makes_the_answer_worthless(tmp_path: Pa
 def test_a_flood_of_questions_is_stopped(tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
-        first = [delete(guard, number) for number in range(3)]
+        first = [delete(guard, number, f"/tmp/{number}") for number in range(3)]
         assert all(message["method"] == "elicitation/create" for message in first)
-        assert "too many questions" in delete(guard, 4)["error"]["message"]
+        assert "3 questions to a person wait already" in delete(guard, 4)["error"]["message"]
 
 
 def test_nobody_to_ask_is_a_no_at_once(tmp_path: Path) -> None:

@@ -256,7 +256,10 @@ def test_a_project_has_its_own_entries_and_they_carry_a_warning(home: Path) -> N
 def test_an_entry_that_cannot_be_wrapped_does_not_stop_the_others(home: Path) -> None:
     cursor(home, a={"url": "https://a.example", "oauth": {"x": 1}}, b={"command": "x"}, c={})
     report = wrap(None, scope_of(home))
-    assert [change.action for change in report.changes] == ["failed", "wrapped", "unchanged"]
+    assert [change.action for change in report.changes] == ["unchanged", "wrapped", "unchanged"]
+    assert report.changes[0].note.startswith("skipped: it has `oauth`")
+    assert not report.failed
+    assert wrap("a", scope_of(home)).failed
     assert report.changes[2].note == "not wrapped: it has neither a command nor an address"
 
 

@@ -102,7 +102,7 @@ def test_json_tells_changes_problems_and_policy(home: Path) -> None:
     (change,) = result["changes"]
     assert (change["server"], change["action"]) == ("sentry", "wrapped")
     assert KEY not in json.dumps(result)
-    assert result["policy"] == {"file": str(policy_file()), "made": True}
+    assert result["policy"] == {"file": str(policy_file()), "made": True, "profiles": True}
     assert result["problems"] == []
 
 

@@ -239,8 +239,8 @@ def _print_next(report: Report, policy: dict[str, Any] | None, *, dry_run: bool)
         print(f"Policy: {policy['file']}{' (made just now)' if policy['made'] else ''}")
         if not policy["profiles"]:
             print(
-                "It has no place for profiles, so none counts: `claw policy init --print` shows the "
-                "two rules with `profile` to copy."
+                "It has no place for profiles, so none counts: `claw policy init --print` shows "
+                "the two rules with `profile` to copy."
             )
     changed = {one.client for one in report.changes if one.action in ("wrapped", "unwrapped")}
     titles = sorted(client_called(name).title for name in changed)

@@ -5,21 +5,25 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from clawkit.errors import AuditError, PinError
+from clawkit.errors import AuditError, PinError, PolicyError
 from clawkit.guard.call_display import call_fields, can_be_read
 from clawkit.guard.journal import Flight, Journal
 from clawkit.guard.judge import Judge
 from clawkit.guard.passages import Passage, Side, denied, returned
 from clawkit.guard.pending_approvals import (
     APPROVAL,
+    REFERRED,
     Answer,
     ApprovalTicket,
     Binding,
+    Choices,
     HeldMessage,
+    choices,
     decision_of,
     fits_form,
     question,
@@ -97,6 +101,7 @@ _WHY: dict[Answer, str] = {
     "timeout": "nobody answered in time",
     "nobody": "a person must approve this call, and nobody can be asked; "
     'open "claw approvals" in a terminal and try again',
+    "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
 }
 
 _TOO_LARGE = "it is too large to be read by a person, and nothing is approved unread"
@@ -104,8 +109,6 @@ _NO_ROOM = (
     "it is too long to be shown whole in a form, and nothing is approved unseen; "
     'open "claw approvals" in a terminal and try again'
 )
-_FLOOD = "too many questions to a person at once; try again later"
-
 Release = Callable[..., Passage]
 About = tuple[tuple[Call, Rule], ...]
 """Calls that a person has to allow together, each with the rule that wants it."""
@@ -127,6 +130,10 @@ class ApprovalQuestion(NamedTuple):
     """What a person approved in its earlier round, if they did."""
 
     @property
+    def key(self) -> tuple[Side, RequestId]:
+        return self.side, self.message["id"]
+
+    @property
     def rule(self) -> Rule:
         assert self.decision.rule is not None  # Only a rule can say `prompt`.
         return self.decision.rule
@@ -134,6 +141,14 @@ class ApprovalQuestion(NamedTuple):
     def released(self, line: bytes) -> tuple[Side, Message, bytes, Call, Decision]:
         """What it takes to send it on, as `line`."""
         return self.side, self.message, line, self.call, self.decision
+
+
+class ToolGrant(NamedTuple):
+    """A tool that a person allowed for the session, where this rule asks about it."""
+
+    tool: str
+    pin: str
+    rule: Rule
 
 
 class ApprovalFlow:
@@ -145,6 +160,7 @@ class ApprovalFlow:
         self._journal = journal
         self._waiting: dict[tuple[Side, RequestId], HeldMessage] = {}
         self._granted: set[Binding] = set()
+        self._granted_tools: set[ToolGrant] = set()
 
     def redeemed(self, asked: ApprovalQuestion, release: Release) -> Passage | None:
         """What a call leads to that brings a person's answer with it; None if it brings none."""
@@ -154,15 +170,15 @@ class ApprovalFlow:
         params: dict[str, Any] = asked.message.get("params", {})
         record = self._journal.call(asked.side, asked.call, asked.decision)
         responses = as_object(params.get("inputResponses")) or {}
-        referred = ticket.referred is not None
-        answer = decision_of(responses.get(APPROVAL), referred=referred)
+        answer = decision_of(responses.get(APPROVAL), ticket.choices)
         if answer == "elsewhere" and ticket.referred is not None:
-            return self._hold(
+            held = self._held(
                 asked,
                 ticket.binding,
                 ticket.referred,
                 lambda answer: self._settled(asked, ticket, record, answer, release),
             )
+            return self._hold(asked, held)
         return self._settled(asked, ticket, record, answer, release)
 
     def _settled(
@@ -174,9 +190,9 @@ class ApprovalFlow:
         release: Release,
     ) -> Passage:
         """What an answer to a question that went out as a result leads to."""
-        if ticket.result is not None and answer in ("session", "always"):
+        if ticket.result is not None and answer not in (*_WHY, "elsewhere"):
             answer = "once"  # It is the result that was asked about, not the call.
-        allowed, why = self._worth(answer, asked.call, ticket.binding)
+        allowed, why = self._worth(answer, asked, ticket.binding, ticket.choices)
         self._journal.approval(record, asked.call, why, allowed=allowed)
         if not allowed:
             return _denied(asked, why)
@@ -192,28 +208,57 @@ class ApprovalFlow:
         """Let it pass if a person has allowed it already; else ask, or deny if nobody can be."""
         binding = self._judge.binding(asked.call, asked.policy)
         record = self._journal.call(asked.side, asked.call, asked.decision)
-        if binding in self._granted or binding == asked.approved:
+        if binding == asked.approved or self._is_granted(asked.call, asked.rule, binding):
             self._journal.approval(record, asked.call, "allowed before", allowed=True)
             return release(*asked.released(asked.line), record, binding)
+        offered = self._choices(asked)
+
+        def settle(answer: Answer) -> Passage:
+            allowed, why = self._worth(answer, asked, binding, offered)
+            said = "allowed before" if answer == "before" else answer
+            self._journal.approval(record, asked.call, why or said, allowed=allowed)
+            if not allowed:
+                return _denied(asked, why)
+            return release(*asked.released(asked.line), record, binding)
+
         about = ((asked.call, asked.rule),)
         as_result = asked.side == "client" and self._client.takes_questions(asked.call.method)
         form = as_result or self._client.takes_requests()
+        held = self._held(asked, binding, asked.call, settle, offered, form=form)
+        if not as_result and self._judge.prompts.join(held):
+            self._waiting[asked.key] = held
+            return Passage()
         why = self._obstacle(about, asked.policy, form=form)
         if why:
             self._journal.approval(record, asked.call, why, allowed=False)
             return _denied(asked, why)
         if as_result:
             ticket = self._ticket(binding, asked.policy, asked.call)
-            return self._question_as_result(asked.message, about, ticket)
+            return self._question_as_result(asked.message, about, ticket, offered)
+        return self._hold(asked, held, form=form)
 
-        def settle(answer: Answer) -> Passage:
-            allowed, why = self._worth(answer, asked.call, binding)
-            self._journal.approval(record, asked.call, why or answer, allowed=allowed)
-            if not allowed:
-                return _denied(asked, why)
-            return release(*asked.released(asked.line), record, binding)
+    def _choices(self, asked: ApprovalQuestion) -> Choices:
+        """What a person may answer: also for good, where a rule can say it."""
+        if asked.rule.each_call or asked.call.method != "tools/call" or asked.call.has_extras:
+            return choices(asked.rule, {})
+        from pathlib import Path
 
-        return self._hold(asked, binding, asked.call, settle, form=form)
+        from clawkit.guard.authoring.edit import folder_rule, tool_rule
+
+        call, servers = asked.call, self._judge.servers
+        rules: dict[Answer, str] = {}
+        with suppress(PolicyError):
+            rules["folder"] = folder_rule(call, servers, str(Path.home()))
+        with suppress(PolicyError):
+            rules["tool always"] = tool_rule(call.tool, call.method, servers)
+        return choices(asked.rule, rules)
+
+    def _is_granted(self, call: Call, rule: Rule, binding: Binding) -> bool:
+        """Whether a person has allowed the call, or its tool, for this session."""
+        if binding in self._granted:
+            return True
+        grant = _grant(call, rule, binding) if self._granted_tools else None
+        return grant in self._granted_tools
 
     def ask_about(self, message: Message, about: About, flight: Flight, policy: Policy) -> Passage:
         """A result that carries questions which the policy wants a person to see first."""
@@ -226,13 +271,15 @@ class ApprovalFlow:
             return Passage(to_client=denied(message["id"], f"{call.tool}: {why}"))
         binding = self._judge.binding(flight.call, policy)
         ticket = self._ticket(binding, policy, flight.call, message)
-        return self._question_as_result(message, about, ticket)
+        # It is about a result: no answer counts for more than that.
+        offered = choices(replace(about[0][1], each_call=True), {})
+        return self._question_as_result(message, about, ticket, offered)
 
     def _obstacle(self, about: About, policy: Policy, *, form: bool) -> str:
         """Why a person cannot be asked about these calls, if they cannot."""
         limits = policy.limits
-        if not self._judge.prompts.admit(limits.prompts, limits.prompts_per_minute):
-            return _FLOOD
+        if why := self._judge.prompts.admit(limits.prompts, limits.prompts_per_minute):
+            return why
         if not all(can_be_read(call) for call, _ in about):
             return _TOO_LARGE
         return _NO_ROOM if form and not fits_form(about) and not _has_view() else ""
@@ -253,10 +300,11 @@ class ApprovalFlow:
         )
 
     def _question_as_result(
-        self, message: Message, about: About, ticket: ApprovalTicket
+        self, message: Message, about: About, ticket: ApprovalTicket, offered: Choices
     ) -> Passage:
         if fits_form(about):
-            params = question(self._judge.server, about)
+            params = question(self._judge.server, about, offered, str(self._judge.policy.path))
+            ticket = replace(ticket, choices=offered)
         else:
             params = referral(self._judge.server, about)
             ticket = replace(ticket, referred=_together(about))
@@ -287,44 +335,59 @@ class ApprovalFlow:
             if self._judge.prompts.withdraw(held) and side == "client"
         ]
 
-    def _hold(
+    def _held(
         self,
         asked: ApprovalQuestion,
         binding: Binding,
         call: Call,
         settle: Callable[[Answer], Passage],
+        offered: Choices = REFERRED,
         *,
         form: bool = False,
-    ) -> Passage:
-        """Keep a message until a person has decided about `call`, in a form or in the view."""
-        key = (asked.side, asked.message["id"])
+    ) -> HeldMessage:
+        """A message that is kept until a person has decided about `call`."""
 
         def settle_once(answer: Answer) -> Passage:
-            self._waiting.pop(key, None)
+            self._waiting.pop(asked.key, None)
             try:
                 return settle(answer)
             except (AuditError, PinError) as error:
                 return _denied(asked, f"nothing may pass: {error}")
 
-        about = ((call, asked.rule),)
-        fits = form and fits_form(about)
-        held = HeldMessage(
+        return HeldMessage(
             call=call,
             rule=asked.rule,
             binding=binding,
             settle=settle_once,
             deliver=asked.deliver,
             cancelled=threading.Event(),
-            referred=not fits,
+            choices=offered if form and fits_form(((call, asked.rule),)) else REFERRED,
+            owner=self,
+            covered=lambda: self._is_covered(asked, binding),
         )
-        self._waiting[key] = held
+
+    def _is_covered(self, asked: ApprovalQuestion, binding: Binding) -> bool:
+        """Whether a call that waits is allowed by now: by a rule, or for this session."""
+        if self._is_granted(asked.call, asked.rule, binding):
+            return True
+        policy = self._judge.policy.current()
+        if policy.digest == binding.policy or asked.side != "client":
+            return False
+        return self._judge.decide(asked.call, policy, counts=False).action == "allow"
+
+    def _hold(self, asked: ApprovalQuestion, held: HeldMessage, *, form: bool = False) -> Passage:
+        """Keep a message, and ask about it in a form or in the view."""
+        self._waiting[asked.key] = held
         timeout = asked.policy.limits.prompt_timeout
         token = self._judge.prompts.hold(held, timeout, form=form)
+        fits = held.choices is not REFERRED
         if not fits:
             self._ask_in_view(token, held, timeout)
         if not form:
             return Passage()
-        params = (question if fits else referral)(self._judge.server, about)
+        server, about = self._judge.server, ((held.call, held.rule),)
+        file = str(self._judge.policy.path)
+        params = question(server, about, held.choices, file) if fits else referral(server, about)
         request = jsonrpc.request(token, "elicitation/create", params)
         return Passage(to_client=jsonrpc.encode(request))
 
@@ -348,32 +411,61 @@ class ApprovalFlow:
             call=call,
             servers=self._judge.servers,
             file=str(self._judge.policy.path),
+            each_call=held.rule.each_call,
         )
 
         def wait() -> None:
             answer = ask_view(approvals_socket(), ask, held.cancelled)
             late = answer == "deny" and time.time() >= ask.deadline
-            answered = "timeout" if late else answer or "nobody"
-            passage = self._judge.prompts.answered(token, answered)
-            if passage is not None:
-                held.deliver(passage)
+            self._judge.prompts.deliver_answer(token, "timeout" if late else answer or "nobody")
 
         threading.Thread(target=wait, daemon=True).start()
 
-    def _worth(self, answer: Answer, call: Call, binding: Binding) -> tuple[bool, str]:
+    def _worth(
+        self, answer: Answer, asked: ApprovalQuestion, binding: Binding, offered: Choices
+    ) -> tuple[bool, str]:
         """Whether an answer allows the call now, and why not if it does not."""
         if answer in _WHY:
             return False, _WHY[answer]
-        policy = self._judge.policy.current()
+        if answer == "before" and self._is_covered(asked, binding):
+            return True, ""
+        if answer in offered.rules:
+            if why := self._write(offered.rules[answer], asked.rule, binding):
+                return False, why
+            answer = "always"
+        call, policy = asked.call, self._judge.policy.current()
         if answer == "always":
             # The person wrote a rule: it is the rule that allows the call, if it does.
             allowed = self._judge.decide(call, policy, counts=False).action == "allow"
+            self._judge.prompts.release_covered()
             return allowed, "" if allowed else "the rule that was written does not allow it"
         if self._judge.binding(call, policy) != binding:
             return False, "the policy or the tool changed while a person was asked; try again"
         if answer == "session":
             self._granted.add(binding)
+        grant = _grant(call, asked.rule, binding) if answer == "tool" else None
+        if grant is not None:
+            self._granted_tools.add(grant)
+            self._judge.prompts.release_covered()
         return True, ""
+
+    def _write(self, rule: str, asking: Rule, binding: Binding) -> str:
+        """Write a rule that was shown and chosen, above the one that asked; else why not."""
+        from clawkit.guard.authoring.edit import insert_rule
+
+        try:
+            insert_rule(self._judge.policy.path, rule, asking.number, digest=binding.policy)
+        except PolicyError as error:
+            return f"the rule could not be written: {error}"
+        return ""
+
+
+def _grant(call: Call, rule: Rule, binding: Binding) -> ToolGrant | None:
+    """What stands for a tool in a session: not what is odd about one call of it."""
+    if call.method != "tools/call" or rule.each_call or call.unusual():
+        return None
+    # Another rule written above it moves a rule, and leaves it what it is.
+    return ToolGrant(call.tool, binding.pin, replace(rule, number=0, line=0))
 
 
 def _together(about: About) -> Call:

@@ -18,14 +18,14 @@ import msgspec
 if TYPE_CHECKING:
     import socket as sockets
 
-VERSION = 2
+VERSION = 3
 LONGEST_PATH = 100
 LONGEST_REQUEST = 256 * 1024
 _LONGEST_REPLY = 16 * 1024 * 1024
 _PATIENCE = 5.0
 _TICK = 0.1
 
-Answer = Literal["once", "session", "always", "deny"]
+Answer = Literal["once", "session", "tool", "always", "deny"]
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 
@@ -47,6 +47,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     # What a rule for "always" needs besides: every name that the server may have, and the file.
     servers: tuple[str, ...] = ()
     file: str = ""
+    each_call: bool = False
+    """Whether an answer may count for this one call only."""
 
 
 class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -75,10 +77,12 @@ def call_digest(call: dict[str, Any]) -> str:
     return hashlib.sha256(msgspec.json.encode(call, order="sorted")).hexdigest()
 
 
-def ask_view(path: Path, ask: Ask, cancelled: threading.Event | None = None) -> Answer | None:
+def ask_view(
+    path: Path, ask: Ask, cancelled: threading.Event | None = None
+) -> Answer | Literal["full"] | None:
     """Wait for a person's answer; "deny" at the deadline, when cancelled, or when the view goes.
 
-    None when there is no view to ask.
+    None when there is no view to ask, "full" when it takes no more questions.
     """
     connection = _connect(path)
     if connection is None:
@@ -89,6 +93,8 @@ def ask_view(path: Path, ask: Ask, cancelled: threading.Event | None = None) -> 
     if reply is None or reply.answer is None:
         return "deny"
     bound = (reply.id, reply.digest) == (ask.id, ask.digest)
+    if bound and reply.answer == "deny" and reply.problem:
+        return "full"
     return reply.answer if bound else "deny"
 
 

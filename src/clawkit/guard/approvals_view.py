@@ -26,16 +26,17 @@ from clawkit.guard.approvals import (
     same_user,
     unusable,
 )
-from clawkit.guard.authoring.edit import insert_rule, rule_for
+from clawkit.guard.authoring.edit import folder_rule, insert_rule, rule_for, tool_rule
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
 
-CAPACITY = 32
+CAPACITY = 100
 _CONNECTIONS = 2 * CAPACITY
+_ENDED = 32
 _PATIENCE = 5.0
 _TICK = 1.0
 
-End = Literal["once", "session", "always", "deny", "expired", "withdrawn"]
+End = Literal["once", "session", "tool", "always", "deny", "expired", "withdrawn"]
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -55,8 +56,12 @@ def is_whole(ask: Ask) -> bool:
     return call_digest(ask.call) == ask.digest
 
 
-def rule_of(ask: Ask) -> str:
-    """The rule that allows exactly this call from now on, as TOML."""
+Scope = Literal["call", "folder", "tool"]
+"""What a rule that is written for an answer is about."""
+
+
+def rule_of(ask: Ask, scope: Scope = "call") -> str:
+    """The rule that allows this call from now on, its tool in its folder, or its tool, as TOML."""
     file = os.fspath(policy_of(ask))
     if not is_whole(ask):
         raise PolicyError(file, 0, "the arguments are not those that were asked about")
@@ -66,6 +71,12 @@ def rule_of(ask: Ask) -> str:
         raise PolicyError(file, 0, f"what was asked about is not a call: {error}") from error
     if call.has_extras:
         raise PolicyError(file, 0, "what stands outside the arguments cannot be said in a rule")
+    if scope != "call" and (ask.each_call or call.method != "tools/call"):
+        raise PolicyError(file, 0, "the rule that asks wants to be asked about each such call")
+    if scope == "tool":
+        return tool_rule(call.tool, call.method, ask.servers)
+    if scope == "folder":
+        return folder_rule(call, ask.servers, str(Path.home()))
     return rule_for(call.tool, call.method, call.arguments, ask.servers or ask.server)
 
 
@@ -102,7 +113,7 @@ class ApprovalsView:
         self._path = path
         self._capacity = capacity
         self._waiting: dict[str, tuple[Ask, _Connection]] = {}
-        self._ended: deque[Ended] = deque(maxlen=CAPACITY)
+        self._ended: deque[Ended] = deque(maxlen=_ENDED)
         self._changing = threading.Lock()
         self._closing = False
         self._selector = selectors.DefaultSelector()
@@ -253,12 +264,12 @@ class ApprovalsView:
 
     def _take(self, ask: Ask, connection: _Connection) -> None:
         with self._changing:
-            welcome = not self._closing and len(self._waiting) < self._capacity
-            if welcome and ask.id and ask.id not in self._waiting:
+            full = len(self._waiting) >= self._capacity
+            if not (full or self._closing) and ask.id and ask.id not in self._waiting:
                 connection.ask = ask.id
                 self._waiting[ask.id] = (ask, connection)
                 return
-        problem = f"{self._capacity} questions wait already"
+        problem = f"{self._capacity} questions wait already" if full else ""
         refusal = ViewReply(VERSION, id=ask.id, digest=ask.digest, answer="deny", problem=problem)
         connection.send(refusal)
 

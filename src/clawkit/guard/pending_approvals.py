@@ -12,9 +12,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clawkit.guard.call_display import call_fields, call_lines, rows, spelled
 from clawkit.guard.passages import Passage
@@ -24,20 +26,47 @@ from clawkit.guard.scan import visible
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 
-Answer = Literal["once", "session", "always", "deny", "timeout", "nobody", "elsewhere"]
-"""What a person said; `elsewhere` is that they decide in `claw approvals`."""
+Answer = Literal[
+    "once",
+    "session",
+    "tool",
+    "folder",
+    "tool always",
+    "always",
+    "before",
+    "deny",
+    "timeout",
+    "nobody",
+    "full",
+    "elsewhere",
+]
+"""What a person said.
+
+`session` is for the same call again, `tool` for every call of its tool in this session. `folder`
+and `tool always` are for good: the guard writes their rule, `always` is that the view has written
+one. `before` is that an answer to another question covers this one, `elsewhere` that they decide
+in `claw approvals`.
+"""
 
 APPROVAL = "claw-approval"
 """The name of our own question among a result's `inputRequests`."""
 
-_ANSWERS: dict[str, Answer] = {
-    "allow once": "once",
+_ONCE: dict[str, Answer] = {"allow once": "once"}
+_SESSION: dict[str, Answer] = {
     "allow for this session": "session",
-    "deny": "deny",
+    "allow this tool for this session": "tool",
 }
+_FOR_GOOD: dict[Answer, str] = {
+    "folder": "allow this tool in this folder always",
+    "tool always": "allow this tool always",
+}
+_DENY: dict[str, Answer] = {"deny": "deny"}
 _REFERRALS: dict[str, Answer] = {"decide in claw approvals": "elsewhere", "deny": "deny"}
 _FORM_ROWS, _FORM_WIDTH = 24, 72
+_RULE_ROWS = 12
 _INDENT = "    "
+_FOR_ALL = "Equal calls that wait at the same time get the same answer."
+_TOO_MANY = "{}, so this was not asked; try again later ([limits] {} in the policy)"
 _MINUTE = 60.0
 _CONTINUES = 600.0
 _MOST_REMEMBERED = 1024
@@ -52,6 +81,32 @@ class Binding(Struct, frozen=True):
     pin: str
 
 
+class Choices(Struct, frozen=True):
+    """What a person may answer in a form, and the rules that some of the answers write."""
+
+    answers: dict[str, Answer]
+    rules: dict[Answer, str] = {}
+
+
+def choices(rule: Rule, rules: dict[Answer, str]) -> Choices:
+    """The answers to a question of this rule, where these rules could be written."""
+    if rule.each_call:
+        return Choices({**_ONCE, **_DENY})
+    short = {each: text for each, text in rules.items() if _is_short(text)}
+    for_good: dict[str, Answer] = {_FOR_GOOD[each]: each for each in short}
+    return Choices({**_ONCE, **_SESSION, **for_good, **_DENY}, short)
+
+
+def _is_short(text: str) -> bool:
+    """Whether a form has room for a rule."""
+    found = sum(1 for line in text.splitlines() for _ in rows(spelled(line), _FORM_WIDTH))
+    return found <= _RULE_ROWS
+
+
+REFERRED = Choices(_REFERRALS)
+"""What a form offers that has no room for the call."""
+
+
 class HeldMessage(Struct, frozen=True):
     """A message that waits for a person, and what to do once they have spoken."""
 
@@ -61,8 +116,12 @@ class HeldMessage(Struct, frozen=True):
     settle: Callable[[Answer], Passage]
     deliver: Callable[[Passage], None]
     cancelled: threading.Event
-    referred: bool = False
-    """Whether a form in the client only says that it is shown in `claw approvals`."""
+    choices: Choices
+    """What a form in the client offers, perhaps no more than `claw approvals`."""
+    owner: object
+    """Whoever asks: equal calls of others are asked about for themselves."""
+    covered: Callable[[], bool]
+    """Whether what a person has said since allows it."""
 
 
 class ApprovalTicket(Struct, frozen=True):
@@ -78,6 +137,7 @@ class ApprovalTicket(Struct, frozen=True):
     """Whether what the call brought was known to be its next round."""
     referred: Call | None = None
     """What is to be shown in `claw approvals`, because the form had no room for it."""
+    choices: Choices = REFERRED
 
 
 class Round(Struct, frozen=True):
@@ -93,14 +153,15 @@ class PendingApprovals:
 
     def __init__(self) -> None:
         self._held: dict[str, HeldMessage] = {}
+        self._equal: dict[str, list[HeldMessage]] = {}
         self._forms: set[str] = set()
         self._tickets: dict[str, ApprovalTicket] = {}
         self._rounds: dict[tuple[str, str | None], deque[Round]] = {}
         self._asked: deque[float] = deque()
         self._lock = threading.Lock()
 
-    def admit(self, at_once: int, per_minute: int) -> bool:
-        """Whether one more question may be put to a person: a flood of them is an attack."""
+    def admit(self, at_once: int, per_minute: int) -> str:
+        """Why no more questions may be put to a person, if so: a flood of them is an attack."""
         now = time.monotonic()
         with self._lock:
             while self._asked and self._asked[0] < now - _MINUTE:
@@ -108,10 +169,22 @@ class PendingApprovals:
             for token in [k for k, ticket in self._tickets.items() if ticket.expires <= now]:
                 del self._tickets[token]
             waiting = len(self._held) + len(self._tickets)
-            if waiting >= at_once or len(self._asked) >= per_minute:
-                return False
+            if waiting >= at_once:
+                return _TOO_MANY.format(f"{waiting} questions to a person wait already", "prompts")
+            if len(self._asked) >= per_minute:
+                asked = f"{len(self._asked)} questions were put to a person within a minute"
+                return _TOO_MANY.format(asked, "prompts_per_minute")
             self._asked.append(now)
-            return True
+            return ""
+
+    def join(self, held: HeldMessage) -> bool:
+        """Let a message wait for the answer to a question about an equal one; False without one."""
+        with self._lock:
+            for token, other in self._held.items():
+                if (other.binding, other.owner) == (held.binding, held.owner):
+                    self._equal.setdefault(token, []).append(held)
+                    return True
+        return False
 
     def hold(self, held: HeldMessage, timeout: float, *, form: bool) -> str:
         """Keep a message until `answered`; after the timeout it is denied.
@@ -119,7 +192,8 @@ class PendingApprovals:
         With `form`, the client shows a form with this token, which is withdrawn in time.
         """
         token = _token()
-        self._held[token] = held
+        with self._lock:
+            self._held[token] = held
         if form:
             self._forms.add(token)
         timer = threading.Timer(timeout, self._expire, (token,))
@@ -128,13 +202,33 @@ class PendingApprovals:
         return token
 
     def answered(self, token: object, answer: Answer) -> Passage | None:
-        """What the answer leads to; None if nothing waits for it."""
-        held = self._held.pop(token, None) if isinstance(token, str) else None
-        if held is None or not isinstance(token, str):
+        """What the answer leads to; None if nothing waits for it. Equal calls are delivered."""
+        if not isinstance(token, str):
+            return None
+        with self._lock:
+            held = self._held.pop(token, None)
+            equal = self._equal.pop(token, [])
+        if held is None:
             return None
         held.cancelled.set()
         self._withdraw_form(token, held)
-        return held.settle(answer)
+        passage = held.settle(answer)
+        for other in equal:
+            other.deliver(other.settle(answer))
+        return passage
+
+    def deliver_answer(self, token: str, answer: Answer) -> None:
+        """The same where nobody waits for what it leads to: it is delivered."""
+        held = self._held.get(token)
+        passage = self.answered(token, answer)
+        if held is not None and passage is not None:
+            held.deliver(passage)
+
+    def release_covered(self) -> None:
+        """A person has allowed more than one call: let those go on that it covers."""
+        for token, held in list(self._held.items()):
+            if held.covered():
+                self.deliver_answer(token, "before")
 
     def answered_in_form(self, token: object, result: object) -> Passage | None:
         """The same for a client's form; one that had no room for the call allows nothing."""
@@ -142,7 +236,7 @@ class PendingApprovals:
         if held is None or not isinstance(token, str):
             return None
         self._forms.discard(token)
-        answer = decision_of(result, referred=held.referred)
+        answer = decision_of(result, held.choices)
         return Passage() if answer == "elsewhere" else self.answered(token, answer)
 
     def is_waiting(self, token: RequestId) -> bool:
@@ -150,12 +244,21 @@ class PendingApprovals:
 
     def withdraw(self, held: HeldMessage) -> bool:
         """The sender no longer wants it: nobody needs to answer. Whether it still waited."""
+        with self._lock:
+            if any(map(partial(_take_out, held), self._equal.values())):
+                return True
+            token = next((token for token, other in self._held.items() if other is held), None)
+            if token is None:
+                return False
+            if equal := self._equal.get(token):
+                # The question stands, for the next one that it is about.
+                following = {"cancelled": held.cancelled, "choices": held.choices}
+                self._held[token] = replace(equal.pop(0), **following)
+                return True
+            del self._held[token]
         held.cancelled.set()
-        tokens = [token for token, other in list(self._held.items()) if other is held]
-        waited = [token for token in tokens if self._held.pop(token, None) is not None]
-        for token in waited:
-            self._withdraw_form(token, held)
-        return bool(waited)
+        self._withdraw_form(token, held)
+        return True
 
     def _withdraw_form(self, token: str, held: HeldMessage) -> None:
         if token in self._forms:
@@ -197,10 +300,16 @@ class PendingApprovals:
         return live[0] if live else None
 
     def _expire(self, token: str) -> None:
-        held = self._held.get(token)
-        passage = self.answered(token, "timeout")
-        if held is not None and passage is not None:
-            held.deliver(passage)
+        self.deliver_answer(token, "timeout")
+
+
+def _take_out(held: HeldMessage, waiting: list[HeldMessage]) -> bool:
+    """Take a message out of a list of them; whether it was there."""
+    for at, other in enumerate(waiting):
+        if other is held:
+            del waiting[at]
+            return True
+    return False
 
 
 def withdrawn(token: str) -> Message:
@@ -208,8 +317,13 @@ def withdrawn(token: str) -> Message:
     return jsonrpc.notification("notifications/cancelled", {"requestId": token})
 
 
-def question(server: str, asked: Sequence[tuple[Call, Rule]]) -> dict[str, Any]:
-    """The parameters of the `elicitation/create` that puts whole calls before a person."""
+def question(
+    server: str, asked: Sequence[tuple[Call, Rule]], choices: Choices, file: str
+) -> dict[str, Any]:
+    """The parameters of the `elicitation/create` that puts whole calls before a person.
+
+    A rule that an answer would write into `file` is shown as it would stand there.
+    """
     lines: list[str] = []
     for call, rule in asked:
         # Indented, no client takes it for markup in which parts are not shown.
@@ -217,7 +331,12 @@ def question(server: str, asked: Sequence[tuple[Call, Rule]]) -> dict[str, Any]:
         lines += [f"{_INDENT}{row}" for row in _form_rows(call)]
         if rule.description:
             lines += ["", f"Rule: {visible(rule.description, 500)}"]
-    return _form("\n".join(lines), _ANSWERS)
+    for answer, text in choices.rules.items():
+        lines += ["", f"`{_FOR_GOOD[answer]}` writes this rule into {visible(file, 500)}:", ""]
+        written = (row for line in text.splitlines() for row in rows(spelled(line), _FORM_WIDTH))
+        lines += [f"{_INDENT}{row}" for row in written]
+    lines += ["", _FOR_ALL]
+    return _form("\n".join(lines), choices.answers)
 
 
 def referral(server: str, asked: Sequence[tuple[Call, Rule]]) -> dict[str, Any]:
@@ -258,14 +377,14 @@ def _form_rows(call: Call) -> Iterator[str]:
         yield from rows(line, _FORM_WIDTH)
 
 
-def decision_of(result: object, *, referred: bool = False) -> Answer:
+def decision_of(result: object, choices: Choices) -> Answer:
     """What a person said in the form; whatever is not a clear yes is a no."""
     found = as_object(result) or {}
     content = as_object(found.get("content")) or {}
     decision = content.get("decision")
     if found.get("action") != "accept" or not isinstance(decision, str):
         return "deny"
-    return (_REFERRALS if referred else _ANSWERS).get(decision, "deny")
+    return choices.answers.get(decision, "deny")
 
 
 def _token() -> str:

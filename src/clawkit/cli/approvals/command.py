@@ -24,6 +24,7 @@ class Choice(StrEnum):
 
     once = "once"
     session = "session"
+    tool = "tool"
     deny = "deny"
 
 
@@ -63,7 +64,9 @@ def answer(
     id: Annotated[
         str, typer.Argument(metavar="ID", help="The question, as `claw approvals list` shows it.")
     ],
-    choice: Annotated[Choice, typer.Argument(metavar="CHOICE", help="once, session or deny.")],
+    choice: Annotated[
+        Choice, typer.Argument(metavar="CHOICE", help="once, session, tool or deny.")
+    ],
 ) -> None:
     """Answer a call that waits in the open view."""
     from clawkit.guard.approvals import answer_pending
@@ -110,4 +113,4 @@ def _print_asks(asks: list[Ask]) -> None:
         print(f"{visible(ask.id)}  {visible(ask.server)}  {left}")
         for line in call_lines(ask.call) if is_whole(ask) else ["not what was asked about"]:
             print(f"    {line}")
-    print("Answer in the view, or with `claw approvals answer ID once|session|deny`.")
+    print("Answer in the view, or with `claw approvals answer ID once|session|tool|deny`.")

@@ -18,7 +18,14 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import ApprovalsView, is_whole, policy_of, rule_of, write_rule
+from clawkit.guard.approvals_view import (
+    ApprovalsView,
+    Scope,
+    is_whole,
+    policy_of,
+    rule_of,
+    write_rule,
+)
 from clawkit.guard.call_display import call_lines, rows, spelled
 from clawkit.guard.scan import visible
 
@@ -33,13 +40,20 @@ _NARROWEST = 8
 _TOO_LATE = "The call no longer waits: no rule was written."
 _MOVES = {"j": 1, "down": 1, "k": -1, "up": -1}
 _TURNS = {" ": 1, "pagedown": 1, "b": -1, "pageup": -1}
-_ANSWERS: dict[str, Answer] = {"a": "once", "s": "session"}
-_ALLOW_KEYS = ("a allow once", "s allow these arguments for this session", "w always…")
+_ANSWERS: dict[str, Answer] = {"a": "once", "s": "session", "t": "tool"}
+_SCOPES: dict[str, Scope] = {"w": "call", "f": "folder", "T": "tool"}
+_ALLOW_KEYS = (
+    *("a allow once", "s these arguments for this session", "t this tool for this session"),
+    *("f this tool in this folder always…", "T this tool always…", "w exactly this always…"),
+)
+_EACH_CALL_KEYS = ("a allow once", "s these arguments for this session", "w exactly this always…")
+_EACH_CALL = "The rule that asks wants to be asked about each such call."
 _READ_ON = "space: read on, to allow it"
 _KEYS = ("d deny", "j/k choose", "q quit")
 _ENDS = {
     "once": "allowed once",
     "session": "allowed for this session",
+    "tool": "its tool allowed for this session",
     "always": "allowed always",
     "deny": "denied",
     "expired": "denied: nobody answered in time",
@@ -174,7 +188,7 @@ class ApprovalsScreen:
             self._choose(self._asks[max(0, min(at, len(self._asks) - 1))])
         elif calm and key == "d":
             self._view.answer(ask.id, "deny")
-        elif calm and key in (*_ANSWERS, "w"):
+        elif calm and key in (*_ANSWERS, *_SCOPES):
             self._allow(key, ask)
 
     def _allow(self, key: str, ask: Ask) -> None:
@@ -182,14 +196,16 @@ class ApprovalsScreen:
             self._note = _NOT_WHOLE
         elif not self._call.is_read:
             self._note = "Read it to its end first: space turns the page."
-        elif key == "w":
-            self._propose(ask)
+        elif key in _SCOPES:
+            self._propose(ask, _SCOPES[key])
+        elif key == "t" and ask.each_call:
+            self._note = _EACH_CALL
         else:
             self._view.answer(ask.id, _ANSWERS[key])
 
-    def _propose(self, ask: Ask) -> None:
+    def _propose(self, ask: Ask, scope: Scope) -> None:
         try:
-            self._rule = rule_of(ask)
+            self._rule = rule_of(ask, scope)
         except PolicyError as error:
             self._note = str(error)
         else:
@@ -231,7 +247,8 @@ class ApprovalsScreen:
             all_keys = _wrapped(f"{question} y/n", width)
             unread = _wrapped(f"{question} (space: read on)", width)
             return [*note, *_keys("bold", all_keys, unread, read=self._rule_text.is_read)]
-        all_keys = _joined((*_ALLOW_KEYS, *_KEYS), width)
+        allow = _EACH_CALL_KEYS if self._chosen.each_call else _ALLOW_KEYS
+        all_keys = _joined((*allow, *_KEYS), width)
         unread = _joined((_READ_ON, *_KEYS), width)
         if now < self._calm_at:
             return [*note, *_keys("dim", all_keys, ["One moment…"], read=False)]

@@ -17,7 +17,10 @@ _ASKED = {
     "": "asked, allowed",
     "once": "asked, allowed once",
     "session": "asked, allowed for this session",
+    "tool": "asked, its tool allowed for this session",
     "always": "asked, allowed always",
+    "folder": "asked, allowed always in its folder",
+    "tool always": "asked, its tool allowed always",
     "a person said no": "asked, a person said no",
     "nobody answered in time": "asked, nobody answered in time",
 }

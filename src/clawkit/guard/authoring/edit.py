@@ -102,6 +102,90 @@ def rule_for(
     return text
 
 
+_PATH_NAMES = frozenset(
+    {
+        "path",
+        "file",
+        "filename",
+        "dir",
+        "directory",
+        "folder",
+        "source",
+        "destination",
+        "src",
+        "dst",
+    }
+)
+_PATH_ENDS = ("path", "_file", "_dir", "_directory", "_folder")
+_SHALLOWEST = 2  # names below the root: /home and /home/me hold too much to be one folder
+
+
+def tool_rule(tool: str, method: str, servers: tuple[str, ...]) -> str:
+    """An allow rule for every call of a tool, as TOML."""
+    return rule_text(_broad(tool, method, servers, (), False, ()))
+
+
+def folder_rule(call: Call, servers: tuple[str, ...], home: str) -> str:
+    """An allow rule for calls of a tool whose paths are where those of this one are, as TOML."""
+    paths = dict(_paths_in(call.arguments))
+    if not paths or call.method != "tools/call":
+        raise _unsayable("it names no file or folder by its whole path")
+    folder = _common_folder([path for each in paths.values() for path in each], home)
+    args = tuple(Argument(name, (_literal(folder), f"{folder}/**")) for name in paths)
+    also = tuple(_literal(each) for each in call.arguments if each not in {n[0] for n in paths})
+    rule = _broad(call.tool, call.method, servers, args, True, also)
+    text = rule_text(rule)
+    _must_allow(text, call, servers, Paths(cwd="/", home=home))
+    return text
+
+
+def _broad(
+    tool: str,
+    method: str,
+    servers: tuple[str, ...],
+    args: tuple[Argument, ...],
+    only_args: bool,
+    also_args: tuple[str, ...],
+) -> Rule:
+    if not servers or not all(servers):
+        raise _unsayable("the server has no name (`claw proxy --name` gives it one)")
+    return Rule(
+        action="allow",
+        tools=(_literal(tool),) if method == "tools/call" else (),
+        methods=(_literal(method),) if method != "tools/call" or "/" in tool else (),
+        server=tuple(map(_literal, servers)),
+        args=args,
+        only_args=only_args,
+        also_args=also_args,
+        description=f"Allowed by a person on {time.strftime('%Y-%m-%d')}",
+    )
+
+
+def _paths_in(arguments: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """The arguments that are paths by their name and value; one that might be another is none."""
+    for name, value in arguments.items():
+        low = name.lower()
+        if low in _PATH_NAMES or low.endswith(_PATH_ENDS):
+            yield (_literal(name),), [_whole_path(value)]
+        elif low in ("paths", "file_paths") and isinstance(value, list) and value:
+            yield (_literal(name), "*"), [_whole_path(each) for each in cast("list[Any]", value)]
+
+
+def _whole_path(value: Any) -> str:
+    if not isinstance(value, str) or not value.startswith(("/", "~/")) or "\n" in value:
+        raise _unsayable("it names a file that is not given by its whole path")
+    return value
+
+
+def _common_folder(paths: list[str], home: str) -> str:
+    whole = [os.path.normpath(home + path[1:] if path[0] == "~" else path) for path in paths]
+    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in whole]  # noqa: PTH112, PTH120 - text that may be no path
+    folder = os.path.commonpath(folders)
+    if f"{home}/".startswith(f"{folder.rstrip('/')}/") or folder.count("/") < _SHALLOWEST:
+        raise _unsayable(f"{folder} holds too much")
+    return folder
+
+
 def insert_rule(policy: Path, rule: str, before: int, *, digest: str = "") -> None:
     """Put a rule directly above the `[[rule]]` with this number; nothing else changes.
 
@@ -153,15 +237,17 @@ def _literal(word: str) -> str:
     return word
 
 
-def _must_allow(rule: str, call: Call, servers: tuple[str, ...]) -> None:
+def _must_allow(
+    rule: str, call: Call, servers: tuple[str, ...], paths: Paths | None = None
+) -> None:
     """Ask the policy itself: a rule that would not allow the call helps nobody."""
-    decision = read_policy(rule, _NEW).decide(call, servers, Paths())
+    decision = read_policy(rule, _NEW).decide(call, servers, paths or Paths())
     if decision.action != "allow":
         raise _unsayable("a value in it can be read in several ways, as a path with `..` can")
 
 
 def _unsayable(why: str) -> PolicyError:
-    return PolicyError(_NEW, 0, f"cannot be written for exactly this call: {why}. Write it by hand")
+    return PolicyError(_NEW, 0, f"cannot be written for this call: {why}. Write it by hand")
 
 
 def _with_rule(original: bytes, rule: str, before: int, file: str) -> bytes:

@@ -65,8 +65,8 @@ class PolicyLimits(msgspec.Struct, frozen=True):
 
     message: int = 400 * MEGABYTE
     depth: int = 200
-    prompts: int = 5
-    prompts_per_minute: int = 20
+    prompts: int = 20
+    prompts_per_minute: int = 60
     prompt_timeout: float = 60.0
     path_timeout: float = 30.0
 
