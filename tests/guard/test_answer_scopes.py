@@ -1,0 +1,251 @@
+"""How far an answer reaches: one call, a tool for the session, a folder, a tool for good."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawkit.errors import PolicyError
+from clawkit.guard.approvals_view import ApprovalsView, rule_of, write_rule
+from clawkit.guard.authoring.edit import folder_rule, tool_rule
+from clawkit.guard.policy.call import Call
+from tests.guard.guarded_server import Guarded, guarded
+from tests.guard.test_prompt_rules import (
+    ELICITS,
+    POLICY,
+    answer,
+    approve,
+    delete,
+    deletions,
+    modern,
+)
+from tests.guard.test_prompts_in_a_view import asked, send, socket, view
+
+__all__ = ["socket", "view"]
+DENIES = '[[rule]]\naction = "deny"\ntool = "*"\nargs."*" = "**/.ssh/**"\n'
+ASKS = f"{DENIES}{POLICY}"
+EACH = ASKS.replace('"Ask before deleting"', '"Ask before deleting"\neach_call = true')
+TOOL_SESSION = "allow this tool for this session"
+FOLDER = "allow this tool in this folder always"
+ALWAYS = "allow this tool always"
+
+
+def offered(question: dict[str, Any]) -> list[str]:
+    return question["params"]["requestedSchema"]["properties"]["decision"]["enum"]
+
+
+def test_a_form_offers_every_scope_and_shows_the_rules_it_would_write(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, "/work/app/a")
+        assert offered(question) == [
+            *("allow once", "allow for this session", TOOL_SESSION, FOLDER, ALWAYS, "deny")
+        ]
+        text = question["params"]["message"]
+        assert 'args.path = ["/work/app", "/work/app/**"]' in text
+        assert text.count('server = "files"') == 2
+        assert str(guard.policy) in text
+
+
+def test_a_tool_for_the_session_covers_other_arguments_and_nothing_that_is_denied(
+    tmp_path: Path,
+) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        answer(guard, delete(guard, 1, "/work/a"), TOOL_SESSION)
+        assert guard.receive()["result"]
+        assert delete(guard, 2, "/elsewhere/b")["result"]
+        assert "error" in delete(guard, 3, "/home/me/.ssh/id_rsa")
+        odd = {"name": "delete_file", "arguments": {"path": "/work/c"}, "more": {"force": True}}
+        guard.send({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": odd})
+        assert guard.receive()["method"] == "elicitation/create"
+
+
+@pytest.mark.parametrize(
+    ("decision", "elsewhere"), [(FOLDER, "elicitation/create"), (ALWAYS, None)]
+)
+def test_a_rule_that_is_chosen_in_a_form_is_written_above_the_one_that_asked(
+    decision: str, elsewhere: str | None, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        answer(guard, delete(guard, 1, "/work/app/a"), decision)
+        assert guard.receive()["result"]
+        assert delete(guard, 2, "/work/app/deep/b")["result"]
+        assert delete(guard, 3, "/work/other/c").get("method") == elsewhere
+        rules = tomllib.loads(guard.policy.read_text())["rule"]
+        assert [rule["action"] for rule in rules[:3]] == ["deny", "allow", "prompt"]
+        assert rules[1]["server"] == "files"
+        assert "error" in delete(guard, 4, "/work/app/.ssh/id_rsa")
+
+
+def test_nothing_is_written_when_the_policy_changed_meanwhile(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, "/work/app/a")
+        changed = f"{ASKS}# mine\n"
+        guard.policy.write_text(changed)
+        answer(guard, question, ALWAYS)
+        assert "has changed since" in guard.receive()["error"]["message"]
+        assert guard.policy.read_text() == changed
+        assert deletions(guard) == 0
+
+
+def test_a_rule_that_asks_about_each_call_offers_nothing_else(tmp_path: Path) -> None:
+    with guarded(tmp_path, EACH, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1)
+        assert offered(question) == ["allow once", "deny"]
+        answer(guard, question, TOOL_SESSION)
+        assert "a person said no" in guard.receive()["error"]["message"]
+
+
+def test_a_server_without_a_name_gets_no_rule(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS) as guard:
+        guard.initialize(ELICITS)
+        assert FOLDER not in offered(delete(guard, 1))
+
+
+def test_a_modern_client_chooses_a_scope_too(tmp_path: Path) -> None:
+    call: dict[str, Any] = {"name": "delete_file", "arguments": {"path": "/work/app/a"}}
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        question = modern(guard, 1, "tools/call", **call)["result"]
+        assert modern(guard, 2, "tools/call", **call, **approve(question, FOLDER))["result"]
+        call["arguments"] = {"path": "/work/app/b"}
+        assert "inputRequests" not in modern(guard, 3, "tools/call", **call)["result"]
+
+
+def test_equal_calls_that_wait_are_asked_about_once(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1)
+        send(guard, 2, "/tmp/a")
+        assert delete(guard, 3, "/tmp/other")["method"] == "elicitation/create"
+        answer(guard, question, "allow once")
+        assert {guard.receive()["id"], guard.receive()["id"]} == {1, 2}
+        assert deletions(guard) == 2
+        assert delete(guard, 4)["method"] == "elicitation/create"
+
+
+def test_an_equal_call_stays_asked_about_when_the_first_is_cancelled(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1)
+        send(guard, 2, "/tmp/a")
+        cancelled = {"requestId": 1, "reason": "changed my mind"}
+        guard.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled})
+        assert guard.tool("echo", id=9, text="x")["id"] == 9
+        answer(guard, question, "allow once")
+        assert guard.receive()["id"] == 2
+        assert deletions(guard) == 1
+
+
+def test_an_answer_for_more_lets_the_others_go_that_it_covers(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        first = delete(guard, 1, "/work/app/a")
+        assert delete(guard, 2, "/work/app/b")["method"] == "elicitation/create"
+        answer(guard, first, FOLDER)
+        replies = [guard.receive() for _ in range(3)]
+        assert {reply["id"] for reply in replies if "result" in reply} == {1, 2}
+        assert [r["method"] for r in replies if "method" in r] == ["notifications/cancelled"]
+
+
+def test_the_view_lets_a_tool_pass_for_the_session_with_all_that_waits(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize()
+        for number in (1, 2, 3):
+            send(guard, number, f"/work/{number}")
+        while len(view.asks()) < 3:
+            asked(view)
+        view.answer(asked(view).id, "tool")
+        assert {guard.receive()["id"] for _ in range(3)} == {1, 2, 3}
+        assert guard.tool("delete_file", id=4, path="/elsewhere")["result"]
+
+
+def test_the_view_writes_the_rule_for_a_folder_that_it_showed(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize()
+        send(guard, 1, "/work/app/a")
+        ask = asked(view)
+        write_rule(ask, rule_of(ask, "folder"))
+        view.answer(ask.id, "always")
+        assert guard.receive()["result"]
+        assert guard.tool("delete_file", id=2, path="/work/app/b")["result"]
+
+
+def test_the_view_knows_no_wider_scope_where_each_call_is_asked_about(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, EACH, "--name", "files") as guard:
+        guard.initialize()
+        send(guard, 1, "/work/app/a")
+        ask = asked(view)
+        with pytest.raises(PolicyError, match="each such call"):
+            rule_of(ask, "tool")
+        view.answer(ask.id, "tool")
+        assert guard.receive()["result"]
+        send(guard, 2, "/work/app/b")
+        assert asked(view).call["arguments"] == {"path": "/work/app/b"}
+
+
+def rule_in(call: Call) -> dict[str, Any]:
+    return tomllib.loads(folder_rule(call, ("files",), "/home/me"))["rule"][0]
+
+
+def test_a_folder_is_where_all_paths_of_a_call_are_and_other_arguments_may_differ() -> None:
+    call = Call("tools/call", "write_file", {"path": "/home/me/p/a.txt", "content": "/x"})
+    rule = rule_in(call)
+    assert rule["args"] == {"path": ["/home/me/p", "/home/me/p/**"]}
+    assert rule["only_args"] == ["content"]
+    moved = {"source": "/home/me/p/a/x", "destination": "/home/me/p/b/y"}
+    assert rule_in(Call("tools/call", "move", moved))["args"]["source"][0] == "/home/me/p"
+    several = Call("tools/call", "read", {"paths": ["/home/me/p/a", "/home/me/p/b"]})
+    assert rule_in(several)["args"] == {"paths": {"*": ["/home/me/p", "/home/me/p/**"]}}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"text": "/home/me/p/a"},
+        {"path": "relative/a"},
+        {"path": "/a"},
+        {"path": "/home/me/a"},
+        {"path": "/home/a"},
+        {"path": "/home/me/*/a"},
+        {"path": "/home/me/p/../../../etc"},
+        {"path": ["/home/me/p/a"]},
+        {"source": "/home/me/p/a", "destination": "/srv/data/a"},
+        {"path": "/home/me/p/a", "file_path": "../../x"},
+    ],
+)
+def test_no_folder_is_offered_where_it_would_be_unclear_or_hold_too_much(
+    arguments: dict[str, Any],
+) -> None:
+    with pytest.raises(PolicyError):
+        rule_in(Call("tools/call", "write", arguments))
+
+
+def test_a_tool_whose_name_is_a_pattern_gets_no_rule() -> None:
+    with pytest.raises(PolicyError):
+        tool_rule("read_*", "tools/call", ("files",))
+
+
+def test_an_equal_question_of_another_session_is_asked_by_itself(tmp_path: Path) -> None:
+    def ask(guard: Guarded) -> dict[str, Any]:
+        guard.initialize(ELICITS)
+        return delete(guard, 1)
+
+    with (
+        guarded(tmp_path, ASKS, "--name", "files") as one,
+        guarded(tmp_path, None, "--name", "files") as other,
+    ):
+        assert ask(one)["method"] == ask(other)["method"] == "elicitation/create"
