@@ -57,8 +57,10 @@ async def test_local_servers_are_found_with_the_models_that_can_chat(home: Path)
         scripted_openai([], ("text-embedding-nomic",)) as llamacpp,
         scripted_openai([Status(404)]) as vllm,
     ):
-        at = {"lmstudio": lmstudio.url, "llamacpp": llamacpp.url, "vllm": vllm.url}
-        first, second = await World(home, ollama=ollama.url, **at).find()
+        world = World(
+            home, ollama=ollama.url, lmstudio=lmstudio.url, llamacpp=llamacpp.url, vllm=vllm.url
+        )
+        first, second = await world.find()
     assert (first.provider, first.models) == ("ollama", ("qwen3:8b", "llama3.2"))
     assert first.described == "Ollama is running with qwen3:8b and 1 more"
     assert first.command == "claw setup --provider ollama --model qwen3:8b --yes"

@@ -29,6 +29,7 @@ from rich.markdown import (
     ListElement,
     ListItem,
     Markdown,
+    MarkdownContext,
     MarkdownElement,
     Paragraph,
     TableDataElement,
@@ -56,7 +57,7 @@ def _keep_extra_cells(state: StateCore) -> None:
     """Cells beyond the header of their table, which the parser leaves out, get columns too."""
     lines = state.src.split("\n")
     tokens: list[Token] = []
-    cells = 0
+    row, cells = None, 0
     for token in state.tokens:
         cells += token.type == "td_open"
         if token.type == "tr_open":
@@ -282,6 +283,16 @@ class _Item(ListItem):
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number = number
+        self._is_empty = True
+
+    def on_child_close(self, context: MarkdownContext, child: MarkdownElement) -> bool:
+        self._is_empty = False
+        return super().on_child_close(context, child)
+
+    def on_leave(self, context: MarkdownContext) -> None:
+        if self._is_empty:  # without a line there would be no number
+            self.elements.append(Text())
+        super().on_leave(context)
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> _Item:  # noqa: ARG003
@@ -295,8 +306,6 @@ class _Numbered(ListElement):
         items = [item for item in self.items if isinstance(item, _Item)]
         widest = max(item.number for item in items)
         for item in items:
-            if not [*item.elements]:  # without a line there would be no number
-                item.elements.append(Text())
             yield from item.render_number(console, options, item.number, widest)
 
 

@@ -84,7 +84,7 @@ def test_the_environment_says_where_providers_are(monkeypatch: pytest.MonkeyPatc
     [Status(429), Status(503), Status(529), Reply(Say("Hel"), Cut()), Fault(), Raw(b"data: {\n\n")],
 )
 def test_trouble_that_passes_is_asked_again_twice(key: str, trouble: object) -> None:
-    with _WIRES[key]([trouble, trouble, Say("at last")]) as server:  # pyright: ignore[reportArgumentType]
+    with _WIRES[key]([trouble, trouble, Say("at last")]) as server:
         assert _model(key, server).complete("", "Hi", 5) == "at last"
     assert len(server.requests) == 3
 
