@@ -26,7 +26,7 @@ COMMANDS = {
     "chat": "Talk with the assistant. In a pipe: one message a line, plain answers.",
     "remember": 'Remember something, from now on: `claw remember "Anna is allergic to nuts"`.',
     "recall": "Recall what is relevant to a sentence, as the assistant would, or nothing.",
-    "setup": "Choose the model that answers, and keep its key.",
+    "setup": "Find what could answer, choose it, try it; then add it to MCP clients.",
     "install": "Add the assistant, a memory or your tools to a client; without CLIENT, list where.",
     "status": "Show assistant, memory and guard: model, tools; Beings; servers, policy, pins.",
     "doctor": "Check the installation, the config and the store; without --deep, nothing is sent.",

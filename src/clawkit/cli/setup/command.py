@@ -120,7 +120,7 @@ def setup(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Choose the model that answers among those found here; then add it to MCP clients."""
+    """Find what could answer, choose it, try it; then add it to MCP clients."""
     from clawkit.cli.setup.clients import Wishes
 
     options = SetupOptions(

@@ -38,7 +38,7 @@ from clawkit.settings import Settings
 from clawkit.system.files import write_problem
 from clawkit.wire.threads import Workers
 
-ANOTHER_MODEL = "`claw setup` finds what is there and lets you choose"
+ANOTHER_MODEL = "`claw setup` chooses one of those that it finds here"
 
 NOT_TRIED = "not tried: `claw status --deep` asks the model"
 _MOST_PROBLEMS = 5
