@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from clawkit.claude.options import read_mcp_json
 from tests.claude.cli import environment, real_cli
 from tests.claw import PROGRAMS, finished
+from tests.cli.test_being_tokens import served
 from tests.processes import ROOT
 
 CALCULATOR = str(ROOT / "examples" / "calculator.py")
@@ -48,6 +50,19 @@ def test_the_assistant_and_a_wrapped_server_are_connected(machine: Machine) -> N
     assert f"sums: {PROGRAMS / 'clawai'} proxy -- {' '.join(server)} - ✔ Connected" in listed
     machine.claw("unwrap", "sums")
     assert f"sums: {' '.join(server)} - ✔ Connected" in machine.claude("mcp", "list")
+
+
+def test_a_shared_memory_is_connected_by_the_line_that_is_printed(
+    machine: Machine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAW_HOME", str(project.parent / "claw"))
+    machine.claw("being", "create", "team")
+    with served() as address:
+        line = machine.claw("being", "share", "team", "--person", "Ben", "--for", "claude")
+        program, *arguments = shlex.split(line)
+        assert program == "claude"
+        machine.claude(*arguments)
+        assert f"team: {address}/team (HTTP) - ✔ Connected" in machine.claude("mcp", "list")
 
 
 def test_the_project_file_that_the_cli_writes_is_read(machine: Machine, project: Path) -> None:

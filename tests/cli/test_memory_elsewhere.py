@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.errors import InvalidParamsError
+from clawkit.memory.details import META_DETAILS, DetailsRequest
 from tests.cli.being_commands import as_json, refused, run, said
 from tests.cli.test_being_tokens import served
 
@@ -30,6 +32,47 @@ def test_they_use_the_being_that_the_config_names(config: Path) -> None:
         wrong = {"CLAW_BEING_TOKEN": "brt_" + "x" * 40}
         assert "refuses this token (401)" in refused("recall", "x", env=wrong)
         run("remember", "Ben plays chess", "--being", "far")
-        assert "is at" in run("memory", env=token).stderr
+        assert f"these are at {address}/{being}" in refused("memory", "undo", "1", env=token)
     assert "not reachable" in refused("recall", "x", env=token)
     assert as_json("being", "show", "far")["waiting_scenes"] == 1
+
+
+LOOKS = (
+    ("recall", "What is Anna allergic to?"),
+    ("recall", "What is Anna allergic to?", "--explain", "-n", "1"),
+    ("recall", "Who won the cup final?"),
+    ("memory",),
+    ("memory", "-n", "1"),
+    ("memory", "search", "nuts", "chess"),
+    ("memory", "search", "nobody knows this"),
+)
+
+
+def test_a_being_elsewhere_looks_as_a_local_one_does(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("being", "create", "team")
+    token = as_json("being", "token", "create", "team", "--scope", "read-only")["token"]
+    run("remember", "Anna is allergic to nuts", "--about", "Anna", "--being", "team")
+    node = as_json("remember", "Ben plays chess", "--being", "team")["id"]
+    looks = (*LOOKS, ("memory", "show", node[:8]))
+    near = [said(*words, "--being", "team") for words in looks]
+    with served() as address:
+        # No store of this person's is there any more: all of it comes from the server.
+        monkeypatch.setenv("CLAW_HOME", str(home / "another"))
+        monkeypatch.setenv("CLAW_BEING_TOKEN", token)
+        far = [said(*words, "--being", f"{address}/team") for words in looks]
+        asked = ("recall", "What is Anna allergic to?", "--being", f"{address}/team")
+        assert [hit["scene"]["action"] for hit in as_json(*asked)["hits"]] == [
+            "Anna is allergic to nuts"
+        ]
+        missing = refused("memory", "show", "00000000", "--being", f"{address}/team")
+        assert "there is no memory 00000000" in missing
+    assert [sorted(one.split()) for one in far] == [sorted(one.split()) for one in near]
+    assert not list((home / "another").rglob("beings.db"))
+
+
+@pytest.mark.parametrize("wanted", [7, {"limit": "many"}, {"limit": -1}, {"limit": 10_000}])
+def test_details_that_are_asked_for_wrongly_are_refused(wanted: object) -> None:
+    with pytest.raises(InvalidParamsError, match="clawkit/details"):
+        DetailsRequest.read({META_DETAILS: wanted})

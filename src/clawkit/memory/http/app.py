@@ -270,7 +270,7 @@ def serve(
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
     if hosts is None and is_loopback(address[0]):
         hosts = (*LOOPBACK, shown)
-    with _logging(log_line) as log:
+    with listening, _logging(log_line) as log:
         app = BeingApp(
             store,
             hosts=hosts,

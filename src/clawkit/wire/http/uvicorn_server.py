@@ -310,9 +310,10 @@ def serve_http(
         on_stop=server.hub.close,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
-    if on_ready is not None:
-        on_ready(f"http://{shown}:{address[1]}{options.get('path', '/mcp')}")
-    running.run(sockets=[listening])
+    with listening:  # Ctrl-C may come before uvicorn looks after it
+        if on_ready is not None:
+            on_ready(f"http://{shown}:{address[1]}{options.get('path', '/mcp')}")
+        running.run(sockets=[listening])
 
 
 def is_loopback(host: str) -> bool:

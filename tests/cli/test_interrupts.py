@@ -1,0 +1,64 @@
+"""Ctrl-C in a real terminal ends any command with 130; an end without it leaves no warning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.claw import PROGRAMS, claw
+from tests.cli.commands import plain_environment
+from tests.guard.terminal import terminal
+
+WAITING = {
+    "mcp-server": "Ctrl-D ends it",
+    "serve tools.py": "Ctrl-D ends it",
+    "serve tools.py --http 0": " is at http://",
+    "being serve --port 0 --embedder none": "Ctrl-C ends it",
+    "being stdio team --embedder none": "Ctrl-D ends it",
+    "being delete team": "[y/N]",
+    "being key set team": "Model key",
+    "proxy --url http://127.0.0.1:9/mcp --listen 0": "http://127.0.0.1",
+}
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_with_tools(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_environment(monkeypatch)
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("PYTHONWARNINGS", "default")
+    tools = 'from clawkit import claw_tool\n\n\n@claw_tool\ndef now() -> str:\n    "Now."\n    return ""\n'
+    (home / "tools.py").write_text(tools)
+    claw("being", "create", "team", code=0)
+
+
+@pytest.mark.parametrize("command", WAITING)
+def test_ctrl_c_ends_it_with_130_and_without_a_warning(command: str) -> None:
+    with terminal(str(PROGRAMS / "claw"), *command.split(), width=200) as window:
+        window.shows(WAITING[command])
+        window.type("\x03")
+        assert window.ends() == 130
+        assert "Warning" not in window.output
+        assert "Traceback" not in window.output
+
+
+@pytest.mark.parametrize("end", ["\x04", "\x03"], ids=["Ctrl-D", "Ctrl-C"])
+def test_a_question_that_is_not_answered_changes_nothing(end: str) -> None:
+    with terminal(str(PROGRAMS / "claw"), "being", "delete", "team", width=200) as window:
+        window.shows("[y/N]")
+        window.type(end)
+        assert window.ends() == (130 if end == "\x03" else 1)
+    assert "team" in claw("being", "list", code=0).stdout
+
+
+@pytest.mark.parametrize(
+    "command", ["ask hello", "remember Anna_likes_tea", "recall tea", "memory tidy", "doctor"]
+)
+def test_a_clean_end_leaves_no_warning(command: str) -> None:
+    done = claw(*command.split(), env={"PYTHONWARNINGS": "default"})
+    assert "Warning" not in done.stderr
+
+
+def test_the_end_of_input_ends_a_chat_without_a_warning() -> None:
+    done = claw("chat", stdin="hello\n", code=0, env={"PYTHONWARNINGS": "default"})
+    assert "Warning" not in done.stderr
