@@ -10,6 +10,14 @@ from tests.claw import PROGRAMS, claw
 from tests.cli.commands import plain_environment
 from tests.guard.terminal import terminal
 
+TOOLS = """from clawkit import claw_tool
+
+
+@claw_tool
+def now() -> str:
+    "Now."
+    return ""
+"""
 WAITING = {
     "mcp-server": "Ctrl-D ends it",
     "serve tools.py": "Ctrl-D ends it",
@@ -27,8 +35,7 @@ def in_a_folder_with_tools(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain_environment(monkeypatch)
     monkeypatch.chdir(home)
     monkeypatch.setenv("PYTHONWARNINGS", "default")
-    tools = 'from clawkit import claw_tool\n\n\n@claw_tool\ndef now() -> str:\n    "Now."\n    return ""\n'
-    (home / "tools.py").write_text(tools)
+    (home / "tools.py").write_text(TOOLS)
     claw("being", "create", "team", code=0)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from clawkit.cli.completion.command_tree import CommandSpec, Parameter
+    from clawkit.cli.completion.command_tree import CommandSpec, ParameterSpec
 
 _UNSAFE = re.compile(r"([^\w@%+=:,./\-])")
 _UNSHOWN = re.compile(r"[\x00-\x1f\x7f]")
@@ -58,7 +58,7 @@ class _Place:
 
     def __init__(self, command: CommandSpec) -> None:
         self._command = command
-        self._value_of: Parameter | None = None
+        self._value_of: ParameterSpec | None = None
         self._passed = 0
         self._only_arguments = False
         self._given: set[str] = set()
@@ -114,7 +114,7 @@ class _Place:
         return _values(known[min(self._passed, len(known) - 1)], word)
 
 
-def _values(parameter: Parameter, word: str) -> _Answer:
+def _values(parameter: ParameterSpec, word: str) -> _Answer:
     from clawkit.cli.completion.values import known_values
 
     known = list(parameter.choices) or known_values(parameter.values)

@@ -46,7 +46,7 @@ _BY_METAVAR: dict[str, Values] = {
 _SHORT = 70
 
 
-class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
+class ParameterSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """An option or an argument: what its value may be, and whether it can be given again."""
 
     help: str = ""
@@ -61,8 +61,8 @@ class CommandSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
     help: str = ""
     commands: dict[str, CommandSpec] = {}
-    options: dict[str, Parameter] = {}
-    arguments: tuple[Parameter, ...] = ()
+    options: dict[str, ParameterSpec] = {}
+    arguments: tuple[ParameterSpec, ...] = ()
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ def _spec(command: Any) -> CommandSpec:
     types = _types(command.callback)
     options = {
         name: _parameter(one, types) for one in given for name in _written(one, "option")
-    } | {"--help": Parameter("Show this message and exit.", flag=True)}
+    } | {"--help": ParameterSpec("Show this message and exit.", flag=True)}
     return CommandSpec(
         help=_first(command.help),
         commands={name: _spec(one) for name, one in below.items() if not one.hidden},
@@ -130,11 +130,11 @@ def _written(parameter: Any, kind: str) -> Iterator[str]:
         yield from parameter.opts
 
 
-def _parameter(parameter: Any, types: dict[str, Any]) -> Parameter:
+def _parameter(parameter: Any, types: dict[str, Any]) -> ParameterSpec:
     named = [_BY_OPTION[name] for name in parameter.opts if name in _BY_OPTION]
     metavar = re.sub(r"\[:SERVER\]$|[\[\]…]", "", parameter.metavar or "")
     kind = named[0] if named else _BY_METAVAR.get(metavar, "")
-    return Parameter(
+    return ParameterSpec(
         help=_first(parameter.help),
         flag=bool(getattr(parameter, "is_flag", False)),
         values=kind,
