@@ -144,26 +144,30 @@ class Person:
         return {"action": "accept", "content": content}
 
 
-class Connection(StdioServer):
+class Connection:
     """A client with forms, at one wrapped server."""
 
     def __init__(self, entry: dict[str, Any], person: Person, env: dict[str, str]) -> None:
-        super().__init__(entry["command"], *entry["args"], env={**env, **entry.get("env", {})})
+        given = {**env, **entry.get("env", {})}
+        self._guard = StdioServer(entry["command"], *entry["args"], env=given)
         self._person = person
         self._next = 0
         about = {"capabilities": {"elicitation": {}}, "clientInfo": CLIENT}
         self.ask("initialize", {"protocolVersion": "2025-11-25", **about})
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self._guard.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         self.ask("tools/list", {})
+
+    def stop(self) -> None:
+        self._guard.stop()
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self._next += 1
-        self.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+        self._guard.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
         while True:
-            message = self.receive()
+            message = self._guard.receive()
             if message.get("method") == "elicitation/create":
                 result = self._person.answer(message)
-                self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+                self._guard.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
             elif message.get("id") == self._next:
                 return message
 

@@ -92,7 +92,7 @@ def choices(rule: Rule, rules: dict[Answer, str]) -> Choices:
     """The answers to a question of this rule, where these rules could be written."""
     if rule.each_call:
         return Choices({**_ONCE, **_DENY})
-    short = {each: text for each, text in rules.items() if _is_short(text)}
+    short: dict[Answer, str] = {each: text for each, text in rules.items() if _is_short(text)}
     for_good: dict[str, Answer] = {_FOR_GOOD[each]: each for each in short}
     return Choices({**_ONCE, **_SESSION, **for_good, **_DENY}, short)
 
