@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.claw import CLAW, claw, environment
+from tests.guard.terminal import terminal
 from tests.processes import PATIENCE, http_server, serving
 
 WEATHER = '''
 import asyncio
 import os
 import sys
+from dataclasses import dataclass
 
 from clawkit import Context, Media, SdkMcpServerImpl, claw_tool
 from clawkit.errors import AccessError
@@ -70,6 +72,21 @@ def colours() -> str:
 async def sleeps() -> str:
     print("asleep", file=sys.stderr, flush=True)
     await asyncio.sleep(3600)
+
+
+@dataclass
+class Amount:
+    kilos: int
+    gift: bool = False
+
+
+@claw_tool
+async def buy(what: str, context: Context) -> str:
+    amount = await context.elicit(f"How much {what}?", Amount)
+    if not amount.accepted:
+        return amount.action
+    sure = await context.elicit("Really?")
+    return f"{amount.content.kilos} kg, {amount.content.gift}, {sure.action}"
 
 
 @claw_tool
@@ -249,3 +266,25 @@ def test_a_server_at_an_address_wants_its_token_from_a_variable(tmp_path: Path) 
     assert "cannot be reached" in gone.stderr
     secret = claw("call", "--url", url, "--header", "let-me-in-please", code=2)
     assert "let-me-in-please" not in secret.stderr
+
+
+@pytest.mark.parametrize("behind_a_command", [False, True])
+def test_a_tool_may_ask_the_person_at_the_terminal(weather: Path, behind_a_command: bool) -> None:
+    words = ["buy", "what=rice"]
+    command = [*words, "--", *serving(weather)] if behind_a_command else [str(weather), *words]
+    with terminal(*CLAW, "call", *command) as screen:
+        screen.shows("? How much rice?", "kilos (integer):")
+        screen.type("two\r")
+        screen.shows("kilos=two: expected an integer")
+        screen.type("2\r")
+        screen.shows("gift (boolean) [false]:")
+        screen.type("\r")
+        screen.shows("? Really?", "Go on? [y/N]")
+        screen.type("y\r")
+        screen.shows("2 kg, False, accept")
+        assert screen.process.wait(PATIENCE) == 0
+
+
+def test_where_nobody_can_be_asked_a_question_is_an_error(weather: Path) -> None:
+    done = claw("call", weather, "buy", "what=rice", code=1)
+    assert "the capability 'elicitation'" in done.stderr

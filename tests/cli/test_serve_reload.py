@@ -94,7 +94,7 @@ async def test_over_http_a_client_of_either_era_stays_connected(tmp_path: Path) 
                 if "ToolListChanged" in type(message).__name__:
                     changed.set()
 
-            async with Client(url, mode=mode, message_handler=hear) as client:  # pyright: ignore[reportArgumentType]
+            async with Client(url, mode=mode, message_handler=hear) as client:
                 await until_said(client, "say", "one")
                 change(file, TOOL.format(name="say", said="two"))
                 await until_said(client, "say", "two")

@@ -18,6 +18,7 @@ from msgspec import Struct
 from typer.core import TyperCommand
 
 from clawkit.cli.call.arguments import ArgumentError, read_arguments
+from clawkit.cli.call.form import ask, can_ask
 from clawkit.cli.commands import AsJson, CommandFailure, print_ascii_json
 from clawkit.cli.tables import counted, print_table, table_lines, terminal_width
 from clawkit.errors import ToolTimeoutError
@@ -202,7 +203,9 @@ async def _ask(place: _Place, asked: _Question) -> dict[str, Any] | Sequence[Off
             raise typer.Exit(_USAGE) from None
         try:
             async with asyncio.timeout(place.timeout):
-                return await opened.source.call(tool.name, arguments, _tell(tool.name))
+                return await opened.source.call(
+                    tool.name, arguments, _tell(tool.name), ask if can_ask() else None
+                )
         except TimeoutError:
             raise ToolTimeoutError(_too_long(tool.name, place.timeout)) from None
 
@@ -248,7 +251,14 @@ async def _opened(place: _Place) -> AsyncGenerator[_Opened]:
     wording = ServerWording("", "--timeout SECONDS says how long it may", "--token-env NAME")
     name = place.url or program
     # It is the person's own command: it gets what any command of this shell gets.
-    connection = McpConnection(name, server, keys, environment=os.environ, wording=wording)
+    connection = McpConnection(
+        name,
+        server,
+        keys,
+        environment=os.environ,
+        wording=wording,
+        answers=frozenset({"elicitation"} if can_ask() else ()),
+    )
     try:
         await connection.open()
         tools, left_out = await connection.offers()
