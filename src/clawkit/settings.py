@@ -30,9 +30,8 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def policy_file(self) -> Path:
-        """The policy: one where the guard's document has it counts, else that beside the config."""
-        documented = self.policy / "policy.toml"
-        return documented if os.path.lexists(documented) else self.config / "policy.toml"
+        """The policy, where the guard's document has it."""
+        return self.policy / "policy.toml"
 
 
 @cache

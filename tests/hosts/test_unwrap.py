@@ -167,7 +167,7 @@ def test_a_guard_with_another_policy_or_home_is_not_called_wrapped(home: Path) -
     found = {one.server: (one.state, one.note) for one in status(scope_of(home)).servers}
     other = home / "other"
     moved = (
-        f"its policy is {other}/config/claw/policy.toml (does not exist: everything is denied); "
+        f"its policy is {other}/config/clawai/policy.toml (does not exist: everything is denied); "
         f"its log and pins are in {other}/data/claw/guard (does not exist yet)"
     )
     assert found == {

@@ -273,7 +273,7 @@ def test_show_lists_the_rules(policy: Path) -> None:
 
 
 def test_init_writes_once_and_force_keeps_the_old_one(home: Path) -> None:
-    file = home / "claw" / "config" / "claw" / "policy.toml"
+    file = home / "claw" / "config" / "clawai" / "policy.toml"
     before = claw("policy", "show")
     assert (before.returncode, "claw policy init" in before.stderr) == (1, True)
     made = claw("policy", "init")
@@ -288,15 +288,12 @@ def test_init_writes_once_and_force_keeps_the_old_one(home: Path) -> None:
     assert "The old policy was kept as " in claw("policy", "init", "--force").stdout
 
 
-def test_a_policy_in_the_place_of_the_document_counts(home: Path) -> None:
+def test_a_policy_beside_the_config_does_not_count_and_doctor_says_so(home: Path) -> None:
     documented = home / "claw" / "config" / "clawai" / "policy.toml"
-    documented.parent.mkdir(parents=True)
-    documented.write_text(POLICY)
-    assert claw("policy", "show").stdout.startswith(f"{documented}  3 rules")
-    assert claw("policy", "init").returncode == 1
     beside = home / "claw" / "config" / "claw" / "policy.toml"
-    beside.parent.mkdir(exist_ok=True)
-    beside.write_text(POLICY)
+    for file in (documented, beside):
+        file.parent.mkdir(parents=True)
+        file.write_text(POLICY)
     assert claw("policy", "show").stdout.startswith(f"{documented}  3 rules")
     assert f"{documented} counts, and {beside} does not" in claw("doctor").stdout
 
