@@ -112,3 +112,11 @@ def test_a_being_is_served_from_bare_source(packages: str, tmp_path: Path) -> No
 def test_a_module_run_by_python_calls_itself_claw(packages: str) -> None:
     assert "Usage: claw being list " in run(packages, "being", "list", "--help").stdout
     assert "Usage: claw " in run(packages, "--nonsense", code=2).stderr
+
+
+def test_tools_of_files_can_be_called_and_other_servers_name_their_extra(packages: str) -> None:
+    calculator = str(ROOT / "examples" / "calculator.py")
+    done = run(packages, "call", calculator, "calculator", "operation=add", "a=2", "b=3")
+    assert done.stdout == "Result: 5\n"
+    elsewhere = run(packages, "call", "--url", "http://127.0.0.1:9/mcp", code=1)
+    assert "pip install 'clawkit[servers]'" in elsewhere.stderr
