@@ -15,7 +15,7 @@ import pytest
 from clawkit.errors import HostError
 from clawkit.hosts.clients import CLIENTS, Machine, client_called, project_files, user_files
 from clawkit.hosts.discovery import SearchScope
-from clawkit.hosts.entries import our_server
+from clawkit.hosts.entries import our_server, served_file
 from clawkit.hosts.installation import install, installed_file, remove, survey
 from clawkit.hosts.ledger import backups_directory
 from clawkit.hosts.wrap import unwrap, wrap
@@ -109,6 +109,14 @@ def test_an_entry_as_the_documents_write_it_counts_as_installed(home: Path) -> N
     assert "already installed as `openclaw mcp-server --verbose`" in outcome.note
 
 
+def test_which_file_a_command_serves_is_known_behind_the_guard_too() -> None:
+    assert served_file(("claw", "serve", "/tools/weather.py")) == "/tools/weather.py"
+    guarded = ("/bin/clawai", "proxy", "--", "/bin/claw", "serve", "--reload", "/w.py:sky")
+    assert served_file(guarded) == "/w.py:sky"
+    assert served_file(("npx", "serve", "/tools/weather.py")) == ""
+    assert served_file(("claw", "mcp-server")) == ""
+
+
 @pytest.mark.parametrize(
     ("argv", "ours"),
     [
@@ -118,6 +126,8 @@ def test_an_entry_as_the_documents_write_it_counts_as_installed(home: Path) -> N
         (("/bin/clawai", "proxy", "--", "/bin/openclaw", "mcp-server"), "assistant"),
         (("claw", "being", "stdio", "team"), "memory"),
         (("/venv/bin/python", "-m", "clawkit", "being", "stdio", "team"), "memory"),
+        (("claw", "serve", "/tools/weather.py"), "tools"),
+        (("/bin/clawai", "proxy", "--", "/bin/claw", "serve", "--reload", "/w.py:sky"), "tools"),
         (("claw", "being", "serve"), ""),
         (("npx", "openclaw", "mcp-server"), ""),
         (("python", "-m", "other", "mcp-server"), ""),
