@@ -12,7 +12,8 @@ import pytest
 
 from tests.claw import CLAW, claw, environment
 from tests.guard.terminal import terminal
-from tests.processes import PATIENCE, http_server, serving
+from tests.nodejs import node_program
+from tests.processes import PATIENCE, ROOT, http_server, serving
 
 WEATHER = '''
 import asyncio
@@ -288,3 +289,14 @@ def test_a_tool_may_ask_the_person_at_the_terminal(weather: Path, behind_a_comma
 def test_where_nobody_can_be_asked_a_question_is_an_error(weather: Path) -> None:
     done = claw("call", weather, "buy", "what=rice", code=1)
     assert "the capability 'elicitation'" in done.stderr
+
+
+def test_tools_of_the_official_server_are_called_too(tmp_path: Path) -> None:
+    place = ROOT / "tests/node/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
+    everything = ("--", node_program(), str(place))
+    assert "5" in claw("call", "get-sum", "a=2", "b=3", *everything, code=0).stdout
+    slow = ("trigger-long-running-operation", "duration=0.2", "steps=2")
+    assert f"{slow[0]}: 2 of 2" in claw("call", *slow, *everything, code=0).stderr
+    claw("call", "get-tiny-image", "--save", tmp_path / "out", *everything, code=0)
+    (saved,) = (tmp_path / "out").iterdir()
+    assert saved.read_bytes().startswith(b"\x89PNG")

@@ -47,6 +47,21 @@ def test_an_error_stays_one() -> None:
     assert sort_result(content(text("no"), isError=True), "x").is_error
 
 
+def test_structured_content_that_repeats_a_picture_is_not_read_out() -> None:
+    repeated = {"content": [image()]}
+    found = sort_result(content(image(), structuredContent=repeated), "draw")
+    assert found.text == ""
+    assert len(found.media) == 1
+    beside = sort_result(content(image(), structuredContent={"width": 7}), "draw")
+    assert beside.text == '{"width":7}'
+
+
+def test_a_text_is_cut_for_models_only() -> None:
+    long = content(text("a" * (LONGEST_TEXT + 1)))
+    assert "characters left out" in sort_result(long, "x").text
+    assert sort_result(long, "x", longest=None).text == "a" * (LONGEST_TEXT + 1)
+
+
 def test_structured_content_is_text_where_there_is_none() -> None:
     assert sort_result(content(structuredContent={"a": 1}), "x").text == '{"a":1}'
     assert sort_result(content(text("a"), structuredContent={"a": 1}), "x").text == "a"

@@ -47,7 +47,10 @@ def sort_result(
         reading.add(block)
     structured = result.get("structuredContent")
     if structured is not None and not reading.has_text:
-        reading.say(_written(structured))
+        text = _written(structured)
+        # Some servers repeat there, in base64, the pictures that the result is made of.
+        if not any(data in text for data in _encoded(result)):
+            reading.say(text)
     return reading.close(is_error=result.get("isError") is True)
 
 
@@ -170,6 +173,14 @@ def _written(value: Any) -> str:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
         return whole(json.dumps(value, ensure_ascii=False))
+
+
+def _encoded(result: dict[str, Any]) -> list[str]:
+    """The base64 of every block that has some."""
+    blocks = objects(result.get("content"))
+    resources = (as_object(block.get("resource")) or {} for block in blocks)
+    data = (*(block.get("data") for block in blocks), *(one.get("blob") for one in resources))
+    return [one for one in data if isinstance(one, str) and one]
 
 
 def _audience(
