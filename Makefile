@@ -68,6 +68,10 @@ test-all: ## Run the tests with every Python on this machine, each in a place of
 bench: $(BENCH_READY) $(PEERS_READY) $(MEMORY_PEER_READY) ## Set up and measure side by side with peers
 	$(BIN)/python -m benchmarks
 
+.PHONY: pictures
+pictures: $(DEV_READY) ## Draw the pictures of the README and record docs/first-ten-minutes.cast, from real runs
+	$(BIN)/python examples/record.py
+
 .PHONY: format
 format: $(DEV_READY) ## Format the code and fix what the linter can fix
 	$(BIN)/ruff format

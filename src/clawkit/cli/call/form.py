@@ -31,7 +31,8 @@ async def ask(question: InputRequest) -> dict[str, Any]:
 
 
 def _answer(question: dict[str, Any]) -> dict[str, Any]:
-    _say(f"? {visible(str(question.get('message', '')))}")
+    first, *more = str(question.get("message", "")).splitlines() or [""]
+    _say("\n".join((f"? {visible(first)}", *(f"  {visible(line)}" for line in more))))
     schema = as_object(question.get("requestedSchema")) or {}
     fields = parameters_of(schema)
     try:
