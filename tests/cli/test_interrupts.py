@@ -34,7 +34,6 @@ WAITING = {
 def in_a_folder_with_tools(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain_environment(monkeypatch)
     monkeypatch.chdir(home)
-    monkeypatch.setenv("PYTHONWARNINGS", "default")
     (home / "tools.py").write_text(TOOLS)
     claw("being", "create", "team", code=0)
 

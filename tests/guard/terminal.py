@@ -105,6 +105,10 @@ class Terminal:
             self._screen.resize(height, width)
         fcntl.ioctl(self._near, termios.TIOCSWINSZ, struct.pack("4H", height, width, 0, 0))
 
+    def hides(self) -> None:
+        """Wait until what is typed is not shown; what came before that is lost."""
+        until(lambda: not termios.tcgetattr(self._far)[3] & termios.ECHO)
+
     def ends(self) -> int:
         """Wait for the program's end; its exit status."""
         return self.process.wait(PATIENCE)

@@ -79,9 +79,7 @@ def serve(
             address = ServedAddress(store.database.address, public, url)
             until_end.enter_context(noted(address))
             lines = _greeting(store, public, host) if to_person else _facts(store, url, host)
-            for line in lines:
-                print(line, file=sys.stderr)
-            sys.stderr.flush()
+            print("\n".join(lines), file=sys.stderr, flush=True)
 
         warm(store)
         run(

@@ -133,7 +133,7 @@ def _written(parameter: Any, kind: str) -> Iterator[str]:
 def _parameter(parameter: Any, types: dict[str, Any]) -> ParameterSpec:
     named = [_BY_OPTION[name] for name in parameter.opts if name in _BY_OPTION]
     metavar = re.sub(r"\[:SERVER\]$|[\[\]…]", "", parameter.metavar or "")
-    kind = named[0] if named else _BY_METAVAR.get(metavar, "")
+    kind: Values = named[0] if named else _BY_METAVAR.get(metavar, "")
     return ParameterSpec(
         help=_first(parameter.help),
         flag=bool(getattr(parameter, "is_flag", False)),
