@@ -63,7 +63,7 @@ def test_a_token_is_shown_once_and_kept_nowhere(home: Path) -> None:
     token = made.stdout.strip()
     assert token.startswith("brt_")
     assert "not shown again" in made.stderr
-    assert f"/mcp/{being}" in made.stderr
+    assert "/mcp/anna at the address" in made.stderr
     (listed,) = as_json("being", "token", "list", being)
     assert (listed["scope"], listed["label"], listed["kind"]) == ("full", "laptop", "brt")
     stored = b"".join(
