@@ -133,11 +133,12 @@ def _written(parameter: Any, kind: str) -> Iterator[str]:
 def _parameter(parameter: Any, types: dict[str, Any]) -> ParameterSpec:
     named = [_BY_OPTION[name] for name in parameter.opts if name in _BY_OPTION]
     metavar = re.sub(r"\[:SERVER\]$|[\[\]…]", "", parameter.metavar or "")
-    kind: Values = named[0] if named else _BY_METAVAR.get(metavar, "")
+    if not named and metavar in _BY_METAVAR:
+        named = [_BY_METAVAR[metavar]]
     return ParameterSpec(
         help=_first(parameter.help),
         flag=bool(getattr(parameter, "is_flag", False)),
-        values=kind,
+        values=named[0] if named else "",
         choices=_choices(types.get(parameter.name)),
         again=bool(getattr(parameter, "multiple", False)) or parameter.nargs == -1,
     )
