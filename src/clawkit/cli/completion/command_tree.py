@@ -131,7 +131,7 @@ def _written(parameter: Any, kind: str) -> Iterator[str]:
 
 
 def _parameter(parameter: Any, types: dict[str, Any]) -> ParameterSpec:
-    named = [_BY_OPTION[name] for name in parameter.opts if name in _BY_OPTION]
+    named: list[Values] = [_BY_OPTION[name] for name in parameter.opts if name in _BY_OPTION]
     metavar = re.sub(r"\[:SERVER\]$|[\[\]…]", "", parameter.metavar or "")
     if not named and metavar in _BY_METAVAR:
         named = [_BY_METAVAR[metavar]]
