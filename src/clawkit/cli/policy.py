@@ -266,9 +266,9 @@ def replay(
 ) -> None:
     """Decide recorded calls anew: what would another policy change?"""
     problems: list[str] = []
-    rules, calls = Policy(), list[Recorded]()
+    calls = list[Recorded]()
     try:
-        rules = _load(policy)
+        _load(policy)
     except ClawError as error:
         problems.append(str(error))
     try:
@@ -277,7 +277,8 @@ def replay(
         problems.append(str(error))
     if problems:
         raise CommandFailure("\n".join(problems))
-    replayed = replay_calls(rules, calls)
+    rules = {name: _load(policy, name) for name in {call.server for call in calls}}
+    replayed = [each for call in calls for each in replay_calls(rules[call.server], [call])]
     print_changes(replayed, changes(replayed), as_json=as_json)
     raise typer.Exit(int(fail_on_change and any(item.changed for item in replayed)))
 

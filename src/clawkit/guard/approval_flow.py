@@ -239,8 +239,8 @@ class ApprovalFlow:
 
     def _choices(self, asked: ApprovalQuestion) -> Choices:
         """What a person may answer: also for good, where a rule can say it."""
-        if asked.rule.each_call or asked.call.method != "tools/call" or asked.call.has_extras:
-            return choices(asked.rule, {})
+        if asked.call.method != "tools/call" or asked.call.unusual():
+            return choices(asked.rule, {}, tool=False)
         from pathlib import Path
 
         from clawkit.guard.authoring.edit import folder_rule, tool_rule
@@ -272,7 +272,7 @@ class ApprovalFlow:
         binding = self._judge.binding(flight.call, policy)
         ticket = self._ticket(binding, policy, flight.call, message)
         # It is about a result: no answer counts for more than that.
-        offered = choices(replace(about[0][1], each_call=True), {})
+        offered = choices(replace(about[0][1], each_call=True), {}, tool=False)
         return self._question_as_result(message, about, ticket, offered)
 
     def _obstacle(self, about: About, policy: Policy, *, form: bool) -> str:
@@ -427,8 +427,9 @@ class ApprovalFlow:
         """Whether an answer allows the call now, and why not if it does not."""
         if answer in _WHY:
             return False, _WHY[answer]
-        if answer == "before" and self._is_covered(asked, binding):
-            return True, ""
+        if answer == "before":
+            covered = self._is_covered(asked, binding)
+            return covered, "" if covered else "what was allowed does not cover it"
         if answer in offered.rules:
             if why := self._write(offered.rules[answer], asked.rule, binding):
                 return False, why

@@ -52,10 +52,8 @@ APPROVAL = "claw-approval"
 """The name of our own question among a result's `inputRequests`."""
 
 _ONCE: dict[str, Answer] = {"allow once": "once"}
-_SESSION: dict[str, Answer] = {
-    "allow for this session": "session",
-    "allow this tool for this session": "tool",
-}
+_SESSION: dict[str, Answer] = {"allow for this session": "session"}
+_TOOL: dict[str, Answer] = {"allow this tool for this session": "tool"}
 _FOR_GOOD: dict[Answer, str] = {
     "folder": "allow this tool in this folder always",
     "tool always": "allow this tool always",
@@ -88,13 +86,17 @@ class Choices(Struct, frozen=True):
     rules: dict[Answer, str] = {}
 
 
-def choices(rule: Rule, rules: dict[Answer, str]) -> Choices:
-    """The answers to a question of this rule, where these rules could be written."""
+def choices(rule: Rule, rules: dict[Answer, str], *, tool: bool = True) -> Choices:
+    """The answers to a question of this rule, where these rules could be written.
+
+    Without `tool` it is about more than the arguments of a tool, and no answer is for all of it.
+    """
     if rule.each_call:
         return Choices({**_ONCE, **_DENY})
     short: dict[Answer, str] = {each: text for each, text in rules.items() if _is_short(text)}
     for_good: dict[str, Answer] = {_FOR_GOOD[each]: each for each in short}
-    return Choices({**_ONCE, **_SESSION, **for_good, **_DENY}, short)
+    session = {**_SESSION, **_TOOL} if tool else _SESSION
+    return Choices({**_ONCE, **session, **for_good, **_DENY}, short)
 
 
 def _is_short(text: str) -> bool:
