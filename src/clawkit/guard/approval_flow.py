@@ -154,10 +154,18 @@ class ToolGrant(NamedTuple):
 class ApprovalFlow:
     """What waits for a person in one conversation, and what they allowed for all of it."""
 
-    def __init__(self, judge: Judge, client: ClientProfile, journal: Journal) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        client: ClientProfile,
+        journal: Journal,
+        judge_again: Callable[[ApprovalQuestion], Passage],
+    ) -> None:
+        """`judge_again` is for what a rule allows by now that was written since."""
         self._judge = judge
         self._client = client
         self._journal = journal
+        self._judge_again = judge_again
         self._waiting: dict[tuple[Side, RequestId], HeldMessage] = {}
         self._granted: set[Binding] = set()
         self._granted_tools: set[ToolGrant] = set()
@@ -219,6 +227,8 @@ class ApprovalFlow:
             self._journal.approval(record, asked.call, why or said, allowed=allowed)
             if not allowed:
                 return _denied(asked, why)
+            if answer == "before" and not self._is_granted(asked.call, asked.rule, binding):
+                return self._judge_again(asked)
             return release(*asked.released(asked.line), record, binding)
 
         about = ((asked.call, asked.rule),)

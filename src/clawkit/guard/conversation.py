@@ -91,7 +91,7 @@ class GuardConversation:
         }
         self._cancelled: deque[tuple[Side, RequestId]] = deque()
         self.deferred_audit = DeferredAudit(self.journal, defers=defers)
-        self._approvals = ApprovalFlow(judge, self.client, self.journal)
+        self._approvals = ApprovalFlow(judge, self.client, self.journal, self._allow_in_turn)
         self._path_queue = PathQueue(
             judge, self._flights["client"], self._decide_again, self._refuse
         )
@@ -215,11 +215,21 @@ class GuardConversation:
             return passage
         if decision.action == "prompt":
             return self._approvals.ask(question, self._forward)
+        return self._allow_in_turn(question)
+
+    def _allow_in_turn(self, asked: ApprovalQuestion) -> Passage:
+        """Let a call pass that a rule allows; it waits for others that could change its paths."""
         with self._path_queue.lock:
-            if self._path_queue.obstacle(question):
-                self._path_queue.wait(question)
+            if asked.decision.action == "prompt":  # A rule that was written since may allow it.
+                policy = self._fresh_policy()
+                decision = self._judge.decide(asked.call, policy, counts=False)
+                asked = asked._replace(decision=decision, policy=policy)
+            if asked.decision.action != "allow":
+                return self._decide_again(asked)
+            if self._path_queue.obstacle(asked):
+                self._path_queue.wait(asked)
                 return Passage()
-            return self._allow(question, decision)
+            return self._allow(asked, asked.decision)
 
     def _in_its_round(self, call: Call) -> tuple[Call, ApprovalTicket | None, Round | None]:
         """A call with what is known of it: whether it answers a question, ours or the server's.

@@ -63,7 +63,7 @@ _REFERRALS: dict[str, Answer] = {"decide in claw approvals": "elsewhere", "deny"
 _FORM_ROWS, _FORM_WIDTH = 24, 72
 _RULE_ROWS = 12
 _INDENT = "    "
-_FOR_ALL = "Equal calls that wait at the same time get the same answer."
+FOR_ALL = "Equal calls that wait at the same time get the same answer."
 _TOO_MANY = "{}, so this was not asked; try again later ([limits] {} in the policy)"
 _MINUTE = 60.0
 _CONTINUES = 600.0
@@ -337,7 +337,7 @@ def question(
         lines += ["", f"`{_FOR_GOOD[answer]}` writes this rule into {visible(file, 500)}:", ""]
         written = (row for line in text.splitlines() for row in rows(spelled(line), _FORM_WIDTH))
         lines += [f"{_INDENT}{row}" for row in written]
-    lines += ["", _FOR_ALL]
+    lines += ["", FOR_ALL]
     return _form("\n".join(lines), choices.answers)
 
 

@@ -27,6 +27,7 @@ from clawkit.guard.approvals_view import (
     write_rule,
 )
 from clawkit.guard.call_display import call_lines, rows, spelled
+from clawkit.guard.pending_approvals import FOR_ALL
 from clawkit.guard.scan import visible
 
 CALM = 0.6
@@ -277,7 +278,7 @@ def _text_of(ask: Ask) -> list[str]:
     facts = (("server", ask.server), ("client", ask.client or "unknown"), ("rule", described))
     about = [f"{name}: {spelled(text)}" for name, text in facts]
     encoding = sys.stdout.encoding or "utf-8"  # what the terminal cannot show is spelled out too
-    lines = [*about, *(_lines_of(ask) or [_NOT_WHOLE])]
+    lines = [*about, *(_lines_of(ask) or [_NOT_WHOLE]), FOR_ALL]
     return [line.encode(encoding, "backslashreplace").decode(encoding) for line in lines]
 
 
