@@ -14,8 +14,8 @@ def test_an_empty_file_has_the_defaults() -> None:
     assert rules.scan == ScanOptions()
     assert rules.limits == PolicyLimits()
     assert rules.limits.message == 400 * 1024 * 1024
-    assert (rules.limits.depth, rules.limits.prompts) == (200, 5)
-    assert (rules.limits.prompts_per_minute, rules.limits.prompt_timeout) == (20, 60)
+    assert (rules.limits.depth, rules.limits.prompts) == (200, 20)
+    assert (rules.limits.prompts_per_minute, rules.limits.prompt_timeout) == (60, 60)
     assert rules.audit == AuditOptions(max=64 * 1024 * 1024, keep=16)
     assert rules.problem == ""
 
