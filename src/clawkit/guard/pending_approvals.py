@@ -95,7 +95,7 @@ def choices(rule: Rule, rules: dict[Answer, str], *, tool: bool = True) -> Choic
         return Choices({**_ONCE, **_DENY})
     short: dict[Answer, str] = {each: text for each, text in rules.items() if _is_short(text)}
     for_good: dict[str, Answer] = {_FOR_GOOD[each]: each for each in short}
-    session = {**_SESSION, **_TOOL} if tool else _SESSION
+    session: dict[str, Answer] = {**_SESSION, **_TOOL} if tool else _SESSION
     return Choices({**_ONCE, **session, **for_good, **_DENY}, short)
 
 
