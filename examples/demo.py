@@ -1,4 +1,4 @@
-"""`make demo`: an assistant, a memory, Python functions behind all doors, a guard; real clients."""
+"""`make demo`: a day with one assistant, one memory, an own tool and one guard; real clients."""
 
 from __future__ import annotations
 
@@ -37,21 +37,31 @@ def show_source() -> None:
     console.print(Panel(code, title=title, title_align="left", border_style="dim"))
 
 
+def told(home: Path) -> None:
+    """The assistant in a terminal; here on the embedded default, without a key."""
+    heading("Morning: you tell your assistant something, in a terminal", "claw ask")
+    config = home / "config" / "claw" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[memory]\nshare = true  # what you tell it anywhere, it knows everywhere\n")
+    for message in (
+        "Remember that my favorite color is blue.",
+        "Remember that the greenhouse is watered on Friday at 7.",
+    ):
+        asked({"message": message, "sessionKey": "terminal"}, claw(home, "ask", message))
+
+
 async def ordered(home: Path) -> None:
-    """The assistant, as any MCP client orders it; here on the embedded default, without a key."""
-    heading("Your assistant, as one MCP tool", "openclaw mcp-server")
+    """The same assistant, as any MCP client orders it."""
+    heading("Your editor orders the same assistant, which knows", "openclaw mcp-server")
     target = StdioServerParameters(
         command=sys.executable, args=["-m", "clawkit", "mcp-server"], env={"CLAW_HOME": str(home)}
     )
     picture = {"data": b64encode(png(96, 64)).decode(), "mimeType": "image/png"}
     async with Client(target, mode="auto") as client:
         for order in (
-            {"message": "Remember that my favorite color is blue.", "sessionKey": "demo"},
-            {"message": "The greenhouse is watered on Friday at 7.", "sessionKey": "demo"},
-            {"message": "What's my favorite color?", "sessionKey": "demo"},
-            {"message": "When is the greenhouse watered?", "sessionKey": "demo"},
-            {"message": "What's my favorite color?"},
-            {"message": "What is in this picture?", "sessionKey": "demo", "images": [picture]},
+            {"message": "What's my favorite color?", "sessionKey": "editor"},
+            {"message": "When is the greenhouse watered?", "sessionKey": "editor"},
+            {"message": "What is in this picture?", "sessionKey": "editor", "images": [picture]},
         ):
             result = await client.call_tool("order_openclaw", order)
             asked(order, getattr(result.content[0], "text", ""))
@@ -62,7 +72,7 @@ async def remembered(home: Path) -> None:
     sys.path.insert(0, str(HERE))
     from demo_memory import remember_and_recall
 
-    heading("A memory over HTTP", "claw being serve")
+    heading("Noon: your team's agents share a memory of their own", "claw being serve")
     await remember_and_recall(home, recalled)
 
 
@@ -97,7 +107,7 @@ async def in_process() -> None:
     sys.path.insert(0, str(HERE))
     from greenhouse import server
 
-    heading("In process", "await server.handle_jsonrpc(...)")
+    heading("… called in process", "await server.handle_jsonrpc(...)")
     arguments = {"bed": "basil"}
     params = {"name": "moisture", "arguments": arguments}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -124,7 +134,10 @@ async def over(title: str, command: str, target: Any, mode: str) -> None:
 
 async def guarded(home: Path) -> None:
     """The same server, with a policy in front of it."""
-    heading("Behind a guard", "claw proxy --policy examples/policy.toml -- claw serve …")
+    heading(
+        "Evening: a guard stands before it",
+        "claw proxy --policy examples/policy.toml -- claw serve …",
+    )
     serve = [sys.executable, "-m", "clawkit", "serve", str(GREENHOUSE)]
     options = ["proxy", "--name", "greenhouse", "--policy", str(HERE / "policy.toml"), "--"]
     target = StdioServerParameters(
@@ -146,15 +159,16 @@ async def guarded(home: Path) -> None:
 
 
 def show_log(home: Path) -> None:
-    log = subprocess.run(
-        [sys.executable, "-m", "clawkit", "log"],
-        env={**os.environ, "CLAW_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    heading("What it wrote down", "claw log")
-    console.print(log.stdout.rstrip(), style="dim", markup=False)
+    heading("… and has written down what happened", "claw log")
+    console.print(claw(home, "log").rstrip(), style="dim", markup=False)
+
+
+def claw(home: Path, *arguments: str) -> str:
+    """What a command prints."""
+    command = [sys.executable, "-m", "clawkit", *arguments]
+    environment = {**os.environ, "CLAW_HOME": str(home)}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
 
 
 async def decide(context: object, params: Any) -> types.ElicitResult:
@@ -199,29 +213,35 @@ def http_server() -> Iterator[str]:
 
 async def main() -> None:
     console.print(
-        Text("Clawkit: an assistant, its memory, its tools, and a guard, over MCP", style="bold")
+        Text("Clawkit: a day with one assistant, one memory and one guard, over MCP", style="bold")
     )
-    with TemporaryDirectory() as home:
-        await ordered(Path(home))
-    with TemporaryDirectory() as home:
-        await remembered(Path(home))
-    console.print()
+    with TemporaryDirectory() as folder:
+        await day(Path(folder))
+    program = "claw" if shutil.which("claw") else ".venv/bin/claw"
+    console.print(f'\nNext: [cyan]{program} ask "hello"[/], [cyan]{program} setup[/],')
+    console.print(f"[cyan]{program} install[/], and docs/README.md\n")
+
+
+async def day(home: Path) -> None:
+    told(home)
+    await ordered(home)
+    await remembered(home)
+    console.print(Text("\nAfternoon: you write a tool", style="bold"))
     show_source()
     await in_process()
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "clawkit", "serve", str(GREENHOUSE)]
     )
-    await over("Over stdio", "claw serve examples/greenhouse.py", command, "legacy")
+    await over("… over stdio", "claw serve examples/greenhouse.py", command, "legacy")
     with http_server() as url:
         await over(
-            "Over HTTP", f"claw serve examples/greenhouse.py --http 0   ({url})", url, "2026-07-28"
+            "… over HTTP",
+            f"claw serve examples/greenhouse.py --http 0   ({url})",
+            url,
+            "2026-07-28",
         )
-    with TemporaryDirectory() as home:
-        await guarded(Path(home))
-        show_log(Path(home))
-    claw = "claw" if shutil.which("claw") else ".venv/bin/claw"
-    console.print(f'\nNext: [cyan]{claw} ask "hello"[/], [cyan]{claw} setup[/],')
-    console.print(f"[cyan]{claw} install[/], and docs/README.md\n")
+    await guarded(home)
+    show_log(home)
 
 
 if __name__ == "__main__":
