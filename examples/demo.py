@@ -47,7 +47,10 @@ def told(home: Path) -> None:
         "Remember that my favorite color is blue.",
         "Remember that the greenhouse is watered on Friday at 7.",
     ):
-        asked({"message": message, "sessionKey": "terminal"}, claw(home, "ask", message))
+        asked(
+            {"message": message, "sessionKey": "terminal"},
+            claw(home, "ask", message, "--session", "terminal"),
+        )
 
 
 async def ordered(home: Path) -> None:

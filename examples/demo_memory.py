@@ -69,13 +69,11 @@ def served(environment: dict[str, str]) -> Iterator[str]:
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
-        said: list[str] = []
-        while not said or " served at " not in said[-1]:
-            said.append(process.stderr.readline())
-            if not said[-1]:
-                raise SystemExit("".join(said).strip() or "the server of Beings did not start")
+        line = process.stderr.readline()
+        if not line.startswith("{"):
+            raise SystemExit(line.strip() or "the server of Beings did not start")
         threading.Thread(target=process.stderr.read, daemon=True).start()
-        yield said[-1].split(" served at ")[1].strip()
+        yield json.loads(line)["url"]
     finally:
         process.terminate()
         process.wait()

@@ -8,6 +8,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.toolbox.tool_source import (
     Ask,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.config import McpServer
     from clawkit.assistant.toolbox.mcp_connection import McpConnection
+    from clawkit.wire.input_requests import InputRequest
 
 log = logging.getLogger("clawkit.assistant.toolbox")
 
@@ -121,6 +124,7 @@ class ExternalServer:
     async def call(
         self, tool: str, arguments: dict[str, Any], tell: Tell, ask: Ask | None = None
     ) -> dict[str, Any]:
+        ask = None if ask is None else self._asking(ask)
         connection = await self._connect()
         try:
             return await connection.call(tool, arguments, tell, ask)
@@ -129,6 +133,17 @@ class ExternalServer:
             await connection.close()
             connection = await self._connect()
             return await connection.call(tool, arguments, tell, ask)
+
+    def _asking(self, ask: Ask) -> Ask:
+        """A person is told which server asks."""
+
+        async def put(question: InputRequest) -> dict[str, Any]:
+            if "message" in question.params:
+                message = f"{self.name} asks: {question.params['message']}"
+                question = replace(question, params={**question.params, "message": message})
+            return await ask(question)
+
+        return put
 
     async def close(self) -> None:
         """Stop the server; a call that needs it from now on fails."""

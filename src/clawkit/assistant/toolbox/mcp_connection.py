@@ -232,8 +232,7 @@ class McpConnection:
         context: object,  # noqa: ARG002 - the client gives it
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult | types.ErrorData:
-        shown = params.model_copy(update={"message": f"{self._name} asks: {params.message}"})
-        answer = await self._pass_up("elicitation", "elicitation/create", shown)
+        answer = await self._pass_up("elicitation", "elicitation/create", params)
         if isinstance(answer, types.ErrorData):
             return answer
         return types.ElicitResult.model_validate(answer)
