@@ -186,3 +186,25 @@ def test_an_address_that_others_can_use_is_told() -> None:
     assert "[::]" not in reachable("http://[::]:1/mcp")
     being = Being(1, "an-id", "..", 0.0)
     assert address_for("/mcp", being) == "/mcp/an-id"
+
+
+def test_a_second_being_does_not_hide_behind_the_name_of_the_first(home: Path) -> None:
+    (home / ".cursor").mkdir()
+    for name in ("team", "house"):
+        run("being", "create", name)
+    run("install", "cursor", "--being", "team")
+    told = run("install", "cursor", "--being", "house", code=1)
+    assert "another name with --name" in told.stdout + told.stderr
+    run("install", "cursor", "--being", "house", "--name", "house")
+
+
+@pytest.mark.usefixtures("home")
+def test_a_server_does_not_invite_others_into_what_the_assistant_was_told() -> None:
+    run("remember", "My doctor is in Elm Street")
+    serve = (str(PROGRAMS / "claw"), "being", "serve", "--port", "0", "--embedder", "none")
+    with terminal(*serve) as screen:
+        screen.shows("claw being create NAME")
+        assert "share assistant" not in screen.text
+    run("being", "create", "team")
+    with terminal(*serve) as screen:
+        screen.shows("claw being share team")

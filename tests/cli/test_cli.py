@@ -92,6 +92,27 @@ def test_tools_lists_what_a_file_offers() -> None:
     assert "repeat?" in done.stdout
 
 
+def test_what_a_file_says_cannot_command_the_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "loud.py"
+    text = r"""from clawkit import claw_tool
+
+
+@claw_tool
+def shout() -> str:
+    "\x1b]0;owned\x07\x1b[2J Shout \u202e."
+    return ""
+"""
+    file.write_text(text)
+    shown = claw("tools", str(file), code=0).stdout
+    assert "Shout" in shown
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+
+
+@pytest.mark.parametrize("group", ["being", "policy", "guard", "memory", "sessions", "approvals"])
+def test_completion_is_offered_in_one_place(group: str) -> None:
+    assert "-completion" not in claw(group, "--help", code=0).stdout
+
+
 def test_tools_as_json_are_the_definitions() -> None:
     offered = json.loads(claw("tools", str(CALCULATOR), "--json").stdout)
     assert [tool["name"] for tool in offered["tools"]] == ["calculator", "echo"]

@@ -123,6 +123,7 @@ def command_group(help: str, *, invoke_without_command: bool = False) -> typer.T
     """An app of several verbs; without a verb it prints its help, or runs its callback."""
     return typer.Typer(
         cls=CommandGroup,
+        add_completion=False,
         help=help,
         invoke_without_command=invoke_without_command,
         no_args_is_help=not invoke_without_command,

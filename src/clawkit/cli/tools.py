@@ -11,6 +11,7 @@ import typer
 
 from clawkit.cli.commands import AsJson, Target
 from clawkit.cli.output import print_json
+from clawkit.text.normalization import visible
 from clawkit.tools.loader import load_server
 from clawkit.tools.parameters import takes
 from clawkit.wire.server import ServerCore
@@ -64,7 +65,7 @@ def _print_tables(server: ServerCore, offered: dict[str, list[dict[str, Any]]]) 
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.print(Text(f"{server.name} {server.version}", style="bold"))
+    console.print(Text(visible(f"{server.name} {server.version}"), style="bold"))
     if not any(offered.values()):
         console.print("It offers nothing yet: decorate a function with @claw_tool.")
     for kind, items in offered.items():
@@ -78,7 +79,8 @@ def _print_tables(server: ServerCore, offered: dict[str, list[dict[str, Any]]]) 
         for item in items:
             name = item.get("uri") or item.get("uriTemplate") or item["name"]
             first_line = str(item.get("description", "")).partition("\n")[0]
-            table.add_row(Text(name, style="bold"), Text(_takes(item)), Text(first_line))
+            cells = [visible(str(text)) for text in (name, _takes(item), first_line)]
+            table.add_row(Text(cells[0], style="bold"), Text(cells[1]), Text(cells[2]))
         console.print(table)
 
 

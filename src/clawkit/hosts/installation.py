@@ -348,6 +348,11 @@ def _there_already(place: _Place, order: InstallOrder) -> str:
         return "already installed, behind the guard"
     if launch.argv == order.argv or order.url:
         return "already installed"
+    if "being" in order.argv and launch.argv[-1:] != order.argv[-1:]:
+        raise HostError(
+            f"{place.path}: {name} is the memory of another Being, {launch.argv[-1]}: give this "
+            "one another name with --name"
+        )
     return (
         f"already installed as `{' '.join(launch.argv)}`; "
         f"to have `{' '.join(order.argv)}`, --remove it and install it again"

@@ -16,7 +16,9 @@ from clawkit.errors import ClawError
 if TYPE_CHECKING:
     from clawkit.guard.approvals import Ask
 
-app = typer.Typer(help="Answer the calls that a `prompt` rule holds, in a live view.")
+app = typer.Typer(
+    add_completion=False, help="Answer the calls that a `prompt` rule holds, in a live view."
+)
 
 
 class Choice(StrEnum):

@@ -17,7 +17,7 @@ import typer
 from clawkit.cli.being.opened_store import EmbedderOption, MemoryPlace, StoreOption, opened
 from clawkit.cli.commands import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
 from clawkit.cli.tables import counted, table_lines
-from clawkit.memory.being_store import BeingStore
+from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
 from clawkit.memory.http.served_address import address_for
 from clawkit.text.normalization import visible
 
@@ -134,11 +134,13 @@ def _greeting(store: BeingStore, url: str, host: str) -> Iterator[str]:
     if len(beings) > _SHOWN:
         yield f"  … and {len(beings) - _SHOWN} more: `claw being list`"
     yield from ("", "In another terminal:") if beings else ("In another terminal:",)
-    if beings:
-        name = visible(shlex.quote(beings[0].name))
+    # What the person told their own assistant is nobody else's to begin with.
+    shared = next((one for one in beings if one.name != DEFAULT_BEING), None)
+    if shared is not None:
+        name = visible(shlex.quote(shared.name))
         yield f"  claw being share {name} --person NAME --for cursor    lets somebody in"
     else:
-        yield "  claw being create NAME    makes the first one"
+        yield "  claw being create NAME    makes one that can be shared"
     yield f"In a browser, {url.removesuffix('/mcp')}/ says how to connect."
     if not is_loopback(host):
         yield _OPEN
