@@ -81,7 +81,8 @@ def test_a_memory_is_installed_beside_the_assistant(home: Path) -> None:
     assert entry["args"] == ["being", "stdio", "team"]
     assert [line.split()[0] for line in run("--being", "team").stdout.splitlines()[:1]] == ["added"]
     make_being("other")
-    assert "--remove it and install it again" in run("cursor", "--being", "other").stdout
+    other = run("cursor", "--being", "other")
+    assert (other.exit_code, "another name with --name" in other.stdout) == (1, True)
     assert run("cursor", "--being", "team", "--remove").exit_code == 0
     assert path.read_bytes() == before
 
