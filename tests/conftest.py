@@ -48,7 +48,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(place))
     monkeypatch.setenv("CLAW_HOME", str(place / "claw"))
     monkeypatch.setenv("CLAW_MEMORY_PATIENCE", str(PATIENCE))
-    monkeypatch.setenv("CLAW_SEARCH_PATIENCE", str(PATIENCE))
+    # What this machine runs is none of a test's business, unless it is about that.
+    monkeypatch.setenv("CLAW_SEARCH_PATIENCE", "0")
     for variable in ("CLAW_STORE", "CLAW_EMBEDDER", "CLAW_MODEL", "OLLAMA_HOST", "LLAMA_ARG_PORT"):
         monkeypatch.delenv(variable, raising=False)
     read_once.cache_clear()  # a test before may have read those of its own home

@@ -22,6 +22,11 @@ from tests.processes import PATIENCE
 KEY = "s" + "k-" + "Q7" * 16
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAW_SEARCH_PATIENCE", str(PATIENCE))
+
+
 def nowhere() -> str:
     """An address at which nobody listens."""
     with socket.socket() as free:

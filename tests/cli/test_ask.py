@@ -372,7 +372,7 @@ def test_help_has_two_names() -> None:
 
 def test_where_nothing_is_configured_it_says_what_was_found(home: Path) -> None:
     with scripted_openai([], ("llama3.2",)) as server:
-        env = {"OLLAMA_HOST": server.origin}
+        env = {"OLLAMA_HOST": server.origin, "CLAW_SEARCH_PATIENCE": str(PATIENCE)}
         done = claw("ask", "My name is Ada.", env=env, code=0)
         data = json.loads(claw("ask", "What is my name?", "--json", env=env, code=0).stdout)
         use = f"`claw setup --provider ollama --base-url {server.url} --model llama3.2 --yes`"

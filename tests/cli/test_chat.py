@@ -166,6 +166,7 @@ def test_what_was_found_is_told_with_the_command_that_uses_it(
 ) -> None:
     with scripted_openai([], ("llama3.2",)) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.origin)
+        monkeypatch.setenv("CLAW_SEARCH_PATIENCE", str(PATIENCE))
         with chatting(width=200) as chat:
             start = chat.prompted()
             assert "Ollama is running with llama3.2: `claw setup --provider ollama" in start

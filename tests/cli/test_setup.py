@@ -17,6 +17,7 @@ from tests.claw import CLAW, claw
 from tests.cli.commands import config_directory, plain_environment
 from tests.guard.approvals import until
 from tests.guard.terminal import Terminal, terminal
+from tests.processes import PATIENCE
 
 KEY = "s" + "k-" + "Z3" * 16
 
@@ -359,7 +360,8 @@ def test_help_has_two_names_and_no_option_for_a_key() -> None:
 
 
 def ollama(server: ScriptedServer) -> dict[str, str]:
-    return {"OLLAMA_HOST": server.origin.removeprefix("http://")}
+    host = server.origin.removeprefix("http://")
+    return {"OLLAMA_HOST": host, "CLAW_SEARCH_PATIENCE": str(PATIENCE)}
 
 
 def cursor(home: Path) -> Path:
@@ -377,7 +379,8 @@ def test_a_first_run_finds_a_server_lets_one_choose_and_goes_on_with_the_clients
     file = cursor(home)
     monkeypatch.chdir(home)
     with scripted_openai([Status(500), Say("ok")], ("qwen3:8b", "llama3.2")) as server:
-        monkeypatch.setenv("OLLAMA_HOST", ollama(server)["OLLAMA_HOST"])
+        for name, value in ollama(server).items():
+            monkeypatch.setenv(name, value)
         with terminal(*CLAW, "setup", width=200, height=60) as screen:
             answer(screen, "Number [1]: ", "")
             assert f"  1  Ollama, running at {server.url}: qwen3:8b, llama3.2" in screen.text
@@ -409,7 +412,8 @@ def test_one_that_does_not_answer_can_be_left_for_another(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with scripted_openai([Status(401)], ("m",)) as server:
-        monkeypatch.setenv("OLLAMA_HOST", ollama(server)["OLLAMA_HOST"])
+        for name, value in ollama(server).items():
+            monkeypatch.setenv(name, value)
         with terminal(*CLAW, "setup", "--provider", "ollama", width=200, height=60) as screen:
             answer(screen, "Model [1]: ", "")
             answer(screen, "or quit? (r/c/w/q) [r]: ", "c")

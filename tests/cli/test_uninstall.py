@@ -83,11 +83,11 @@ def test_it_says_what_stays_and_where(home: Path) -> None:
     claw("remember", "Anna likes tea", code=0)
     claw("policy", "init", code=0)
     told = claw("uninstall", "--yes", code=0).stdout
-    assert "~/claw/config/claw  settings" in told
-    assert "~/claw/data/claw    sessions, memories" in told
+    assert "~/claw/config/clawai/policy.toml" in told
+    assert "sessions, memories" in told
     stays = json.loads(claw("uninstall", "--yes", "--json", code=0).stdout)["stays"]
     assert [one["place"] for one in stays] == [
-        str(home / "claw" / "config" / "claw"),
+        str(home / "claw" / "config" / "clawai" / "policy.toml"),
         str(home / "claw" / "data" / "claw"),
     ]
     assert "Anna likes tea" in claw("recall", "What does Anna like?").stdout

@@ -89,6 +89,20 @@ async def test_a_version_that_does_not_load_changes_nothing(folder: Path) -> Non
     assert await said(server) == "well"
 
 
+async def test_a_change_while_the_file_is_loaded_again_counts_too(folder: Path) -> None:
+    file = written(folder / "reload_seven.py", f"WORD = 'a'\n{TOOL}")
+
+    def change_once_more(_: str) -> None:
+        if "WORD = 'b'" in file.read_text():
+            written(file, f"WORD = 'c'\n{TOOL}")
+
+    server = ReloadedServer(str(file), change_once_more)
+    written(file, f"WORD = 'b'\n{TOOL}")
+    server.look()
+    server.look()
+    assert await said(server) == "c"
+
+
 async def test_clients_are_told_and_keep_what_they_had(folder: Path) -> None:
     file = written(folder / "reload_three.py", f"WORD = 'a'\n{TOOL}")
     server = ReloadedServer(str(file), lambda _: None)

@@ -96,14 +96,13 @@ def _verb(removal: Removal, *, would: bool) -> str:
 def _staying() -> Iterator[Remaining]:
     """Our folders that are there, and a store elsewhere."""
     places = settings()
-    policy = policy_file()
     known = [
-        (places.config, "settings, your assistant's tools, the policy"),
-        (policy, "the policy"),
+        (places.config, "settings, your assistant's tools"),
+        (policy_file(), "the policy"),
         (places.data, "sessions, memories, the guard's log, backups of clients' files"),
     ]
     for place, what in known:
-        if place.exists() and not (place == policy and places.config in place.parents):
+        if place.exists():
             yield Remaining(str(place), what)
     if places.store:
         yield Remaining(shown_address(places.store), "memories (CLAW_STORE)")

@@ -75,7 +75,8 @@ class ReloadedServer:
         while (later := self._settled()) != now:
             now = later
         self._reload()
-        self._seen = self._stamps()
+        # As they were before they were loaded: what changed meanwhile is not loaded yet.
+        self._seen = {file: now.get(file, stamp) for file, stamp in self._stamps().items()}
 
     def _settled(self) -> Stamps:
         time.sleep(_SETTLED)

@@ -71,7 +71,7 @@ def test_get_opens_a_stream_and_delete_closes_a_session_that_is_none(server: Ser
 def test_other_methods_and_paths_are_refused(server: Served) -> None:
     headers = {"authorization": f"Bearer {server.token()}"}
     assert server.http.put(server.path, headers=headers).status_code == 405
-    assert server.http.get("/").status_code == 404
+    assert server.http.get("/", headers={"accept": "application/json"}).status_code == 404
     assert server.http.get("/mcp/a/b", headers=headers).status_code == 404
 
 
