@@ -166,7 +166,7 @@ def test_the_readme_starts_the_assistant_with_the_commands_it_shows(
     tmp_path: Path, home: Path
 ) -> None:
     (home / ".cursor").mkdir()
-    run_page(README, tmp_path, only="claw (ask|install) ")
+    run_page(README, tmp_path, only="claw (ask|install --all) ")
     assert "openclaw" in (home / ".cursor" / "mcp.json").read_text()
 
 

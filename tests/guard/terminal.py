@@ -52,8 +52,8 @@ class Terminal:
             stdout=self._far,
             stderr=self._far,
             start_new_session=True,
-            # Not what the C library has: readline puts the size of another terminal there.
-            env=dict(os.environ),
+            # readline, wherever it is imported, gives children the size of another terminal.
+            env={k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")},
         )
         self._output = bytearray()
         self._reader = threading.Thread(target=self._read, daemon=True)
