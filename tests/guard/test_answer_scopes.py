@@ -249,3 +249,65 @@ def test_an_equal_question_of_another_session_is_asked_by_itself(tmp_path: Path)
         guarded(tmp_path, None, "--name", "files") as other,
     ):
         assert ask(one)["method"] == ask(other)["method"] == "elicitation/create"
+
+
+@pytest.mark.parametrize("decision", ["allow once", TOOL_SESSION, FOLDER, ALWAYS])
+def test_an_answer_about_one_call_is_worth_nothing_for_another(
+    decision: str, tmp_path: Path
+) -> None:
+    shown: dict[str, Any] = {"name": "delete_file", "arguments": {"path": "/work/app/a"}}
+    other: dict[str, Any] = {"name": "delete_file", "arguments": {"path": "/work/app/b"}}
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        before = guard.policy.read_text()
+        question = modern(guard, 1, "tools/call", **shown)["result"]
+        reply = modern(guard, 2, "tools/call", **other, **approve(question, decision))
+        assert "not the call" in reply["error"]["message"]
+        assert guard.policy.read_text() == before
+        assert "inputRequests" in modern(guard, 3, "tools/call", **other)["result"]
+        assert deletions(guard) == 0
+
+
+TEXTS_FIRST = (
+    '[[rule]]\naction = "prompt"\ntool = "delete_file"\nargs.path = "**/.ssh/**"\n'
+    'description = "first"\n'
+)
+
+
+def test_an_answer_to_another_rule_is_worth_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (tmp_path / ".ssh").mkdir()
+    policy = f"{TEXTS_FIRST}{POLICY}"
+    call: dict[str, Any] = {"name": "delete_file", "arguments": {"path": f"{folder}/a"}}
+    with guarded(tmp_path, policy, "--name", "files") as guard:
+        question = modern(guard, 1, "tools/call", **call)["result"]
+        folder.rmdir()
+        folder.symlink_to(tmp_path / ".ssh")
+        reply = modern(guard, 2, "tools/call", **call, **approve(question, ALWAYS))
+        assert "not the call" in reply["error"]["message"]
+        assert guard.policy.read_text() == policy
+
+
+def test_no_rule_is_offered_where_it_would_stand_above_one_that_denies(tmp_path: Path) -> None:
+    policy = f"{POLICY}\n{DENIES}"
+    with guarded(tmp_path, policy, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        assert offered(delete(guard, 1, "/work/app/a")) == [
+            *("allow once", "allow for this session", TOOL_SESSION, "deny")
+        ]
+
+
+def test_the_view_writes_no_rule_above_one_that_denies(view: ApprovalsView, tmp_path: Path) -> None:
+    policy = f"{POLICY}\n{DENIES}"
+    with guarded(tmp_path, policy, "--name", "files") as guard:
+        guard.initialize()
+        send(guard, 1, "/work/app/a")
+        ask = asked(view)
+        for scope in ("call", "folder", "tool"):
+            with pytest.raises(PolicyError, match="denies"):
+                rule_of(ask, scope)
+        with pytest.raises(PolicyError, match="rule 4 denies"):
+            write_rule(ask, tool_rule("delete_file", "tools/call", ("files",)))
+        assert guard.policy.read_text() == policy
+        view.answer(ask.id, "deny")
+        assert guard.receive()["error"]

@@ -104,6 +104,10 @@ _WHY: dict[Answer, str] = {
     "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
 }
 
+_CHANGED = (
+    "this is not the call that was asked about, or the policy or the tool changed while a "
+    "person was asked; try again"
+)
 _TOO_LARGE = "it is too large to be read by a person, and nothing is approved unread"
 _NO_ROOM = (
     "it is too long to be shown whole in a form, and nothing is approved unseen; "
@@ -179,6 +183,9 @@ class ApprovalFlow:
         record = self._journal.call(asked.side, asked.call, asked.decision)
         responses = as_object(params.get("inputResponses")) or {}
         answer = decision_of(responses.get(APPROVAL), ticket.choices)
+        if answer not in _WHY and ticket.binding != self._binding(asked):
+            self._journal.approval(record, asked.call, _CHANGED, allowed=False)
+            return _denied(asked, _CHANGED)
         if answer == "elsewhere" and ticket.referred is not None:
             held = self._held(
                 asked,
@@ -214,7 +221,7 @@ class ApprovalFlow:
 
     def ask(self, asked: ApprovalQuestion, release: Release) -> Passage:
         """Let it pass if a person has allowed it already; else ask, or deny if nobody can be."""
-        binding = self._judge.binding(asked.call, asked.policy)
+        binding = self._binding(asked)
         record = self._journal.call(asked.side, asked.call, asked.decision)
         if binding == asked.approved or self._is_granted(asked.call, asked.rule, binding):
             self._journal.approval(record, asked.call, "allowed before", allowed=True)
@@ -247,10 +254,15 @@ class ApprovalFlow:
             return self._question_as_result(asked.message, about, ticket, offered)
         return self._hold(asked, held, form=form)
 
+    def _binding(self, asked: ApprovalQuestion) -> Binding:
+        return self._judge.binding(asked.call, asked.policy, asked.decision.rule)
+
     def _choices(self, asked: ApprovalQuestion) -> Choices:
         """What a person may answer: also for good, where a rule can say it."""
         if asked.call.method != "tools/call" or asked.call.unusual():
             return choices(asked.rule, {}, tool=False)
+        if asked.policy.denies_below(asked.rule):
+            return choices(asked.rule, {})
         from pathlib import Path
 
         from clawkit.guard.authoring.edit import folder_rule, tool_rule
@@ -279,7 +291,7 @@ class ApprovalFlow:
             call = about[0][0]
             self._journal.approval(flight.record, call, why, allowed=False)
             return Passage(to_client=denied(message["id"], f"{call.tool}: {why}"))
-        binding = self._judge.binding(flight.call, policy)
+        binding = self._judge.binding(flight.call, policy, flight.decision.rule)
         ticket = self._ticket(binding, policy, flight.call, message)
         # It is about a result: no answer counts for more than that.
         offered = choices(replace(about[0][1], each_call=True), {}, tool=False)
@@ -392,7 +404,7 @@ class ApprovalFlow:
         token = self._judge.prompts.hold(held, timeout, form=form)
         fits = held.choices is not REFERRED
         if not fits:
-            self._ask_in_view(token, held, timeout)
+            self._ask_in_view(token, held, asked.policy)
         if not form:
             return Passage()
         server, about = self._judge.server, ((held.call, held.rule),)
@@ -401,12 +413,12 @@ class ApprovalFlow:
         request = jsonrpc.request(token, "elicitation/create", params)
         return Passage(to_client=jsonrpc.encode(request))
 
-    def _ask_in_view(self, token: str, held: HeldMessage, timeout: float) -> None:
+    def _ask_in_view(self, token: str, held: HeldMessage, policy: Policy) -> None:
         """Ask in `claw approvals`, in a thread of its own; without one, the answer is `nobody`."""
         from clawkit.guard.approvals import Ask, ask_view, call_digest
         from clawkit.guard.locations import approvals_socket
 
-        call = call_fields(held.call)
+        call, timeout = call_fields(held.call), policy.limits.prompt_timeout
         ask = Ask(
             id=token,
             server=self._judge.server,
@@ -422,6 +434,7 @@ class ApprovalFlow:
             servers=self._judge.servers,
             file=str(self._judge.policy.path),
             each_call=held.rule.each_call,
+            no_rule=policy.denies_below(held.rule),
         )
 
         def wait() -> None:
@@ -440,18 +453,21 @@ class ApprovalFlow:
         if answer == "before":
             covered = self._is_covered(asked, binding)
             return covered, "" if covered else "what was allowed does not cover it"
+        call, policy = asked.call, self._judge.policy.current()
+        now = self._judge.binding(call, policy, asked.decision.rule)
+        if replace(now, policy=binding.policy) != binding:
+            return False, _CHANGED
         if answer in offered.rules:
             if why := self._write(offered.rules[answer], asked.rule, binding):
                 return False, why
-            answer = "always"
-        call, policy = asked.call, self._judge.policy.current()
+            answer, policy = "always", self._judge.policy.current()
         if answer == "always":
             # The person wrote a rule: it is the rule that allows the call, if it does.
             allowed = self._judge.decide(call, policy, counts=False).action == "allow"
             self._judge.prompts.release_covered()
             return allowed, "" if allowed else "the rule that was written does not allow it"
-        if self._judge.binding(call, policy) != binding:
-            return False, "the policy or the tool changed while a person was asked; try again"
+        if now != binding:
+            return False, _CHANGED
         if answer == "session":
             self._granted.add(binding)
         grant = _grant(call, asked.rule, binding) if answer == "tool" else None

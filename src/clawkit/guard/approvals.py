@@ -49,6 +49,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     file: str = ""
     each_call: bool = False
     """Whether an answer may count for this one call only."""
+    no_rule: bool = False
+    """Whether a rule for it would stand above one that denies, so that none is written."""
 
 
 class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -73,6 +73,8 @@ def rule_of(ask: Ask, scope: Scope = "call") -> str:
         raise PolicyError(file, 0, "what stands outside the arguments cannot be said in a rule")
     if scope != "call" and (ask.each_call or call.method != "tools/call"):
         raise PolicyError(file, 0, "the rule that asks wants to be asked about each such call")
+    if ask.no_rule:
+        raise PolicyError(file, 0, f"below rule {ask.rule} a rule denies, and stays the first word")
     if scope == "tool":
         return tool_rule(call.tool, call.method, ask.servers)
     if scope == "folder":

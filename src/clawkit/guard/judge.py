@@ -135,12 +135,13 @@ class Judge:
             return None
         return self.pins.quarantined(uri, RESOURCES) or self.pins.quarantined(uri, TEMPLATES)
 
-    def binding(self, call: Call, policy: Policy) -> Binding:
+    def binding(self, call: Call, policy: Policy, rule: Rule | None) -> Binding:
         """What an approval of this call is worth: exactly this call, under exactly these terms."""
         return Binding(
             call=call_digest(call),
             policy=policy.digest,
             pin=self._pin(call.tool) if call.method == "tools/call" else "",
+            rule=rule,
         )
 
     def _pin(self, tool: str) -> str:

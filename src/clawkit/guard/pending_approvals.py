@@ -77,6 +77,8 @@ class Binding(Struct, frozen=True):
     call: str
     policy: str
     pin: str
+    rule: Rule | None
+    """The rule that the call came under."""
 
 
 class Choices(Struct, frozen=True):

@@ -31,7 +31,7 @@ POLICY = """\
 action = "prompt"
 tool = "a"
 [[rule]]   # no comment above
-action = "deny"
+action = "prompt"
 tool = "b"
 args.path = "/x"
 
@@ -334,3 +334,14 @@ def test_many_writers_lose_no_rule(policy: Path) -> None:
     rules = read_policy(policy.read_text(), "policy").rules
     names = {rule.tools[0] for rule in rules}
     assert names == {"a", "b", "c", *(f"{who}{n}" for who in "xyz" for n in range(5))}
+
+
+@pytest.mark.parametrize("below", ['action = "deny"\ntool = "b"', 'profile = "before"'])
+def test_no_rule_is_put_above_one_that_denies(below: str, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    text = f'[[rule]]\naction = "prompt"\ntool = "a"\n\n[[rule]]\n{below}\n'
+    policy.write_text(text)
+    for before in (1, 2):
+        with pytest.raises(PolicyError, match="rule 2 denies"):
+            insert_rule(policy, RULE, before)
+    assert policy.read_text() == text

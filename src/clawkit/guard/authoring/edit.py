@@ -189,6 +189,7 @@ def _common_folder(paths: list[str], home: str) -> str:
 def insert_rule(policy: Path, rule: str, before: int, *, digest: str = "") -> None:
     """Put a rule directly above the `[[rule]]` with this number; nothing else changes.
 
+    No rule gets above one that denies, nor above the place of a profile's rules that do.
     With the sha256 `digest` of the file, a file that has changed since is left alone. The result
     is read before it is written, so that a policy which cannot be used never replaces one that can.
     """
@@ -259,6 +260,9 @@ def _with_rule(original: bytes, rule: str, before: int, file: str) -> bytes:
     present = cast("list[object]", wanted.get("rule", []))
     if not 1 <= before <= len(present):
         raise PolicyError(file, 0, f"there is no rule {before}: the file has {len(present)}")
+    if number := _denying(present, before):
+        reason = f"rule {number} denies: no rule is put above it by an answer. Write it by hand"
+        raise PolicyError(file, 0, reason)
     present.insert(before - 1, *tomllib.loads(rule)["rule"])
     for changed in _insertions(original, rule.encode(), before):
         with suppress(tomllib.TOMLDecodeError, UnicodeDecodeError):
@@ -268,6 +272,15 @@ def _with_rule(original: bytes, rule: str, before: int, file: str) -> bytes:
     raise PolicyError(
         file, 0, f"rule {before} does not start with [[rule]]: write the new one by hand"
     )
+
+
+def _denying(rules: list[object], first: int) -> int:
+    """The number of a rule from this one on that denies, or holds a place above those; or 0."""
+    for number, rule in enumerate(cast("list[dict[str, Any]]", rules), 1):
+        denies = rule.get("action") == "deny" or rule.get("profile") == "before"
+        if denies and number >= first:
+            return number
+    return 0
 
 
 def _insertions(original: bytes, rule: bytes, before: int) -> Iterator[bytes]:

@@ -88,6 +88,10 @@ class Policy:
         before = self._former.decide(call, servers, paths, now)
         return decision if _STRICT[before.action] <= _STRICT[decision.action] else _NOT_YET
 
+    def denies_below(self, rule: Rule) -> bool:
+        """Whether a rule written directly above this one would stand above one that denies."""
+        return any(each.action == "deny" and each.number >= rule.number for each in self.rules)
+
     def within(self, former: Policy) -> Policy:
         """This policy, which allows nothing that a former one did not."""
         found = copy(self)
