@@ -12,6 +12,8 @@ from clawkit.errors import PolicyError
 from clawkit.guard.approvals_view import ApprovalsView, rule_of, write_rule
 from clawkit.guard.authoring.edit import folder_rule, tool_rule
 from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.paths import Paths
+from clawkit.guard.policy_file.parser import read_policy
 from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import (
     ELICITS,
@@ -200,10 +202,11 @@ def rule_in(call: Call) -> dict[str, Any]:
     return tomllib.loads(folder_rule(call, ("files",), "/home/me"))["rule"][0]
 
 
-def test_a_folder_is_where_all_paths_of_a_call_are_and_other_arguments_may_differ() -> None:
-    call = Call("tools/call", "write_file", {"path": "/home/me/p/a.txt", "content": "/x"})
-    rule = rule_in(call)
-    assert rule["args"] == {"path": ["/home/me/p", "/home/me/p/**"]}
+def test_a_folder_is_where_all_paths_of_a_call_are_and_its_texts_may_differ() -> None:
+    given = {"path": "/home/me/p/a.txt", "content": "x", "mode": "0644"}
+    rule = rule_in(Call("tools/call", "write_file", given))
+    assert rule["args"] == {"path": ["/home/me/p", "/home/me/p/**"], "mode": "0644"}
+    assert rule["confined"]
     assert rule["only_args"] == ["content"]
     moved = {"source": "/home/me/p/a/x", "destination": "/home/me/p/b/y"}
     assert rule_in(Call("tools/call", "move", moved))["args"]["source"][0] == "/home/me/p"
@@ -222,9 +225,20 @@ def test_a_folder_is_where_all_paths_of_a_call_are_and_other_arguments_may_diffe
         {"path": "/home/a"},
         {"path": "/home/me/*/a"},
         {"path": "/home/me/p/../../../etc"},
-        {"path": ["/home/me/p/a"]},
+        {"path": ["/home/me/p/a", {"b": "/home/me/p/b"}]},
         {"source": "/home/me/p/a", "destination": "/srv/data/a"},
         {"path": "/home/me/p/a", "file_path": "../../x"},
+        {"path": "/home/me/p/a", "content": "/x"},
+        {"path": "/home/me/p/a", "to": "b/c"},
+        {"path": "/home/me/p/a", "to": {"path": "/home/me/p/b"}},
+        {"path": "/home/me/p/a", "edits": [{"file": "b"}]},
+        {"path": "/home/me/p/a", "content": '{"to": "/x"}'},
+        {"path": "/home/me/p/a", "tags": ["b"]},
+        {"path": "/mnt/c/notes.txt"},
+        {"path": "/mnt/c/Users/me/notes.txt"},
+        {"path": "/media/me/stick/notes.txt"},
+        {"path": "/Volumes/Data/notes.txt"},
+        {"path": "/home/other/notes.txt"},
     ],
 )
 def test_no_folder_is_offered_where_it_would_be_unclear_or_hold_too_much(
@@ -311,3 +325,72 @@ def test_the_view_writes_no_rule_above_one_that_denies(view: ApprovalsView, tmp_
         assert guard.policy.read_text() == policy
         view.answer(ask.id, "deny")
         assert guard.receive()["error"]
+
+
+def allowed_by(rule: str, tool: str, **arguments: Any) -> bool:
+    paths = Paths(cwd="/", home="/home/me", resolve=True)
+    call = Call("tools/call", tool, arguments)
+    return read_policy(rule, "policy.toml").decide(call, ("files",), paths).action == "allow"
+
+
+def test_every_path_of_a_later_call_is_in_the_folder_whatever_its_argument_is_called() -> None:
+    call = Call("tools/call", "copy", {"path": "/work/p/a", "to": "/work/p/b", "mode": "x"})
+    rule = folder_rule(call, ("files",), "/home/me")
+    assert allowed_by(rule, "copy", path="/work/p/c", to="/work/p/d/e", mode="x")
+    assert not allowed_by(rule, "copy", path="/work/p/c", to="/elsewhere/evil", mode="x")
+    assert not allowed_by(rule, "copy", path="/work/p/c", to={"path": "/elsewhere"}, mode="x")
+    assert not allowed_by(rule, "copy", path="/work/p/c", to="/work/p/d", mode="/elsewhere")
+    listed = Call("tools/call", "note", {"path": "/work/p/a", "attach": ["/work/p/b"]})
+    rule = folder_rule(listed, ("files",), "/home/me")
+    assert allowed_by(rule, "note", path="/work/p/c", attach=["/work/p/b", "/work/p/d"])
+    assert not allowed_by(rule, "note", path="/work/p/c", attach=["/work/p/b", "/elsewhere"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("/elsewhere/evil", "~/x", "../x", "a/b", "C:\\x", "file:///x", "/a file", '["/x"]'),
+        {"path": "x"},
+        ["/x"],
+        [{"to": "/x"}],
+        {"/x": 1},
+    ],
+)
+def test_a_text_that_may_differ_holds_no_path(value: object) -> None:
+    call = Call("tools/call", "write", {"path": "/work/p/a", "content": "x"})
+    rule = folder_rule(call, ("files",), "/home/me")
+    assert allowed_by(rule, "write", path="/work/p/b", content="#!/bin/sh\ncat /etc/hosts\n")
+    assert allowed_by(rule, "write", path="/work/p/b", content="see /etc/hosts")
+    assert not allowed_by(rule, "write", path="/work/p/b", content=value)
+
+
+def test_a_folder_behind_a_link_is_the_one_that_the_link_leads_to(tmp_path: Path) -> None:
+    home, project, data = (tmp_path / name for name in ("me", "project", "data"))
+    for folder in (home, project, data):
+        folder.mkdir()
+    (project / "docs").symlink_to(home)
+    (project / "data").symlink_to(data)
+
+    def rule(path: Path) -> str:
+        call = Call("tools/call", "write", {"path": str(path)})
+        return folder_rule(call, ("files",), str(home))
+
+    with pytest.raises(PolicyError, match="holds too much"):
+        rule(project / "docs" / "notes.txt")
+    written = rule(project / "data" / "notes.txt")
+    assert tomllib.loads(written)["rule"][0]["args"]["path"] == [str(data), f"{data}/**"]
+    assert allowed_by(written, "write", path=f"{project}/data/more.txt")
+    assert not allowed_by(written, "write", path=f"{project}/more.txt")
+
+
+def test_a_folder_that_becomes_a_link_later_does_not_widen_its_rule(tmp_path: Path) -> None:
+    home, folder = tmp_path / "me", tmp_path / "project" / "sub"
+    home.mkdir()
+    folder.mkdir(parents=True)
+    call = Call("tools/call", "write", {"path": f"{folder}/a"})
+    rule = folder_rule(call, ("files",), str(home))
+    assert allowed_by(rule, "write", path=f"{folder}/b")
+    folder.rename(tmp_path / "old")
+    folder.symlink_to(home)
+    assert not allowed_by(rule, "write", path=f"{folder}/b")
+    assert not allowed_by(rule, "write", path=f"{home}/b")

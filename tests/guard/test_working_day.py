@@ -35,7 +35,7 @@ ANSWERS = {
     "write_file": FOLDER,
     "edit_file": FOLDER,
     "create_directory": FOLDER,
-    "git_add": FOLDER,
+    "git_add": TOOL,
     "git_commit": FOLDER,
     "git_create_branch": ONCE,
     "git_checkout": ONCE,

@@ -270,7 +270,9 @@ class ApprovalFlow:
         call, servers = asked.call, self._judge.servers
         rules: dict[Answer, str] = {}
         with suppress(PolicyError):
-            rules["folder"] = folder_rule(call, servers, str(Path.home()))
+            rules["folder"] = folder_rule(
+                call, servers, str(Path.home()), follows_links=self._judge.follows_links
+            )
         with suppress(PolicyError):
             rules["tool always"] = tool_rule(call.tool, call.method, servers)
         return choices(asked.rule, rules)

@@ -11,9 +11,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.globs import is_wild
+from clawkit.guard.policy.path_arguments import holds_path, is_path_name
+from clawkit.guard.policy.paths import follow
 from clawkit.guard.policy.policy import Paths
 from clawkit.guard.policy.readings import is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
@@ -41,6 +45,8 @@ def rule_text(rule: Rule) -> str:
     if rule.only_args is not None:
         also = f"[{', '.join(map(quoted, rule.also_args))}]" if rule.also_args else ""
         lines.append(f"only_args = {also or str(rule.only_args).lower()}")
+    if rule.confined:
+        lines.append("confined = true")
     if rule.each_call:
         lines.append("each_call = true")
     if rule.description:
@@ -102,22 +108,21 @@ def rule_for(
     return text
 
 
-_PATH_NAMES = frozenset(
+_TEXTS = frozenset(
     {
-        "path",
-        "file",
-        "filename",
-        "dir",
-        "directory",
-        "folder",
-        "source",
-        "destination",
-        "src",
-        "dst",
+        *("content", "contents", "text", "body", "message", "edits", "file_text", "insert_text"),
+        *("old_text", "new_text", "oldtext", "newtext", "old_str", "new_str"),
+        *("old_string", "new_string"),
     }
 )
-_PATH_ENDS = ("path", "_file", "_dir", "_directory", "_folder")
+"""Names of arguments that a person or a model writes anew each time."""
 _SHALLOWEST = 2  # names below the root: /home and /home/me hold too much to be one folder
+# A whole drive, or where people have their homes.
+_TOO_MUCH = re.compile(
+    r"(?:/mnt|/media|/run/media|/cygdrive|/Volumes)(?:/[^/]+)?|(?:/run)?/media/[^/]+/[^/]+"
+    r"|(?:(?:/mnt|/cygdrive)?/[a-z]|/Volumes/[^/]+)?/(?:home|Users)(?:/[^/]+)?",
+    re.IGNORECASE,
+)
 
 
 def tool_rule(tool: str, method: str, servers: tuple[str, ...]) -> str:
@@ -125,17 +130,28 @@ def tool_rule(tool: str, method: str, servers: tuple[str, ...]) -> str:
     return rule_text(_broad(tool, method, servers, (), False, ()))
 
 
-def folder_rule(call: Call, servers: tuple[str, ...], home: str) -> str:
-    """An allow rule for calls of a tool whose paths are where those of this one are, as TOML."""
+def folder_rule(
+    call: Call, servers: tuple[str, ...], home: str, *, follows_links: bool = True
+) -> str:
+    """An allow rule for calls of a tool whose paths are where those of this one are, as TOML.
+
+    Its folder is the real one, for paths on this machine. An argument that holds no path has to
+    be as it is in this call, except a text, which may be any that holds no path.
+    """
     paths = dict(_paths_in(call.arguments))
-    if not paths or call.method != "tools/call":
+    named = any(is_path_name(name[0]) for name in paths)
+    if not named or call.method != "tools/call":
         raise _unsayable("it names no file or folder by its whole path")
-    folder = _common_folder([path for each in paths.values() for path in each], home)
-    args = tuple(Argument(name, (_literal(folder), f"{folder}/**")) for name in paths)
-    also = tuple(_literal(each) for each in call.arguments if each not in {n[0] for n in paths})
-    rule = _broad(call.tool, call.method, servers, args, True, also)
-    text = rule_text(rule)
-    _must_allow(text, call, servers, Paths(cwd="/", home=home))
+    given = [path for each in paths.values() for path in each]
+    folder = _common_folder(given, home, follows_links=follows_links)
+    args = [Argument(name, (_literal(folder), f"{folder}/**")) for name in paths]
+    bound = {name[0] for name in paths}
+    others = {name: value for name, value in call.arguments.items() if name not in bound}
+    texts = tuple(_literal(name) for name in others if name.lower() in _TEXTS)
+    args += _leaves({name: value for name, value in others.items() if name not in texts}, ())
+    rule = _broad(call.tool, call.method, servers, tuple(args), True, texts)
+    text = rule_text(replace(rule, confined=True))
+    _must_allow(text, call, servers, Paths(cwd="/", home=home, resolve=follows_links))
     return text
 
 
@@ -162,13 +178,14 @@ def _broad(
 
 
 def _paths_in(arguments: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """The arguments that are paths by their name and value; one that might be another is none."""
+    """The arguments that are paths; one that only has some in it cannot be bound to a folder."""
     for name, value in arguments.items():
-        low = name.lower()
-        if low in _PATH_NAMES or low.endswith(_PATH_ENDS):
-            yield (_literal(name),), [_whole_path(value)]
-        elif low in ("paths", "file_paths") and isinstance(value, list) and value:
+        if not holds_path(name, value):
+            continue
+        if isinstance(value, list) and value:
             yield (_literal(name), "*"), [_whole_path(each) for each in cast("list[Any]", value)]
+        else:
+            yield (_literal(name),), [_whole_path(value)]
 
 
 def _whole_path(value: Any) -> str:
@@ -177,11 +194,20 @@ def _whole_path(value: Any) -> str:
     return value
 
 
-def _common_folder(paths: list[str], home: str) -> str:
+def _common_folder(paths: list[str], home: str, *, follows_links: bool) -> str:
     whole = [os.path.normpath(home + path[1:] if path[0] == "~" else path) for path in paths]
-    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in whole]  # noqa: PTH112, PTH120 - text that may be no path
+    if follows_links:
+        found = [follow(path) for path in (*whole, home)]
+        if not all(sure for _, sure in found):
+            raise _unsayable("it is open where a link in it leads")
+        *whole, home = (path for path, _ in found)
+    folders = [
+        path if follows_links and os.path.isdir(path) else os.path.dirname(path)  # noqa: PTH112, PTH120 - text that may be no path
+        for path in whole
+    ]
     folder = os.path.commonpath(folders)
-    if f"{home}/".startswith(f"{folder.rstrip('/')}/") or folder.count("/") < _SHALLOWEST:
+    holds_home = f"{home}/".startswith(f"{folder.rstrip('/')}/")
+    if holds_home or folder.count("/") < _SHALLOWEST or _TOO_MUCH.fullmatch(folder):
         raise _unsayable(f"{folder} holds too much")
     return folder
 

@@ -15,6 +15,7 @@ from clawkit.guard.policy.call import EVALUATED, Call, is_judged
 from clawkit.guard.policy.conditions import all_named, has_other_spelling
 from clawkit.guard.policy.globs import is_any, is_wild
 from clawkit.guard.policy.matcher import RuleScope
+from clawkit.guard.policy.path_arguments import holds_path
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.patterns import allowed, denied_globs, kind_of
 from clawkit.guard.policy.policy import Decision, Policy
@@ -370,6 +371,11 @@ def _only_clause(rule: Rule, call: Call) -> Clause:
     others = [key for key, value in call.arguments.items() if not all_named({key: value}, names)]
     if call.has_extras:
         others.append("what stands outside the arguments")
+    if rule.confined:
+        given = call.arguments.items()
+        others += [
+            name for name, value in given if name in rule.also_args and holds_path(name, value)
+        ]
     if not others:
         return Clause("only_args", True, "the call has no other argument")
     text = f"the call also has {listed(tuple(others))}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,13 +45,18 @@ class AllowConditions:
     """The conditions of many rules, each on the arguments that it names exactly."""
 
     def __init__(
-        self, conditions: list[tuple[int, Argument]], reader: Reader, heads: dict[str, str]
+        self,
+        conditions: list[tuple[int, Argument]],
+        reader: Reader,
+        heads: dict[str, str],
+        real: AbstractSet[int] = frozenset(),
     ) -> None:
+        """`real` are the conditions whose paths are meant as they stand, whatever is a link."""
         numbered: dict[_Name, list[tuple[int, str]]] = {}
         for number, condition in conditions:
             entry = numbered.setdefault(condition.name, [])
             entry.extend((number, pattern) for pattern in condition.patterns)
-        self._named = {name: _Values(each, reader, heads) for name, each in numbered.items()}
+        self._named = {name: _Values(each, reader, heads, real) for name, each in numbered.items()}
 
     def hits(self, arguments: dict[str, Any]) -> set[int]:
         """The numbers of the conditions that hold."""
@@ -65,14 +71,18 @@ class _Values:
     """All patterns for the arguments of one name."""
 
     def __init__(
-        self, patterns: list[tuple[int, str]], reader: Reader, heads: dict[str, str]
+        self,
+        patterns: list[tuple[int, str]],
+        reader: Reader,
+        heads: dict[str, str],
+        real: AbstractSet[int],
     ) -> None:
         self._any: set[int] = set()
         self._literals: dict[str, set[int]] = {}
         globs: dict[Kind, list[tuple[Glob, int]]]
         globs = {"text": [], "path": [], "url": [], "public": []}
         for number, pattern in patterns:
-            permit = allowed(pattern, reader, heads)
+            permit = allowed(pattern, reader, heads, real=number in real)
             if permit.kind == "any":
                 self._any.add(number)
             elif permit.kind == "text" and not is_wild(pattern):

@@ -8,6 +8,7 @@ from typing import Any, cast
 from clawkit.guard.policy.call import EVALUATED, Call, is_judged, is_known
 from clawkit.guard.policy.conditions import AllowConditions, DenyConditions, all_named
 from clawkit.guard.policy.globs import Glob, is_any
+from clawkit.guard.policy.path_arguments import holds_path
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.readings import Reader
 from clawkit.guard.policy.rules import Argument, Rule
@@ -196,7 +197,8 @@ class MatchPlan:
         self._first_guard = min((self._owners[n] for n, _ in guarding), default=None)
         exempt = {number: rules[self._owners[number]].exempt for number, _ in guarding}
         self._search = DenyConditions(guarding, reader, exempt)
-        self._permits = AllowConditions(allowing, reader, heads) if allowing else None
+        real = {number for number, _ in allowing if rules[self._owners[number]].confined}
+        self._permits = AllowConditions(allowing, reader, heads, real) if allowing else None
         self._expiring = any(rule.expires is not None for rule in rules.values())
         self.settled = not (numbered or self._bare or self._expiring)
         self.place = self._always[0] if self._always else None
@@ -219,10 +221,17 @@ class MatchPlan:
             found += self._complete(self._permits.hits(call.arguments), live)
         if not self._only:
             return found
-        return [p for p in found if p not in self._only or self._is_all(call, self._only[p])]
+        return [p for p in found if p not in self._only or self._is_all(call, p)]
 
-    def _is_all(self, call: Call, names: list[tuple[str, ...]]) -> bool:
-        return all_named(call.arguments, names) and not call.has_extras
+    def _is_all(self, call: Call, place: int) -> bool:
+        if call.has_extras or not all_named(call.arguments, self._only[place]):
+            return False
+        rule = self._rules[place]
+        return not rule.confined or not any(
+            holds_path(name, value)
+            for name, value in call.arguments.items()
+            if name in rule.also_args
+        )
 
     def _guarded(self, call: Call) -> set[int]:
         """The conditions of guarding rules that hold, also where a server might look instead."""

@@ -57,15 +57,17 @@ def denied_globs(pattern: str, reader: Reader) -> list[Glob]:
     return [Glob(rest, head) for head, rest in sorted(folded)]
 
 
-def allowed(pattern: str, reader: Reader, heads: dict[str, str]) -> Allowed:
+def allowed(pattern: str, reader: Reader, heads: dict[str, str], *, real: bool = False) -> Allowed:
     """A pattern that allows. `heads` remembers where its folders led when they were first seen:
-    a link that is changed later must not widen it."""
+    a link that is changed later must not widen it. One that is `real` has no links to follow."""
     kind = kind_of(pattern)
     if kind in ("url", "public"):
         return Allowed(kind, (Glob(allowed_pattern(pattern)),))
     if kind != "path":
         return Allowed(kind, (Glob(pattern),))
     rooted = _rooted(pattern, reader)
+    if real:
+        return Allowed(kind, (Glob(rooted[1], rooted[0]),))
     folder, name = _split(*rooted)
     spellings = {rooted, _moved(heads.setdefault(folder, reader.real(folder)), name)}
     return Allowed(kind, tuple(Glob(rest, head) for head, rest in sorted(spellings)))

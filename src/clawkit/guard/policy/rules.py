@@ -116,6 +116,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     exempt: tuple[str, ...] = ()  # paths that the patterns of a guarding rule do not mean
     only_args: bool | None = None  # whether no other argument may be there; None: not said
     also_args: tuple[str, ...] = ()  # names that may be there all the same, with any value
+    confined: bool = False  # whether its paths are real ones, and nothing else may hold a path
     server: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()

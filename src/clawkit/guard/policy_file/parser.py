@@ -28,7 +28,7 @@ from clawkit.guard.scan import ScanOptions
 
 _SECTIONS = ("rule", "scan", "env", "limits", "audit", "profile")
 _FIELDS = (
-    *("action", "tool", "args", "except", "only_args", "server", "description"),
+    *("action", "tool", "args", "except", "only_args", "confined", "server", "description"),
     *("method", "resource", "prompt"),
     *("rate", "redact", "expires", "injection", "each_call"),
 )
@@ -174,6 +174,7 @@ def _rule(table: dict[str, Any], number: int, place: ValuePosition) -> Rule:
         exempt=_exemptions(table, place),
         only_args=only_args,
         also_args=also_args,
+        confined=_flag(table.get("confined", False), place / "confined"),
         server=_patterns(table, "server", place),
         methods=_patterns(table, "method", place),
         resources=_patterns(table, "resource", place),
@@ -221,6 +222,8 @@ def _check_together(table: dict[str, Any], action: Action, place: ValuePosition)
         raise (place / "only_args").wrong(
             "only_args is for rules that allow: one more argument would get around this rule"
         )
+    if "confined" in table and (action != "allow" or not table.get("only_args")):
+        raise (place / "confined").wrong("confined is for rules that allow, and have only_args")
     if action == "allow" and "except" in table:
         raise (place / "except").wrong("except is for rules that deny or ask")
     if action != "prompt" and "each_call" in table:
