@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from clawkit.errors import PolicyError
+from clawkit.guard.approvals import answer_pending
 from clawkit.guard.approvals_view import ApprovalsView, rule_of, write_rule
 from clawkit.guard.authoring.edit import folder_rule, tool_rule
 from clawkit.guard.policy.call import Call
@@ -183,19 +184,35 @@ def test_the_view_writes_the_rule_for_a_folder_that_it_showed(
         assert guard.tool("delete_file", id=2, path="/work/app/b")["result"]
 
 
+@pytest.mark.parametrize("wider", ["session", "tool"])
 def test_the_view_knows_no_wider_scope_where_each_call_is_asked_about(
-    view: ApprovalsView, tmp_path: Path
+    wider: Literal["session", "tool"], view: ApprovalsView, socket: Path, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, EACH, "--name", "files") as guard:
         guard.initialize()
         send(guard, 1, "/work/app/a")
         ask = asked(view)
+        for scope in ("call", "folder", "tool"):
+            with pytest.raises(PolicyError, match="each such call"):
+                rule_of(ask, scope)
         with pytest.raises(PolicyError, match="each such call"):
-            rule_of(ask, "tool")
-        view.answer(ask.id, "tool")
+            write_rule(ask, tool_rule("delete_file", "tools/call", ("files",)))
+        assert "each such call" in (answer_pending(socket, ask.id, wider) or "")
+        # A view that says so all the same is not believed: it counts for this call.
+        view.answer(ask.id, wider)
         assert guard.receive()["result"]
-        send(guard, 2, "/work/app/b")
-        assert asked(view).call["arguments"] == {"path": "/work/app/b"}
+        send(guard, 2, "/work/app/a")
+        assert asked(view).call["arguments"] == {"path": "/work/app/a"}
+
+
+def test_a_rule_that_asks_about_each_call_takes_no_word_for_a_rule_that_was_written(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, EACH, "--name", "files") as guard:
+        guard.initialize()
+        send(guard, 1, "/work/app/a")
+        view.answer(asked(view).id, "always")
+        assert "each such call" in guard.receive()["error"]["message"]
 
 
 def rule_in(call: Call) -> dict[str, Any]:

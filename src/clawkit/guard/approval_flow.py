@@ -142,6 +142,10 @@ class ApprovalQuestion(NamedTuple):
         assert self.decision.rule is not None  # Only a rule can say `prompt`.
         return self.decision.rule
 
+    @property
+    def rule_wants_each_call(self) -> bool:
+        return self.decision.rule is not None and self.decision.rule.each_call
+
     def released(self, line: bytes) -> tuple[Side, Message, bytes, Call, Decision]:
         """What it takes to send it on, as `line`."""
         return self.side, self.message, line, self.call, self.decision
@@ -459,6 +463,10 @@ class ApprovalFlow:
         now = self._judge.binding(call, policy, asked.decision.rule)
         if replace(now, policy=binding.policy) != binding:
             return False, _CHANGED
+        if asked.rule_wants_each_call:
+            if answer == "always":
+                return False, "the rule that asks wants to be asked about each such call"
+            answer = "once"
         if answer in offered.rules:
             if why := self._write(offered.rules[answer], asked.rule, binding):
                 return False, why

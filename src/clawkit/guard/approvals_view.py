@@ -56,6 +56,8 @@ def is_whole(ask: Ask) -> bool:
     return call_digest(ask.call) == ask.digest
 
 
+EACH_CALL = "the rule that asks wants to be asked about each such call"
+"""Why an answer may not reach further than the call."""
 Scope = Literal["call", "folder", "tool"]
 """What a rule that is written for an answer is about."""
 
@@ -71,8 +73,10 @@ def rule_of(ask: Ask, scope: Scope = "call") -> str:
         raise PolicyError(file, 0, f"what was asked about is not a call: {error}") from error
     if call.has_extras:
         raise PolicyError(file, 0, "what stands outside the arguments cannot be said in a rule")
-    if scope != "call" and (ask.each_call or call.method != "tools/call"):
-        raise PolicyError(file, 0, "the rule that asks wants to be asked about each such call")
+    if ask.each_call:
+        raise PolicyError(file, 0, EACH_CALL)
+    if scope != "call" and call.method != "tools/call":
+        raise PolicyError(file, 0, "a rule for a tool or a folder is for calls of tools only")
     if ask.no_rule:
         raise PolicyError(file, 0, f"below rule {ask.rule} a rule denies, and stays the first word")
     if scope == "tool":
@@ -84,6 +88,8 @@ def rule_of(ask: Ask, scope: Scope = "call") -> str:
 
 def write_rule(ask: Ask, rule: str) -> None:
     """Put a rule into the policy, above the one that asked, unless the policy has changed."""
+    if ask.each_call:
+        raise PolicyError(os.fspath(policy_of(ask)), 0, EACH_CALL)
     insert_rule(policy_of(ask), rule, ask.rule, digest=ask.policy)
 
 
@@ -275,10 +281,15 @@ class ApprovalsView:
         refusal = ViewReply(VERSION, id=ask.id, digest=ask.digest, answer="deny", problem=problem)
         connection.send(refusal)
 
+    def _wants_each_call(self, id: str) -> bool:
+        return any(ask.id == id and ask.each_call for ask in self.asks())
+
     def _answer_for(self, connection: _Connection, id: str, answer: Answer) -> None:
         problem = ""
         if answer == "always":
             problem = "a rule for always is reviewed in the view: press w there"
+        elif answer in ("session", "tool") and self._wants_each_call(id):
+            problem = f"{EACH_CALL}: answer once or deny"
         elif not self.answer(id, answer):
             problem = f"no question {id!r} waits: `claw approvals list` shows those that do"
         connection.send(ViewReply(VERSION, problem=problem))

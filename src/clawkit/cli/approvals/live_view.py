@@ -19,6 +19,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import (
+    EACH_CALL,
     ApprovalsView,
     Scope,
     is_whole,
@@ -47,8 +48,7 @@ _ALLOW_KEYS = (
     *("a allow once", "s these arguments for this session", "t this tool for this session"),
     *("f this tool in this folder always…", "T this tool always…", "w exactly this always…"),
 )
-_EACH_CALL_KEYS = ("a allow once", "s these arguments for this session", "w exactly this always…")
-_EACH_CALL = "The rule that asks wants to be asked about each such call."
+_EACH_CALL_KEYS = ("a allow once",)
 _READ_ON = "space: read on, to allow it"
 _KEYS = ("d deny", "j/k choose", "q quit")
 _ENDS = {
@@ -197,10 +197,10 @@ class ApprovalsScreen:
             self._note = _NOT_WHOLE
         elif not self._call.is_read:
             self._note = "Read it to its end first: space turns the page."
+        elif ask.each_call and key != "a":
+            self._note = f"{EACH_CALL[0].upper()}{EACH_CALL[1:]}."
         elif key in _SCOPES:
             self._propose(ask, _SCOPES[key])
-        elif key == "t" and ask.each_call:
-            self._note = _EACH_CALL
         else:
             self._view.answer(ask.id, _ANSWERS[key])
 
