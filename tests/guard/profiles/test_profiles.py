@@ -359,6 +359,43 @@ def test_an_issue_may_be_read_and_its_text_may_mention_a_secret_once_a_person_ha
     assert decided(GITHUB, "get_file_contents", owner="a", repo="b", path="config/.env") == "deny"
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("create_issue", {"body": "~/.ssh", "path": "/home/u/.ssh/id_rsa"}),
+        ("create_issue", {"body": "/x/.env", "attach": ["/etc/shadow"]}),
+        ("create_issue", {"body": "/x/.env", "title": "~/.ssh", "sub": {"p": "~/.ssh/id_rsa"}}),
+        ("issue_write", {"title": "/x/.env", "body": "b", "file": "~/.aws/credentials"}),
+        ("CREATE_ISSUE", {"body": "~/.ssh"}),
+        ("create_issue", {"body": {"path": "/home/u/.ssh/id_rsa"}}),
+        ("create_issue", {"body": ["/home/u/.ssh/id_rsa"]}),
+        ("create_issue", {"body": "ok", "Body": "/home/u/.ssh/id_rsa"}),
+        ("create_issue", {"Body": "/home/u/.ssh/id_rsa"}),
+        ("create_issue", {"body": "~/.ssh", "x": {"body": "~/.ssh/id_rsa"}}),
+    ],
+)
+def test_only_the_text_itself_is_asked_about_and_all_else_stays_denied(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    assert decided(GITHUB, tool, **arguments) == "deny"
+    # What a policy allows anew only after a second is decided in the same way.
+    policy = policy_for(GITHUB).within(policy_for(GITHUB))
+    call = Call("tools/call", tool, arguments)
+    assert policy.decide(call, ("any",), Paths(cwd="/", home=HOME)).action == "deny"
+
+
+def test_what_stands_outside_the_arguments_is_no_such_text() -> None:
+    meta = {"_meta": {"body": "~/.ssh/id_rsa"}}
+    for body in ("ok", "see ~/.ssh"):
+        call = Call("tools/call", "create_issue", {"body": body}, (meta,))
+        assert policy_for(GITHUB).decide(call, ("any",), Paths()).action == "deny"
+
+
+def test_two_such_texts_in_a_call_are_one_question() -> None:
+    call = {"title": "~/.ssh", "body": "see ~/.ssh/config"}
+    assert decided(GITHUB, "create_issue", **call) == "prompt"
+
+
 def test_the_question_about_such_a_text_is_about_each_call() -> None:
     call = Call("tools/call", "create_issue", {"body": "see ~/.ssh/config"})
     rule = policy_for(GITHUB).decide(call, ("any",), Paths()).rule

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from clawkit.guard.policy.call import EVALUATED, Call, is_judged
+from clawkit.guard.policy.globs import Glob
 from clawkit.guard.policy.matcher import RuleMatcher
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.rules import Action, AuditOptions, EnvOptions, PolicyLimits, Rule
@@ -68,6 +69,7 @@ class Policy:
         self.problem = problem
         self._closed = closed
         self._former: Policy | None = None
+        self._own: Policy | None = None
         self._decisions = tuple(
             Decision(rule.action, rule, rule.description or _REASONS[rule.action]) for rule in rules
         )
@@ -112,7 +114,23 @@ class Policy:
         latest = self._latest
         matcher = latest[1] if latest and latest[0] is paths else self._matcher(paths)
         place = matcher.first(call, servers, now)
-        return _undecided(call) if place is None else self._decisions[place]
+        if place is None:
+            return _undecided(call)
+        decision = self._decisions[place]
+        if not self.rules[place].stands_in:
+            return decision
+        rest = _without_texts(call, self.rules[place])
+        if rest is None:
+            return self._without_stand_ins()._decide(call, servers, paths, now)
+        # Only what the text alone would have denied is a question: all else stays as it is.
+        other = self._decide(rest, servers, paths, now)
+        return other if other.action == "deny" else decision
+
+    def _without_stand_ins(self) -> Policy:
+        if self._own is None:
+            rules = tuple(rule for rule in self.rules if not rule.stands_in)
+            self._own = Policy(rules, digest=self.digest)
+        return self._own
 
     def _matcher(self, paths: Paths) -> RuleMatcher:
         matcher = self._matchers.get(paths)
@@ -129,6 +147,19 @@ class Policy:
         if self._closed == "table" and not _in_table(call.method):
             return _PASS
         return Decision("deny", None, self.problem)
+
+
+def _without_texts(call: Call, rule: Rule) -> Call | None:
+    """The call without the plain texts that a rule names; None if it has none of them."""
+    names = {argument.name[0] for argument in rule.args if len(argument.name) == 1}
+    texts = {key for key in names if isinstance(call.arguments.get(key), str)}
+    named = call.method == "tools/call" and any(
+        Glob(each).matches(call.tool) for each in rule.tools
+    )
+    if not texts or not named:
+        return None
+    kept = {key: value for key, value in call.arguments.items() if key not in texts}
+    return msgspec.structs.replace(call, arguments=kept)
 
 
 def _in_table(method: str) -> bool:

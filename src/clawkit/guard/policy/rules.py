@@ -130,5 +130,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     profile: str = ""  # the server's profile that it comes from; "" for the policy itself
     place: Place = "after"  # of a profile's rule: before the policy's own denies, or after them
 
+    @property
+    def stands_in(self) -> bool:
+        """Whether it asks about a text in place of a rule of the policy that denies it."""
+        return self.action == "prompt" and bool(self.profile) and self.place == "before"
+
     def expired(self, now: float) -> bool:
         return self.expires is not None and now >= self.expires
