@@ -131,7 +131,20 @@ def test_the_files_in_which_clients_keep_their_servers_are_denied(platform: str)
             assert action(DEFAULT, {"path": str(file)}, tool="write_file") == "deny", file
 
 
-@pytest.mark.parametrize("tool", ["run_code", "run-code", "Remote-Shell", "code-execute"])
+@pytest.mark.parametrize(
+    "tool",
+    [
+        *("run_code", "run-code", "Remote-Shell", "code-execute", "start_process", "eval", "cmd"),
+        *("pwsh", "python", "run_python", "spawn", "ssh", "ssh_exec", "repl", "node_repl"),
+        *(
+            "browser_evaluate",
+            "startProcess",
+            "interact_with_process",
+            "send_to_process",
+            "js_eval",
+        ),
+    ],
+)
 def test_what_runs_programs_is_asked_about_by_a_rule_of_its_own(tool: str) -> None:
     decided = DEFAULT.decide(Call("tools/call", tool, {}), (), TEXT_ONLY)
     assert (decided.action, decided.reason) == ("prompt", "This tool runs programs")

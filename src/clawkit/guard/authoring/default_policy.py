@@ -13,7 +13,15 @@ from clawkit.guard.policy.globs import is_wild
 from clawkit.hosts.clients import CLIENTS, file_patterns
 from clawkit.system.files import write_new
 
-SHELL_LIKE = ("*shell*", "*exec*", "*bash*", "*terminal*", "*command*", "run_*", "run-*")
+SHELL_LIKE = (
+    *("*shell*", "*exec*", "*bash*", "*zsh*", "sh", "*pwsh*", "*cmd*", "*terminal*", "*command*"),
+    *("run", "run_*", "run-*", "*start*process*", "*process*start*", "*to_process*"),
+    *("*with_process*", "*subprocess*", "*spawn*", "*popen*", "*ssh*", "*sudo*", "*evaluate*"),
+    # No retrieval, and no reply or replacement.
+    *("eval", "eval_*", "eval-*", "*_eval", "*-eval", "*_eval_*", "*-eval-*"),
+    *("repl", "repl_*", "repl-*", "*_repl", "*-repl", "*_repl_*", "*-repl-*"),
+    *("*python*", "*javascript*", "*interpreter*", "node", "perl", "ruby"),
+)
 """Names of tools that run programs."""
 
 CLIENT_FILES = tuple(dict.fromkeys(name for each in CLIENTS for name in file_patterns(each)))
@@ -50,8 +58,7 @@ def _made() -> str:
     text = text.replace('    "{client files}",', _listed(CLIENT_FILES))
     named = re.findall(r'"([^"]*/[^"]*)"', text.partition('"{folders above}"')[0])
     text = text.replace('    "{folders above}",', _listed(dict.fromkeys(_folders_above(named))))
-    shells = ", ".join(f'"{name}"' for name in SHELL_LIKE)
-    return text.replace('"{tools that run programs}"', shells)
+    return text.replace('    "{tools that run programs}",', _listed(SHELL_LIKE))
 
 
 DEFAULT_POLICY = _made()
