@@ -411,3 +411,12 @@ def test_a_folder_that_becomes_a_link_later_does_not_widen_its_rule(tmp_path: Pa
     folder.symlink_to(home)
     assert not allowed_by(rule, "write", path=f"{folder}/b")
     assert not allowed_by(rule, "write", path=f"{home}/b")
+
+
+def test_a_pattern_for_names_lets_no_path_into_a_confined_rule() -> None:
+    rule = (
+        '[[rule]]\naction = "allow"\ntool = "write"\nargs.path = "/work/p/**"\n'
+        'only_args = ["con*"]\nconfined = true\n'
+    )
+    assert allowed_by(rule, "write", path="/work/p/b", content="x")
+    assert not allowed_by(rule, "write", path="/work/p/b", content="/elsewhere")

@@ -631,6 +631,7 @@ def _rule_row(rule: Rule) -> tuple[str, str, str, str]:
     parts = [_subject(rule)]
     parts += [f"{argument.label}={_few(argument.patterns)}" for argument in rule.args]
     parts += ["only_args"] if rule.only_args else []
+    parts += ["confined"] if rule.confined else []
     parts += [f"server={_few(rule.server)}"] if rule.server else []
     parts += [f"rate={rule.rate}"] if rule.rate else []
     matched = visible("  ".join(parts), 100)
@@ -661,6 +662,7 @@ def _rule_json(rule: Rule) -> dict[str, Any]:
         "tool": rule.tools,
         "args": {argument.label.removeprefix("args."): argument.patterns for argument in rule.args},
         "only_args": rule.only_args,
+        "confined": rule.confined,
         "server": rule.server,
         "method": rule.methods,
         "resource": rule.resources,

@@ -68,6 +68,8 @@ def test_an_exempt_name_is_not_denied(path: str) -> None:
         ('action = "deny"\ntool = "a"\nexcept = "/etc/x"', "must be names of files"),
         ('action = "deny"\ntool = "a"\nexcept = "**/x/y"', "must be names of files"),
         ('action = "deny"\ntool = "a"\neach_call = true', "each_call is for rules that ask"),
+        ('action = "allow"\ntool = "a"\nconfined = true', "confined is for rules that allow, and"),
+        ('action = "deny"\ntool = "a"\nconfined = true', "confined is for rules that allow, and"),
         ('action = "prompt"\ntool = "a"\neach_call = "yes"', "must be true or false"),
         ('action = "deny"\ntool = "a"\nargs.u = "http://{public}/**"', "is for rules that allow"),
         ('action = "allow"\ntool = "a"\nonly_args = []', "would match nothing"),

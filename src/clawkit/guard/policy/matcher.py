@@ -230,7 +230,7 @@ class MatchPlan:
         return not rule.confined or not any(
             holds_path(name, value)
             for name, value in call.arguments.items()
-            if name in rule.also_args
+            if any(Glob(each).matches(name) for each in rule.also_args)
         )
 
     def _guarded(self, call: Call) -> set[int]:
