@@ -310,44 +310,45 @@ def test_fetch_asks_about_arguments_that_it_does_not_have() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"),
+    "sql",
     [
-        ("SELECT * FROM a WHERE b LIKE '%x%'", "allow"),
-        ("select\n a/b from c;", "allow"),
-        ("SELECT 1; DROP TABLE a", "prompt"),
-        ("WITH x AS (DELETE FROM a) SELECT 1", "prompt"),
-        ("SELECT LOAD_Extension('x')", "prompt"),
-        ("PRAGMA writable_schema = 1", "prompt"),
-        ("/**/DROP TABLE a", "prompt"),
+        "SELECT 1",
+        "SELECT * FROM a WHERE b LIKE '%x%'",
+        "SELECT 1; DROP TABLE a",
+        "SELECT LOAD_Extension('x')",
+        "PRAGMA writable_schema = 1",
+        "ATTACH 'x' AS y",
+        "SELECT pg_read_file('x')",
+        "SELECT word FROM ts_stat('SELECT p'||'g_read_file(''/etc/hosts'')')",
+        "SELECT ts_rewrite('a'::tsquery, 'SELECT 1')",
+        "SELECT rolpassword FROM pg_authid",
+        "COPY a TO PROGRAM 'x'",
     ],
 )
-def test_sqlite_reads_one_select_at_a_time(query: str, expected: str) -> None:
-    assert decided(SQLITE, "read_query", query=query) == expected
+def test_every_statement_of_sql_asks(sql: str) -> None:
+    """A text filter cannot tell which functions a statement will run."""
+    for tool in ("query", "execute_sql", "explain_query"):
+        assert decided(POSTGRES, tool, sql=sql) == "prompt"
+    for tool in ("read_query", "write_query", "create_table"):
+        assert decided(SQLITE, tool, query=sql) == "prompt"
 
 
 def test_sqlite_describes_tables_by_their_names() -> None:
+    assert decided(SQLITE, "list_tables") == "allow"
     assert decided(SQLITE, "describe_table", table_name="users") == "allow"
-    assert decided(SQLITE, "describe_table", table_name="a); x") == "prompt"
-    assert decided(SQLITE, "write_query", query="SELECT 1") == "prompt"
+    for name in ("a); x", "a' x", "a--", "(SELECT 1"):
+        assert decided(SQLITE, "describe_table", table_name=name) == "prompt"
 
 
-@pytest.mark.parametrize(
-    ("sql", "expected"),
-    [
-        ("SELECT count(*) FROM a", "allow"),
-        ("SELECT 1; COMMIT; DROP SCHEMA public", "prompt"),
-        ("SELECT 1;/**/COMMIT", "prompt"),
-        ("SELECT pg_read_file('x')", "prompt"),
-        ('SELECT "PG_READ_FILE"(1)', "prompt"),
-        ("SELECT U&\"\\0070g_read_file\"('x')", "prompt"),
-        ("SELECT dblink('host=x', 'y')", "prompt"),
-        ("EXPLAIN ANALYZE DELETE FROM a", "prompt"),
-        ("COPY a TO PROGRAM 'x'", "prompt"),
-    ],
-)
-def test_postgres_reads_one_select_at_a_time(sql: str, expected: str) -> None:
-    assert decided(POSTGRES, "query", sql=sql) == expected
-    assert decided(POSTGRES, "execute_sql", sql=sql) == "prompt"
+def test_postgres_tells_what_there_is_by_names() -> None:
+    assert decided(POSTGRES, "list_schemas") == "allow"
+    assert decided(POSTGRES, "list_objects", schema_name="public", object_type="table") == "allow"
+    details = {"schema_name": "public", "object_name": "users"}
+    assert decided(POSTGRES, "get_object_details", **details) == "allow"
+    assert decided(POSTGRES, "analyze_db_health", health_type="index") == "allow"
+    assert decided(POSTGRES, "list_schemas", sql="SELECT 1") == "prompt"
+    assert decided(POSTGRES, "list_objects", schema_name="a' OR x(") == "prompt"
+    assert decided(POSTGRES, "get_object_details", **details, sql="SELECT 1") == "prompt"
 
 
 def test_an_issue_may_be_read_and_its_text_may_mention_a_secret_once_a_person_has_seen_it() -> None:
