@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -180,8 +181,29 @@ def test_a_root_that_holds_the_home_asks_about_its_hidden_files() -> None:
     assert decided(FILES, "read_file", path="/home/me/p/.config/tool") == "allow"
 
 
-def test_the_whole_disk_is_no_root() -> None:
-    profile = profile_of([*FILES.split()[:-1], "/"], "/", HOME)
+@pytest.mark.parametrize("root", ["linked", "linked/", "linked/.", "home/../linked", "above"])
+def test_a_link_to_the_home_is_the_home(tmp_path: Path, root: str) -> None:
+    home = tmp_path / "home"
+    (home / ".config").mkdir(parents=True)
+    (tmp_path / "linked").symlink_to(home)
+    (tmp_path / "above").symlink_to(tmp_path)
+    profile = profile_of([*FILES.split()[:-1], f"{tmp_path}/{root}"], "/", str(home))
+    assert profile is not None
+    policy = read_policy(DEFAULT_POLICY, "policy.toml", profile.rules)
+    place = Paths(cwd="/", home=str(home), resolve=True)
+    for path, expected in (
+        (home / "notes", "allow"),
+        (home / ".config" / "state", "prompt"),
+        (tmp_path / "linked" / ".config" / "state", "prompt"),
+        (tmp_path / "above" / "home" / ".config" / "state", "prompt"),
+    ):
+        call = Call("tools/call", "read_file", {"path": str(path)})
+        assert policy.decide(call, ("any",), place).action == expected, path
+
+
+@pytest.mark.parametrize("root", ["/", "//", "///", "/.", "/usr/..", "//usr/../", "/proc/self/root"])
+def test_the_whole_disk_is_no_root(root: str) -> None:
+    profile = profile_of([*FILES.split()[:-1], root], "/", HOME)
     assert profile is not None
     assert profile.roots == ()
     assert (
@@ -189,7 +211,7 @@ def test_the_whole_disk_is_no_root() -> None:
     )
 
 
-def test_an_exempt_name_that_is_a_link_to_a_secret_stays_denied(tmp_path: Any) -> None:
+def test_an_exempt_name_that_is_a_link_to_a_secret_stays_denied(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("x")
     (tmp_path / ".env.example").symlink_to(tmp_path / ".env")
     (tmp_path / ".env.sample").write_text("x")
@@ -199,7 +221,7 @@ def test_an_exempt_name_that_is_a_link_to_a_secret_stays_denied(tmp_path: Any) -
     assert decided(command, "read_file", place, path=f"{tmp_path}/.env.sample") == "allow"
 
 
-def test_a_link_out_of_the_roots_asks(tmp_path: Any) -> None:
+def test_a_link_out_of_the_roots_asks(tmp_path: Path) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
     root.mkdir()
     outside.mkdir()

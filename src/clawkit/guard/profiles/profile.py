@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from clawkit.guard.profiles.command_line import started
 from clawkit.hosts.ledger import items
 
 ROOTS = "{roots}"
-"""In a profile's patterns: each folder that the command line gives the server."""
+"""In a profile's patterns: each folder that the command line gives the server, links followed."""
 HOME = "{home}"
 """In a profile's patterns: the person's home, where one of these folders holds it."""
 _FOLDER = Path(__file__).parent
@@ -85,8 +86,8 @@ def _servers() -> dict[str, dict[str, Sequence[str]]]:
 
 def _filled(name: str, roots: tuple[str, ...] = (), home: str = "") -> Profile:
     about, rules = read_profile(profile_text(name), f"the profile {name}")
-    homes = (home,) if any(f"{home}/".startswith(f"{root}/") for root in roots) else ()
-    places = {ROOTS: roots, HOME: homes}
+    homes = dict.fromkeys(each for root in roots for each in _homes_in(root, home))
+    places = {ROOTS: roots, HOME: tuple(homes)}
     filled = (_with_places(rule, places) for rule in rules)
     passes = about["passes"].replace(ROOTS, ", ".join(roots))
     return Profile(
@@ -120,12 +121,39 @@ def _placed(pattern: str, places: dict[str, tuple[str, ...]]) -> Iterator[str]:
 def _folders(
     options: Sequence[str] | str, arguments: Sequence[str], cwd: str, home: str
 ) -> Iterator[str]:
-    """The folders that a server is given; not the whole disk, and none that is no plain path."""
+    """The folders that a server is given, with links followed, as the server would.
+
+    The whole disk is none, and nothing that is no plain path.
+    """
     for folder in _given(options, arguments):
         path = home + folder[1:] if folder == "~" or folder.startswith("~/") else folder
-        path = os.path.normpath(os.path.join(cwd, path))  # noqa: PTH118 - as the server would
-        if path != "/" and not is_wild(path) and "{" not in path and "$" not in path:
-            yield path.replace("\\", "/") if os.name == "nt" else path
+        path = os.path.realpath(os.path.join(cwd, path))  # noqa: PTH118 - "" and all
+        if not _is_same(path, Path(path).anchor) and not any(
+            is_wild(each) or "{" in each or "$" in each for each in (folder, path)
+        ):
+            yield _slashed(path)
+
+
+def _homes_in(root: str, home: str) -> Iterator[str]:
+    """The home by each name that it has in a folder, also where that is another name of a folder
+    above it."""
+    real = Path(os.path.realpath(home))
+    for above in (real, *real.parents):
+        if _is_same(str(above), root):
+            yield from (home, str(real), _slashed(str(Path(root, real.relative_to(above)))))
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two names are of one folder, in whatever case or by a second mount."""
+    if _slashed(one).rstrip("/").casefold() == _slashed(other).rstrip("/").casefold():
+        return True
+    with suppress(OSError):
+        return os.path.samefile(one, other)  # noqa: PTH121 - of text
+    return False
+
+
+def _slashed(path: str) -> str:
+    return path.replace("\\", "/") if os.name == "nt" else path
 
 
 def _given(options: Sequence[str] | str, arguments: Sequence[str]) -> Iterator[str]:
