@@ -201,7 +201,9 @@ def test_a_link_to_the_home_is_the_home(tmp_path: Path, root: str) -> None:
         assert policy.decide(call, ("any",), place).action == expected, path
 
 
-@pytest.mark.parametrize("root", ["/", "//", "///", "/.", "/usr/..", "//usr/../", "/proc/self/root"])
+@pytest.mark.parametrize(
+    "root", ["/", "//", "///", "/.", "/usr/..", "//usr/../", "/proc/self/root"]
+)
 def test_the_whole_disk_is_no_root(root: str) -> None:
     profile = profile_of([*FILES.split()[:-1], root], "/", HOME)
     assert profile is not None
@@ -253,8 +255,26 @@ def test_options_of_git_are_denied_where_a_revision_is_meant(value: str) -> None
         assert decided(GIT, tool, repo_path="/home/me/p", **{argument: [value]}) == "deny"
 
 
-def test_git_shows_no_secret_out_of_a_commit() -> None:
-    assert decided(GIT, "git_show", repo_path="/home/me/p", revision="HEAD:x/.env") == "deny"
+@pytest.mark.parametrize(
+    "revision",
+    [
+        *("HEAD", "feature/x", "HEAD@{1 day ago}", "HEAD@{2024-01-01 10:30:00}", "a..b", ":0"),
+        *("HEAD^{/initial commit}", "HEAD^{/initial\tcommit}", "HEAD^{/initial\ncommit}"),
+        *("HEAD^{/a: b:c:d}", "HEAD^{/" + "a:" * 200 + "}", "HEAD^{/a=b}", "main:x.."),
+        *("HEAD" + "~0" * 60, "HEAD" + "~0" * 3000, "HEAD" + "~0" * 20000, "@" + "^0" * 60),
+    ],
+)
+def test_git_shows_no_secret_out_of_a_commit_however_that_is_named(revision: str) -> None:
+    for path in (".env", "x/.env", ".ssh/id_rsa"):
+        named = f"{revision}:{path}"
+        assert decided(GIT, "git_show", repo_path="/home/me/p", revision=named) == "deny"
+    named = f"{revision}:a.txt"
+    assert decided(GIT, "git_show", repo_path="/home/me/p", revision=named) == "allow"
+
+
+def test_a_value_of_nothing_but_colons_is_read_to_its_end() -> None:
+    assert decided(FILES, "read_file", path=":" * 30000) == "prompt"
+    assert decided(FILES, "read_file", path=":" * 30000 + ".env") == "deny"
 
 
 @pytest.mark.parametrize(

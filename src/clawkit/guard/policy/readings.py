@@ -12,6 +12,7 @@ import math
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from clawkit.guard.policy.paths import (
@@ -129,7 +130,8 @@ def _digits(number: int) -> str:
 
 
 _LONGEST = 32768  # No system opens a longer path.
-_MOST_LAYERS = 4
+_MOST_INNER = 32
+_FIRST_COLONS, _LAST_COLONS = 4, 8
 _SIGNS = re.compile(r"[=:@<'\"`-]")
 _QUOTES = "\"'`"
 _WRAPPER = re.compile(
@@ -137,24 +139,48 @@ _WRAPPER = re.compile(
     r"|url:\s*"
     r"|-[a-z](?=[/~.\\])|--?[\w-]{1,40}\s+(?=[/~.\\])"  # -f/x, -f /x, --file /x
     r"|:\([a-z,:]{0,60}\)"  # :(top)x
-    r"|[^\s=:@/\\]{0,64}[=@]"  # --file=x, @x, name=@x
-    # HEAD:x, host:x, jar:file:x, but no time of day and no address of a host
-    r"|[^\s=:@]{0,100}:(?=\S)(?!//[^/]|\d\d(?::\d|Z|\Z))",
+    r"|[^\s=:@/\\]{0,64}[=@]",  # --file=x, @x, name=@x
     re.IGNORECASE,
 )
+# HEAD:x, host:x, jar:file:x, but no time of day and no address of a host
+_COLON = re.compile(r":(?=\S)(?!//[^/]|\d\d(?::\d|Z|\Z))")
 
 
 def is_wrapped(text: str) -> bool:
     """Whether a value may hold another one."""
-    return bool(_within(text))
+    return bool(_within(text)) or next(_after_colons(text), None) is not None
 
 
 def inner_values(text: str) -> list[str]:
-    """What a value may hold, from the outside to the inside."""
-    found: list[str] = []
-    while len(found) < _MOST_LAYERS and (text := _within(text)):
-        found.append(text)
-    return found
+    """What a value may hold, also inside of what it holds."""
+    found: dict[str, None] = {}
+    todo = [text]
+    while todo and len(found) < _MOST_INNER:
+        value = todo.pop()
+        inner = [each for each in (_within(value), *_after_colons(value)) if each]
+        todo.extend(each for each in inner if each not in found)
+        found.update(dict.fromkeys(inner))
+    return list(found)
+
+
+def _after_colons(text: str) -> Iterator[str]:
+    """What stands behind each colon, whatever and however much is before it.
+
+    Of many the first and the last: `HEAD^{/a: b}:x` names x, and no path has that many in it.
+    """
+    end = text.rstrip()
+    line = end[max(end.rfind("\n") + 1, len(end) - _LONGEST) :]
+    start = 2 if has_drive(line) else 0
+    first = (found.end() for found in islice(_COLON.finditer(line, start), _FIRST_COLONS))
+    places = dict.fromkeys((*first, *islice(_from_the_end(line, start), _LAST_COLONS)))
+    return (line[place:] for place in places)
+
+
+def _from_the_end(line: str, start: int) -> Iterator[int]:
+    at = len(line)
+    while (at := line.rfind(":", start, at)) >= 0:
+        if _COLON.match(line, at):
+            yield at + 1
 
 
 def _within(text: str) -> str:
@@ -247,12 +273,16 @@ class Reader:
                 whole = f"{text[:start]}{low}{text[start + len(low) :]}"
                 yield from self._as_path(text, whole) if len(text) <= _LONGEST else (whole,)
             for inner in inner_values(stripped):
-                yield from self.denied(inner)
+                yield from self._in_all_stages(inner, [])
             return
+        yield from self._in_all_stages(text)
+
+    def _in_all_stages(self, text: str, inner: list[str] | None = None) -> Iterator[str]:
+        """`inner` is what a text holds, if that is known."""
         seen: set[str] = set()
         for stage in every_stage(text):
             yield fold(stage)
-            for variant in self._variants(stage):
+            for variant in self._variants(stage, inner):
                 for reading in self._as_path_and_url(variant):
                     if len(reading) > _LONG:
                         yield reading
@@ -269,7 +299,7 @@ class Reader:
         whole = [(join(base.real, text), base.real) for base in self._bases]
         return all(follow(path, real)[0] == path for path, real in whole)
 
-    def _variants(self, stage: str) -> list[str]:
+    def _variants(self, stage: str, inner: list[str] | None) -> list[str]:
         found = [stage.strip()] if len(stage) > _LONGEST else [stage, stage.strip()]
         if scheme(stage):
             found.append(_CONTROLS.sub("", stage))
@@ -278,7 +308,9 @@ class Reader:
         if "$" in stage and self.home is not None:
             home = self.home
             found.append(_HOME.sub(lambda _: home, stage))
-        found.extend([inner for text in found for inner in inner_values(text)])
+        found.extend(
+            [each for text in found for each in inner_values(text)] if inner is None else inner
+        )
         found.extend([slashed(text) for text in found if "\\" in text])
         found.extend([without_device(text) for text in found if text.startswith("//")])
         found.extend([path for text in found if is_file_url(text) for path in file_paths(text)])
