@@ -22,7 +22,8 @@ import pytest
 
 from tests.claw import claw
 from tests.guard.guarded_server import CLIENT
-from tests.guard.test_real_servers import server
+from tests.guard.test_real_servers import PACKAGES
+from tests.nodejs import node_program
 from tests.processes import ROOT, StdioServer
 
 DAY = Path(__file__).parent / "day"
@@ -103,12 +104,17 @@ def write_entries(home: Path, project: Path, web: str) -> None:
     tools = home / "tools"
     tools.mkdir()
     shutil.copy(DAY / "fetch_server.py", tools / "mcp_server_fetch.py")
-    tracker = tools / "github-mcp-server"
+    tracker = home / ".local" / "bin" / "github-mcp-server"
+    tracker.parent.mkdir(parents=True)
     tracker.write_text(f"#!{sys.executable}\n{(DAY / 'tracker_server.py').read_text()}")
     tracker.chmod(0o755)
-    files, *arguments = server("server-filesystem", str(home / "projects"))
+    packages = home / ".local" / "lib" / "node_modules"
+    packages.parent.mkdir(parents=True)
+    packages.symlink_to(PACKAGES.parent)
+    script = packages / PACKAGES.name / "server-filesystem" / "dist" / "index.js"
+    arguments = [str(script), str(home / "projects")]
     entries = {
-        "files": {"command": files, "args": arguments},
+        "files": {"command": node_program(), "args": arguments},
         "git": {
             "command": sys.executable,
             "args": ["-m", "mcp_server_git", "--repository", str(project)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,18 @@ def decided(command: str, tool: str, at: Paths | None = None, /, **arguments: An
         "pipx run mcp-server-time",
         "python3.12 -m mcp_server_fetch",
         "/opt/bin/mcp-server-git -r /x",
-        "docker run -i --rm -e A=b --env-file x mcp/fetch:1 --user-agent x",
-        "node /x/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js /y",
+        "/home/me/.local/bin/uvx mcp-server-git -r /x",
+        "C:\\Users\\me\\.local\\bin\\uvx.exe mcp-server-git -r /x",
+        f"{sys.executable} -m mcp_server_fetch",
+        "docker run -i --rm mcp/fetch:1 --user-agent x",
+        "docker run -i -e GITLAB_API_URL=https://x --env=GITLAB_TOKEN mcp/gitlab",
+        "podman run -i --rm -e GITHUB_PERSONAL_ACCESS_TOKEN mcp/github",
+        "node /usr/lib/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js /y",
     ],
 )
 def test_a_known_command_line_has_a_profile(command: str) -> None:
-    assert profile_of(command.split(), "/", HOME)
+    home = "C:/Users/me" if "Users" in command else HOME
+    assert profile_of(command.split(), "/", home)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +87,58 @@ def test_a_known_command_line_has_a_profile(command: str) -> None:
         "docker run --entrypoint sh mcp/fetch",
         "docker run evil mcp/fetch",
         "docker run evil.example/mcp/fetch",
-        "docker run -i --rm -v /home/me:/projects mcp/filesystem /projects",
+        *(
+            f"{program} run -i --rm {option} {image} /projects"
+            for program in ("docker", "podman", "nerdctl", "docker container")
+            for image in ("mcp/filesystem", "mcp/git", "docker.io/mcp/filesystem:latest")
+            for option in (
+                "",
+                "-v /home/me:/projects",
+                "--mount type=bind,src=/home/me,dst=/projects",
+            )
+        ),
+        *(
+            f"{program} run -i {option} mcp/fetch"
+            for program in ("docker", "podman")
+            for option in (
+                *(
+                    "-v /tmp/evil:/app",
+                    "-v/tmp/evil:/app",
+                    "-v=/tmp/evil:/app",
+                    "-iv /tmp/evil:/app",
+                ),
+                *("--volume /tmp/evil:/app", "--volume=/tmp/evil:/app", "--volumes-from evil"),
+                *("--mount type=bind,src=/tmp/evil,dst=/app", "--mount=type=bind,src=/e,dst=/app"),
+                *("-e PATH=/x", "-ePATH=/x", "--env=NODE_OPTIONS=-r/x", "--env-file x", "-w /x"),
+                *("--user x", "--privileged", "--pid=host", "--network host"),
+            )
+        ),
+        "./mcp-server-git --repository /x",
+        "bin/mcp-server-git --repository /x",
+        "/tmp/evil/mcp-server-git --repository /x",
+        "/usr/../tmp/evil/mcp-server-git --repository /x",
+        "/home/me/p/.venv/bin/mcp-server-git --repository /x",
+        "C:mcp-server-git --repository /x",
+        "/tmp/evil/npx -y @modelcontextprotocol/server-filesystem /x",
+        "/tmp/evil/python -m mcp_server_fetch",
+        "/tmp/evil/docker run mcp/fetch",
+        "/tmp/evil/cmd /c npx -y @modelcontextprotocol/server-github",
+        "cmd /c npx -y @modelcontextprotocol/server-filesystem /x&evil",
+        "cmd /c npx -y @modelcontextprotocol/server-filesystem /x & evil",
+        "npx.cmd -y @modelcontextprotocol/server-filesystem /x|evil",
+        "npx -y @modelcontextprotocol/server-filesystem /x --flag /etc",
+        "uvx mcp-server-fetch --proxy-url http://127.0.0.1:9",
+        "uvx mcp-server-git --repository /x --other=/y",
+        "node /tmp/evil/node_modules/@modelcontextprotocol/server-filesystem/x.js /x",
+        "node node_modules/@modelcontextprotocol/server-filesystem/x.js /x",
+        "node /usr/lib/../../tmp/node_modules/@modelcontextprotocol/server-filesystem/x.js /x",
         "python -c x -m mcp_server_git",
         "python mcp_server_git",
         "env mcp-server-git",
         "sh -c mcp-server-git",
-        "node -r evil /x/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
-        "node /x/node_modules/@modelcontextprotocol/server-filesystem/../../evil/i.js",
-        "node /x/node_modules/@modelcontextprotocol/server-filesystem/node_modules/evil/i.js",
+        "node -r evil /usr/lib/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
+        "node /usr/lib/node_modules/@modelcontextprotocol/server-filesystem/../../evil/i.js",
+        "node /usr/lib/node_modules/@modelcontextprotocol/server-filesystem/node_modules/evil/i.js",
     ],
 )
 def test_a_command_line_that_may_start_something_else_has_none(command: str) -> None:

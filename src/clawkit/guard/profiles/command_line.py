@@ -1,11 +1,13 @@
 """Reads a command line: which package, program or image it starts, and with which arguments.
 
-Whatever could make it start something else, an unknown option among them, makes it unknown.
+Whatever could make it start something else makes it unknown: an option that is not known, a program
+that is not in one of the usual folders, a folder or a variable that a container gets.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -30,16 +32,36 @@ _IN_NODE_MODULES = re.compile(
     r"(?:.*[/\\])?node_modules[/\\](@[\w.-]+[/\\][\w.-]+|[\w.-]+)[/\\](?:(?!node_modules|\.\.).)+\.[cm]?js"
 )
 _CONTAINER_FLAGS = frozenset({"-i", "--interactive", "--rm", "--init", "-t", "-it", "-ti"})
-_CONTAINER_OPTIONS = frozenset({"-e", "--env", "-v", "--volume", "--mount", "--env-file"})
+# Variables that say whom a server talks to. Others (PATH, NODE_OPTIONS) may say what it runs.
+_SETTING = re.compile(
+    r"(?:(?:GITHUB|GITLAB|JIRA|CONFLUENCE|ATLASSIAN|DATABASE|POSTGRES|MEMORY|USE)_\w+"
+    r"|TZ|LOCAL_TIMEZONE|READ_ONLY_MODE|ENABLED_TOOLS|TOOLSETS)(?:=.*)?",
+    re.DOTALL,
+)
+_FOR_A_SHELL = re.compile(r"[&|<>^%\"!()\r\n]")
+_SYSTEM_FOLDERS = (
+    *("/usr/", "/bin/", "/opt/", "/nix/store/", "/snap/", "/Applications/", "/Library/"),
+    *("/home/linuxbrew/.linuxbrew/", "C:/Program Files/", "C:/Program Files (x86)/"),
+)
+_USER_FOLDERS = (
+    *(".local/bin/", ".local/lib/", ".local/pipx/", ".local/share/uv/", ".local/share/mise/"),
+    *(".local/share/pipx/", ".local/share/pnpm/", ".local/share/fnm/", "Library/pnpm/"),
+    *(".nvm/", ".volta/", ".bun/", ".asdf/", ".pyenv/", ".nodenv/", ".npm-global/", ".cargo/bin/"),
+    *(".nix-profile/", ".docker/bin/", ".rd/bin/", "go/bin/", "miniconda3/", "anaconda3/"),
+    *("AppData/Local/Programs/", "AppData/Roaming/npm/", "AppData/Roaming/uv/"),
+)
 
 
-def started(command: Sequence[str]) -> Started | None:
+def started(command: Sequence[str], home: str) -> Started | None:
     """What a command starts; None where that is not certain."""
-    if not command:
+    if not command or not _is_usual(command[0], home, bare=True):
         return None
     program, rest = _bare(command[0]), tuple(command[1:])
-    if program == "cmd" and rest[:1] in (("/c",), ("/C",)):
-        return started(rest[1:])
+    if program == "cmd" or command[0].lower().endswith((".cmd", ".bat")):
+        if any(map(_FOR_A_SHELL.search, rest)):
+            return None
+        if program == "cmd":
+            return started(rest[1:], home) if rest[:1] in (("/c",), ("/C",)) else None
     if program in ("npx", "bunx"):
         return _package("npm", _NPM, rest)
     if program == "uvx":
@@ -56,8 +78,22 @@ def started(command: Sequence[str]) -> Started | None:
     if program in ("docker", "podman") and rest[:1] == ("run",):
         return _container(rest[1:])
     if program == "node":
-        return _script(rest)
+        return _script(rest, home)
     return Started("programs", program, rest)
+
+
+def _is_usual(path: str, home: str, *, bare: bool = False) -> bool:
+    """Whether a program is in a folder for programs, of the system, the person or our own; `bare`
+    names are looked up in such folders."""
+    slashed = path.replace("\\", "/")
+    if "/" not in slashed:
+        return bare and ":" not in slashed
+    if ".." in slashed.split("/"):
+        return False
+    own = (f"{home}/{folder}" for folder in _USER_FOLDERS)
+    ours = (f"{folder}/" for folder in (sys.prefix, sys.base_prefix))
+    folders = (each.replace("\\", "/") for each in (*_SYSTEM_FOLDERS, *own, *ours))
+    return slashed.startswith(tuple(folders))
 
 
 def _bare(path: str) -> str:
@@ -84,9 +120,9 @@ def _uvx(words: Sequence[str]) -> Started | None:
     return inner._replace(arguments=inner.arguments[1:])
 
 
-def _script(words: Sequence[str]) -> Started | None:
+def _script(words: Sequence[str], home: str) -> Started | None:
     found = _IN_NODE_MODULES.fullmatch(words[0]) if words else None
-    if found is None:
+    if found is None or not _is_usual(words[0], home):
         return None
     return Started("npm", found[1].replace("\\", "/"), tuple(words[1:]))
 
@@ -94,11 +130,14 @@ def _script(words: Sequence[str]) -> Started | None:
 def _container(words: Sequence[str]) -> Started | None:
     at = 0
     while at < len(words) and words[at].startswith("-"):
-        option, has_value, _ = words[at].partition("=")
-        if option in _CONTAINER_OPTIONS:
-            at += 1 if has_value else 2
-        elif words[at] in _CONTAINER_FLAGS:
+        option, has_value, value = words[at].partition("=")
+        if words[at] in _CONTAINER_FLAGS:
             at += 1
+        elif option in ("-e", "--env"):
+            setting = value if has_value else "".join(words[at + 1 : at + 2])
+            if _SETTING.fullmatch(setting) is None:
+                return None
+            at += 1 if has_value else 2
         else:
             return None
     found = _IMAGE.fullmatch(words[at]) if at < len(words) else None

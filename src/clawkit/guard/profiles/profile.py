@@ -35,11 +35,13 @@ class Profile(Struct, frozen=True):
 
 def profile_of(command: Sequence[str], cwd: str, home: str) -> Profile | None:
     """The profile of the server that a command starts; None for an unknown one."""
-    found = started(command)
+    found = started(command, home)
     if found is None:
         return None
     for name, known in _servers().items():
         if found.name in known.get(found.kind, ()):
+            if not _has_known_options(found.arguments, known):
+                return None
             roots = tuple(_folders(known.get("roots", ()), found.arguments, cwd, home))
             return _filled(name, roots, home)
     return None
@@ -82,6 +84,12 @@ def _servers() -> dict[str, dict[str, Sequence[str]]]:
     import tomllib
 
     return tomllib.loads((_FOLDER / "servers.toml").read_text(encoding="utf-8"))
+
+
+def _has_known_options(arguments: Sequence[str], known: dict[str, Sequence[str]]) -> bool:
+    options = {*known.get("options", ()), *known.get("roots", ())}
+    given = (word.partition("=")[0] for word in arguments if word.startswith("-"))
+    return options.issuperset(given)
 
 
 def _filled(name: str, roots: tuple[str, ...] = (), home: str = "") -> Profile:
