@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from clawkit.hosts.entries import (
     behind_guard,
     entries_of,
     is_guarded,
+    is_this_installation,
     launch_of,
 )
 from clawkit.hosts.guarded_entry import (
@@ -85,6 +88,10 @@ def test_a_command_that_somebody_wrapped_is_recognised(argv: tuple[str, ...]) ->
         ("npx", "proxy", "--", "x"),
         ("clawai", "serve", "proxy"),
         ("sh", "-c", "--", "clawai", "proxy"),
+        ("sh", "claw", "proxy", "--", "evil"),
+        ("evil", "openclaw", "proxy"),
+        ("evil", "-m", "clawkit", "proxy", "--", "x"),
+        ("uvx", "--with", "evil", "--from", "clawkit", "claw", "proxy"),
         ("proxy",),
         (),
     ],
@@ -92,6 +99,22 @@ def test_a_command_that_somebody_wrapped_is_recognised(argv: tuple[str, ...]) ->
 def test_another_command_is_not(argv: tuple[str, ...]) -> None:
     assert not is_guarded(argv)
     assert behind_guard(argv) == ()
+
+
+def test_this_installation_is_its_own_program_or_a_bare_name() -> None:
+    beside = Path(sys.executable).with_name("claw")
+    for argv in (("claw",), ("clawai", "proxy"), (str(beside),), (sys.executable, "-m", "clawkit")):
+        assert is_this_installation(argv), argv
+    for argv in (
+        ("/tmp/evil/claw", "serve", "x"),
+        ("./claw", "proxy"),
+        ("bin\\claw.exe", "proxy"),
+        ("/tmp/evil/python", "-m", "clawkit"),
+        ("uvx", "--from", "clawkit", "claw"),
+        ("npx", "claw"),
+        (),
+    ):
+        assert not is_this_installation(argv), argv
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from clawkit.hosts.clients import Machine
 from clawkit.hosts.discovery import SearchScope, status
+from clawkit.hosts.guarded_entry import launcher
 from clawkit.hosts.ledger import items, ledger_file, remote
 from clawkit.hosts.wrap import unwrap, wrap
 from tests.hosts.samples import SAMPLES, Sample
@@ -167,7 +168,7 @@ def test_a_remote_record_that_nobody_names_goes_with_its_entry(home: Path) -> No
     assert items() == ()
 
 
-def test_a_foreign_program_called_like_ours_is_named(home: Path) -> None:
+def test_a_foreign_program_called_like_ours_is_named_and_wrapped(home: Path) -> None:
     evil = home / "evil" / "claw"
     evil.parent.mkdir()
     evil.touch()
@@ -177,7 +178,9 @@ def test_a_foreign_program_called_like_ours_is_named(home: Path) -> None:
     assert standing.state == "changed since"
     assert standing.note.startswith(f"its program is `{evil}`, not `")
     assert f"its program is `{evil}`, not `" in wrap("a", scope_of(home)).changes[0].note
-    assert servers_in(path)["a"]["command"] == str(evil)
+    entry = servers_in(path)["a"]
+    assert entry["command"] == launcher()[0]
+    assert entry["args"][:3] == ["proxy", "--", str(evil)]
 
 
 def test_a_long_history_is_read_once_for_all_servers(

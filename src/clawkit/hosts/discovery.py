@@ -27,6 +27,7 @@ from clawkit.hosts.entries import (
     entries_of,
     entry_id,
     is_guarded,
+    is_this_installation,
 )
 from clawkit.hosts.guarded_entry import foreign_places, foreign_program
 from clawkit.hosts.ledger import Item, items
@@ -262,6 +263,8 @@ def _state(reading: HostFileContent, entry: ServerEntry, item: Item | None) -> t
     program, foreign = entry.launch.argv[0], foreign_program(entry.launch.argv)
     if Path(program).is_absolute() and not Path(program).exists():
         return "changed since", f"{program} does not exist any more: unwrap it and wrap it again"
+    if item is None and not is_this_installation(entry.launch.argv):
+        return "not wrapped", f"{foreign}: wrap it, if you do not know that for a guard"
     if elsewhere := foreign_places(entry.launch):
         return "wrapped elsewhere", "; ".join(filter(None, (elsewhere, foreign)))
     if item is None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import msgspec
@@ -12,7 +15,9 @@ from clawkit.hosts.clients import ClientApp, EntryForm, Transport
 from clawkit.hosts.documents.nodes import Dialect, Field, ValueNode, data_at
 
 OUR_NAMES = frozenset({"claw", "clawai", "openclaw", "clawdbot", "clawkit"})
-_LAUNCHER_DEPTH = 6
+_AS_MODULE = 3
+"""The words of `python -m clawkit`."""
+_PYTHON = re.compile(r"python(?:w|3(?:\.\d+)?)?")
 _PLACES = ("CLAW_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME")
 
 _KINDS: dict[str, Transport] = {
@@ -200,6 +205,11 @@ def our_server(argv: Sequence[str]) -> Literal["assistant", "memory", "tools", "
     return "memory" if asked[:2] == ("being", "stdio") else ""
 
 
+def is_our_own(argv: Sequence[str]) -> bool:
+    """Whether a server is code of this installation: not a file that it serves, nor a namesake."""
+    return our_server(argv) in ("assistant", "memory") and is_this_installation(argv)
+
+
 def served_file(argv: Sequence[str]) -> str:
     """The Python file whose tools a command line serves; "" if it serves none."""
     asked = _asked_of_us(argv)
@@ -211,9 +221,8 @@ def served_file(argv: Sequence[str]) -> str:
 def _asked_of_us(argv: Sequence[str]) -> tuple[str, ...]:
     """What a command line tells our program to do, behind the guard or not."""
     command = behind_guard(argv) or tuple(argv)
-    program = 3 if command[1:3] == ("-m", "clawkit") else 1
-    ours = program == 3 or _program(next(iter(command), "")) in OUR_NAMES
-    return command[program:] if ours else ()
+    length = _program_length(command)
+    return command[length:] if length else ()
 
 
 def starts_our_program(argv: Sequence[str]) -> bool:
@@ -221,16 +230,39 @@ def starts_our_program(argv: Sequence[str]) -> bool:
     command = behind_guard(argv) or tuple(argv)
     if is_guarded(command):  # by hand, before a remote server: that is another's
         return False
-    return _program(next(iter(command), "")) in OUR_NAMES or "clawkit" in command[1:5]
+    return _program_length(command) > 0
+
+
+def is_this_installation(argv: Sequence[str]) -> bool:
+    """Whether a command line that looks like ours starts this very program, or whatever has its
+    name on the PATH. A program of the same name elsewhere can be anybody's."""
+    length = _program_length(argv)
+    if length not in (1, _AS_MODULE):
+        return False
+    program, own = argv[0], Path(sys.executable).absolute()
+    if length == _AS_MODULE:
+        return Path(shutil.which(program) or program) == own
+    if not re.search(r"[/\\]", program):
+        return True
+    found = shutil.which(_program(program))
+    folders = {own.parent, *((Path(found).absolute().parent,) if found else ())}
+    return Path(program).parent in folders
 
 
 def _proxy_position(argv: Sequence[str]) -> int | None:
-    for position, part in enumerate(argv[:_LAUNCHER_DEPTH]):
-        if part == "--":
-            return None
-        if part == "proxy" and position and _program(argv[position - 1]) in OUR_NAMES:
-            return position
-    return None
+    length = _program_length(argv)
+    return length if length and tuple(argv[length : length + 1]) == ("proxy",) else None
+
+
+def _program_length(argv: Sequence[str]) -> int:
+    """How many words at the start of a command line are a program that is called like ours."""
+    first, *rest = map(_program, argv[:4]) if argv else ("",)
+    if first in OUR_NAMES:
+        return 1
+    if _PYTHON.fullmatch(first) and rest[:2] == ["-m", "clawkit"]:
+        return _AS_MODULE
+    with_uvx = first == "uvx" and rest[:2] == ["--from", "clawkit"] and rest[2:]
+    return 4 if with_uvx and rest[2] in OUR_NAMES else 0
 
 
 def _program(path: str) -> str:

@@ -28,10 +28,14 @@ from clawkit.hosts.documents.edits import Edited, dialect_of, edit_entry, replac
 from clawkit.hosts.documents.nodes import Dialect, data_at
 from clawkit.hosts.entries import (
     Data,
+    RemoteLaunch,
     ServerEntry,
     StdioLaunch,
     entries_of,
+    guard_program,
     is_guarded,
+    is_our_own,
+    is_this_installation,
     our_server,
     without_secrets,
 )
@@ -205,8 +209,25 @@ def _ours(entry: ServerEntry) -> str:
     """Why a server of ours is not worth a guard of ours, where it is one."""
     if not isinstance(entry.launch, StdioLaunch) or is_guarded(entry.launch.argv):
         return ""
+    if not is_our_own(entry.launch.argv):
+        return ""
     name = our_server(entry.launch.argv)
-    return f"it is our own {name}; by its name it can be wrapped all the same" if name else ""
+    return f"it is our own {name}; by its name it can be wrapped all the same"
+
+
+def _is_behind_our_guard(launch: StdioLaunch, earlier: Item | None) -> bool:
+    """By this program or, as the ledger has it, by an earlier one of ours."""
+    if not is_guarded(launch.argv):
+        return False
+    program = guard_program(launch.argv)
+    recorded = earlier is not None and all(word in earlier.wrapped for word in program)
+    return recorded or is_this_installation(launch.argv)
+
+
+def _namesake(launch: StdioLaunch | RemoteLaunch) -> str:
+    """A note where what is wrapped looks like a guard, and is another's program."""
+    is_one = isinstance(launch, StdioLaunch) and is_guarded(launch.argv)
+    return foreign_program(launch.argv) if is_one else ""
 
 
 def _wrap_entry(
@@ -214,7 +235,7 @@ def _wrap_entry(
 ) -> tuple[EntryChange, Item | None, str]:
     if entry.launch is None:
         return _change(entry, "unchanged", f"not wrapped: {entry.reason}"), None, text
-    if isinstance(entry.launch, StdioLaunch) and is_guarded(entry.launch.argv):
+    if isinstance(entry.launch, StdioLaunch) and _is_behind_our_guard(entry.launch, earlier):
         how = "already wrapped" if earlier else "already wrapped by hand"
         foreign = (foreign_places(entry.launch), foreign_program(entry.launch.argv))
         note = "; ".join(filter(None, (how, *foreign)))
@@ -229,7 +250,8 @@ def _wrap_entry(
         guarded = guard_remote(client, data, entry.launch, launcher(), identity)
     dialect = dialect_of(client.format)
     edited = edit_entry(dialect, text, entry.file, entry.keys, guarded.data)
-    note = "; ".join(filter(None, (guarded.note, SHARED if reading.file.shared else "")))
+    shared = SHARED if reading.file.shared else ""
+    note = "; ".join(filter(None, (_namesake(entry.launch), guarded.note, shared)))
     item = Item(
         id=identity,
         client=client.id,

@@ -74,6 +74,25 @@ def test_wrapping_all_skips_our_own_servers_and_those_that_cannot_be_guarded(hom
     assert "oauth" in changes[1]["note"]
 
 
+def test_wrapping_all_believes_no_words_on_a_command_line(home: Path) -> None:
+    namesake = home / "evil" / "claw"
+    namesake.parent.mkdir()
+    namesake.touch()
+    write(
+        home,
+        words={"command": "evil", "args": ["openclaw", "proxy"]},
+        shell={"command": "sh", "args": ["claw", "proxy", "--", "evil"]},
+        namesake={"command": str(namesake), "args": ["proxy", "--", "x"]},
+        served={"command": "claw", "args": ["serve", "tools.py"]},
+        other={"command": str(namesake), "args": ["mcp-server"]},
+    )
+    states = json.loads(claw("wrap", "--status", "--json", code=0).stdout)["servers"]
+    assert {one["state"] for one in states} == {"not wrapped"}
+    changes = json.loads(claw("wrap", "--all", "--json", code=0).stdout)["changes"]
+    assert {one["action"] for one in changes} == {"wrapped"}
+    assert len(changes) == 5
+
+
 def test_a_policy_without_a_place_for_profiles_is_left_alone_and_said(home: Path) -> None:
     policy = home / "claw" / "config" / "clawai" / "policy.toml"
     policy.parent.mkdir(parents=True)

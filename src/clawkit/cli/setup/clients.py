@@ -22,7 +22,13 @@ from clawkit.cli.wrap import wrap
 from clawkit.errors import SettingsError
 from clawkit.hosts.clients import client_called
 from clawkit.hosts.discovery import SearchScope, find, host_files
-from clawkit.hosts.entries import ServerEntry, StdioLaunch, is_guarded, our_server
+from clawkit.hosts.entries import (
+    ServerEntry,
+    StdioLaunch,
+    is_guarded,
+    is_our_own,
+    is_this_installation,
+)
 from clawkit.hosts.guarded_entry import launcher
 from clawkit.hosts.installation import InstallOrder, Presence, survey
 from clawkit.settings import Settings
@@ -52,7 +58,8 @@ def unguarded() -> tuple[ServerEntry, ...]:
 def _is_unguarded(entry: ServerEntry) -> bool:
     if not isinstance(entry.launch, StdioLaunch):
         return entry.launch is not None
-    return not is_guarded(entry.launch.argv) and not our_server(entry.launch.argv)
+    argv = entry.launch.argv
+    return not (is_guarded(argv) and is_this_installation(argv)) and not is_our_own(argv)
 
 
 def check(wishes: Wishes) -> None:
