@@ -6,9 +6,12 @@ import json
 import os
 import shlex
 import signal
+import threading
 import tomllib
 from collections.abc import Generator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -168,15 +171,44 @@ def test_a_server_in_a_terminal_speaks_to_a_person(monkeypatch: pytest.MonkeyPat
     assert as_json("being", "share", "team")["served"] is False
 
 
+class _Anybody(BaseHTTPRequestHandler):
+    """Says that it is well, like a server of ours."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"status": "ok"}')
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
 def test_a_server_that_was_killed_is_not_taken_for_one_that_answers(home: Path) -> None:
+    """Whoever listens on its port afterwards gets no token of ours shown beside its address."""
     run("being", "create", "team")
-    with served():
-        (note,) = (home / "claw" / "data" / "claw" / "serving").glob("*.json")
+    with served() as address:
+        (note,) = (home / "claw" / "data").glob("*/serving/*.json")
         assert as_json("being", "share", "team")["served"] is True
-        kept = note.read_bytes()
         os.kill(int(note.stem), signal.SIGKILL)
-    note.write_bytes(kept)
+    assert note.exists()
     assert as_json("being", "share", "team")["served"] is False
+    port = urlsplit(address).port
+    assert port is not None
+    with ThreadingHTTPServer(("127.0.0.1", port), _Anybody) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        try:
+            shared = as_json("being", "share", "team")
+        finally:
+            other.shutdown()
+    assert shared["served"] is False
+    assert str(port) not in shared["url"]
+
+
+def test_no_being_is_called_by_the_id_of_another() -> None:
+    run("being", "create", "team")
+    (team,) = as_json("being", "list")
+    assert f"'{team['id']}' is the id of a Being" in refused("being", "create", team["id"])
+    assert len(as_json("being", "list")) == 1
 
 
 def test_an_address_that_others_can_use_is_told() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import msgspec
 
 from clawkit.settings import settings
 from clawkit.system.files import write_whole
+from clawkit.system.locks import try_lock
 
 if TYPE_CHECKING:
     from clawkit.memory.records import Being
@@ -38,14 +39,13 @@ class ServedAddress(msgspec.Struct, frozen=True):
 def noted(address: ServedAddress) -> Generator[None]:
     """Known to others while it is served."""
     file = _folder() / f"{os.getpid()}.json"
-    with suppress(OSError):  # it serves without being known, too
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(file, msgspec.json.encode(address))
-    try:
+    with ExitStack() as until_end:
+        with suppress(OSError):  # it serves without being known, too
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if until_end.enter_context(_held(file)):
+                until_end.callback(_forget, file)
+                write_whole(file, msgspec.json.encode(address))
         yield
-    finally:
-        with suppress(OSError):
-            file.unlink(missing_ok=True)
 
 
 def served_url(store: str) -> str:
@@ -53,9 +53,33 @@ def served_url(store: str) -> str:
     for file in sorted(_folder().glob("*.json")):
         with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
             found = msgspec.json.decode(file.read_bytes(), type=ServedAddress)
-            if found.store == store and _answers(found.local):
+            if found.store == store and _is_alive(file) and _answers(found.local):
                 return found.url
     return ""
+
+
+@contextmanager
+def _held(note: Path) -> Generator[bool]:
+    """Whether the lock beside a note is ours, for as long as that is asked.
+
+    It ends with the process, however that ends. Its port may be another program's then.
+    """
+    with note.with_suffix(".lock").open("ab") as file:
+        yield try_lock(file.fileno())
+
+
+def _is_alive(note: Path) -> bool:
+    """Whether the process that wrote a note still runs; a killed one left it."""
+    if not note.with_suffix(".lock").exists():
+        return False
+    with _held(note) as ours:
+        return not ours
+
+
+def _forget(note: Path) -> None:
+    with suppress(OSError):
+        note.unlink(missing_ok=True)
+        note.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def _folder() -> Path:
@@ -63,7 +87,6 @@ def _folder() -> Path:
 
 
 def _answers(url: str) -> bool:
-    """A process that was killed left its note: only an answer counts."""
     import httpx2
 
     try:

@@ -10,7 +10,12 @@ _SELECT = "SELECT n, id, name, created FROM beings"
 
 
 def create(connection: Connection, being_id: str, name: str, now: float) -> Being:
-    """A new Being; raises BeingError if another has its name, also one that came just now."""
+    """A new Being; raises BeingError if another has its name, also one that came just now.
+
+    A name is no Being's id either: addresses and commands take both.
+    """
+    if by_id(connection, name) is not None:
+        raise BeingError(f"{name!r} is the id of a Being: take another name")
     connection.run(
         "INSERT INTO beings (id, name, created) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (being_id, name, now),
