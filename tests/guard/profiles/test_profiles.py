@@ -334,6 +334,10 @@ def test_a_value_of_nothing_but_colons_is_read_to_its_end() -> None:
         "https://example.com",
         "https://docs.python.org/3/x?a=%2Fb#c",
         "http://xn--bcher-kva.example.org/a",
+        "https://www.bbc.co.uk/news",
+        "https://pkg.go.dev/x",
+        "https://docs.rs/",
+        "https://arxiv.org/abs/1",
     ],
 )
 def test_fetch_reads_public_hosts(url: str) -> None:
@@ -364,6 +368,10 @@ def test_fetch_reads_public_hosts(url: str) -> None:
             "http://10.0.0.1/",
             "http://192.168.1.1/",
         ),
+        *("http://kubernetes.default/", "http://db.prod/", "http://vault.service/"),
+        *("http://a.intra/", "http://printer.workgroup/", "http://api.ns.svc.cluster/"),
+        *("http://x.svc.cluster.local/", "http://nas.home.arpa/", "http://fritz.box/"),
+        *("http://node.consul/", "http://a.example/", "http://x.corp./", "http://a.xn--x/"),
         *("http://printer.local/", "http://foo。local/", "http://db.internal/", "http://router/"),
         *(
             "http://127.0.0.1.nip.io/",

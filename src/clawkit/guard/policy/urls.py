@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 from clawkit.guard.policy.paths import normal
 
@@ -22,10 +24,8 @@ PUBLIC = "{public}"
 """As the host of a pattern that allows: any that is not local."""
 _DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])")
 _LOCAL_DOMAINS = (
-    # Names that lead nowhere but into this machine or its network.
-    *(".localhost", ".local", ".localdomain", ".internal", ".intranet", ".lan", ".home", ".corp"),
-    *(".private", ".arpa", ".test", ".invalid", ".onion", ".alt", ".svc", ".consul", ".docker"),
-    *(".fritz.box", ".ts.net"),
+    # Names in public domains that lead into somebody's own network.
+    ".ts.net",
     # Public names that lead to whatever address they spell, or to this machine.
     *(".nip.io", ".sslip.io", ".xip.io", ".localtest.me", ".lvh.me", ".vcap.me", ".traefik.me"),
     *(".lacolhost.com", ".local.gd", ".localho.st", ".rbndr.us", ".1u.ms", ".fuf.me", ".beefy.me"),
@@ -186,9 +186,17 @@ def with_public_host(reading: str) -> str:
     host = reading[start:end]
     if end < start or not _DOMAIN.fullmatch(host):
         return reading
-    if f".{host}".endswith(_LOCAL_DOMAINS):
+    if host.rpartition(".")[2] not in _public_domains() or f".{host}".endswith(_LOCAL_DOMAINS):
         return reading
     return f"{reading[:start]}{PUBLIC}{reading[end:]}"
+
+
+@cache
+def _public_domains() -> frozenset[str]:
+    """The last labels of public names. Others may be names in somebody's own network (`db.prod`,
+    `vault.service`, `kubernetes.default`)."""
+    lines = Path(__file__).with_name("public_domains.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if line[:1] != "#" for word in line.split())
 
 
 def has_host(text: str) -> bool:
