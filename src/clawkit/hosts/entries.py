@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -236,6 +235,8 @@ def starts_our_program(argv: Sequence[str]) -> bool:
 def is_this_installation(argv: Sequence[str]) -> bool:
     """Whether a command line that looks like ours starts this very program, or whatever has its
     name on the PATH. A program of the same name elsewhere can be anybody's."""
+    import shutil
+
     length = _program_length(argv)
     if length not in (1, _AS_MODULE):
         return False

@@ -226,8 +226,9 @@ def _is_behind_our_guard(launch: StdioLaunch, earlier: Item | None) -> bool:
 
 def _namesake(launch: StdioLaunch | RemoteLaunch) -> str:
     """A note where what is wrapped looks like a guard, and is another's program."""
-    is_one = isinstance(launch, StdioLaunch) and is_guarded(launch.argv)
-    return foreign_program(launch.argv) if is_one else ""
+    if not isinstance(launch, StdioLaunch) or not is_guarded(launch.argv):
+        return ""
+    return foreign_program(launch.argv)
 
 
 def _wrap_entry(
