@@ -21,6 +21,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "new tools"
     place.mkdir()
     monkeypatch.chdir(place)
+    # Tests before may have loaded files of this name, from folders that Python still knows.
+    monkeypatch.delitem(sys.modules, "weather", raising=False)
+    installed = [one for one in sys.path if not one.startswith(str(tmp_path.parent))]
+    monkeypatch.setattr(sys, "path", installed)
     return place
 
 

@@ -98,9 +98,12 @@ async def eventually(happens: Callable[[], Awaitable[bool] | bool]) -> None:
 
 
 def is_running(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def children() -> list[psutil.Process]:
     """The processes that this test has started and that still run."""
-    return [process for process in started() if process.status() != psutil.STATUS_ZOMBIE]
+    return [process for process in started() if is_running(process.pid)]

@@ -411,7 +411,7 @@ def test_learn_gives_json(audit: Path, tmp_path: Path) -> None:
 def test_a_policy_that_does_not_fit_on_the_disk_is_not_begun(
     home: Path, force: tuple[str, ...]
 ) -> None:
-    folder = home / "claw" / "config" / "claw"
+    folder = home / "claw" / "config" / "clawai"
     if force:
         folder.mkdir(parents=True)
         (folder / "policy.toml").write_text(POLICY)
