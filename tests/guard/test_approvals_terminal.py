@@ -230,7 +230,7 @@ def test_the_frame_follows_the_size_of_the_terminal(screen: Terminal, socket: Pa
     Asking(socket, question())
     screen.shows(KEYS, "q quit")
     screen.resize(30, 14)
-    until(lambda: max(map(len, screen.screen)) <= 30)
+    until(lambda: max(map(len, screen.screen), default=99) <= 30)
     screen.shows("a allow once", "q quit", "read_file")
     assert len(screen.screen) <= 14
     screen.resize(100, 40)
