@@ -289,6 +289,7 @@ def _result(text: str) -> Result:
 def _content_digest(order: MessageContext) -> bytes:
     found = hashlib.sha256(order.text.encode("utf-8", "surrogatepass"))
     for item in order.attachments:
-        found.update(f"\0{item.label}\0{item.mime_type}\0{len(item.data)}\0".encode())
+        about = f"\0{item.label}\0{item.mime_type}\0{len(item.data)}\0"
+        found.update(about.encode("utf-8", "surrogatepass"))
         found.update(item.data)
     return found.digest()

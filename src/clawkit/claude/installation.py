@@ -99,8 +99,8 @@ async def is_logged_in(cli: str, environment: Mapping[str, str]) -> bool:
 
 
 class _LoginStatus(msgspec.Struct):
-    loggedIn: bool = False  # noqa: N815
-    authMethod: str = ""  # noqa: N815
+    loggedIn: bool = False  # noqa: N815 - named by the CLI
+    authMethod: str = ""  # noqa: N815 - named by the CLI
 
 
 async def _output(cli: str, *arguments: str, environment: Mapping[str, str]) -> str:

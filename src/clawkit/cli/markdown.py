@@ -263,7 +263,7 @@ class _Code(CodeBlock):
     """Code in colours below the name of its language; it can be copied as it was written."""
 
     @classmethod
-    def create(cls, markdown: Markdown, token: Token) -> _Code:  # noqa: ARG003
+    def create(cls, markdown: Markdown, token: Token) -> _Code:  # noqa: ARG003 - called by rich
         return cls(token.info.strip(), "ansi_dark")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -295,7 +295,7 @@ class _Item(ListItem):
         super().on_leave(context)
 
     @classmethod
-    def create(cls, markdown: Markdown, token: Token) -> _Item:  # noqa: ARG003
+    def create(cls, markdown: Markdown, token: Token) -> _Item:  # noqa: ARG003 - called by rich
         return cls(int(token.info or 0))
 
 

@@ -81,7 +81,7 @@ def test_a_known_command_line_has_a_profile(command: str) -> None:
         "npx @modelcontextprotocol/Server-filesystem",
         "uvx --from evil mcp-server-git",
         "uvx --with evil mcp-server-git",
-        "uvx --index-url http://x mcp-server-git",
+        "uvx --default-index x mcp-server-git",
         "uvx mcp-server-git[evil]",
         "uvx git+https://x/mcp-server-git",
         "docker run --entrypoint sh mcp/fetch",

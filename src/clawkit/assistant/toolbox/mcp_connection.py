@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mappi
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 import mcp_types as types
@@ -71,6 +71,7 @@ _CLOSED = "Connection closed"
 """What the client itself says; a server may use the same code for errors of its own."""
 
 
+Answer = TypeVar("Answer", types.ElicitResult, types.CreateMessageResult)
 _KEY_WANTED = (401, 403)
 Attempt = tuple[str, str]
 """A transport, and the era to speak: `auto` asks the server."""
@@ -232,27 +233,21 @@ class McpConnection:
         context: object,  # noqa: ARG002 - the client gives it
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult | types.ErrorData:
-        answer = await self._pass_up("elicitation", "elicitation/create", params)
-        if isinstance(answer, types.ErrorData):
-            return answer
-        return types.ElicitResult.model_validate(answer)
+        return await self._pass_up("elicitation/create", params, types.ElicitResult)
 
     async def _sample(
         self,
         context: object,  # noqa: ARG002 - the client gives it
         params: types.CreateMessageRequestParams,
     ) -> types.CreateMessageResult | types.ErrorData:
-        answer = await self._pass_up("sampling", "sampling/createMessage", params)
-        if isinstance(answer, types.ErrorData):
-            return answer
-        return types.CreateMessageResult.model_validate(answer)
+        return await self._pass_up("sampling/createMessage", params, types.CreateMessageResult)
 
     async def _pass_up(
         self,
-        capability: str,
         method: str,
         params: types.ElicitRequestParams | types.CreateMessageRequestParams,
-    ) -> dict[str, Any] | types.ErrorData:
+        kind: type[Answer],
+    ) -> Answer | types.ErrorData:
         """Ask whoever ordered. Nothing says which call a question belongs to: the newest is taken.
 
         All calls are of one client, so it is the same person, or the same model, that is asked.
@@ -264,7 +259,9 @@ class McpConnection:
         plain.pop("_meta", None)
         try:
             with asking.paused():
-                return await asking.ask(InputRequest(method, capability, plain, as_answer))
+                capability = method.partition("/")[0]
+                answer = await asking.ask(InputRequest(method, capability, plain, as_answer))
+                return kind.model_validate(answer)
         except ClawError as error:
             return _refusal(redact(str(error), self._keys))
 
