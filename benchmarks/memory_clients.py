@@ -23,7 +23,8 @@ from benchmarks.memory_load import KINDS
 from benchmarks.memory_serving import Served, our_server
 from benchmarks.memory_stores import Door, grow, make_being
 from benchmarks.report import Bar, Report, Row
-from clawkit.memory.store import nodes, notes, open_store
+from clawkit.memory.store import nodes, notes
+from clawkit.store import open_store
 from tests.memory import postgres
 
 CLIENTS, SERVERS, BEINGS = 200, 2, 20

@@ -23,8 +23,9 @@ from benchmarks.messages import WrongReply
 from benchmarks.report import Bar, Report, Row, at_most
 from clawkit.memory.embed.builtin import shared
 from clawkit.memory.recall.engine import search
-from clawkit.memory.store import open_store, postings
-from clawkit.memory.store.database import Unit
+from clawkit.memory.store import postings
+from clawkit.store import open_store
+from clawkit.store.database import Unit
 from clawkit.text.tokenizer import asked
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

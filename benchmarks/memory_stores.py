@@ -23,9 +23,10 @@ from clawkit.memory.embed.builtin import shared
 from clawkit.memory.patrol import centroids
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.records import Being, MemorySource, Node, Scene, moment
-from clawkit.memory.store import nodes, open_store, postings
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store import nodes, postings
 from clawkit.memory.tokens import issue
+from clawkit.store import open_store
+from clawkit.store.database import Database, Unit
 
 AT_ONCE = 10_000
 _EMBEDDED_AT_ONCE = 256

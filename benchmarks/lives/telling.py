@@ -16,8 +16,8 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Scene
-from clawkit.memory.store.sqlite import SqliteDatabase
 from clawkit.memory.tokens import Caller
+from clawkit.store.sqlite import SqliteDatabase
 
 
 class Asked(msgspec.Struct, frozen=True):

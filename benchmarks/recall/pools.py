@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.records import MemorySource, Node, Scene, moment
-from clawkit.memory.store import nodes, open_store, postings
+from clawkit.memory.store import nodes, postings
+from clawkit.store import open_store
 
 if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
-    from clawkit.memory.store.database import Database
+    from clawkit.store.database import Database
 
 
 @dataclass(frozen=True)

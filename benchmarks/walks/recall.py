@@ -32,7 +32,7 @@ def serve(address: str, out: str) -> None:
     """Serve the store at an address, and write down each call of a function of the package."""
     from clawkit.memory.being_store import BeingStore
     from clawkit.memory.http.app import serve as serve_beings
-    from clawkit.memory.store import open_store
+    from clawkit.store import open_store
 
     with Path(out).open("w", encoding="utf-8") as log:
         seen = _watcher(log)
@@ -84,8 +84,8 @@ def _read(file: Path) -> str:
 def main() -> None:
     from clawkit.memory import tokens
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.store import open_store
     from clawkit.memory.tokens import Caller
+    from clawkit.store import open_store
 
     with tempfile.TemporaryDirectory() as folder:
         address, out = f"sqlite:{folder}/beings.db", Path(folder, "walk")

@@ -12,8 +12,8 @@ from clawkit.assistant.memory import long_term
 from clawkit.assistant.reply import Assistant
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Scene
-from clawkit.memory.store import open_store
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
 from tests.assistant.providers.scripted import Call, Say
 from tests.assistant.replies import Heard, config_of, say, scripted
 from tests.processes import PATIENCE

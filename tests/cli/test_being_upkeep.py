@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.store import nodes, open_store
+from clawkit.memory.store import nodes
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
 from tests.cli.being_commands import as_json, refused, run, said
 from tests.memory.http.process import being_process
 

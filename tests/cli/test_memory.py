@@ -14,8 +14,8 @@ import pytest
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Node, Scene
 from clawkit.memory.store import nodes
-from clawkit.memory.store.sqlite import SqliteDatabase
 from clawkit.memory.tokens import Caller
+from clawkit.store.sqlite import SqliteDatabase
 from tests.claw import CLAW, claw
 from tests.cli.being_commands import as_json, refused, run, said
 from tests.guard.terminal import terminal

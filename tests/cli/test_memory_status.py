@@ -17,9 +17,10 @@ import pytest
 from clawkit.assistant.sessions.repair import set_aside
 from clawkit.cli.status import assistant
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.store import jobs, open_store
+from clawkit.memory.store import jobs
 from clawkit.memory.tokens import Caller
 from clawkit.settings import settings
+from clawkit.store import open_store
 from tests.claw import CLAW, finished
 from tests.cli.being_commands import as_json, run, said
 from tests.cli.test_being_tokens import served

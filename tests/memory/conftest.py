@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.store import open_store
-from clawkit.memory.store.database import Database
+from clawkit.store import open_store
+from clawkit.store.database import Database
 from tests.memory import postgres
 from tests.memory.http.being_store import Clock, store_at
 

@@ -90,7 +90,7 @@ class Server:
             self.run(f"DROP DATABASE {name} WITH (FORCE)")
 
     def _with_tables(self) -> str:
-        from clawkit.memory.store.postgres import PostgresDatabase
+        from clawkit.store.postgres import PostgresDatabase
 
         if self._template is None:
             self.run("CREATE DATABASE made")

@@ -28,18 +28,9 @@ from clawkit.memory.records import (
     Note,
     Scene,
 )
-from clawkit.memory.store import (
-    beings,
-    clusters,
-    entries,
-    ledger,
-    messages,
-    nodes,
-    notes,
-    open_store,
-    postings,
-)
-from clawkit.memory.store.database import Database
+from clawkit.memory.store import beings, clusters, entries, ledger, messages, nodes, notes, postings
+from clawkit.store import open_store
+from clawkit.store.database import Database
 from tests.processes import PATIENCE
 
 HOSTILE = '\'; DROP TABLE nodes; -- \u2028 "quoted" \\ 東京 🦀 \x7f'
@@ -241,8 +232,8 @@ _IMPORTING = """
 import os, signal, sys
 from clawkit.memory import bundle
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.store.database import Database
-from clawkit.memory.store import open_store
+from clawkit.store.database import Database
+from clawkit.store import open_store
 
 def stop(lines):
     if lines > 2000:

@@ -10,8 +10,8 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.recollection import NOTHING
-from clawkit.memory.store.database import Database
 from clawkit.memory.tokens import Caller
+from clawkit.store.database import Database
 from tests.memory.http.being_store import Clock
 
 DAY = 86_400.0

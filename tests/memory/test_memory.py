@@ -14,10 +14,11 @@ from clawkit.memory.model_keys import store_key
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.recollection import ExploreRequest
 from clawkit.memory.records import Scene
-from clawkit.memory.store import nodes, open_store, reads
-from clawkit.memory.store.sqlite import SqliteDatabase
+from clawkit.memory.store import nodes, reads
 from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
+from clawkit.store.sqlite import SqliteDatabase
 from tests.assistant.providers.scripted import Request, Say, scripted_anthropic
 from tests.memory.http.being_store import Clock
 

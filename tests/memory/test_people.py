@@ -12,8 +12,8 @@ from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.people import ParticipantNames, introduced, is_same, known, speaks_of_self
 from clawkit.memory.records import Scene
-from clawkit.memory.store import open_store
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from clawkit.memory.intake import listen
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Being, Scene
-from clawkit.memory.store.database import Database
 from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
+from clawkit.store.database import Database
 from tests.memory.http.being_store import Clock
 from tests.memory.http.served_beings import served
 from tests.together.official import MODES

@@ -8,8 +8,8 @@ from clawkit.errors import BeingError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Scene
 from clawkit.memory.statistics import node_called, overview, view
-from clawkit.memory.store.database import Database
 from clawkit.memory.tokens import Caller
+from clawkit.store.database import Database
 
 ME = Caller()
 

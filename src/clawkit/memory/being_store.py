@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
     from clawkit.memory.job_worker import JobWorker
     from clawkit.memory.memory import Memory
-    from clawkit.memory.store.database import Connection, Database, Unit
+    from clawkit.store.database import Connection, Database, Unit
 
 DEFAULT_BEING = "assistant"
 """The Being that the assistant and the commands use where none is named."""

@@ -45,11 +45,11 @@ from clawkit.memory.store import (
     notes,
     postings,
 )
-from clawkit.memory.store.database import Row, Unit
+from clawkit.store.database import Row, Unit
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.store.database import Database
+    from clawkit.store.database import Database
 
 FORMAT = "clawkit-memory"
 VERSION = 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from clawkit.memory.store.database import keepable
+from clawkit.store.database import keepable
 from clawkit.text.injections import find_injections
 from clawkit.text.keyword_search import KeywordSearch, decoded
 from clawkit.text.normalization import plain_content

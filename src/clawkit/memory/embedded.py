@@ -10,8 +10,8 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.recollection import NOTHING
 from clawkit.memory.statistics import node_called
-from clawkit.memory.store import open_store
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
 
 if TYPE_CHECKING:
     from clawkit.memory.memory import Memory

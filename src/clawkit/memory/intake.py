@@ -20,9 +20,9 @@ from clawkit.memory.patrol.scenes import hear
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.records import Change, MemorySource, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes
-from clawkit.memory.store.database import Transactions, Unit
 from clawkit.memory.structured_memory import forget_notes
 from clawkit.memory.tokens import Caller
+from clawkit.store.database import Transactions, Unit
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore

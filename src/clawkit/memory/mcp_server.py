@@ -25,9 +25,9 @@ from clawkit.errors import (
 from clawkit.memory import tokens
 from clawkit.memory.details import DETAILED, META_DETAILS, DetailsRequest
 from clawkit.memory.display_text import shown
-from clawkit.memory.store.database import written
 from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Access, Caller
 from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
+from clawkit.store.database import written
 from clawkit.tools.results import ToolContent, ToolResult
 from clawkit.tools.schema.converter import converter_for
 from clawkit.tools.schema.problems import unknown_argument

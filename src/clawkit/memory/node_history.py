@@ -14,7 +14,6 @@ from clawkit.errors import BeingError
 from clawkit.memory.patrol import centroids
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store import ledger
-from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import (
     AGES,
     KEYS,
@@ -26,6 +25,7 @@ from clawkit.memory.store.ledger import (
     write_nodes,
 )
 from clawkit.memory.store.nodes import ERASED
+from clawkit.store.database import Unit
 
 UNDO = "undo"
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from clawkit.memory.records import Note
-from clawkit.memory.store.database import Unit, written
+from clawkit.store.database import Unit, written
 
 USER = "user"
 """The speaker whose name nobody has said yet."""

@@ -21,13 +21,13 @@ from clawkit.memory.display_text import find_instructions, shown, told
 from clawkit.memory.recall.engine import Hit, search, worth_telling
 from clawkit.memory.records import Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes, notes, reads
-from clawkit.memory.store.database import Database, Unit
 from clawkit.memory.tokens import Caller
 from clawkit.memory.validation import LONGEST_TEXT
+from clawkit.store.database import Database, Unit
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
     from clawkit.memory.embed import Embedder
+    from clawkit.store.arrays import Floats
 
 NOTHING = "No relevant memories found."
 _OF_ACTIVE, _OF_DEAD = 1, 2

@@ -26,7 +26,7 @@ from clawkit.memory.tokens import Caller
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.store.database import Unit
+    from clawkit.store.database import Unit
 
 RELATIONSHIP = "relationship"
 MESSAGE = "party_message"

@@ -9,7 +9,7 @@ import msgspec
 
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Being, Scene
-from clawkit.memory.store.database import Transactions
+from clawkit.store.database import Transactions
 from clawkit.text.spoken_secrets import remove_secrets
 
 MARK = "secrets.allowed"

@@ -26,7 +26,7 @@ from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.recollection import MemoryTexts
 from clawkit.memory.records import REFLECTIONS, Being, Entry, Node, iso
 from clawkit.memory.store import entries, nodes, notes, postings
-from clawkit.memory.store.database import Unit
+from clawkit.store.database import Unit
 from clawkit.text.calendar import day_of
 from clawkit.text.tokenizer import terms
 

@@ -11,7 +11,7 @@ from clawkit.errors import BeingError
 from clawkit.memory.job_worker import EMBED
 from clawkit.memory.records import Being, Cluster, Node, Note
 from clawkit.memory.store import beings, clusters, jobs, nodes, notes
-from clawkit.memory.store.database import Database, Unit
+from clawkit.store.database import Database, Unit
 
 
 def figures(database: Database, being: Being) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from clawkit.memory.job_worker import EMBED
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.store import jobs, nodes, postings
 from clawkit.memory.store.salvage import Salvaged, drop_orphans, salvage
-from clawkit.memory.store.schema import UNIQUE_NAMES
-from clawkit.memory.store.sqlite import SqliteConnection, SqliteDatabase
+from clawkit.store.schema import UNIQUE_NAMES
+from clawkit.store.sqlite import SqliteConnection, SqliteDatabase
 
 _DERIVED = frozenset({"postings", "vectors", "sketches", "jobs", "runs", "calls"})
 _AT_ONCE = 500

@@ -24,8 +24,8 @@ from clawkit.errors import InvalidArgumentsError
 from clawkit.memory import validation
 from clawkit.memory.records import Change, Entry, EntryAction, MemorySource, Note, Target, iso
 from clawkit.memory.store import entries, ledger, notes
-from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import row
+from clawkit.store.database import Unit
 
 SWITCH = {"enabled": True, "disabled": False}
 MOST_SHOWN = 200

@@ -21,7 +21,7 @@ import msgspec
 
 from clawkit.errors import AccessError, BeingError, ToolExecutionError
 from clawkit.memory.records import Being, Scope, Token, moment
-from clawkit.memory.store.database import Connection, Row
+from clawkit.store.database import Connection, Row
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawkit.memory.store.database import Connection, Database
+from clawkit.store.database import Connection, Database
 
 _SQLITE = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 _POSTGRES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"

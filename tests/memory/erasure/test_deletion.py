@@ -20,10 +20,10 @@ from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters as stored_clusters
 from clawkit.memory.store import ledger, nodes, postings
-from clawkit.memory.store.database import Database
-from clawkit.memory.store.sqlite import SqliteDatabase
 from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller, check, issue
+from clawkit.store.database import Database
+from clawkit.store.sqlite import SqliteDatabase
 from tests.memory.erasure.dumps import where
 from tests.memory.http.being_store import Clock
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.store import open_store
+from clawkit.store import open_store
 
 
 class Clock:

@@ -17,8 +17,8 @@ import pytest
 from clawkit.errors import StoreError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.app import Health
-from clawkit.memory.store import open_store, sqlite
-from clawkit.memory.store.database import Database
+from clawkit.store import open_store, sqlite
+from clawkit.store.database import Database
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 from tests.memory.postgres import Server

@@ -14,7 +14,7 @@ from mcp import Client
 
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import moment
-from clawkit.memory.store.database import Database
+from clawkit.store.database import Database
 from tests.memory.http.being_store import Clock
 from tests.memory.http.served_beings import Served, served
 from tests.memory.patrol.test_topics import LIFE

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.memory.http.authentication import RequestLimits, TrustedProxies
+from clawkit.memory.http.authentication import RequestLimits
+from clawkit.wire.http.trusted_proxies import TrustedProxies
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 from tests.memory.http.test_client_limits import NEVER, WRONG

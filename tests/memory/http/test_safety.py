@@ -15,8 +15,8 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.display_text import QUOTED
 from clawkit.memory.records import REFLECTIONS, Entry
 from clawkit.memory.store import entries
-from clawkit.memory.store.database import Database
 from clawkit.memory.structured_memory import EntryRequest
+from clawkit.store.database import Database
 from tests.memory.http.served_beings import Served, served
 from tests.together.test_being_clients import connected
 

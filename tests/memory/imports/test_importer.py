@@ -14,8 +14,8 @@ from clawkit.memory.bundle import export
 from clawkit.memory.imports.importer import ImportResult, bring, format_of, read
 from clawkit.memory.records import Being, Node
 from clawkit.memory.store import entries, nodes
-from clawkit.memory.store.database import Database
 from clawkit.memory.tokens import Caller
+from clawkit.store.database import Database
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.store.database import Unit
+from clawkit.store.database import Unit
 from tests.memory.patrol.minds import open_mind
 
 SAID = [ConversationMessage("user", f"I own {n} boats.") for n in range(5)]

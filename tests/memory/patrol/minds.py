@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from clawkit.memory.arrays import Floats
 from clawkit.memory.patrol import centroids as patrolled
 from clawkit.memory.patrol.run import PatrolOutcome, patrol
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Cluster, LedgerEntry, MemorySource, Node, Note, Scene
-from clawkit.memory.store import beings, clusters, ledger, nodes, notes, open_store
-from clawkit.memory.store.database import Database
+from clawkit.memory.store import beings, clusters, ledger, nodes, notes
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
+from clawkit.store.arrays import Floats
+from clawkit.store.database import Database
 from clawkit.text.tokenizer import terms
 
 NOW = 1_790_000_000.0

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from clawkit.errors import ProviderDownError
-from clawkit.memory.arrays import Floats
 from clawkit.memory.patrol.new_memories import remember
 from clawkit.memory.patrol.replacement import retract
 from clawkit.memory.patrol.vectors import Embed, catch_up
 from clawkit.memory.records import MemorySource, Note, Scene
 from clawkit.memory.store import clusters, nodes, notes, postings, reads
+from clawkit.store.arrays import Floats
 from tests.memory.patrol.minds import NOW, TODAY, Mind, WordEmbedder
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from clawkit.errors import ProviderDownError
-from clawkit.memory.arrays import Floats
 from clawkit.memory.embed.factory import embedder
 from clawkit.memory.patrol.vectors import ahead, catch_up
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters
+from clawkit.store.arrays import Floats
 from tests.memory.patrol.minds import Mind, WordEmbedder
 
 

@@ -13,8 +13,9 @@ from clawkit.memory.recall.engine import SearchResult, search, worth_telling
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.recall.signals import SIGNALS
 from clawkit.memory.records import MemorySource, Node, Scene
-from clawkit.memory.store import beings, nodes, open_store, postings
-from clawkit.memory.store.database import Database
+from clawkit.memory.store import beings, nodes, postings
+from clawkit.store import open_store
+from clawkit.store.database import Database
 
 NOW = 1_700_000_000.0
 

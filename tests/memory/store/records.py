@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from clawkit.memory.arrays import Floats
 from clawkit.memory.records import Being, MemorySource, Node, Scene
 from clawkit.memory.store import beings, nodes, postings
-from clawkit.memory.store.database import Database, Unit
+from clawkit.store.arrays import Floats
+from clawkit.store.database import Database, Unit
 
 NOW = 1_750_000_000.0
 MODEL = "a-model"

@@ -13,8 +13,8 @@ import pytest
 from clawkit.errors import StoreError
 from clawkit.memory.store import backup
 from clawkit.memory.store.backup import StoreContents, back_up, restore
-from clawkit.memory.store.schema import SQLITE_STEPS
-from clawkit.memory.store.sqlite import SqliteDatabase
+from clawkit.store.schema import SQLITE_STEPS
+from clawkit.store.sqlite import SqliteDatabase
 from tests.memory.store.records import being, place, remember, vectors
 from tests.memory.store.test_processes import _assert_whole
 from tests.memory.store.together import running

@@ -14,7 +14,7 @@ from clawkit.memory.store import (
     notes,
     postings,
 )
-from clawkit.memory.store.database import Database, key
+from clawkit.store.database import Database, key
 from tests.memory.store.records import MODEL, NOW, being, node, remember, vectors
 
 HARMLESS = {

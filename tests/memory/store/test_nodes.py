@@ -5,7 +5,7 @@ import pytest
 
 from clawkit.memory.records import MemorySource, Scene
 from clawkit.memory.store import nodes
-from clawkit.memory.store.database import Database
+from clawkit.store.database import Database
 from tests.memory.store.records import NOW, being, node, remember
 
 

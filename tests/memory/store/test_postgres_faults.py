@@ -12,10 +12,11 @@ import psycopg
 import pytest
 
 from clawkit.errors import BeingError, StoreError
-from clawkit.memory.store import nodes, open_store
-from clawkit.memory.store.postgres import PostgresDatabase
-from clawkit.memory.store.postgres_failures import explained
-from clawkit.memory.store.schema import POSTGRES_STEPS
+from clawkit.memory.store import nodes
+from clawkit.store import open_store
+from clawkit.store.postgres import PostgresDatabase
+from clawkit.store.postgres_failures import explained
+from clawkit.store.schema import POSTGRES_STEPS
 from clawkit.system.addresses import shown_address
 from tests.memory import postgres
 from tests.memory.postgres import PASSWORD, Server

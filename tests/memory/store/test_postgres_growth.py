@@ -8,8 +8,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from clawkit.memory.store.postgres import PostgresDatabase
-from clawkit.memory.store.postgres_vectors import grow
+from clawkit.store.postgres import PostgresDatabase
+from clawkit.store.postgres_vectors import grow
 from tests.memory.postgres import Server
 from tests.memory.store.records import being, vectors
 

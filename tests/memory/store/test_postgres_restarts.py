@@ -10,7 +10,7 @@ import pytest
 
 from clawkit.errors import StoreError
 from clawkit.memory.store import nodes, postings
-from clawkit.memory.store.postgres import PostgresDatabase
+from clawkit.store.postgres import PostgresDatabase
 from tests.memory.postgres import Server
 from tests.memory.store.records import MODEL, being, place, remember, vectors
 from tests.processes import PATIENCE
@@ -89,7 +89,7 @@ def test_a_write_that_was_overtaken_while_it_was_cut_changes_nothing(
 def test_a_large_write_that_was_cut_is_not_kept_in_memory_to_be_repeated(
     database: PostgresDatabase, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawkit.memory.store.postgres.REPEATED", 100)
+    monkeypatch.setattr("clawkit.store.postgres.REPEATED", 100)
     ada = being(database)
 
     def write() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clawkit.memory.store import nodes, postings
-from clawkit.memory.store.database import Database
+from clawkit.store.database import Database
 from tests.memory.store.records import being, remember
 
 ACTIONS = ["red boat", "red red house", "blue boat on blue water", "nothing else"]

@@ -6,8 +6,9 @@ import itertools
 import signal
 import sys
 
-from clawkit.memory.store import nodes, open_store, postings
-from clawkit.memory.store.database import Database, Unit
+from clawkit.memory.store import nodes, postings
+from clawkit.store import open_store
+from clawkit.store.database import Database, Unit
 from tests.memory.store.records import MODEL, being, place, remember, vectors
 from tests.memory.store.together import run_together, running
 from tests.processes import PATIENCE

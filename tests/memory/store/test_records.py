@@ -8,7 +8,7 @@ import pytest
 from clawkit.memory import people
 from clawkit.memory.records import Change, Cluster, Entry, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import clusters, entries, ledger, messages, notes, reads
-from clawkit.memory.store.database import Database
+from clawkit.store.database import Database
 from tests.memory.store.records import NOW, being, vectors
 
 

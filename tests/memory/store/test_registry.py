@@ -10,8 +10,9 @@ import pytest
 from clawkit.errors import BeingError
 from clawkit.memory import tokens
 from clawkit.memory.records import Token
-from clawkit.memory.store import beings, jobs, ledger, nodes, open_store
-from clawkit.memory.store.database import Database
+from clawkit.memory.store import beings, jobs, ledger, nodes
+from clawkit.store import open_store
+from clawkit.store.database import Database
 from tests.memory.store.records import MODEL, NOW, being, place, remember, vectors
 from tests.memory.store.together import run_together
 from tests.processes import PATIENCE

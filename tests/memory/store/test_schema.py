@@ -13,9 +13,10 @@ import pytest
 from clawkit.errors import BeingError
 from clawkit.memory import store_recovery, tokens
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.store import notes, open_store
-from clawkit.memory.store.schema import SQLITE_STEPS
+from clawkit.memory.store import notes
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
+from clawkit.store.schema import SQLITE_STEPS
 from tests.memory.http.served_beings import served
 from tests.memory.postgres import Server
 from tests.memory.store.records import MODEL, vectors

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from clawkit.errors import StoreError
-from clawkit.memory.store import nodes, open_store
-from clawkit.memory.store.schema import SQLITE_STEPS
-from clawkit.memory.store.sqlite import SqliteDatabase
-from clawkit.memory.store.sqlite_failures import is_damage as is_damage
+from clawkit.memory.store import nodes
+from clawkit.store import open_store
+from clawkit.store.schema import SQLITE_STEPS
+from clawkit.store.sqlite import SqliteDatabase
+from clawkit.store.sqlite_failures import is_damage as is_damage
 from tests.memory.store.records import being, place, remember, vectors
 from tests.memory.store.together import ROOT
 

@@ -7,8 +7,9 @@ import pytest
 
 from clawkit.errors import StoreError
 from clawkit.memory import people
-from clawkit.memory.store import nodes, open_store, postings
-from clawkit.memory.store.database import Database
+from clawkit.memory.store import nodes, postings
+from clawkit.store import open_store
+from clawkit.store.database import Database
 from tests.memory.store.records import MODEL, being, place, remember, vectors
 from tests.processes import PATIENCE
 

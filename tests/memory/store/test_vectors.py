@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clawkit.errors import StoreError
-from clawkit.memory.store.database import Database
+from clawkit.store.database import Database
 from tests.memory.store.records import MODEL, SIZE, being, place, remember, vectors
 
 

@@ -21,7 +21,7 @@ from clawkit.memory.store import (
     postings,
     reads,
 )
-from clawkit.memory.store.database import Database, Unit
+from clawkit.store.database import Database, Unit
 from tests.memory.store.records import MODEL, NOW, being, place, remember, vectors
 
 WORDS = ["boat", "house", "tree", "river", "stone", "light", "winter", "bread"]

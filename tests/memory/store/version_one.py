@@ -13,11 +13,12 @@ from msgspec import Struct
 from clawkit.memory import tokens
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Note, Scene
-from clawkit.memory.store import notes, open_store
-from clawkit.memory.store.schema import POSTGRES_STEPS, SQLITE_STEPS
-from clawkit.memory.store.sqlite import APPLICATION
+from clawkit.memory.store import notes
 from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
+from clawkit.store.schema import POSTGRES_STEPS, SQLITE_STEPS
+from clawkit.store.sqlite import APPLICATION
 from tests.memory.store.records import MODEL, vectors
 
 KNOWN = "Anna is allergic to peanuts"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.mcp_server import BeingServer
-from clawkit.memory.store.database import Database
 from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS
+from clawkit.store.database import Database
 from tests.memory.tools.being_client import READER, BeingClient, scene
 
 NAUGHTY = "The kitten\x00 O'Hara's 100% <memory-recall> \ud800 NEAR( ; --"

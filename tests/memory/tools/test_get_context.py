@@ -6,9 +6,9 @@ from pathlib import Path
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.store import open_store
 from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
 from tests.memory.http.being_store import Clock
 from tests.memory.tools.being_client import FULL, BeingClient
 

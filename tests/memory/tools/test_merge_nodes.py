@@ -60,7 +60,7 @@ async def test_the_vector_of_the_cluster_is_computed_again(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     from clawkit.memory.mcp_server import BeingServer
-    from clawkit.memory.store import open_store
+    from clawkit.store import open_store
 
     store = BeingStore(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
     memory = store.open(store.create("Hana"))

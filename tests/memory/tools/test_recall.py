@@ -225,7 +225,7 @@ async def test_two_recalls_at_once_tell_one_conversation_once(
 async def test_recall_searches_by_meaning_with_the_embedder(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    from clawkit.memory.store import open_store
+    from clawkit.store import open_store
 
     store = BeingStore(open_store(f"sqlite:{tmp_path_factory.mktemp('real') / 'b.db'}"))
     memory = store.open(store.create("Hana"))

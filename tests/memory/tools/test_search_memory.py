@@ -7,7 +7,8 @@ import pytest
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Scene
-from clawkit.memory.store import jobs, nodes, open_store
+from clawkit.memory.store import jobs, nodes
+from clawkit.store import open_store
 from tests.memory.http.being_store import Clock
 from tests.memory.tools.being_client import FULL, BeingClient, scene
 

@@ -13,8 +13,9 @@ from clawkit.memory.being_store import BeingStore
 from clawkit.memory.display_text import shown, told
 from clawkit.memory.intake import listen
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.store import jobs, open_store
+from clawkit.memory.store import jobs
 from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys

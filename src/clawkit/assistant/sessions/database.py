@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from clawkit.assistant.sessions.records import MessageCache
-from clawkit.memory.store import sqlite_failures
-from clawkit.memory.store.sqlite_failures import is_busy as is_busy
-from clawkit.memory.store.sqlite_failures import is_damage as is_damage
+from clawkit.store import sqlite_failures
+from clawkit.store.sqlite_failures import is_busy as is_busy
+from clawkit.store.sqlite_failures import is_damage as is_damage
 from clawkit.system.files import keep_alike, keep_private, make_private
 
 _STORE_NAME = "the store of sessions"

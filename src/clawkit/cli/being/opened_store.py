@@ -15,13 +15,13 @@ import typer
 from clawkit.assistant.config import Config, read_config
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.embed import DEFAULT
-from clawkit.memory.store import default_address, embedded_file
+from clawkit.store import default_address, embedded_file
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
     from clawkit.memory.embed import Embedder
     from clawkit.memory.records import Being
+    from clawkit.store.arrays import Floats
 
 _EMBEDDING_KEY = "OPENAI_API_KEY"
 
@@ -97,7 +97,7 @@ class MemoryPlace:
         return self.file is None or os.path.lexists(self.file)
 
     def open(self) -> BeingStore:
-        from clawkit.memory.store import open_store
+        from clawkit.store import open_store
 
         name = self.embedder
         key = self._embedding_key() if name.startswith(("text-embedding", "openai:")) else ""

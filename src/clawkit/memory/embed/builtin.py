@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from clawkit.memory.embed import DEFAULT, rows_for, table_cache
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 DIMENSIONS = 512
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

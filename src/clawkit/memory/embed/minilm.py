@@ -19,7 +19,7 @@ from clawkit.errors import SettingsError
 from clawkit.memory.embed import rows_for
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 NAME = "minilm-int8"
 DIMENSIONS = 384

@@ -11,7 +11,7 @@ from clawkit.memory.embed import rows_for
 from clawkit.models.embeddings import EmbeddingClient
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 BATCH = 64
 

@@ -30,13 +30,13 @@ from clawkit.memory.patrol.digests import digest
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Being, Node, iso
 from clawkit.memory.store import clusters, ledger, nodes, postings, reads
-from clawkit.memory.store.database import folded
 from clawkit.memory.store.ledger import counted
 from clawkit.memory.store.nodes import ERASED
+from clawkit.store.database import folded
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.store.database import Unit
+    from clawkit.store.database import Unit
 
 _CALLED = {
     "messages": "messages",

@@ -13,9 +13,9 @@ from clawkit.memory import people
 from clawkit.memory.erasure.redaction import PERSON, Editor, Person, person, words_of
 from clawkit.memory.records import Change, LedgerEntry, MemorySource, Node, Scene
 from clawkit.memory.store import clusters, ledger, nodes
-from clawkit.memory.store.database import Unit, written
 from clawkit.memory.store.ledger import AGES, NODES, key_of, stretches_of
 from clawkit.memory.store.nodes import ERASED
+from clawkit.store.database import Unit, written
 
 UNNAMED = "A topic"
 """What a topic is called of whose name nothing is left."""

@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawkit.errors import BeingError
 from clawkit.memory.people import speaks_of_self
 from clawkit.memory.records import Scene
-from clawkit.memory.store.database import folded
+from clawkit.store.database import folded
 from clawkit.text.tables import word_lists
 from clawkit.text.tokenizer import sentence_spans, words_that_say_little
 

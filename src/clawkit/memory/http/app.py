@@ -36,7 +36,6 @@ from clawkit.memory.http.authentication import (
     Authenticator,
     CallerCounters,
     RequestLimits,
-    TrustedProxies,
 )
 from clawkit.memory.http.endpoints import BridgeEndpoint, McpEndpoint
 from clawkit.memory.http.request_log import (
@@ -53,6 +52,7 @@ from clawkit.wire.http.endpoint import allow_origins
 from clawkit.wire.http.page import PageEndpoint, ServerPage
 from clawkit.wire.http.request_checks import LOOPBACK, Origins
 from clawkit.wire.http.response import Receive
+from clawkit.wire.http.trusted_proxies import TrustedProxies
 from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listen
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from clawkit.memory.bridges import Bridge, Bridges
 from clawkit.memory.http.authentication import Authenticator, RequestLimits, bearer
 from clawkit.memory.http.request_log import KEY, RequestTrace, TraceOutputs
 from clawkit.memory.mcp_server import check_scope
-from clawkit.memory.rate_limiter import TokenBucket
 from clawkit.memory.tokens import Access
 from clawkit.memory.tools import ACT
+from clawkit.system.rate_limiter import TokenBucket
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.endpoint import Endpoint, HttpRefusal
 from clawkit.wire.http.request_checks import Origins, read_headers

@@ -29,10 +29,10 @@ import msgspec
 
 from clawkit.errors import StoreError
 from clawkit.memory.job_worker import EMBED, PATROL
-from clawkit.memory.rate_limiter import TokenBuckets
 from clawkit.memory.records import iso
 from clawkit.memory.store import beings, jobs
 from clawkit.memory.tokens import Access
+from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.response import Asgi, SendAsgi
 from clawkit.wire.jsonrpc import Message, as_object
 from clawkit.wire.methods import ROUTES

@@ -30,8 +30,8 @@ from clawkit.memory.records import Being, HistoryMessage, MemorySource, Note, Sc
 from clawkit.memory.relationships import RELATIONSHIP, relate
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.store import entries, nodes
-from clawkit.memory.store.database import Unit, folded
 from clawkit.memory.tokens import Caller
+from clawkit.store.database import Unit, folded
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore

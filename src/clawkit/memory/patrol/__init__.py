@@ -9,8 +9,8 @@ import msgspec
 if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
     from clawkit.memory.model import Llm
-    from clawkit.memory.store.database import Transactions
     from clawkit.memory.tokens import Caller
+    from clawkit.store.database import Transactions
 
 
 class PatrolContext(msgspec.Struct, frozen=True):

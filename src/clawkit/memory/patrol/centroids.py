@@ -13,10 +13,10 @@ from uuid import uuid4
 from clawkit.memory.patrol.importance import is_business
 from clawkit.memory.records import Change, Cluster, Scene
 from clawkit.memory.store import clusters
-from clawkit.memory.store.database import Unit
+from clawkit.store.database import Unit
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 NEAR = 0.45
 """The cosine at which a memory joins a cluster, or a small cluster its neighbour."""

@@ -26,15 +26,15 @@ from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import Embed, ahead
 from clawkit.memory.records import Node
 from clawkit.memory.store import ledger, nodes, postings
-from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import counted, set_nodes
+from clawkit.store.database import Unit
 from clawkit.text.calendar import day_of, resolved
 from clawkit.text.tables import word_lists
 from clawkit.text.tokenizer import folded, terms
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
     from clawkit.memory.model import Llm
+    from clawkit.store.arrays import Floats
 
 _LOOKED_AT_REPEATED = "compared"
 _MOST_REPEATED = 1000

@@ -19,8 +19,8 @@ from clawkit.memory.patrol import PatrolContext, topics
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.records import REFLECTIONS, Change, Cluster, Entry
 from clawkit.memory.store import clusters, entries, ledger, nodes
-from clawkit.memory.store.database import Unit, keepable
 from clawkit.memory.store.ledger import counted
+from clawkit.store.database import Unit, keepable
 from clawkit.text.calendar import day_of
 
 if TYPE_CHECKING:

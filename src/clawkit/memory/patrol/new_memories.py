@@ -22,8 +22,8 @@ from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Change, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
-from clawkit.memory.store.database import Transactions, Unit, keepable
 from clawkit.memory.store.ledger import counted, made
+from clawkit.store.database import Transactions, Unit, keepable
 from clawkit.text.tokenizer import folded, terms
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from clawkit.memory.patrol import centroids
 from clawkit.memory.patrol.new_memories import cleaned, keep
 from clawkit.memory.records import MemorySource, Node, Scene
 from clawkit.memory.store import ledger, nodes
-from clawkit.memory.store.database import Unit
 from clawkit.memory.store.ledger import set_nodes
+from clawkit.store.database import Unit
 
 if TYPE_CHECKING:
     from clawkit.memory.patrol.vectors import Embed

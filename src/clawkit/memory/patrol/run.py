@@ -23,8 +23,8 @@ from clawkit.memory.patrol.new_memories import remember_waiting
 from clawkit.memory.patrol.scenes import hear
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import jobs, nodes
-from clawkit.memory.store.database import Database, Transactions, Unit
 from clawkit.memory.tokens import Caller
+from clawkit.store.database import Database, Transactions, Unit
 
 if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder

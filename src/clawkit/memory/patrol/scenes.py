@@ -33,8 +33,8 @@ from clawkit.memory.people import USER, known
 from clawkit.memory.records import HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
-from clawkit.memory.store.database import Transactions, Unit, keepable
 from clawkit.memory.tokens import Caller
+from clawkit.store.database import Transactions, Unit, keepable
 from clawkit.text.calendar import day_of, resolved
 from clawkit.text.tokenizer import pieces, sentences, terms
 

@@ -23,7 +23,7 @@ from clawkit.text.tables import word_lists
 from clawkit.text.tokenizer import folded, stem, words_that_say_little
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 WORDS_IN_A_NAME = 3
 
@@ -249,7 +249,7 @@ def _ends(word: str, known: frozenset[str]) -> list[str]:
 
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 
 _OF_WORDS = 2.0

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clawkit.memory.records import HistoryMessage
-from clawkit.memory.store.database import Unit, keepable
+from clawkit.store.database import Unit, keepable
 
 _BETWEEN = 0.001
 _DAY = 86_400.0

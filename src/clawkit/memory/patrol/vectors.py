@@ -17,11 +17,11 @@ from clawkit.memory.recall.index_text import texts_to_embed
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters as stored_clusters
 from clawkit.memory.store import nodes
-from clawkit.memory.store.database import Transactions, Unit
+from clawkit.store.database import Transactions, Unit
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
     from clawkit.memory.embed import Embedder
+    from clawkit.store.arrays import Floats
 
 _AT_ONCE = 64
 _LOOKED_UP = 4096

@@ -35,9 +35,9 @@ from clawkit.text import calendar
 from clawkit.text.tokenizer import asked, content, folded, terms
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats, Seqs
     from clawkit.memory.embed import Embedder
-    from clawkit.memory.store.database import Unit
+    from clawkit.store.arrays import Floats, Seqs
+    from clawkit.store.database import Unit
 
 Kind = Literal["vector", "keyword", "hybrid"]
 Mode = Literal["or", "and"]

@@ -19,7 +19,7 @@ from clawkit.text import calendar
 from clawkit.text.tokenizer import sentences
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Bools, Floats, Seqs
+    from clawkit.store.arrays import Bools, Floats, Seqs
 
 SIGNALS = (
     *("words", "words_before", "words_after", "words_around"),

@@ -16,9 +16,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from clawkit.errors import StoreError
-from clawkit.memory.store.schema import SQLITE_STEPS
-from clawkit.memory.store.sqlite import APPLICATION, PATIENCE, THING
-from clawkit.memory.store.sqlite_failures import explained, explained_os, foreign, is_busy, too_new
+from clawkit.store.schema import SQLITE_STEPS
+from clawkit.store.sqlite import APPLICATION, PATIENCE, THING
+from clawkit.store.sqlite_failures import explained, explained_os, foreign, is_busy, too_new
 from clawkit.system.files import make_private
 
 _COPY = "the copy of a store"

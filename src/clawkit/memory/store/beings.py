@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clawkit.errors import BeingError
 from clawkit.memory.records import Being
-from clawkit.memory.store.database import Connection, Unit
+from clawkit.store.database import Connection, Unit
 
 _SELECT = "SELECT n, id, name, created FROM beings"
 

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from clawkit.memory.records import Cluster
-from clawkit.memory.store.database import Unit
+from clawkit.store.database import Unit
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 ROOTS = ("Business", "Private")
 _SELECT = "SELECT n, id, name, parent, digest FROM clusters WHERE being = $being AND gone IS NULL"

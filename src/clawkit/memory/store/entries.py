@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from clawkit.memory.records import Entry
-from clawkit.memory.store.database import Unit, written
+from clawkit.store.database import Unit, written
 
 COLUMNS = "id, target, name, content, at, data"
 _SELECT = f"SELECT {COLUMNS} FROM entries WHERE being = $being"

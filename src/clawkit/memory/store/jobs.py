@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clawkit.memory.store.database import Connection
+from clawkit.store.database import Connection
 
 _LONGEST = 3600.0
 """Nobody claims or puts off a job for longer: what says so is from a clock that went back."""

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from clawkit.memory.records import Change, LedgerEntry
-from clawkit.memory.store.database import Row, Unit, written
+from clawkit.store.database import Row, Unit, written
 
 NODES = "nodes"
 AGES = "ages"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clawkit.memory.records import HistoryMessage
-from clawkit.memory.store.database import Unit, contains, key
+from clawkit.store.database import Unit, contains, key
 
 ERASED = "erased"
 """In the place of a role, where nothing is left of a message but that it was heard."""

@@ -11,12 +11,12 @@ import numpy as np
 
 from clawkit.memory import people
 from clawkit.memory.records import MemorySource, Node, Scene, Status
-from clawkit.memory.store import database
-from clawkit.memory.store.database import Row, Unit, folded, written
 from clawkit.memory.store.ledger import COLUMNS, NODES
+from clawkit.store import database
+from clawkit.store.database import Row, Unit, folded, written
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Seqs
+    from clawkit.store.arrays import Seqs
 
 _COLUMNS = (
     "seq, id, scene, created, speaker, token, conversation, message, cluster, status, fresh, "

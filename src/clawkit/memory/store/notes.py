@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from clawkit.memory.records import MemorySource, Note, Scene
-from clawkit.memory.store.database import Unit, written
+from clawkit.store.database import Unit, written
 
 Kind = Literal["scene", "note"]
 COLUMNS = "id, created, kind, body, speaker, token, conversation"

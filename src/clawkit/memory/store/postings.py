@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from clawkit.memory.store.database import Unit
+from clawkit.store.database import Unit
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats, Seqs
+    from clawkit.store.arrays import Floats, Seqs
 
 _BLOCK = 512
 _ENTRY = np.dtype([("seq", "<u4"), ("times", "<u2"), ("length", "<u2")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from clawkit.memory.store.database import Unit, key
+from clawkit.store.database import Unit, key
 
 
 def queue(unit: Unit, token: str, times: Mapping[int, int], now: float) -> None:

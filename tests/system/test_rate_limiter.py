@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawkit.memory.rate_limiter import TokenBucket, TokenBuckets
+from clawkit.system.rate_limiter import TokenBucket, TokenBuckets
 from tests.memory.http.being_store import Clock
 
 

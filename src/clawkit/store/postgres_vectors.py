@@ -18,10 +18,10 @@ from psycopg import sql
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from clawkit.memory.store.database import Row, Unit, other_size, without_vector
+from clawkit.store.database import Row, Unit, other_size, without_vector
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 MANY = 50_000
 """From how many vectors on a Being gets an index."""

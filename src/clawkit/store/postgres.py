@@ -20,8 +20,8 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from clawkit.memory.store.database import Connection, Gives, Row, Unit, no_being
-from clawkit.memory.store.postgres_failures import (
+from clawkit.store.database import Connection, Gives, Row, Unit, no_being
+from clawkit.store.postgres_failures import (
     bad_address,
     broken,
     busy,
@@ -31,8 +31,8 @@ from clawkit.memory.store.postgres_failures import (
     too_new,
     unknown_outcome,
 )
-from clawkit.memory.store.postgres_vectors import PostgresVectors, grow, know_vectors
-from clawkit.memory.store.schema import POSTGRES_STEPS
+from clawkit.store.postgres_vectors import PostgresVectors, grow, know_vectors
+from clawkit.store.schema import POSTGRES_STEPS
 from clawkit.system.addresses import shown_address
 
 PATIENCE = 20.0

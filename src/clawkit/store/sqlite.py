@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from clawkit.errors import StoreError
-from clawkit.memory.store.database import Connection, Gives, Unit, no_being
-from clawkit.memory.store.schema import SQLITE_STEPS
-from clawkit.memory.store.sqlite_failures import explained, explained_os, foreign, gone, too_new
-from clawkit.memory.store.sqlite_failures import is_busy as is_busy
-from clawkit.memory.store.sqlite_vectors import SqliteVectors
+from clawkit.store.database import Connection, Gives, Unit, no_being
+from clawkit.store.schema import SQLITE_STEPS
+from clawkit.store.sqlite_failures import explained, explained_os, foreign, gone, too_new
+from clawkit.store.sqlite_failures import is_busy as is_busy
+from clawkit.store.sqlite_vectors import SqliteVectors
 from clawkit.system.files import keep_private, make_private
 from clawkit.system.locks import try_lock
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clawkit.memory.store.database import Unit, other_size, without_vector
+from clawkit.store.database import Unit, other_size, without_vector
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats, Seqs
+    from clawkit.store.arrays import Floats, Seqs
 
     _Words = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
 

@@ -24,7 +24,7 @@ import msgspec
 from clawkit.errors import BeingError, StoreError
 
 if TYPE_CHECKING:
-    from clawkit.memory.arrays import Floats
+    from clawkit.store.arrays import Floats
 
 Row = tuple[Any, ...]
 Gives = Literal["rows", "count", "many"]
