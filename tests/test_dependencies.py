@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from tests.processes import ROOT
 
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-_FOR_USERS = ("servers", "scans", "keyring", "minilm", "being")
+_FOR_USERS = ("servers", "scans", "keyring", "minilm", "being", "login")
 
 
 def declared() -> set[str]:

@@ -16,6 +16,7 @@ ClawError
 ├── SessionError                  no such session, or a session key that cannot be used
 ├── BeingError                    a Being, memory, token or bundle that is not there or not usable
 │   └── QuotaError                the Being has, or was asked, as much as it may
+├── LoginError                    a person, client or login that is not there or not usable
 ├── ModelError                    a model gave no answer; carries the provider
 │   ├── MissingKeyError           no key is set for the provider
 │   ├── RefusedKeyError           the provider does not accept the key
@@ -138,6 +139,10 @@ class BeingError(ClawError):
 
 class QuotaError(BeingError):
     """A Being would hold more than it may, or was called as often as it may be."""
+
+
+class LoginError(ClawError):
+    """A person, a client or a login cannot be used; says which and why."""
 
 
 class ModelError(ClawError):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.toolbox.tool_source import CallResult
     from clawkit.wire.input_requests import InputRequest
 
-Origin = Literal["mcp", "ask", "chat"]
+Origin = Literal["mcp", "http", "ask", "chat"]
 
 
 class MessageContext(Struct, frozen=True):

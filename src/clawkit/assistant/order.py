@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from clawkit.models.protocol import ToolCall
     from clawkit.wire.context import Context
     from clawkit.wire.input_requests import InputRequest
+    from clawkit.wire.session import Principal
 
 BETWEEN_TEXTS = 0.25
 LONGEST_TEXT = 8000
@@ -267,6 +268,7 @@ async def take_order(
             order = await asyncio.to_thread(read_order, brand, arguments)
         else:
             order = read_order(brand, arguments)
+        order = of_caller(order, context.principal)
         options = await reloading.options()
         carry_out = partial(_carry_out, brand, reloading)
         # A client that knows tasks has a better way to wait.
@@ -277,6 +279,16 @@ async def take_order(
         return await carry_out(OrderRun(order, context))
     except Exception as error:  # noqa: BLE001 - logged and told
         return failure(explain_failure(error))
+
+
+def of_caller(order: MessageContext, principal: Principal | None) -> MessageContext:
+    """The order of somebody who came over HTTP: each has sessions of their own."""
+    if principal is None:
+        return order
+    own = f"{principal.id}/"
+    key = order.session_key
+    key = key if key.startswith(own) else f"{own}{key}"
+    return replace(order, session_key=key, origin="http")
 
 
 def answerable(context: Context) -> frozenset[str]:

@@ -143,9 +143,12 @@ class Assistant:
     def remembers(self, origin: Origin) -> bool:
         """Whether messages from there are remembered beyond their session, and recalled.
 
-        An order over MCP sees its own session and nothing else, unless the config shares memory.
+        An order over MCP sees its own session and nothing else, unless the config shares memory;
+        one over HTTP, where others may ask, never sees more.
         """
         options = self.config.memory
+        if origin == "http":
+            return False
         return options.enabled and (origin != "mcp" or options.share)
 
     @cached_property

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.order import ReloadingAssistant
     from clawkit.assistant.sessions.task_store import StoredTasks
     from clawkit.wire.context import Context
+    from clawkit.wire.session import Principal
     from clawkit.wire.tasks import TaskRecord
 
 
@@ -61,6 +62,7 @@ class OrderTool:
         self.name = str(brand.definition["name"])
         self.definition = brand.definition
         self._brand = brand
+        self._deferred: dict[str, DeferredOrders] = {}
 
     @cached_property
     def reloading(self) -> ReloadingAssistant:
@@ -68,11 +70,14 @@ class OrderTool:
 
         return ReloadingAssistant()
 
-    @cached_property
-    def _deferred(self) -> DeferredOrders:
+    def _deferred_of(self, principal: Principal | None) -> DeferredOrders:
+        """The orders that outlive their calls, of each caller their own."""
         from clawkit.assistant.deferred_orders import DeferredOrders
 
-        return DeferredOrders()
+        caller = "" if principal is None else principal.id
+        if caller not in self._deferred:
+            self._deferred[caller] = DeferredOrders()
+        return self._deferred[caller]
 
     @property
     def task_after(self) -> float | None:
@@ -84,7 +89,8 @@ class OrderTool:
     ) -> CoroutineType[Any, Any, dict[str, Any]]:
         from clawkit.assistant.order import take_order
 
-        return take_order(self._brand, self.reloading, self._deferred, arguments, context)
+        deferred = self._deferred_of(context.principal)
+        return take_order(self._brand, self.reloading, deferred, arguments, context)
 
 
 class LateTasks:

@@ -16,8 +16,12 @@ from clawkit.cli.commands import (
     AllowHost,
     CommandGroup,
     Host,
+    Login,
     MaxConnections,
+    PublicUrl,
     Target,
+    TrustedProxy,
+    check_login,
 )
 from clawkit.cli.mcp_server import program
 
@@ -38,6 +42,7 @@ COMMANDS = {
     "sessions": "List what the assistant was told, session by session.",
     "memory": "What your Being remembers.",
     "being": "Beings: memories that any MCP client can use, each with its own walls.",
+    "user": "People who log in to Beings, tools and the assistant, and their logins.",
     "policy": "Make, test and understand the guard's policy.",
     "approvals": "Answer the calls that a `prompt` rule holds, in a live view.",
     "log": "Show what passed the guard and what it stopped.",
@@ -51,7 +56,7 @@ COMMANDS = {
 GROUPS = {
     "Assistant": ("ask", "chat", "sessions", "mcp-server"),
     "Tools": ("new", "call", "tools", "serve"),
-    "Memory": ("remember", "recall", "memory", "being"),
+    "Memory": ("remember", "recall", "memory", "being", "user"),
     "Guard": ("wrap", "unwrap", "approvals", "log", "policy", "pins", "guard", "proxy"),
     "Setup": ("setup", "install", "uninstall", "status", "doctor", "completion", "help"),
 }
@@ -169,12 +174,16 @@ def serve(
             "--reload", help="Load the file again when it changes; clients stay connected."
         ),
     ] = False,
+    login: Login = False,
+    public_url: PublicUrl = "",
+    trusted_proxy: TrustedProxy = None,
 ) -> None:
     """Run the tools in a Python file as an MCP server, over stdio or HTTP."""
     from clawkit.cli.serve import serve_file, serve_file_http
 
     listening = host != "127.0.0.1" or allow_host or max_connections != MAX_CONNECTIONS
-    if http is None and (listening or sessions):
+    check_login(login, public_url)
+    if http is None and (listening or sessions or login or trusted_proxy):
         raise typer.BadParameter("options of HTTP need --http PORT")
     code = (
         serve_file(target, reload=reload)
@@ -187,6 +196,9 @@ def serve(
             max_connections=max_connections,
             sessions=sessions,
             reload=reload,
+            login=login,
+            public_url=public_url,
+            trusted_proxies=trusted_proxy or (),
         )
     )
     raise typer.Exit(code)
@@ -197,6 +209,33 @@ def mcp_server(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Enable verbose logging for debugging")
     ] = False,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Serve Streamable HTTP on this port, to people who log in (--login) or to who "
+            "has the token (--token-file); 0 takes a free one.",
+        ),
+    ] = None,
+    host: Host = "127.0.0.1",
+    allow_host: AllowHost = None,
+    login: Login = False,
+    members: Annotated[
+        bool,
+        typer.Option(
+            "--members",
+            help="With --login: members may log in too. They order what the assistant can do, "
+            "with your models and tools.",
+        ),
+    ] = False,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --http: a file with the token to ask for."),
+    ] = None,
+    public_url: PublicUrl = "",
+    trusted_proxy: TrustedProxy = None,
     _version: Annotated[
         bool,
         typer.Option(
@@ -208,9 +247,27 @@ def mcp_server(
     ] = False,
 ) -> None:
     """Serve the assistant to an MCP client over stdio: one tool that takes a message."""
+    from clawkit.cli.mcp_server import HttpPlace, mcp_server_http
     from clawkit.cli.mcp_server import mcp_server as serve_assistant
 
-    raise typer.Exit(serve_assistant(verbose=verbose))
+    check_login(login, public_url)
+    if http is None:
+        if login or members or token_file or allow_host or trusted_proxy or host != "127.0.0.1":
+            raise typer.BadParameter("options of HTTP need --http PORT")
+        raise typer.Exit(serve_assistant(verbose=verbose))
+    if login == (token_file is not None):
+        raise typer.BadParameter("over HTTP give either --login or --token-file FILE")
+    place = HttpPlace(
+        http,
+        host,
+        hosts=allow_host,
+        token_file=token_file,
+        login=login,
+        members=members,
+        public_url=public_url,
+        trusted_proxies=tuple(trusted_proxy or ()),
+    )
+    raise typer.Exit(mcp_server_http(place, verbose=verbose))
 
 
 @app.command()

@@ -63,6 +63,34 @@ MaxConnections = Annotated[
         "are closed; further requests get 503.",
     ),
 ]
+TrustedProxy = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CIDR",
+        help="A proxy whose X-Forwarded-For says who asks: an address or a network; can be "
+        "given again. Without, none.",
+    ),
+]
+Login = Annotated[
+    bool,
+    typer.Option(
+        "--login",
+        help="Let people log in from any client, in a browser; `claw user add NAME` adds them.",
+    ),
+]
+PublicUrl = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        help="With --login: the address that browsers and clients use, if a proxy is in front.",
+    ),
+]
+
+
+def check_login(login: bool, public_url: str) -> None:
+    """Refuse options of a login without one."""
+    if public_url and not login:
+        raise typer.BadParameter("--public-url needs --login")
 
 
 class CommandFailure(ClawError):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clawkit import __version__
 from clawkit.assistant.server import LateTasks, brand_of, order_server
@@ -15,6 +18,7 @@ from clawkit.wire.line_io import claim_stdio
 from clawkit.wire.stdio import serve_stdio
 
 if TYPE_CHECKING:
+    from clawkit.wire.http import HttpAppOptions
     from clawkit.wire.jsonrpc import Message
     from clawkit.wire.server import Reply, ServerCore, ServerObserver
 
@@ -56,6 +60,65 @@ def mcp_server(*, verbose: bool) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    return 0
+
+
+class HttpPlace(Struct, frozen=True):
+    """Where and for whom the assistant is served over HTTP: for people who log in, or by a token.
+
+    `members` says whether those people may be others than the owners.
+    """
+
+    port: int
+    host: str = "127.0.0.1"
+    hosts: list[str] | None = None
+    token_file: Path | None = None
+    login: bool = False
+    members: bool = False
+    public_url: str = ""
+    trusted_proxies: tuple[str, ...] = ()
+
+
+def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
+    """Serve over HTTP until interrupted, to nobody without a login or the token."""
+    from clawkit.assistant.redaction import RequestLog, log_to_stderr
+    from clawkit.cli.logins import HINT, hosts_behind, login_for, token_login
+    from clawkit.wire.http.uvicorn_server import is_loopback, serve_http
+
+    def announce(url: str) -> None:
+        print(f"{brand.product} is at {url}", file=sys.stderr, flush=True)
+        if place.login:
+            print(HINT, file=sys.stderr, flush=True)
+
+    try:
+        brand = brand_of(program())
+        tasks = LateTasks()
+        server = order_server(brand, __version__, tasks)
+        log_to_stderr(everything=verbose)
+        server.observer = RequestLog() if verbose else None
+        hosts = hosts_behind(place.public_url, place.hosts, on_loopback=is_loopback(place.host))
+        options: HttpAppOptions = {"sessions": True, "max_body": LONGEST_ORDER}
+        if hosts is not None:
+            options["hosts"] = hosts
+        run = partial(serve_http, server, place.host, place.port, on_ready=announce)
+        try:
+            if place.token_file is not None:
+                made = token_login(place.token_file)
+                run(**options, login=lambda *_: made)
+            else:
+                with login_for(
+                    server,
+                    "your assistant",
+                    place.public_url,
+                    place.trusted_proxies,
+                    members=place.members,
+                ) as login:
+                    run(**options, login=login)
+        finally:
+            tasks.close()
+    except ClawError as error:
+        print(f"{program()} mcp-server: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

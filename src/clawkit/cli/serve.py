@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clawkit.errors import ClawError
@@ -51,13 +53,13 @@ def _reloaded(target: str) -> ServerCore:
     return server.as_server
 
 
-def _page_of(server: ServerCore) -> PageMaker:
+def _page_of(server: ServerCore, *, login: bool) -> PageMaker:
     """What a browser is shown: made anew for each request, as the tools may change."""
     from clawkit.hosts.paste import pastes_for_url
     from clawkit.tools.page import server_page
 
     def page(origin: str, may_see: bool) -> ServerPage:
-        token = "" if server.authenticate is None else "YOUR_TOKEN"
+        token = "" if login or server.authenticate is None else "YOUR_TOKEN"
         url = f"{origin}/mcp"
         pastes = pastes_for_url(server.name, url, token)
         return server_page(server, f"at {url}", pastes, with_tools=may_see)
@@ -74,8 +76,12 @@ def serve_file_http(
     max_connections: int,
     sessions: bool,
     reload: bool = False,
+    login: bool = False,
+    public_url: str = "",
+    trusted_proxies: Sequence[str] = (),
 ) -> int:
     """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
+    from clawkit.cli.logins import HINT, hosts_behind, login_for
     from clawkit.settings import settings
     from clawkit.wire.http import HttpAppOptions
     from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback, serve_http
@@ -83,7 +89,9 @@ def serve_file_http(
 
     def announce(url: str) -> None:
         print(f"{server.name} is at {url}", file=sys.stderr, flush=True)
-        if not is_loopback(host):
+        if login:
+            print(HINT, file=sys.stderr, flush=True)
+        elif not is_loopback(host):
             print(_OPEN, file=sys.stderr, flush=True)
 
     try:
@@ -91,11 +99,17 @@ def serve_file_http(
         secret = settings().secret
         if secret is not None:
             server.seal = StateSeal(secret)
-        options: HttpAppOptions = {"sessions": sessions, "page": _page_of(server)}
+        options: HttpAppOptions = {"sessions": sessions, "page": _page_of(server, login=login)}
+        hosts = hosts_behind(public_url, hosts, on_loopback=is_loopback(host))
         if hosts is not None:
             options["hosts"] = hosts
         limits = HttpLimits(connections=max_connections)
-        serve_http(server, host, port, on_ready=announce, limits=limits, **options)
+        run = partial(serve_http, server, host, port, on_ready=announce, limits=limits, **options)
+        if not login:
+            run()
+            return 0
+        with login_for(server, server.name, public_url, trusted_proxies) as made:
+            run(login=made)
     except ClawError as error:
         print(f"claw serve: {error}", file=sys.stderr)
         return 1

@@ -204,7 +204,8 @@ _SELECT = (
     "FROM tokens"
 )
 
-_MOST_GOOD = 200_000
+MOST_GOOD = 200_000
+"""How many tokens are known by heart while somebody is locked out."""
 
 
 def insert(connection: Connection, token: Token, digest: str) -> None:
@@ -229,7 +230,7 @@ def good_hashes(connection: Connection, now: float) -> list[str]:
     rows = connection.rows(
         "SELECT hash FROM tokens WHERE revoked IS NULL AND (expires IS NULL OR expires > ?) "
         "ORDER BY created DESC LIMIT ?",
-        (now, _MOST_GOOD),
+        (now, MOST_GOOD),
     )
     return [digest for (digest,) in rows]
 

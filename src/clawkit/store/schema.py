@@ -5,6 +5,7 @@ Step 2 is `2.sql`, and `2.sqlite.sql` or `2.postgres.sql` where only one of the 
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from pathlib import Path
 
@@ -44,5 +45,13 @@ def _steps(database: str) -> tuple[str, ...]:
 SQLITE_STEPS = _steps("sqlite")
 POSTGRES_STEPS = _steps("postgres")
 """What leads from each version to the next; the number of steps is the newest version."""
+_MADE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
+
+
+def tables_since(version: int) -> frozenset[str]:
+    """The tables that a store of this version does not have yet."""
+    return frozenset(name for step in SQLITE_STEPS[version:] for name in _MADE.findall(step))
+
+
 UNIQUE_NAMES = SQLITE_STEPS[2]
 """The step that gives each Being a name of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from clawkit.memory import tokens
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.app import BeingApp, uvicorn_for
 from clawkit.memory.http.authentication import RequestLimits
+from clawkit.memory.http.logins import GateMaker
 from clawkit.memory.http.request_log import Log
 from clawkit.memory.records import Being, Scope
 from clawkit.wire.http.uvicorn_server import listen
@@ -48,7 +49,7 @@ class Served:
         self.app = app
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
-        self.being = store.create("Ada")
+        self.being = next(iter(store.every()), None) or store.create("Ada")
         self.http = httpx2.Client(base_url=self.url, timeout=PATIENCE, limits=MANY)
         self._lines = lines
 
@@ -86,13 +87,18 @@ class Served:
 
 @contextmanager
 def served(
-    store: BeingStore, limits: RequestLimits | None = None, **options: Any
+    store: BeingStore,
+    limits: RequestLimits | None = None,
+    logins: Callable[[int], GateMaker] | None = None,
+    **options: Any,
 ) -> Iterator[Served]:
-    """Serve the Beings of a store until the test is over."""
+    """Serve the Beings of a store until the test is over; `logins` are told the port."""
     lines: list[bytes] = []
     log = Log(lambda data: lines.append(data) or len(data))
-    app = BeingApp(store, limits=limits, log=log, **options)
     listening = listen("127.0.0.1", 0)
+    if logins is not None:
+        options["logins"] = logins(listening.getsockname()[1])
+    app = BeingApp(store, limits=limits, log=log, **options)
     server = uvicorn_for(app, log)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

@@ -16,11 +16,12 @@ from clawkit.cli.being.opened_store import (
     StoreOption,
     opened,
 )
-from clawkit.cli.being.output import token_lines, token_row
+from clawkit.cli.being.output import login_token_row, token_lines, token_row
 from clawkit.cli.being.serve import warm
 from clawkit.cli.commands import AsJson, CommandFailure, command_group
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import print_table
+from clawkit.login import grants
 from clawkit.memory import tokens as access
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.model_keys import forget_key, store_key
@@ -85,16 +86,19 @@ def create_token(
 
 @tokens.command("list")
 def list_tokens(being: BeingArgument, address: StoreOption = "", as_json: AsJson = False) -> None:
-    """List the tokens of a Being, those that are over too."""
+    """List the tokens of a Being, those that are over too, and what people logged in with."""
     with opened(MemoryPlace(address)) as store:
         found = store.find(being)
         with store.database.registry() as connection:
             known = access.of_being(connection, found.n)
+            logins = grants.of_being(connection, found.n)
         if as_json:
-            print_json(known)
-        elif known:
+            print_json([*known, *(grant for grant, _ in logins)])
+        elif known or logins:
             head = ("id", "kind", "scope", "state", "last used", "person", "label")
-            print_table([head, *(token_row(one, time.time()) for one in known)])
+            rows = [token_row(one, time.time()) for one in known]
+            rows += [login_token_row(*one, time.time()) for one in logins]
+            print_table([head, *rows])
         else:
             print(f"{found.name} has no tokens: `claw being token create` makes one.")
 
@@ -106,7 +110,7 @@ def revoke_token(
     ],
     address: StoreOption = "",
 ) -> None:
-    """End a token, from the next request on."""
+    """End a token, or a login, from the next request on."""
     with opened(MemoryPlace(address)) as store:
         if access.looks_right(token):
             # A token on a command line stands in the shell's history by now: still, help.
@@ -116,10 +120,11 @@ def revoke_token(
         token = _whole_id(store, token)
         with store.database.registry(write=True) as connection:
             ended = access.revoke(connection, token, store.clock())
-        if not ended:
+            login = "" if ended else grants.end_called(connection, token, store.clock())
+        if not ended and not login:
             problem = f"there is no token {token!r} that still counts: `claw being token list` has"
             raise CommandFailure(f"{problem} the ids")
-        print(f"Revoked {token}.")
+        print(f"Revoked {login or token}.")
 
 
 def _whole_id(store: BeingStore, called: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from clawkit.cli.tables import ago, counted
+from clawkit.login.records import Grant
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.served_address import address_for
 from clawkit.memory.records import Being, Token
@@ -97,6 +98,14 @@ def token_row(token: Token, now: float) -> tuple[str, ...]:
     called = token.id[:_SHORT] if sys.stdout.isatty() else token.id
     state = _token_state(token, now)
     return called, f"{token.kind}_", rights(token), state, used, token.person or "-", token.label
+
+
+def login_token_row(grant: Grant, person: str, now: float) -> tuple[str, ...]:
+    """The same of somebody's login."""
+    called = grant.id[:_SHORT] if sys.stdout.isatty() else grant.id
+    state = "good" if grant.ended is None else f"ended {day(grant.ended)}"
+    scope, client = grant.scope.replace(" ", ", "), visible(grant.client_name or grant.client)
+    return called, "login", scope, state, ago(now - grant.used), person, client
 
 
 def rights(token: Token) -> str:

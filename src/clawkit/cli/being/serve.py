@@ -15,7 +15,16 @@ import msgspec
 import typer
 
 from clawkit.cli.being.opened_store import EmbedderOption, MemoryPlace, StoreOption, opened
-from clawkit.cli.commands import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
+from clawkit.cli.commands import (
+    MAX_CONNECTIONS,
+    AllowHost,
+    Host,
+    Login,
+    MaxConnections,
+    PublicUrl,
+    TrustedProxy,
+    check_login,
+)
 from clawkit.cli.tables import counted, table_lines
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
 from clawkit.memory.http.served_address import address_for
@@ -44,14 +53,9 @@ def serve(
     burst: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Requests of a token at once.")
     ] = None,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CIDR",
-            help="A proxy whose X-Forwarded-For says who asks: an address or a network; can be "
-            "given again. Without, none.",
-        ),
-    ] = None,
+    trusted_proxy: TrustedProxy = None,
+    login: Login = False,
+    public_url: PublicUrl = "",
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No line of the log for each request.")
     ] = False,
@@ -59,6 +63,7 @@ def serve(
     embedder: EmbedderOption = "",
 ) -> None:
     """Serve the Beings of a store over Streamable HTTP; stderr has the log."""
+    check_login(login, public_url)
     # One question is small: threads for its arithmetic cost more than they bring.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with opened(MemoryPlace(store_address, embedder)) as store, ExitStack() as until_end:
@@ -75,10 +80,14 @@ def serve(
         to_person = sys.stderr.isatty()
 
         def announce(url: str) -> None:
-            public = reachable(url, allow_host or ())
+            public = (
+                f"{public_url.rstrip('/')}/mcp" if public_url else reachable(url, allow_host or ())
+            )
             address = ServedAddress(store.database.address, public, url)
             until_end.enter_context(noted(address))
-            lines = _greeting(store, public, host) if to_person else _facts(store, url, host)
+            lines = _facts(store, url, host)
+            if to_person:
+                lines = _greeting(store, public, host, login)
             print("\n".join(lines), file=sys.stderr, flush=True)
 
         warm(store)
@@ -92,6 +101,8 @@ def serve(
             log_requests=not quiet,
             log_line=_plain_line if to_person else json_line,
             trusted_proxies=trusted_proxy or (),
+            login=login,
+            public_url=public_url,
         )
 
 
@@ -121,7 +132,7 @@ def _facts(store: BeingStore, url: str, host: str) -> Iterator[str]:
         yield json_line(timed({"level": "warning", "message": _OPEN}))
 
 
-def _greeting(store: BeingStore, url: str, host: str) -> Iterator[str]:
+def _greeting(store: BeingStore, url: str, host: str, login: bool) -> Iterator[str]:
     from clawkit.wire.http.uvicorn_server import is_loopback
 
     beings = store.every()
@@ -141,6 +152,8 @@ def _greeting(store: BeingStore, url: str, host: str) -> Iterator[str]:
         yield f"  claw being share {name} --person NAME --for cursor    lets somebody in"
     else:
         yield "  claw being create NAME    makes one that can be shared"
+    if login:
+        yield "  claw user add NAME    lets somebody log in, from any client"
     yield f"In a browser, {url.removesuffix('/mcp')}/ says how to connect."
     if not is_loopback(host):
         yield _OPEN

@@ -19,9 +19,11 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -57,6 +59,7 @@ from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listen
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
+    from clawkit.memory.http.logins import GateMaker
     from clawkit.wire.server import ServerCore
 
 PROBE_EVERY = 5.0
@@ -128,10 +131,11 @@ class BeingApp:
         recheck_every: float = RECHECK_EVERY,
         probe_every: float = PROBE_EVERY,
         trusted_proxies: Collection[str] = (),
+        logins: GateMaker | None = None,
     ) -> None:
         """`hosts` and `origins` are the core's; `per_being` names Beings in the figures.
 
-        Of `trusted_proxies` it is believed for whom they ask.
+        Of `trusted_proxies` it is believed for whom they ask. `logins` let people log in.
         """
         self.limits = limits = limits or RequestLimits()
         allowed = Origins(hosts, origins)
@@ -139,11 +143,14 @@ class BeingApp:
         self._per_being = per_being
         self._metrics = Metrics(per_being=per_being)
         self._look_after = Health(store, probe_every)
+        proxies = TrustedProxies(trusted_proxies)
+        gate = None if logins is None else logins(allowed, proxies)
         self._gate = Authenticator(
             store,
             CallerCounters(limits),
             recheck_every=recheck_every,
-            proxies=TrustedProxies(trusted_proxies),
+            proxies=proxies,
+            logins=gate,
         )
         self.bridges = Bridges(store.clock)
         self.server: ServerCore = BeingServer(
@@ -154,7 +161,7 @@ class BeingApp:
         )
         record = TraceOutputs(self._metrics, log)
         self._door = McpEndpoint(
-            self.server, self._gate, origins=allowed, limits=limits, record=record
+            self.server, self._gate, origins=allowed, limits=limits, record=record, logins=gate
         )
         bridge = BridgeEndpoint(self._gate, self.bridges, origins=allowed, record=record)
         self.asgi = Starlette(
@@ -163,7 +170,8 @@ class BeingApp:
                 WebSocketRoute("/bridge/{being_id}", bridge),
                 Route("/healthz", self._health),
                 Route("/metrics", self._figures),
-                Route("/", PageEndpoint(_page, allowed, _nobody)),
+                Route("/", PageEndpoint(_page if gate is None else _login_page, allowed, _nobody)),
+                *(() if gate is None else gate.server.routes),
             ],
             lifespan=self._lifespan,
         )
@@ -234,6 +242,20 @@ def _page(origin: str, may_see: bool) -> ServerPage:  # noqa: ARG001 - nobody se
     return ServerPage("Beings", f"at {url}", _ABOUT, pastes=pastes, note="Made with Clawkit.")
 
 
+_LOGIN = """A memory: what an agent is told here it recalls later, in any MCP client.
+
+Give a client this address: it opens a browser, in which you sign in and choose a Being."""
+
+
+def _login_page(origin: str, may_see: bool) -> ServerPage:  # noqa: ARG001 - nobody sees more
+    """The same where people log in: an address is all that a client needs."""
+    from clawkit.hosts.paste import pastes_for_url
+
+    url = f"{origin}/mcp"
+    pastes = pastes_for_url("memory", url, "")
+    return ServerPage("Beings", f"at {url}", _LOGIN, pastes=pastes, note="Made with Clawkit.")
+
+
 async def _nobody(_scope: Any, _receive: Receive) -> bool:
     return False
 
@@ -256,21 +278,24 @@ def serve(
     log_line: LineOf | None = None,
     per_being: bool = False,
     trusted_proxies: Collection[str] = (),
+    login: bool = False,
+    public_url: str = "",
 ) -> None:
     """Serve the Beings of a store at `http://host:port/mcp` until interrupted.
 
     `on_ready` gets that address. `hosts` are the names the server may be reached by: by default
     those of this machine where only it can connect, and any elsewhere. `trusted_proxies` are
     addresses or networks whose `X-Forwarded-For` counts. `log_line` writes a line of the log, which
-    is JSON without it.
+    is JSON without it. With `login` people log in; `public_url` is where, behind a proxy.
     """
     _need_websockets()
-    listening = listen(host, port)
-    address = listening.getsockname()
-    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-    if hosts is None and is_loopback(address[0]):
-        hosts = (*LOOPBACK, shown)
-    with listening, _logging(log_line) as log:
+    with listen(host, port) as listening, _logging(log_line) as log:
+        address = listening.getsockname()
+        shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+        if hosts is None and is_loopback(address[0]):
+            hosts = (*LOOPBACK, shown)
+        if hosts is not None and public_url:
+            hosts = (*hosts, urlsplit(public_url).netloc)
         app = BeingApp(
             store,
             hosts=hosts,
@@ -279,10 +304,21 @@ def serve(
             log=log if log_requests else None,
             per_being=per_being,
             trusted_proxies=trusted_proxies,
+            logins=_logins(store, public_url, (address[0], address[1])) if login else None,
         )
         if on_ready is not None:
             on_ready(f"http://{shown}:{address[1]}/mcp")
         uvicorn_for(app, log).run(sockets=[listening])
+
+
+def _logins(store: BeingStore, public_url: str, listens: tuple[str, int]) -> GateMaker:
+    from clawkit.login.packages import need_packages
+
+    need_packages()
+    from clawkit.login.resources import address_of
+    from clawkit.memory.http.logins import login_gate
+
+    return partial(login_gate, store, address_of(public_url, *listens))
 
 
 def uvicorn_for(app: BeingApp, log: Log) -> UvicornServer:

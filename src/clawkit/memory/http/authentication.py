@@ -32,6 +32,7 @@ from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
+    from clawkit.memory.http.logins import LoginGate
 
 
 class RequestLimits(msgspec.Struct, frozen=True):
@@ -108,8 +109,14 @@ MOST_WAITING = 100
 class GoodTokens:
     """What was good when it was last read."""
 
-    def __init__(self, store: BeingStore, read_every: float = READ_EVERY) -> None:
+    def __init__(
+        self,
+        store: BeingStore,
+        read_every: float = READ_EVERY,
+        logins: LoginGate | None = None,
+    ) -> None:
         self._store = store
+        self._logins = logins
         self._read_every = read_every
         self._digests: frozenset[str] = frozenset()
         self._next = 0.0
@@ -144,7 +151,10 @@ class GoodTokens:
 
     def _from_store(self) -> frozenset[str]:
         with self._store.database.registry() as connection:
-            return frozenset(tokens.good_hashes(connection, self._store.clock()))
+            good = tokens.good_hashes(connection, self._store.clock())
+            if self._logins is not None:
+                good += self._logins.good_digests(connection, tokens.MOST_GOOD)
+            return frozenset(good)
 
 
 LLM_KEY = "x-llm-api-key"
@@ -169,10 +179,12 @@ class Authenticator:
         *,
         recheck_every: float = RECHECK_EVERY,
         proxies: TrustedProxies | None = None,
+        logins: LoginGate | None = None,
     ) -> None:
         self._store = store
         self._proxies = proxies or TrustedProxies()
-        self._good = GoodTokens(store)
+        self._logins = logins
+        self._good = GoodTokens(store, logins=logins)
         self._recheck_every = recheck_every
         self.callers = callers
         # Their own threads: tools at work must not keep anybody waiting at the door.
@@ -191,7 +203,7 @@ class Authenticator:
         if locked and not await self._is_good(digest):
             raise too_many("Too many failed attempts from this address", locked)
         try:
-            access = await self.recheck(secret, being_id)
+            access = await self.recheck(secret, being_id, scope["path"])
         except AccessError as error:
             if error.status != 400:
                 self.callers.failed(address)
@@ -219,24 +231,29 @@ class Authenticator:
             _log.error("tokens cannot be checked: %s", error)
         return digest in self._good
 
-    async def recheck(self, secret: str, being_id: str) -> Access:
-        """Whether a token is good at this moment."""
+    async def recheck(self, secret: str, being_id: str, path: str) -> Access:
+        """Whether a token is good at this moment, for a Being, at a path."""
         try:
-            return await self.away(
-                tokens.check, store=self._store, secret=secret, being_id=being_id
-            )
+            return await self.away(self._check, secret=secret, being_id=being_id, path=path)
         except StoreError as error:
             _log.error("tokens cannot be checked: %s", error)
             raise HttpRefusal(
                 503, "The store of memories is not available now", (b"retry-after", b"5")
             ) from None
 
-    async def until_bad(self, secret: str, being_id: str) -> AccessError:
+    def _check(self, secret: str, being_id: str, path: str) -> Access:
+        if self._logins is not None:
+            access = self._logins.access(secret, being_id, path)
+            if access is not None:
+                return access
+        return tokens.check(self._store, secret, being_id)
+
+    async def until_bad(self, secret: str, being_id: str, path: str) -> AccessError:
         """Wait until a token is no longer good, for what stays open; gives why it is not."""
         while True:
             await asyncio.sleep(self._recheck_every)
             try:
-                await self.recheck(secret, being_id)
+                await self.recheck(secret, being_id, path)
             except AccessError as problem:
                 return problem
             except HttpRefusal:

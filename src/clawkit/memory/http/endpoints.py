@@ -10,7 +10,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -39,6 +39,9 @@ from clawkit.wire.jsonrpc import Message
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Principal
 
+if TYPE_CHECKING:
+    from clawkit.memory.http.logins import LoginGate
+
 FRAMES_A_SECOND = 100.0
 FRAMES_AT_ONCE = 500
 
@@ -58,9 +61,11 @@ class McpEndpoint:
         origins: Origins,
         limits: RequestLimits,
         record: TraceOutputs,
+        logins: LoginGate | None = None,
     ) -> None:
         self._server = server
         self._gate = gate
+        self._logins = logins
         self._record = record
         self._stopping: asyncio.Future[None] | None = None
         self._endpoint = Endpoint(server, origins, False, limits.body, self._principal)
@@ -72,14 +77,16 @@ class McpEndpoint:
             headers = read_headers(scope["headers"])
             access = await self._gate.admit(scope, headers)
             exchange.access = access
-            open_for = (bearer(headers), access.being.id)
+            open_for = (bearer(headers), access.being.id, scope["path"])
             if scope["method"] == "GET":
                 receive = self._while_open(receive, open_for, self._until_stopped())
             else:
                 receive = until_whole(receive, self._while_open(receive, open_for))
             with self._gate.callers.here(access.caller.token):
                 await self._endpoint(scope, receive, send)
-        except (HttpRefusal, AccessError, ProtocolError) as problem:
+        except AccessError as problem:
+            await refuse(send, self._pointed_out(problem, scope))
+        except (HttpRefusal, ProtocolError) as problem:
             await refuse(send, problem)
         except Exception:  # noqa: BLE001 - every request gets an answer
             _log.exception("a request failed")
@@ -100,7 +107,7 @@ class McpEndpoint:
         return self._stopping
 
     def _while_open(
-        self, receive: Receive, token: tuple[str, str], *ends: asyncio.Future[None]
+        self, receive: Receive, token: tuple[str, str, str], *ends: asyncio.Future[None]
     ) -> Receive:
         """Receives what comes after the body: that the caller left, or has to.
 
@@ -126,8 +133,18 @@ class McpEndpoint:
         exchange: RequestTrace = request.scope[KEY]
         access = exchange.access
         assert access is not None
-        check_scope(exchange.asks(message, {*self._server.tools, ACT}), access.caller)
+        try:
+            check_scope(exchange.asks(message, {*self._server.tools, ACT}), access.caller)
+        except AccessError as problem:
+            raise self._pointed_out(problem, request.scope) from None
         return Principal(access.caller.token, frozenset({access.caller.scope}), access)
+
+    def _pointed_out(self, problem: AccessError, scope: Any) -> AccessError:
+        """A refusal that says where a login is to be had, where there is one."""
+        if self._logins is None:
+            return problem
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        return self._logins.pointed_out(problem, host.decode("latin-1"), scope["path"])
 
 
 async def _as_coroutine(receive: Receive) -> Asgi:
@@ -238,7 +255,8 @@ class BridgeEndpoint:
 
     async def _watch(self, socket: WebSocket, access: Access) -> None:
         """Close the connection when its token is no longer good."""
-        problem = await self._gate.until_bad(bearer(socket.headers), access.being.id)
+        path = socket.scope["path"]
+        problem = await self._gate.until_bad(bearer(socket.headers), access.being.id, path)
         await _close(socket, str(problem))
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from clawkit.store.schema import tables_since
+
 _CHUNK = 256
 _MOST_CHUNKS = 100_000
 _MOST_FAILURES = 50_000
@@ -62,10 +64,20 @@ def salvage(
                 shutil.copyfile(part, copy.with_name(copy.name + suffix))
         with closing(sqlite3.connect(copy, isolation_level=None)) as source:
             source.text_factory = partial(str, encoding="utf-8", errors="replace")
+            passed_over = derived | _not_there_yet(source)
             for table in _tables(target):
-                if table.name not in derived:
+                if table.name not in passed_over:
                     _copy(source, target, table, found)
     return found
+
+
+def _not_there_yet(source: sqlite3.Connection) -> frozenset[str]:
+    """The tables that came later than a damaged store."""
+    try:
+        (version,) = source.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError:
+        return frozenset()
+    return tables_since(version) if version else frozenset()
 
 
 def drop_orphans(connection: sqlite3.Connection) -> None:

@@ -6,10 +6,10 @@ import asyncio
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
@@ -117,6 +117,9 @@ Authenticate = Callable[
 ]
 """Says who is calling, or raises AccessError; the message is None for GET and DELETE."""
 
+Admit = Callable[[HttpRequest], Awaitable[None]]
+"""Lets a request in before its body is read, or raises AccessError."""
+
 MAX_BODY = 16 * 1024 * 1024
 _BAD_REQUEST = (-32700, -32600, -32020, -32021, -32022)
 
@@ -140,7 +143,17 @@ class HttpAppOptions(TypedDict, total=False):
     origins: Collection[str]
     max_body: int
     authenticate: Authenticate | None
+    admit: Admit | None
     page: PageMaker | None
+    routes: Sequence[Route]
+
+
+class HttpLogin(NamedTuple):
+    """What lets people log in: who may call, who is calling, and the routes of logging in."""
+
+    admit: Admit
+    authenticate: Authenticate
+    routes: Sequence[Route]
 
 
 def http_app(
@@ -152,26 +165,29 @@ def http_app(
     origins: Collection[str] = (),
     max_body: int = MAX_BODY,
     authenticate: Authenticate | None = None,
+    admit: Admit | None = None,
     page: PageMaker | None = None,
+    routes: Sequence[Route] = (),
 ) -> Starlette:
     """An ASGI app that serves `server` at `path`, statelessly unless `sessions` is true.
 
     `hosts` are the host names it may be reached by, None for any; `origins` are further web pages
-    that may call it. `authenticate` says who is calling, by default the server's own hook. `page`
-    makes what a person's browser is shown at `/`.
+    that may call it. `authenticate` says who is calling, by default the server's own hook, and
+    `admit` can say no before a body is read. `page` makes what a person's browser is shown at `/`;
+    `routes` are what else there is.
     """
     allowed = Origins(hosts, origins)
-    endpoint = Endpoint(server, allowed, sessions, max_body, authenticate)
+    endpoint = Endpoint(server, allowed, sessions, max_body, authenticate, admit)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         yield
         server.hub.close()
 
-    routes = [Route(path, endpoint)]
+    every = [Route(path, endpoint), *routes]
     if page is not None and path != "/":
-        routes.append(Route("/", PageEndpoint(page, allowed, endpoint.admits)))
-    app = Starlette(routes=routes, lifespan=lifespan)
+        every.append(Route("/", PageEndpoint(page, allowed, endpoint.admits)))
+    app = Starlette(routes=every, lifespan=lifespan)
     allow_origins(app, origins)
     return app
 
@@ -201,12 +217,14 @@ class Endpoint:
         sessions: bool,
         max_body: int,
         authenticate: Authenticate | None,
+        admit: Admit | None = None,
     ) -> None:
         self._server = server
         self._origins = origins
         self._sessions = HttpSessions(server.hub) if sessions else None
         self._max_body = max_body
         self._authenticate = authenticate
+        self._admit = admit
 
     async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
         message: Message | None = None
@@ -215,6 +233,8 @@ class Endpoint:
             reason = self._origins.refuse(headers)
             if reason is not None:
                 raise HttpRefusal(403, reason)
+            if self._admit is not None:
+                await self._admit(HttpRequest(scope, receive))
             if scope["method"] == "POST":
                 message, problem = jsonrpc.decode_or_error(await self._read(headers, receive))
                 if message is None:

@@ -25,8 +25,8 @@ from uvicorn.server import ServerState
 
 from clawkit.errors import InvalidRequestError, LoadError, SettingsError
 from clawkit.wire import jsonrpc
-from clawkit.wire.http.endpoint import HttpAppOptions, http_app
-from clawkit.wire.http.request_checks import LOOPBACK
+from clawkit.wire.http.endpoint import HttpAppOptions, HttpLogin, http_app
+from clawkit.wire.http.request_checks import LOOPBACK, Origins
 
 if TYPE_CHECKING:
     from clawkit.wire.server import ServerCore
@@ -296,21 +296,27 @@ def serve_http(
     *,
     on_ready: Callable[[str], None] | None = None,
     limits: HttpLimits | None = None,
+    login: Callable[[str, int, Origins], HttpLogin] | None = None,
     **options: Unpack[HttpAppOptions],
 ) -> None:
-    """Serve `server` at `http://host:port/mcp` until interrupted; `options` are `http_app`'s."""
-    listening = listen(host, port)
-    address = listening.getsockname()
-    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-    options.setdefault("hosts", (*LOOPBACK, shown) if is_loopback(address[0]) else None)
-    app = http_app(server, **options)
-    running = UvicornServer(
-        app,
-        limits=limits,
-        on_stop=server.hub.close,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
-    with listening:  # Ctrl-C may come before uvicorn looks after it
+    """Serve `server` at `http://host:port/mcp` until interrupted; `options` are `http_app`'s.
+
+    `login` makes what lets people log in, once it is known where that is.
+    """
+    with listen(host, port) as listening:  # Ctrl-C may come before uvicorn looks after it
+        address = listening.getsockname()
+        shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+        options.setdefault("hosts", (*LOOPBACK, shown) if is_loopback(address[0]) else None)
+        if login is not None:
+            origins = Origins(options.get("hosts"), options.get("origins", ()))
+            made = login(address[0], address[1], origins)
+            options.update(admit=made.admit, authenticate=made.authenticate, routes=made.routes)
+        running = UvicornServer(
+            http_app(server, **options),
+            limits=limits,
+            on_stop=server.hub.close,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
         if on_ready is not None:
             on_ready(f"http://{shown}:{address[1]}{options.get('path', '/mcp')}")
         running.run(sockets=[listening])

@@ -1,0 +1,282 @@
+"""People and how they sign in: names, one-time links, passwords, passkeys, signed-in browsers.
+
+A password is hashed by argon2id. To verify one takes as long for a name that nobody has, so that
+time tells nothing, and few are verified at once: each takes 64 MB.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import uuid
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawkit.errors import LoginError
+from clawkit.login.records import (
+    BROWSER_SECONDS,
+    CHALLENGE_SECONDS,
+    LINK_SECONDS,
+    Role,
+    User,
+    digest,
+    new_secret,
+)
+from clawkit.store.database import Connection, folded
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+SHORTEST_PASSWORD = 10
+LONGEST_PASSWORD = 1000
+_NAME = re.compile(r"[^\W_][\w.@+-]{0,63}")
+_PERSON = "SELECT id, name, role, created FROM login_people"
+_AT_ONCE = 4
+_hashing = threading.BoundedSemaphore(_AT_ONCE)
+
+
+class Browser(msgspec.Struct, frozen=True):
+    """A browser in which somebody is signed in."""
+
+    id: str
+    agent: str
+    created: float
+    expires: float
+
+
+class Passkey(msgspec.Struct, frozen=True):
+    """A passkey's public half; `uses` is the authenticator's own count, where it keeps one."""
+
+    id: str
+    person: str
+    public_key: bytes
+    uses: int
+
+
+def checked_name(name: str) -> str:
+    """A name as it is kept: small letters, no spaces."""
+    name = folded(name)
+    if not _NAME.fullmatch(name):
+        raise LoginError(
+            f"{name[:70]!r} is no name: letters, digits and . @ + - _, at most 64, "
+            "and a letter or a digit first"
+        )
+    return name
+
+
+def add(connection: Connection, name: str, role: Role, now: float) -> User:
+    person = User(str(uuid.uuid4()), checked_name(name), role, now)
+    if find(connection, person.name) is not None:
+        raise LoginError(f"there is somebody called {person.name} already: choose another name")
+    sql = "INSERT INTO login_people (id, name, role, created) VALUES (?, ?, ?, ?)"
+    connection.run(sql, (person.id, person.name, person.role, person.created))
+    return person
+
+
+def find(connection: Connection, name: str) -> User | None:
+    rows = connection.rows(f"{_PERSON} WHERE name = ?", (folded(name),))
+    return User(*rows[0]) if rows else None
+
+
+def named(connection: Connection, name: str) -> User:
+    """The person of this name; LoginError if there is none."""
+    person = find(connection, name)
+    if person is None:
+        raise LoginError(f"there is nobody called {name[:70]!r}: `claw user list` has the names")
+    return person
+
+
+def everybody(connection: Connection) -> list[User]:
+    return [User(*row) for row in connection.rows(f"{_PERSON} ORDER BY name")]
+
+
+def remove(connection: Connection, person: User) -> None:
+    """Forget somebody, with all that lets them in or was granted by them."""
+    if person.role == "owner" and [one.role for one in everybody(connection)].count("owner") == 1:
+        raise LoginError(
+            f"{person.name} is the only owner: make another with `claw user add NAME --owner` first"
+        )
+    connection.run("DELETE FROM login_people WHERE id = ?", (person.id,))
+
+
+def lock_out(connection: Connection, person: User) -> None:
+    """End every way in that somebody has: password, passkeys, links, browsers."""
+    connection.run("UPDATE login_people SET password = '' WHERE id = ?", (person.id,))
+    for table in ("login_passkeys", "login_links", "login_browsers"):
+        connection.run(f"DELETE FROM {table} WHERE person = ?", (person.id,))
+
+
+def make_link(connection: Connection, person: User, now: float) -> str:
+    """A new one-time link's secret; earlier ones of this person no longer count."""
+    secret = new_secret()
+    connection.run("DELETE FROM login_links WHERE person = ? OR expires <= ?", (person.id, now))
+    sql = "INSERT INTO login_links (hash, person, expires) VALUES (?, ?, ?)"
+    connection.run(sql, (digest(secret), person.id, now + LINK_SECONDS))
+    return secret
+
+
+def of_link(connection: Connection, secret: str, now: float) -> User | None:
+    """Whose link this is, without using it: programs that preview links look at them, too."""
+    rows = connection.rows(
+        f"{_PERSON} WHERE id = (SELECT person FROM login_links WHERE hash = ? AND expires > ?)",
+        (digest(secret), now),
+    )
+    return User(*rows[0]) if rows else None
+
+
+def use_link(connection: Connection, secret: str, now: float) -> User | None:
+    """Whose link this is; from now on nobody's."""
+    person = of_link(connection, secret, now)
+    used = connection.run("DELETE FROM login_links WHERE hash = ?", (digest(secret),))
+    return person if used else None
+
+
+def check_new_password(name: str, password: str) -> None:
+    if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+        raise LoginError(f"A password has at least {SHORTEST_PASSWORD} characters.")
+    if len(set(password)) < 4 or name in folded(password):
+        raise LoginError("This password is easily guessed: choose one without your name in it.")
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    from argon2 import PasswordHasher
+
+    return PasswordHasher()
+
+
+@cache
+def _nobodys() -> str:
+    return _hasher().hash(new_secret())
+
+
+def hashed(password: str) -> str:
+    with _hashing:
+        return _hasher().hash(password)
+
+
+def set_password(connection: Connection, person: User, password_hash: str) -> None:
+    sql = "UPDATE login_people SET password = ? WHERE id = ?"
+    connection.run(sql, (password_hash, person.id))
+
+
+def password_of(connection: Connection, name: str) -> tuple[User | None, str]:
+    """Who is called so, and the hash of their password; nobody without a password."""
+    sql = f"{_PERSON.replace(' FROM', ', password FROM')} WHERE name = ? AND password <> ''"
+    rows = connection.rows(sql, (folded(name[:200]),))
+    return (User(*rows[0][:4]), rows[0][4]) if rows else (None, "")
+
+
+def is_password(password_hash: str, password: str) -> bool:
+    """Whether it is the one; without a hash it is not, which takes as long to find out."""
+    from argon2.exceptions import VerificationError
+
+    with _hashing:
+        try:
+            _hasher().verify(password_hash or _nobodys(), password[:LONGEST_PASSWORD])
+        except VerificationError:
+            return False
+    return bool(password_hash)
+
+
+def add_passkey(connection: Connection, passkey: Passkey, now: float) -> None:
+    connection.run(
+        "INSERT INTO login_passkeys (id, person, public_key, uses, created) VALUES (?, ?, ?, ?, ?)",
+        (passkey.id, passkey.person, passkey.public_key, passkey.uses, now),
+    )
+
+
+def passkey(connection: Connection, passkey_id: str) -> tuple[Passkey, User] | None:
+    rows = connection.rows(
+        "SELECT k.id, k.person, k.public_key, k.uses, p.id, p.name, p.role, p.created "
+        "FROM login_passkeys k, login_people p WHERE k.id = ? AND p.id = k.person",
+        (passkey_id,),
+    )
+    if not rows:
+        return None
+    key, person = rows[0][:4], rows[0][4:]
+    return Passkey(key[0], key[1], bytes(key[2]), key[3]), User(*person)
+
+
+def passkeys_of(connection: Connection, person: User) -> list[str]:
+    sql = "SELECT id FROM login_passkeys WHERE person = ? ORDER BY created, id"
+    return [one for (one,) in connection.rows(sql, (person.id,))]
+
+
+def note_passkey(connection: Connection, passkey_id: str, uses: int, now: float) -> None:
+    sql = "UPDATE login_passkeys SET uses = ?, used = ? WHERE id = ?"
+    connection.run(sql, (uses, now, passkey_id))
+
+
+def add_challenge(connection: Connection, challenge: str, visitor: str, now: float) -> None:
+    """Remember what a passkey is asked to sign, and in which browser."""
+    connection.run("DELETE FROM login_challenges WHERE expires <= ?", (now,))
+    connection.run(
+        "INSERT INTO login_challenges (hash, visitor, expires) VALUES (?, ?, ?)",
+        (digest(challenge), digest(visitor), now + CHALLENGE_SECONDS),
+    )
+
+
+def use_challenge(connection: Connection, challenge: str, visitor: str, now: float) -> bool:
+    """Whether this browser was asked that, not long ago, and has not answered yet."""
+    sql = "DELETE FROM login_challenges WHERE hash = ? AND visitor = ? AND expires > ?"
+    return connection.run(sql, (digest(challenge), digest(visitor), now)) > 0
+
+
+def sign_in(connection: Connection, person: User, agent: str, now: float) -> str:
+    """A new browser's secret, which its cookie holds."""
+    secret = new_secret()
+    connection.run("DELETE FROM login_browsers WHERE expires <= ?", (now,))
+    connection.run(
+        "INSERT INTO login_browsers (hash, id, person, agent, created, expires) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (digest(secret), str(uuid.uuid4()), person.id, agent[:200], now, now + BROWSER_SECONDS),
+    )
+    return secret
+
+
+def signed_in(connection: Connection, secret: str, now: float) -> User | None:
+    if not secret:
+        return None
+    rows = connection.rows(
+        f"{_PERSON} WHERE id = (SELECT person FROM login_browsers WHERE hash = ? AND expires > ?)",
+        (digest(secret), now),
+    )
+    return User(*rows[0]) if rows else None
+
+
+def sign_out(connection: Connection, secret: str) -> None:
+    connection.run("DELETE FROM login_browsers WHERE hash = ?", (digest(secret),))
+
+
+def browsers_of(connection: Connection, person: User, now: float) -> list[Browser]:
+    rows = connection.rows(
+        "SELECT id, agent, created, expires FROM login_browsers "
+        "WHERE person = ? AND expires > ? ORDER BY created, id",
+        (person.id, now),
+    )
+    return [Browser(*row) for row in rows]
+
+
+def beings_of(connection: Connection, person: User) -> list[int]:
+    """The Beings that a member may use, by number."""
+    sql = "SELECT being FROM login_beings WHERE person = ? ORDER BY being"
+    return [being for (being,) in connection.rows(sql, (person.id,))]
+
+
+def may_use(connection: Connection, person: User, being: int) -> bool:
+    return person.role == "owner" or being in beings_of(connection, person)
+
+
+def allow(connection: Connection, person: User, being: int) -> None:
+    connection.run(
+        "INSERT INTO login_beings (person, being) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        (person.id, being),
+    )
+
+
+def disallow(connection: Connection, person: User, being: int) -> None:
+    sql = "DELETE FROM login_beings WHERE person = ? AND being = ?"
+    connection.run(sql, (person.id, being))

@@ -1,0 +1,222 @@
+"""What logins are for: a server's resources and scopes, and what a person is asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
+
+from clawkit.errors import AccessError, LoginError, SettingsError
+from clawkit.login.records import User
+from clawkit.system.addresses import is_loopback
+
+REALM = "clawkit"
+
+
+class ScopeChoice(msgspec.Struct, frozen=True):
+    """A scope that can be granted, in a person's words; `within` is the level that it adds to."""
+
+    scope: str
+    words: str
+    within: str = ""
+
+
+class BeingChoice(msgspec.Struct, frozen=True):
+    """A Being that a login can be for."""
+
+    number: int
+    name: str
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What a person can agree to: one of the levels, any of the extras, and for which Being.
+
+    A level with an empty scope stands for its extras alone; without a level nothing is granted.
+    `beings` is None where a server has none, and empty where this person may use none of them.
+    """
+
+    levels: tuple[ScopeChoice, ...]
+    extras: tuple[ScopeChoice, ...] = ()
+    ticked: frozenset[str] = frozenset()
+    beings: tuple[BeingChoice, ...] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that this person could agree to."""
+        return not self.levels or self.beings == ()
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a person agreed to."""
+
+    scope: str
+    being: int | None = None
+
+
+class ProtectedServer(Protocol):
+    """A server that logins are for."""
+
+    title: str
+    """What it is called, for people."""
+
+    main_path: str
+    """The path of the resource that is meant where a client names none."""
+
+    @property
+    def scopes(self) -> Sequence[str]:
+        """What clients are told that they can ask for."""
+        ...
+
+    def is_resource(self, path: str) -> bool:
+        """Whether a path is one of its resources; no matter whether something is there."""
+        ...
+
+    def offer(self, person: User, path: str, wanted: Collection[str]) -> Offer:
+        """What a person can agree to, where a client asks for these scopes, or for none."""
+        ...
+
+    def being_name(self, number: int) -> str:
+        """What a Being is called."""
+        ...
+
+
+def answer_of(offer: Offer, form: Mapping[str, str], ticked: Collection[str]) -> Answer:
+    """What a consent form says, which can be no more than what was offered."""
+    if offer.is_empty:
+        raise LoginError("There is nothing to agree to.")
+    level = form.get("level", offer.levels[0].scope)
+    if level not in [one.scope for one in offer.levels]:
+        raise LoginError("Choose what it may do.")
+    extras = [one.scope for one in offer.extras if one.within == level and one.scope in ticked]
+    scope = " ".join(filter(None, (level, *extras)))
+    if not scope:
+        raise LoginError("Choose at least one thing that it may do.")
+    return Answer(scope, _being_of(offer, form))
+
+
+def _being_of(offer: Offer, form: Mapping[str, str]) -> int | None:
+    if offer.beings is None:
+        return None
+    numbers = {str(one.number): one.number for one in offer.beings}
+    if len(numbers) == 1:
+        return offer.beings[0].number
+    chosen = numbers.get(form.get("being", ""))
+    if chosen is None:
+        raise LoginError("Choose a Being.")
+    return chosen
+
+
+class ServerAddress:
+    """The one origin that a server has for clients and browsers, and others that mean the same."""
+
+    def __init__(self, origin: str, *others: str) -> None:
+        self.origin = origin
+        self._all = {origin, *others}
+
+    @property
+    def host(self) -> str:
+        """The host name alone: what passkeys are bound to."""
+        return urlsplit(self.origin).hostname or ""
+
+    @property
+    def is_secure(self) -> bool:
+        return self.origin.startswith("https://")
+
+    def seen_as(self, authority: str) -> str:
+        """The origin as a caller with this `Host` knows it."""
+        named = f"http://{authority.lower()}"
+        return named if named in self._all else self.origin
+
+    def path_of(self, resource: str, main_path: str) -> str | None:
+        """The path of a resource here; None for one elsewhere. The origin alone means the main."""
+        try:
+            parts = urlsplit(resource)
+            port = f":{parts.port}" if parts.port is not None else ""
+        except ValueError:
+            return None
+        host = parts.hostname or ""
+        origin = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
+        if origin not in self._all or parts.query or "#" in resource or "@" in parts.netloc:
+            return None
+        return unquote(parts.path).rstrip("/") or main_path
+
+    def resource(self, path: str) -> str:
+        """The one name of a resource: what tokens are bound to."""
+        return f"{self.origin}{path.rstrip('/')}"
+
+
+def address_of(public_url: str, host: str, port: int) -> ServerAddress:
+    """Where a server is, from what it was told, or from where it listens on this machine."""
+    if public_url:
+        return ServerAddress(_checked_origin(public_url))
+    local = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    if not is_loopback(local):
+        raise SettingsError(
+            f"logins at {host} need --public-url https://…: the address that browsers and clients "
+            "use, which a proxy with TLS in front of this server has"
+        )
+    names = ("localhost", "127.0.0.1", "[::1]")
+    return ServerAddress(*(f"http://{name}:{port}" for name in names), local)
+
+
+def _checked_origin(url: str) -> str:
+    try:
+        parts = urlsplit(url.rstrip("/"))
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    shown = f"--public-url {url[:100]!r}"
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise SettingsError(f"{shown} must be an address such as https://claw.example.com")
+    if parts.path or parts.query or parts.fragment:
+        raise SettingsError(
+            f"{shown} must end with its host and port: logins need the root of a host name, as "
+            "clients look for /.well-known/ there"
+        )
+    if parts.scheme == "http" and not is_loopback(url):
+        raise SettingsError(f"{shown} must have https://: logins over plain HTTP can be stolen")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, usual) else "")
+
+
+class Challenges:
+    """What a caller without the right token is told: where it can get one (RFC 9728)."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+
+    def refusal(
+        self,
+        why: str,
+        authority: str,
+        path: str,
+        *,
+        status: int = 401,
+        error: str = "",
+        scope: str = "",
+    ) -> AccessError:
+        fields = {
+            "realm": REALM,
+            "error": error,
+            "error_description": why if error else "",
+            "scope": scope,
+            "resource_metadata": self._metadata(authority, path),
+        }
+        told = ", ".join(f'{name}="{value}"' for name, value in fields.items() if value)
+        return AccessError(why, status=status, challenge=f"Bearer {told}")
+
+    def pointed_out(self, error: AccessError, authority: str, path: str, scope: str) -> AccessError:
+        """The same refusal, which says where a token can be had, and with which scope."""
+        if not error.challenge:
+            return error
+        place = f'resource_metadata="{self._metadata(authority, path)}"'
+        if "scope=" not in error.challenge:
+            place = f'scope="{scope}", {place}'
+        return AccessError(str(error), status=error.status, challenge=f"{error.challenge}, {place}")
+
+    def _metadata(self, authority: str, path: str) -> str:
+        origin = self._address.seen_as(authority)
+        return f"{origin}/.well-known/oauth-protected-resource{quote(path.rstrip('/'))}"

@@ -1,0 +1,39 @@
+"""A server with logins for each test that asks for one, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from clawkit.memory.being_store import BeingStore
+from clawkit.store import open_store
+from tests.login.visitors import Logins, gate_maker
+from tests.memory.conftest import address, clock, database, postgres_server
+from tests.memory.http.being_store import Clock, store_at
+from tests.memory.http.served_beings import served
+
+__all__ = ["address", "clock", "database", "postgres_server"]
+
+
+def _logins(store: BeingStore) -> Iterator[Logins]:
+    with served(store, logins=partial(gate_maker, store)) as server:
+        found = Logins(server)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@pytest.fixture
+def logins(tmp_path: Path, clock: Clock) -> Iterator[Logins]:
+    """Logins over a SQLite file, at a time that tests set."""
+    yield from _logins(store_at(tmp_path, clock))
+
+
+@pytest.fixture
+def stored_logins(address: str, clock: Clock) -> Iterator[Logins]:
+    """The same over either database."""
+    yield from _logins(BeingStore(open_store(address), "none", clock=clock))
