@@ -170,7 +170,7 @@ def test_a_recorded_answer_of_a_passkey_is_worth_nothing(browser: Browser, login
         expect(page.locator("h1")).to_have_text("You are signed in as ada")
     thief = logins.browser()
     form = thief.get("/login").text
-    said = sent.value.post_data_json
+    said = dict(sent.value.post_data_json or {})
     said["csrf"] = form.partition('name="csrf" value="')[2].partition('"')[0]
     headers = {"origin": logins.origin}
     answer = thief.http.post("/login/passkey/check", json=said, headers=headers)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from clawkit.wire.http import HttpLogin
     from clawkit.wire.http.request_checks import Origins
+    from clawkit.wire.jsonrpc import Message
     from clawkit.wire.server import ServerCore
 
 _SHORTEST_TOKEN = 32
@@ -76,7 +77,10 @@ def token_login(file: Path) -> HttpLogin:
         if scheme.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), expected):
             raise AccessError("The bearer token is missing or wrong")
 
-    return HttpLogin(admit, lambda _request, _message: Principal("token"), ())
+    def who(_request: HttpRequest, _message: Message | None) -> Principal:
+        return Principal("token")
+
+    return HttpLogin(admit, who, ())
 
 
 def hosts_behind(

@@ -103,8 +103,8 @@ def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
         run = partial(serve_http, server, place.host, place.port, on_ready=announce)
         try:
             if place.token_file is not None:
-                made = token_login(place.token_file)
-                run(**options, login=lambda *_: made)
+                admit, authenticate, _ = token_login(place.token_file)
+                run(**options, admit=admit, authenticate=authenticate)
             else:
                 with login_for(
                     server,

@@ -44,7 +44,7 @@ button.go{background:var(--go);color:var(--on);border-color:var(--go)}
 :focus-visible{outline:3px solid var(--go);outline-offset:2px}
 .row{display:flex;gap:.8rem;flex-wrap:wrap;margin-top:1.2rem}
 li{margin:.8rem 0}ul{padding:0;list-style:none}.extras{padding-left:1.7rem}
-""".strip().replace("\n", "")
+""".strip().replace("\n", " ")
 _DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 
 
@@ -173,8 +173,8 @@ def logins(
 ) -> HTMLResponse:
     """What somebody agreed to; each grant with the name of its Being."""
     shown = [
-        f"<li><strong>{_text(grant.client_name or 'A program without a name')}</strong>: "
-        f"{_text(grant.scope)}{f' of {_text(being)}' if being else ''}"
+        f"<li><strong>{_text(grant.client_name or 'A program without a name')}</strong> may use "
+        f"{_text(being or grant.resource)} ({_text(grant.scope)})"
         '<form method="post" action="/login/end">'
         f'{_hidden(form)}<input type="hidden" name="grant" value="{_text(grant.id)}">'
         f'<button aria-label="End {_text(grant.client_name)}">End</button></form></li>'
