@@ -120,3 +120,31 @@ def test_tools_of_files_can_be_called_and_other_servers_name_their_extra(package
     assert done.stdout == "Result: 5\n"
     elsewhere = run(packages, "call", "--url", "http://127.0.0.1:9/mcp", code=1)
     assert "pip install 'clawkit[servers]'" in elsewhere.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("being", "serve", "--port", "0", "--login"),
+        ("serve", str(ROOT / "examples" / "calculator.py"), "--http", "0", "--login"),
+        ("mcp-server", "--http", "0", "--login"),
+        ("user", "add", "ada"),
+    ],
+    ids=" ".join,
+)
+def test_logins_without_their_extra_are_one_line_that_says_what_to_install(
+    packages: str, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    env = {"PYTHONPATH": packages, "CLAW_STORE": f"sqlite:{tmp_path}/b.db", "CLAW_EMBEDDER": "none"}
+    done = finished(*CLAW, *command, code=1, env=env)
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("pip install 'clawkit[login]'")
+
+
+def test_servers_without_logins_load_nothing_of_them() -> None:
+    servers = "clawkit.cli.being.command, clawkit.cli.serve, clawkit.cli.mcp_server"
+    loaded = f"import sys, {servers}, clawkit.memory.http.app; print(*sys.modules)"
+    modules = finished(sys.executable, "-c", loaded, code=0).stdout.split()
+    assert "clawkit.memory.http.app" in modules
+    ours = ("clawkit.login", "argon2", "webauthn")
+    assert [name for name in modules if name.startswith(ours)] == []

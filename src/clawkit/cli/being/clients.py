@@ -21,7 +21,6 @@ from clawkit.cli.being.serve import warm
 from clawkit.cli.commands import AsJson, CommandFailure, command_group
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import print_table
-from clawkit.login import grants
 from clawkit.memory import tokens as access
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.model_keys import forget_key, store_key
@@ -87,6 +86,8 @@ def create_token(
 @tokens.command("list")
 def list_tokens(being: BeingArgument, address: StoreOption = "", as_json: AsJson = False) -> None:
     """List the tokens of a Being, those that are over too, and what people logged in with."""
+    from clawkit.login import grants
+
     with opened(MemoryPlace(address)) as store:
         found = store.find(being)
         with store.database.registry() as connection:
@@ -111,6 +112,8 @@ def revoke_token(
     address: StoreOption = "",
 ) -> None:
     """End a token, or a login, from the next request on."""
+    from clawkit.login import grants
+
     with opened(MemoryPlace(address)) as store:
         if access.looks_right(token):
             # A token on a command line stands in the shell's history by now: still, help.

@@ -6,17 +6,19 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from clawkit.cli.tables import ago, counted
-from clawkit.login.records import Grant
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.served_address import address_for
 from clawkit.memory.records import Being, Token
 from clawkit.memory.tokens import of_being
 from clawkit.text.normalization import visible
+
+if TYPE_CHECKING:
+    from clawkit.login.records import Grant
 
 STATES = {"active": "remembered", "dying": "fading", "dead": "asleep"}
 ENDINGS = {

@@ -1,0 +1,28 @@
+"""What the page about logging in shows is run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.claw import claw
+from tests.processes import ROOT
+from tests.test_docs_assistant import blocks, run_page
+
+PAGE = ROOT / "docs" / "login.md"
+
+
+def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
+    run_page(PAGE, tmp_path)
+
+
+def test_every_option_that_the_page_shows_is_one() -> None:
+    shown = "\n".join(blocks(PAGE, "sh"))
+    lines = re.findall(
+        r"^(?:claw|openclaw) (being serve|serve|mcp-server|user add)(.*)", shown, re.MULTILINE
+    )
+    assert len(lines) >= 6
+    for command, rest in lines:
+        told = claw(*command.split(), "--help", code=0).stdout
+        for option in re.findall(r"--[a-z-]+", rest):
+            assert option in told, (command, option)
