@@ -403,6 +403,28 @@ def test_no_secret_is_in_the_log_the_store_or_a_referrer(logins: Logins) -> None
         assert secret.encode() not in kept
 
 
+def test_a_flood_of_wrong_tokens_is_stopped(logins: Logins) -> None:
+    answers = [logins.client.refresh(f"btr_{n:043}").status_code for n in range(140)]
+    assert answers[0] == 400
+    assert answers[-1] == 429
+    assert logins.client.refresh("btr_x").headers["retry-after"]
+
+
+def test_a_flood_of_questions_to_passkeys_fills_nothing(logins: Logins) -> None:
+    visitor = logins.browser()
+    csrf = dict(forms_of(visitor.get("/login").text)[0][1])["csrf"]
+    headers = {"origin": logins.origin}
+    said = {"csrf": csrf}
+    answers = [
+        visitor.http.post("/login/passkey/ask", json=said, headers=headers).status_code
+        for _ in range(40)
+    ]
+    assert answers[0] == 200
+    assert answers[-1] == 429
+    with logins.server.store.database.registry() as connection:
+        assert connection.rows("SELECT count(*) FROM login_challenges")[0][0] <= 35
+
+
 def test_a_host_that_is_not_ours_gets_nothing(logins: Logins) -> None:
     for path in ("/login", "/.well-known/oauth-authorization-server", logins.client.address()):
         answer = logins.client.http.get(path, headers={"host": "evil.example"})

@@ -98,6 +98,7 @@ class LoginServer:
         self._sign_in = SignIn(database, server, address, self._browsers, clock)
         self._registrations = TokenBuckets(1 / 60, 20)
         self._requests = TokenBuckets(1.0, 60)
+        self._exchanges = TokenBuckets(2.0, 120)
         self.routes = self._routes(RouteMaker(origins, proxies or TrustedProxies()))
         self._begin()
 
@@ -162,9 +163,7 @@ class LoginServer:
         )
 
     def _register(self, asked: LoginRequest) -> Response:
-        wait = self._registrations.take(asked.caller)
-        if wait:
-            raise slow_down(wait)
+        _count(self._registrations, asked)
         try:
             metadata = clients.read_metadata(asked.body)
         except LoginError as error:
@@ -189,9 +188,7 @@ class LoginServer:
         )
 
     def _authorize(self, asked: LoginRequest) -> Response:
-        wait = self._requests.take(asked.caller)
-        if wait:
-            raise slow_down(wait)
+        _count(self._requests, asked)
         try:
             wanted = self._wanted(asked.fields)
         except _SentBack as back:
@@ -321,6 +318,7 @@ class LoginServer:
         return path if path is not None and self._server.is_resource(path) else None
 
     def _token(self, asked: LoginRequest) -> Response:
+        _count(self._exchanges, asked)
         kind = asked.fields.get("grant_type", "")
         if kind == "authorization_code":
             return _issued(self._exchange(asked.fields))
@@ -382,12 +380,20 @@ class LoginServer:
         return tokens
 
     def _revoke(self, asked: LoginRequest) -> Response:
+        _count(self._exchanges, asked)
         token, client = asked.fields.get("token", ""), asked.fields.get("client_id", "")
         if not token or not client:
             raise OAuthRefusal("invalid_request", "token and client_id are needed")
         with self._database.registry(write=True) as connection:
             grants.end_token(connection, token, client, self._clock())
         return Response(status_code=200)
+
+
+def _count(limit: TokenBuckets, asked: LoginRequest) -> None:
+    """One more request of a caller, or none if that would be too many."""
+    wait = limit.take(asked.caller)
+    if wait:
+        raise slow_down(wait)
 
 
 def _narrowed(granted: str, wanted: str) -> str:

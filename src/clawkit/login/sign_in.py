@@ -69,6 +69,7 @@ class SignIn:
         self._browsers = browsers
         self._clock = clock
         self._limits = SignInLimits()
+        self._challenges = TokenBuckets(1 / 5, 30)
 
     def routes(self, make: RouteMaker) -> list[Route]:
         return [
@@ -179,6 +180,9 @@ class SignIn:
         return said
 
     def _challenge(self, asked: LoginRequest) -> str:
+        wait = self._challenges.take(asked.caller)
+        if wait:
+            raise slow_down(wait)
         challenge = secrets.token_urlsafe(32)
         with self._database.registry(write=True) as connection:
             visitor = self._browsers.visitor(asked)
