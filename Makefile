@@ -34,6 +34,7 @@ MODEL_READY := $(MODELS)/.ready-$(MODEL_VERSION)
 # A browser for the tests of the console: one that is there, else Debian's Chromium.
 BROWSERS := chromium chromium-browser google-chrome chrome
 BROWSER_READY := build/.browser-ready
+PROXIES_READY := build/.proxies-ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -143,6 +144,19 @@ $(BROWSER_READY):
 	      --no-install-recommends chromium fonts-dejavu-core; \
 	  else \
 	    echo 'The tests of the console need Chromium; on Debian and Ubuntu: apt install chromium' >&2; exit 1; \
+	  fi
+	@mkdir -p $(@D) && touch $@
+
+# The proxies that docs/login.md shows a config for, run before a server by the tests.
+setup coverage pytest: $(PROXIES_READY)
+
+$(PROXIES_READY):
+	@if PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null && command -v caddy >/dev/null; then exit 0; fi; \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	      --no-install-recommends nginx-light caddy; \
+	  else \
+	    echo 'The tests of logins need nginx and Caddy; on Debian and Ubuntu: apt install nginx caddy' >&2; exit 1; \
 	  fi
 	@mkdir -p $(@D) && touch $@
 
