@@ -303,7 +303,7 @@ def test_the_conformance_suite_finds_nothing_wrong(now: Logins, tmp_path: Path) 
     options = ["--url", now.origin, "--client-id", suite.id, "--resource", f"{now.origin}/mcp"]
     options += ["-p", str(port), "-o", str(tmp_path / "results")]
     with node(PROGRAM, "authorization", *options) as process:
-        said = ""
+        said = asked = ""
         for line in process.stdout:
             said += line
             if found := re.match(r"http://localhost:\d+/login/authorize\?\S+", line):

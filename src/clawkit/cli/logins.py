@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
@@ -11,11 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from starlette.requests import Request as HttpRequest
-
     from clawkit.wire.http import HttpLogin
     from clawkit.wire.http.request_checks import Origins
-    from clawkit.wire.jsonrpc import Message
     from clawkit.wire.server import ServerCore
 
 _SHORTEST_TOKEN = 32
@@ -51,11 +47,9 @@ def login_for(
         yield make
 
 
-def token_login(file: Path) -> HttpLogin:
-    """Lets in whoever shows the token in a file."""
-    from clawkit.errors import AccessError, SettingsError
-    from clawkit.wire.http import HttpLogin
-    from clawkit.wire.session import Principal
+def read_token(file: Path) -> str:
+    """The token in a file that nobody else can read."""
+    from clawkit.errors import SettingsError
 
     try:
         secret = file.read_text(encoding="utf-8").strip()
@@ -69,18 +63,7 @@ def token_login(file: Path) -> HttpLogin:
             f"--token-file {file}: a token is one line of at least {_SHORTEST_TOKEN} characters; "
             f"`openssl rand -hex 32 > {file}` makes one"
         )
-
-    expected = secret.encode()
-
-    async def admit(request: HttpRequest) -> None:
-        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), expected):
-            raise AccessError("The bearer token is missing or wrong")
-
-    def who(_request: HttpRequest, _message: Message | None) -> Principal:
-        return Principal("token")
-
-    return HttpLogin(admit, who, ())
+    return secret
 
 
 def hosts_behind(

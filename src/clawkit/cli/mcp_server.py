@@ -82,7 +82,8 @@ class HttpPlace(Struct, frozen=True):
 def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
     """Serve over HTTP until interrupted, to nobody without a login or the token."""
     from clawkit.assistant.redaction import RequestLog, log_to_stderr
-    from clawkit.cli.logins import HINT, hosts_behind, login_for, token_login
+    from clawkit.cli.logins import HINT, hosts_behind, login_for, read_token
+    from clawkit.wire.http.token_login import token_login
     from clawkit.wire.http.uvicorn_server import is_loopback, serve_http
 
     def announce(url: str) -> None:
@@ -103,8 +104,9 @@ def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
         run = partial(serve_http, server, place.host, place.port, on_ready=announce)
         try:
             if place.token_file is not None:
-                admit, authenticate, _ = token_login(place.token_file)
-                run(**options, admit=admit, authenticate=authenticate)
+                admit, authenticate, _ = token_login(read_token(place.token_file))
+                options.update(admit=admit, authenticate=authenticate)
+                run(**options)
             else:
                 with login_for(
                     server,

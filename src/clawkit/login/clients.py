@@ -31,6 +31,7 @@ _OF_BROWSERS = re.compile(
     "about|blob|chrome|content|data|file|filesystem|ftp|intent|javascript|mailto|sms|tel|vbscript"
     "|view-source|ws|wss"
 )
+_PLACE = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d+)?", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _DOTS = re.compile(r"/\.\.?(/|$)|%2e", re.IGNORECASE)
 
@@ -70,6 +71,8 @@ def check_redirect(uri: str) -> None:
     assert parts is not None
     if "#" in uri or "@" in parts.netloc:
         raise LoginError(f"redirect_uri {uri[:100]!r} may have neither a fragment nor a user")
+    if parts.scheme in ("http", "https") and not _PLACE.fullmatch(parts.netloc):
+        raise LoginError(f"redirect_uri {uri[:100]!r} has no host name that can be used")
     if parts.scheme == "https" and parts.hostname:
         return
     if parts.scheme == "http" and parts.hostname in _LOOPBACK:

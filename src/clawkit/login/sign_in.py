@@ -229,7 +229,6 @@ class SignIn:
         from clawkit.login import passkeys
 
         said = self._said(asked)
-        self._limits.count(asked.caller, "")
         key_id, challenge = self._answered(asked, said.credential)
         with self._database.registry() as connection:
             found = people.passkey(connection, key_id)
