@@ -76,6 +76,8 @@ class RecallQuestion(msgspec.Struct, frozen=True):
     times: tuple[calendar.Range, ...] = ()
     now: float = 0.0
     asker: str = ""
+    nameless: str = ""
+    """The text with "I" in place of every name that is known."""
 
 
 class Pool(msgspec.Struct, frozen=True):
