@@ -124,7 +124,7 @@ def matrix(question: RecallQuestion, pool: Pool) -> Floats:
         "tells_when": _tells(pool.nodes, question.text, _WHEN, _TELLS_WHEN),
         "tells_number": _tells(pool.nodes, question.text, _NUMBER, _TELLS_NUMBER),
         "importance": np.array([node.scene.importance - 0.5 for node in pool.nodes], np.float32),
-        "mentioned": _mentioned(pool.nodes, question.named),
+        "mentioned": mentioned(pool.nodes, question.named),
         "recent": _recent(pool.nodes, question.now),
         "another_self": _of_another(pool.nodes, question),
         "question": np.array([only_asks(node.scene.action) for node in pool.nodes], np.float32),
@@ -201,7 +201,7 @@ def _is_of(node: Node, named: Collection[str], meant: set[str]) -> bool:
     return any(name in words or name.split(" ")[0] in words for name in named)
 
 
-def _mentioned(nodes: Sequence[Node], named: Collection[str]) -> Floats:
+def mentioned(nodes: Sequence[Node], named: Collection[str]) -> Floats:
     """The share of those who were named whom a memory is about: told by them, or of them."""
     if not named:
         return np.zeros(len(nodes), np.float32)
