@@ -144,7 +144,10 @@ def main() -> None:
     print(f"{len(found)} questions, {firsts:.1%} first", file=sys.stderr)
     named = dict(zip(SIGNALS, map(float, weights), strict=True)) | BY_HAND
     way = msgspec.structs.replace(
-        engine.DIALOGUE, weights=_rounded(named), gate=_rounded(gates), threshold=round(threshold, 4)
+        engine.DIALOGUE,
+        weights=_rounded(named),
+        gate=_rounded(gates),
+        threshold=round(threshold, 4),
     )
     others = (engine.NOTES, engine.WORDS_ONLY, engine.ABOUT_PERSON)
     names = ("dialogue", "notes", "words_only", "about_person")

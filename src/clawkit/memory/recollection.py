@@ -20,7 +20,7 @@ from clawkit.memory import people
 from clawkit.memory.display_text import find_instructions, shown, told
 from clawkit.memory.recall.engine import Hit, search
 from clawkit.memory.recall.second_look import looked_again
-from clawkit.memory.records import Cluster, Node, Scene
+from clawkit.memory.records import USER, Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes, notes, reads
 from clawkit.memory.store.database import Database, Unit
 from clawkit.memory.tokens import Caller
@@ -180,7 +180,7 @@ class MemoryTexts:
 
     def _whose(self, node: Node) -> str:
         speaker = node.source.speaker
-        return self._own if speaker in ("", people.USER) else speaker
+        return self._own if speaker in ("", USER) else speaker
 
     def _before(self, node: Node) -> str:
         """What it goes on about; a model may have said it better than what was said before."""

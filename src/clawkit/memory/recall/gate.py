@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion
+from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, is_sum
 from clawkit.text.tokenizer import telling_words
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def confidence(
     by_speaker: tuple[float, float],
 ) -> float:
     """How sure it is, from 0 to 1, that an answer is among the best."""
+    if is_sum(gathered.question.text):
+        return 0.0
     found = features(gathered, matrix, scores, by_speaker)
     if "answered" in way.gate:
         found |= read_features(gathered, matrix, scores)

@@ -63,6 +63,9 @@ _ASKS_UNMARKED = re.compile(
     re.IGNORECASE,
 )
 """A question or an order as people type it, without any mark."""
+_COMMAND = re.compile(r"(?:claw [a-z-]+|/[a-z]+)(?: \S+){0,3}$")
+"""What somebody typed for the program and not for the memory, also if there is no such command."""
+_SUM = re.compile(r"\s*\(*\d[\d\s.,()]*(?:(?:[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$")
 _SHORT = 80
 _TYPICAL_LENGTH = 4.0
 _MONTH = 30 * 86_400.0
@@ -233,10 +236,17 @@ def _recent(nodes: Sequence[Node], now: float) -> Floats:
 
 
 def only_asks(text: str) -> bool:
-    """Whether somebody asked this or wanted it told or forgotten, and told nothing."""
-    if len(text) < _SHORT and _ASKS_UNMARKED.match(text):
+    """Whether somebody asked this, or wanted it done, reckoned or forgotten, and told nothing."""
+    if len(text) < _SHORT and (_ASKS_UNMARKED.match(text) or _COMMAND.match(text)):
+        return True
+    if is_sum(text):
         return True
     return _is_asked(text) and text.count("?") + text.count("\uff1f") >= len(sentences(text))
+
+
+def is_sum(text: str) -> bool:
+    """Whether it is only to be reckoned; a number, a day or a telephone number is not."""
+    return _SUM.match(text) is not None
 
 
 def _in_time(nodes: Sequence[Node], asked: Sequence[calendar.Range]) -> Floats:
