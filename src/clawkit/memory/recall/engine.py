@@ -335,14 +335,6 @@ def search(
     return SearchResult(gathered.kind, tuple(hits), sure, sure >= way.threshold, way.far_behind)
 
 
-def worth_telling(found: SearchResult) -> tuple[Hit, ...]:
-    """The hits that may be the answer: nothing where the gate is closed, nobody far behind."""
-    if not found.relevant or not found.hits:
-        return ()
-    best = found.hits[0].score
-    return tuple(hit for hit in found.hits if best - hit.score <= found.far_behind)
-
-
 def way_for(gathered: Gathered) -> SignalWeights:
     """How these are weighed: as a conversation between people, or as what people told."""
     pool = gathered.pool

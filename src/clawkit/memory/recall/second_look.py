@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clawkit.memory.people import ParticipantNames
     from clawkit.memory.recall.engine import Hit
 
-_INTRODUCED, _NEAR, _LATER = 0.3, 0.3, 0.6
+_INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6
 """As shares of how far behind the best one may be; chosen on the made lives."""
 
 
@@ -31,7 +31,7 @@ def looked_again(
     vectors: Mapping[int, Floats],
     far_behind: float,
 ) -> tuple[Hit, ...]:
-    """The first so many as they are, then those that the best leads to; nobody far behind."""
+    """The first so many as they are, then those that the best leads to; nobody else far behind."""
     if not hits:
         return ()
     nodes, best = [hit.node for hit in hits], hits[0].node
@@ -43,7 +43,8 @@ def looked_again(
     scores[:first] = [hit.score for hit in hits[:first]]
     rest = sorted(range(first, len(hits)), key=lambda at: -scores[at])
     order = (*range(min(first, len(hits))), *rest)
-    return tuple(hits[at] for at in order if hits[0].score - scores[at] <= far_behind)
+    enough = hits[0].score - far_behind
+    return tuple(hits[at] for at in order if leads[at] or scores[at] >= enough)
 
 
 def _nearness(best: int, seqs: Sequence[int], vectors: Mapping[int, Floats]) -> Floats:
