@@ -34,7 +34,7 @@ NOTHING = "No relevant memories found."
 _OF_ACTIVE, _OF_DEAD = 1, 2
 _APART = "\x1f"
 _NEXT = " · "
-_LOOKED_AT = 48
+_LOOKED_AT = 36
 """How many memories are looked at again, to choose what is told beside the best."""
 
 _AROUND = 200

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Kind = Literal["vector", "keyword", "hybrid"]
 
 _LOOKED_AT = 3
-_READ = 10
 _MANY = 300
 """How many memories the lives have that gates are fitted on."""
 
@@ -175,8 +174,8 @@ def _coverage(gathered: Gathered, best: Sequence[int]) -> float:
 
 
 def read_features(gathered: Gathered, matrix: Floats, scores: Floats) -> dict[str, float]:
-    """What the ten best say, word by word: a long word that nothing comes near to is missing."""
-    best = _told(matrix, scores)[:_READ]
+    """What the best say, word by word: a long word that nothing comes near to is missing."""
+    best = _told(matrix, scores)[:_LOOKED_AT]
     if not len(best):
         return {}
     about = matrix[best, _MENTIONED]
@@ -197,8 +196,8 @@ def read_features(gathered: Gathered, matrix: Floats, scores: Floats) -> dict[st
     return {
         **read,
         "answered": float(((near @ share) * spoken_of).max()),
-        "missing": float((weights * (1 - near[:_LOOKED_AT].max(axis=0))).max()),
-        "same_words": float((same[:_LOOKED_AT] @ share).max()),
+        "missing": float((weights * (1 - near.max(axis=0))).max()),
+        "same_words": float((same @ share).max()),
     }
 
 

@@ -256,8 +256,8 @@ def _in_time(nodes: Sequence[Node], asked: Sequence[calendar.Range]) -> Floats:
 
 
 def _lengths(nodes: Sequence[Node]) -> Floats:
-    """0 for a remark of usual length, below for a short one."""
-    sizes = np.array([len(node.scene.action) for node in nodes], np.float32)
+    """0 for a remark of usual length, below for a short one; in bytes, as kanji say more."""
+    sizes = np.array([len(node.scene.action.encode()) for node in nodes], np.float32)
     return np.clip(np.log1p(sizes) - _TYPICAL_LENGTH, -3.0, 1.5).astype(np.float32)
 
 
