@@ -149,9 +149,7 @@ def main() -> None:
         gate=_rounded(gates),
         threshold=round(threshold, 4),
     )
-    others = (engine.NOTES, engine.WORDS_ONLY, engine.ABOUT_PERSON)
-    names = ("dialogue", "notes", "words_only", "about_person")
-    ways = dict(zip(names, (way, *others), strict=True))
+    ways = {**engine.WAYS, "dialogue": way}
     print(msgspec.json.format(msgspec.json.encode(ways)).decode())
 
 

@@ -237,21 +237,21 @@ def _rarity(top: int, there: int) -> float:
     return math.log(1 + (top + _ORDINARY - there + 0.5) / (there + 0.5))
 
 
-_WAYS = msgspec.json.decode(
+WAYS = msgspec.json.decode(
     Path(__file__).with_name("weights.json").read_bytes(), type=dict[str, SignalWeights]
 )
-DIALOGUE = _WAYS["dialogue"]
-NOTES = _WAYS["notes"]
-OTHER_VECTORS = _WAYS["other_vectors"]
+DIALOGUE = WAYS["dialogue"]
+NOTES = WAYS["notes"]
+OTHER_VECTORS = WAYS["other_vectors"]
 """Where the embedder does not know what words mean, which the gate for notes asks it."""
 
-WORDS_ONLY = _WAYS["words_only"]
+WORDS_ONLY = WAYS["words_only"]
 """Where there are no vectors, most of what was asked for has to be there."""
 
-ABOUT_PERSON = _WAYS["about_person"]
+ABOUT_PERSON = WAYS["about_person"]
 """For "Who is Jonas?", which asks for nothing but what is about him."""
 
-ABOUT_SELF = _WAYS["about_self"]
+ABOUT_SELF = WAYS["about_self"]
 """For "What do you know about me?", to which whatever is known is an answer."""
 
 
