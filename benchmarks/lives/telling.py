@@ -35,6 +35,13 @@ class Asked(msgspec.Struct, frozen=True):
 @contextmanager
 def told(life: Life, *, conversations: bool = True) -> Iterator[Memory]:
     """A Being that was told a life, and is asked on the day of its questions."""
+    with told_store(life, conversations=conversations) as store:
+        yield store.open(store.called(life.name))
+
+
+@contextmanager
+def told_store(life: Life, *, conversations: bool = True) -> Iterator[BeingStore]:
+    """The store of a Being that was told a life."""
     now = [life.inputs[0].moment]
     with TemporaryDirectory() as folder:
         store = BeingStore(SqliteDatabase(Path(folder) / "beings.db"), clock=lambda: now[0])
@@ -48,7 +55,7 @@ def told(life: Life, *, conversations: bool = True) -> Iterator[Memory]:
                 store.worker.work_off()
             now[0] = life.now
             memory.patrol(Caller())
-            yield memory
+            yield store
         finally:
             store.close()
 

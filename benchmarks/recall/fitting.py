@@ -14,8 +14,9 @@ import numpy as np
 
 from benchmarks.recall import pools, synthetic
 from clawkit.memory.embed.factory import embedder
-from clawkit.memory.recall import engine as gate
-from clawkit.memory.recall.engine import Gathered, gather
+from clawkit.memory.recall import engine, gate
+from clawkit.memory.recall.engine import gather
+from clawkit.memory.recall.gate import Gathered
 from clawkit.memory.recall.signals import SIGNALS, matrix
 
 SEED = 7
@@ -143,11 +144,12 @@ def main() -> None:
     print(f"{len(found)} questions, {firsts:.1%} first", file=sys.stderr)
     named = dict(zip(SIGNALS, map(float, weights), strict=True)) | BY_HAND
     way = msgspec.structs.replace(
-        gate.DIALOGUE, weights=_rounded(named), gate=_rounded(gates), threshold=round(threshold, 4)
+        engine.DIALOGUE,
+        weights=_rounded(named),
+        gate=_rounded(gates),
+        threshold=round(threshold, 4),
     )
-    others = (gate.NOTES, gate.WORDS_ONLY, gate.ABOUT_PERSON)
-    names = ("dialogue", "notes", "words_only", "about_person")
-    ways = dict(zip(names, (way, *others), strict=True))
+    ways = {**engine.WAYS, "dialogue": way}
     print(msgspec.json.format(msgspec.json.encode(ways)).decode())
 
 

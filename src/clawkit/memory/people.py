@@ -13,11 +13,8 @@ from functools import lru_cache
 
 import msgspec
 
-from clawkit.memory.records import Note
+from clawkit.memory.records import USER, Note
 from clawkit.store.database import Unit, written
-
-USER = "user"
-"""The speaker whose name nobody has said yet."""
 
 NAMES = "names"
 """The mark that has the names of all who take part."""

@@ -18,8 +18,9 @@ import msgspec
 from clawkit.errors import BeingError, StoreError
 from clawkit.memory import people
 from clawkit.memory.display_text import find_instructions, shown, told
-from clawkit.memory.recall.engine import Hit, search, worth_telling
-from clawkit.memory.records import Cluster, Node, Scene
+from clawkit.memory.recall.engine import Hit, search
+from clawkit.memory.recall.second_look import looked_again
+from clawkit.memory.records import USER, Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes, notes, reads
 from clawkit.memory.tokens import Caller
 from clawkit.memory.validation import LONGEST_TEXT
@@ -33,12 +34,14 @@ NOTHING = "No relevant memories found."
 _OF_ACTIVE, _OF_DEAD = 1, 2
 _APART = "\x1f"
 _NEXT = " · "
-_WIDER = 4
+_LOOKED_AT = 36
+"""How many memories are looked at again, to choose what is told beside the best."""
+
 _AROUND = 200
 """Characters of what was said before and after a memory."""
 
 _PLAIN = 300
-_BESIDE = 7
+_BESIDE = 9
 """How many memories at most are told beside those that were asked for."""
 
 _SITTING = 3600.0
@@ -78,18 +81,20 @@ def recollect(
             unit,
             message,
             embedder=embedder,
-            limit=most * _WIDER if apart_from else most,
+            limit=_LOOKED_AT,
             as_of=as_of,
             exclude=[seq for seq in told_to(unit, caller) if seq > 0],
             asker=caller.person,
             now=now,
         )
-        hits = worth_telling(known)
+        hits = known.hits if known.relevant else ()
         if apart_from:
             hits = tuple(hit for hit in hits if hit.node.source.conversation != apart_from)
-        hits = hits[:most]
-        telling = MemoryTexts(unit, [hit.node for hit in hits])
         vectors = _vectors(unit, embedder, hits)
+        there = people.known(unit)
+        names = people.names_of(there.names - there.own)
+        hits = looked_again(hits, limit, message, names, vectors, known.far_behind)[:most]
+        telling = MemoryTexts(unit, [hit.node for hit in hits])
     if hits:
         hits = _told_now(database, being, hits, caller, now)
     matters = _matters([hit.node for hit in hits], limit, vectors)
@@ -175,7 +180,7 @@ class MemoryTexts:
 
     def _whose(self, node: Node) -> str:
         speaker = node.source.speaker
-        return self._own if speaker in ("", people.USER) else speaker
+        return self._own if speaker in ("", USER) else speaker
 
     def _before(self, node: Node) -> str:
         """What it goes on about; a model may have said it better than what was said before."""

@@ -7,6 +7,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+USER = "user"
+"""The speaker whose name nobody has said yet."""
+
 Status = Literal["active", "dying", "dead"]
 Scope = Literal["full", "read-only"]
 
@@ -67,10 +70,14 @@ class Node(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """`YYYY-MM-DD — setting — action — (feeling)`, with what there is of it."""
+        """`YYYY-MM-DD, speaker — setting — action — (feeling)`, with what there is of it.
+
+        Whoever is called by a name says so, as "I" may be any of several people.
+        """
         scene = self.scene
         feeling = f"({scene.feeling})" if scene.feeling else ""
-        when = ", ".join(scene.when)
+        speaker = self.source.speaker if self.source.speaker != USER else ""
+        when = ", ".join(part for part in (*scene.when, speaker) if part)
         return " — ".join(part for part in (when, scene.setting, scene.action, feeling) if part)
 
 

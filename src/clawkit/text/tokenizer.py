@@ -151,6 +151,17 @@ def content(text: str) -> list[list[str]]:
     return [list(word) for word in found][:MOST_ASKED]
 
 
+def telling_words(text: str) -> dict[str, str]:
+    """The words that say something, as they are written in lower case, each with its stem."""
+    found: dict[str, str] = {}
+    for word, unspaced in split(_CLITIC.sub(" ", text[:LONGEST_INDEXED].lower())):
+        if unspaced:
+            found.update((run, run.translate(_TO_HIRAGANA)) for run in _runs_of_content(word))
+        elif _weight(plain := _plain(folded(word))) > _LITTLE:
+            found[word[:_LONGEST_WORD]] = stem(plain)
+    return found
+
+
 def folded(text: str) -> str:
     """A text without what does not matter to its words: case, accents, width."""
     if text.isascii():

@@ -90,3 +90,26 @@ def test_a_failure_in_the_background_reaches_who_needs_a_vector(monkeypatch: pyt
     with pytest.raises(ImportError, match="no weights here"):
         fresh.embed(["hello"])
     assert fresh.embed(["hello"]).any()
+
+
+def test_words_are_near_by_what_they_mean_alone_in_any_language():
+    dog, hund, salary, dentist, again = shared.words(["dog", "hund", "salary", "dentist", "dog"])
+    assert dog @ hund > 0.6
+    assert dog @ salary < 0.3
+    assert dentist @ salary < 0.4
+    assert np.array_equal(dog, again)
+    assert shared.words([]).shape == (0, shared.dimensions)
+
+
+def test_more_words_than_are_kept_are_still_answered(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("clawkit.memory.embed.builtin._MOST_WORDS", 3)
+    model = BuiltinEmbedder()
+    first = model.words(["red", "green"])
+    both = model.words(["blue", "green", "yellow"])
+    assert both.shape == (3, shared.dimensions)
+    assert np.allclose(both[1], first[1], atol=1e-3)
+
+
+def test_everyday_questions_are_nearer_to_what_people_tell_than_others():
+    everyday, other = shared.ask(["When is my appointment?", "Which element has the symbol Hg?"])
+    assert shared.ordinary(everyday) > shared.ordinary(other)

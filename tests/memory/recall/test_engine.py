@@ -9,7 +9,7 @@ import pytest
 
 from clawkit.memory.embed import Embedder
 from clawkit.memory.embed.builtin import shared
-from clawkit.memory.recall.engine import SearchResult, search, worth_telling
+from clawkit.memory.recall.engine import SearchResult, search
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.recall.signals import SIGNALS
 from clawkit.memory.records import MemorySource, Node, Scene
@@ -235,16 +235,3 @@ def test_one_mind_never_shows_anothers(tmp_path: Path):
         assert mine.ask("grey kitten").hits == ()
     finally:
         database.close()
-
-
-def test_what_is_far_behind_the_best_is_not_told(mind: Mind) -> None:
-    mind.remember(
-        Scene("The spare key of the greenhouse hangs behind the fern"),
-        Scene("Ken is allergic to hazelnuts"),
-        Scene("We decided to use PostgreSQL for the billing service"),
-    )
-    found = mind.ask("Where did we leave the spare key?")
-    assert len(found.hits) > 1
-    assert [hit.node.scene.action for hit in worth_telling(found)] == [
-        "The spare key of the greenhouse hangs behind the fern"
-    ]

@@ -27,9 +27,14 @@ DIMENSIONS = 512
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 _SENTENCES = Path(__file__).with_name("sentences.txt")
-"""Remarks in English and Japanese, then questions in both, with an empty line between them."""
-_QUESTIONS = 2
-"""Where the questions begin."""
+"""Remarks in English and Japanese, questions in both, and what people tell an assistant.
+
+An empty line is between them.
+"""
+_QUESTIONS, _ORDINARY, _WORDS = 2, 4, 5
+"""Which of their centroids is whose; the last is that of the words of what people tell."""
+_MOST_WORDS = 8192
+"""How many words are kept with their vectors, of a kilobyte each."""
 
 
 class _Model:
@@ -37,11 +42,16 @@ class _Model:
 
     def __init__(self) -> None:
         groups = _SENTENCES.read_text(encoding="utf-8").split("\n\n")
-        self._encode, self._middles = table_cache.load(groups)
+        words = "\n".join(sorted(set(groups[_ORDINARY].lower().split())))
+        self._encode, self._middles = table_cache.load([*groups, words])
+        self.ordinary: Floats = self._middles[_ORDINARY] - self._middles[0]
 
     def centred(self, texts: list[str], first: int = 0) -> Floats:
         which = [first + bool(_EAST_ASIAN.search(text)) for text in texts]
         return self._encode(texts) - self._middles[which]
+
+    def words(self, words: list[str]) -> Floats:
+        return self._encode(words) - self._middles[_WORDS]
 
 
 class BuiltinEmbedder:
@@ -54,6 +64,7 @@ class BuiltinEmbedder:
         self._lock = threading.Lock()
         self._model: _Model | None = None
         self._failure: Exception | None = None
+        self._words: dict[str, Floats] = {}
 
     def warm(self) -> threading.Thread:
         """Begin to load in the background; the thread may be joined, or forgotten.
@@ -73,6 +84,23 @@ class BuiltinEmbedder:
         return rows_for(
             texts, DIMENSIONS, lambda chosen: self._loaded().centred(chosen, _QUESTIONS)
         )
+
+    def ordinary(self, question: Floats) -> float:
+        """How near a question's vector is to whatever people tell an assistant."""
+        return float(self._loaded().ordinary @ question)
+
+    def words(self, words: Sequence[str]) -> Floats:
+        """One row for each word, by what it means alone."""
+        import numpy as np
+
+        known = self._words
+        new = [word for word in words if word not in known]
+        if len(known) + len(new) > _MOST_WORDS:
+            known, new = {}, list(words)
+            self._words = known
+        rows = rows_for(new, DIMENSIONS, lambda some: self._loaded().words(some))
+        known.update(zip(new, rows.astype(np.float16), strict=True))
+        return np.array([known[word] for word in words], np.float32).reshape(-1, DIMENSIONS)
 
     def _warmed(self) -> None:
         with self._lock:

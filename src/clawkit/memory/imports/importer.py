@@ -25,8 +25,7 @@ from clawkit.memory.patrol.new_memories import KnownScenes, cleaned, remember, r
 from clawkit.memory.patrol.scenes import extract, hear
 from clawkit.memory.patrol.transcript import ConversationMessage, numbered, unheard
 from clawkit.memory.patrol.vectors import ahead
-from clawkit.memory.people import USER
-from clawkit.memory.records import Being, HistoryMessage, MemorySource, Note, Scene
+from clawkit.memory.records import USER, Being, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.relationships import RELATIONSHIP, relate
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.store import entries, nodes

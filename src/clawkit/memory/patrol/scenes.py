@@ -29,8 +29,8 @@ from clawkit.memory.patrol.transcript import (
     unheard,
 )
 from clawkit.memory.patrol.vectors import ahead
-from clawkit.memory.people import USER, known
-from clawkit.memory.records import HistoryMessage, MemorySource, Note, Scene
+from clawkit.memory.people import known
+from clawkit.memory.records import USER, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
 from clawkit.memory.tokens import Caller

@@ -14,7 +14,7 @@ from clawkit.errors import ModelError
 from clawkit.memory import people
 from clawkit.memory.patrol import centroids
 from clawkit.memory.recall.index_text import texts_to_embed
-from clawkit.memory.records import Scene
+from clawkit.memory.records import USER, Scene
 from clawkit.memory.store import clusters as stored_clusters
 from clawkit.memory.store import nodes
 from clawkit.store.database import Transactions, Unit
@@ -83,7 +83,7 @@ def texts_of(
     unit: Unit, scenes: Sequence[Scene], speakers: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
     """What is embedded of each scene: alone, and with what was said before it."""
-    voices = people.known(unit).voices.union(speakers) - {"", people.USER}
+    voices = people.known(unit).voices.union(speakers) - {"", USER}
     return [texts_to_embed(scene, voices) for scene in scenes]
 
 

@@ -7,9 +7,7 @@ in English and Japanese, by `python -m benchmarks.recall.fitting` (decision 024)
 people told an assistant on made lives (benchmarks/lives). Nothing was fitted on a public set: those
 measure. Each has a gate of its own: one cannot serve both.
 
-Ranking always has a first; the gate looks at what speaks for it in absolute terms: how much of
-what was asked for is there, and whether it is about the one who was named. It is a logistic over
-a few features, fitted where the weights are.
+Ranking always has a first; whether it is worth telling is for the `gate`.
 """
 
 from __future__ import annotations
@@ -27,6 +25,7 @@ import numpy as np
 
 from clawkit.errors import ModelError
 from clawkit.memory import people
+from clawkit.memory.recall.gate import Gathered, Kind, SignalWeights, confidence
 from clawkit.memory.recall.index_text import day_terms
 from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, matrix
 from clawkit.memory.records import Node
@@ -36,10 +35,9 @@ from clawkit.text.tokenizer import asked, content, folded, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
-    from clawkit.store.arrays import Floats, Seqs
+    from clawkit.store.arrays import Floats
     from clawkit.store.database import Unit
 
-Kind = Literal["vector", "keyword", "hybrid"]
 Mode = Literal["or", "and"]
 
 BY_WORDS = 30
@@ -71,22 +69,6 @@ _PAST = re.compile(
 """Asks about what was so once."""
 
 
-class Gathered(msgspec.Struct, frozen=True):
-    """A question and its candidates."""
-
-    kind: Kind
-    question: RecallQuestion
-    pool: Pool
-    rarities: dict[str, float]
-    """How much each word that was asked for says, whether or not it is known."""
-
-    having: dict[str, Seqs]
-    """Who has which of these words."""
-
-    memories: int
-    """How many there are altogether."""
-
-
 class SearchOptions(TypedDict, total=False):
     """How memories are searched."""
 
@@ -110,7 +92,10 @@ def gather(
     """Ask both indexes, and look up everybody who may be the answer; `asker` says "I"."""
     asked_for = tuple(calendar.ranges(query, now))
     there = people.known(unit)
-    question = RecallQuestion(query, _meant(there, query, asker), asked_for, now, asker.casefold())
+    names = people.names_of(there.names | there.own)
+    question = RecallQuestion(
+        query, _meant(there, query, asker), asked_for, now, asker.casefold(), names.masked(query)
+    )
     voices = people.names_of(there.voices)
     past = _PAST.search(query) is not None
     hidden = {*map(int, nodes.hidden(unit, as_of, past=past)), *exclude}
@@ -130,7 +115,21 @@ def gather(
         rest = sorted(seqs - near.keys())
         near |= unit.vectors.cosines(embedder.name, vector, rest)
     pool = _pool(unit, seqs, words, near)
-    return Gathered(kind, question, pool, _rarities(wanted, known), known.having, known.top)
+    return Gathered(
+        kind,
+        question,
+        pool,
+        _rarities(wanted, known),
+        known.having,
+        known.top,
+        _ordinary(embedder, vector),
+        getattr(embedder, "words", None),
+    )
+
+
+def _ordinary(embedder: Embedder | None, vector: Floats | None) -> float:
+    nearness = getattr(embedder, "ordinary", None)
+    return nearness(vector) if nearness is not None and vector is not None else 0.0
 
 
 def _meant(there: people.KnownPeople, query: str, asker: str) -> frozenset[str]:
@@ -238,124 +237,22 @@ def _rarity(top: int, there: int) -> float:
     return math.log(1 + (top + _ORDINARY - there + 0.5) / (there + 0.5))
 
 
-class SignalWeights(msgspec.Struct, frozen=True):
-    """Weights of signals, and of the features by which the gate opens."""
-
-    weights: dict[str, float]
-    gate: dict[str, float]
-    threshold: float
-    far_behind: float
-    """Scores are logarithms of chances: who is so far behind has a small one."""
-
-
-_WAYS = msgspec.json.decode(
+WAYS = msgspec.json.decode(
     Path(__file__).with_name("weights.json").read_bytes(), type=dict[str, SignalWeights]
 )
-DIALOGUE = _WAYS["dialogue"]
-NOTES = _WAYS["notes"]
-WORDS_ONLY = _WAYS["words_only"]
+DIALOGUE = WAYS["dialogue"]
+NOTES = WAYS["notes"]
+OTHER_VECTORS = WAYS["other_vectors"]
+"""Where the embedder does not know what words mean, which the gate for notes asks it."""
+
+WORDS_ONLY = WAYS["words_only"]
 """Where there are no vectors, most of what was asked for has to be there."""
 
-ABOUT_PERSON = _WAYS["about_person"]
+ABOUT_PERSON = WAYS["about_person"]
 """For "Who is Jonas?", which asks for nothing but what is about him."""
 
-ABOUT_SELF = _WAYS["about_self"]
+ABOUT_SELF = WAYS["about_self"]
 """For "What do you know about me?", to which whatever is known is an answer."""
-
-_LOOKED_AT = 3
-_MANY = 300
-"""How many memories the lives have that gates are fitted on."""
-
-_WEIGHED = 60
-_TEMPERATURE = 1.5
-_DOUBT = 2.0
-"""How many times a remark has to say "I" before it is rather about its speaker."""
-
-_SPEAKER, _OTHER = SIGNALS.index("speaker"), SIGNALS.index("other_speaker")
-_QUESTION = SIGNALS.index("question")
-_TIME, _MENTIONED = SIGNALS.index("time"), SIGNALS.index("mentioned")
-_PERSON = re.compile(r"\b(?:(i|my|me|mine|myself|we|our|us)|you|your|yours|yourself)\b")
-
-
-def confidence(gathered: Gathered, matrix: Floats, scores: Floats, way: SignalWeights) -> float:
-    """How sure it is, from 0 to 1, that an answer is among the best."""
-    found = features(gathered, matrix, scores, speaker_weights())
-    total = way.gate.get("bias", 0.0)
-    total += sum(way.gate.get(name, 0.0) * value for name, value in found.items())
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
-
-
-def few(memories: int) -> float:
-    """How much fewer memories there are than gates are fitted on, as a logarithm.
-
-    The nearest of many is near by chance; the nearest of a few is so for a reason.
-    """
-    return max(0.0, math.log(_MANY / max(1, memories)))
-
-
-def speaker_weights() -> tuple[float, float]:
-    """What a score owes to who is speaking."""
-    return DIALOGUE.weights["speaker"], DIALOGUE.weights["other_speaker"]
-
-
-def features(
-    gathered: Gathered, matrix: Floats, scores: Floats, by_speaker: tuple[float, float]
-) -> dict[str, float]:
-    """What tells an answer from the best of what is no answer."""
-    # Who asks again is near to what was asked before, which is no answer.
-    told = np.flatnonzero(matrix[:, _QUESTION] <= 0)
-    best = told[np.argsort(-scores[told], kind="stable")[:_LOOKED_AT]]
-    nodes = [gathered.pool.nodes[int(at)].seq for at in best]
-    covered = _coverage(gathered, nodes)
-    nearest = float(gathered.pool.meaning[told].max(initial=0.0))
-    alike = {
-        "nearest": nearest,
-        "few": few(gathered.memories),
-        "most_covered": max((_coverage(gathered, [node]) for node in nodes), default=0.0),
-        "dated": float(matrix[best, _TIME].max(initial=0.0)),
-        "mentioned": float(matrix[best, _MENTIONED].max(initial=0.0)),
-    }
-    if gathered.question.named:
-        owed: Floats = matrix[:, [_SPEAKER, _OTHER]] @ np.array(by_speaker, dtype=np.float32)
-        about = _about(gathered, matrix, scores - owed)
-        others = gathered.question.named - {gathered.question.asker}
-        return {**alike, "named": float(bool(others)), "about": about, "covered": covered}
-    unnamed = {"unnamed_covered": covered, "unnamed_meaning": nearest}
-    return {**alike, **unnamed, "covered": covered}
-
-
-def _about(gathered: Gathered, matrix: Floats, content: Floats) -> float:
-    """The odds, as a logarithm, that what fits is about the one who was named.
-
-    A remark is about its speaker where it says "I", and about the other where it says "you".
-    """
-    best = np.argsort(-content, kind="stable")[:_WEIGHED]
-    own = np.array([_of_oneself(gathered.pool.nodes[int(at)].scene.action) for at in best])
-    mine = np.where(matrix[best, _SPEAKER] > 0, own, 1 - own)
-    mass = np.exp((content[best] - content[best[0]]) / _TEMPERATURE)
-    return math.log(float(mass @ mine) + 1e-3) - math.log(float(mass @ (1 - mine)) + 1e-3)
-
-
-def _of_oneself(text: str) -> float:
-    """How far a remark is about its speaker, from 0 to 1."""
-    said = _PERSON.findall(text.lower())
-    second = said.count("")
-    first = len(said) - second + _DOUBT
-    return first / (first + second)
-
-
-def _coverage(gathered: Gathered, best: Sequence[int]) -> float:
-    """The share of what was asked for, by how much each word says, that stands in these."""
-    total = sum(gathered.rarities.values()) * len(best)
-    if total <= 0:
-        return 0.0
-    there = (
-        gathered.rarities[word]
-        for word, seqs in gathered.having.items()
-        for seq in best
-        if (seqs == seq).any()
-    )
-    return sum(there) / total
 
 
 _WORD = re.compile(r"\w+")
@@ -434,16 +331,8 @@ def search(
     order = [int(at) for at in best if scores[at] > -np.inf]
     kept = [order[place] for place in without_repetition([gathered.pool.nodes[at] for at in order])]
     hits = [_hit(gathered, rows, scores, at) for at in kept[:limit]]
-    sure = confidence(gathered, rows, scores, way)
+    sure = confidence(gathered, rows, scores, way, speaker_weights())
     return SearchResult(gathered.kind, tuple(hits), sure, sure >= way.threshold, way.far_behind)
-
-
-def worth_telling(found: SearchResult) -> tuple[Hit, ...]:
-    """The hits that may be the answer: nothing where the gate is closed, nobody far behind."""
-    if not found.relevant or not found.hits:
-        return ()
-    best = found.hits[0].score
-    return tuple(hit for hit in found.hits if best - hit.score <= found.far_behind)
 
 
 def way_for(gathered: Gathered) -> SignalWeights:
@@ -458,7 +347,9 @@ def way_for(gathered: Gathered) -> SignalWeights:
         return DIALOGUE
     if _asks_for_all(gathered.question):
         return ABOUT_PERSON if gathered.question.named else ABOUT_SELF
-    return WORDS_ONLY if gathered.kind == "keyword" else NOTES
+    if gathered.kind == "keyword":
+        return WORDS_ONLY
+    return NOTES if gathered.word_vectors is not None else OTHER_VECTORS
 
 
 def _asks_for_all(question: RecallQuestion) -> bool:
@@ -467,6 +358,11 @@ def _asks_for_all(question: RecallQuestion) -> bool:
     if question.named and words:
         return words <= set(terms(" ".join(question.named)))
     return people.speaks_of_self(question.text) and all(map(people.speaks_of_self, words))
+
+
+def speaker_weights() -> tuple[float, float]:
+    """What a score owes to who is speaking."""
+    return DIALOGUE.weights["speaker"], DIALOGUE.weights["other_speaker"]
 
 
 def fused(matrix: Floats, way: SignalWeights) -> Floats:

@@ -63,6 +63,9 @@ _ASKS_UNMARKED = re.compile(
     re.IGNORECASE,
 )
 """A question or an order as people type it, without any mark."""
+_COMMAND = re.compile(r"(?:claw [a-z-]+|/[a-z]+)(?: \S+){0,3}$")
+"""What somebody typed for the program and not for the memory, also if there is no such command."""
+_SUM = re.compile(r"\s*\(*\d[\d\s.,()]*(?:(?:[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$")
 _SHORT = 80
 _TYPICAL_LENGTH = 4.0
 _MONTH = 30 * 86_400.0
@@ -76,6 +79,8 @@ class RecallQuestion(msgspec.Struct, frozen=True):
     times: tuple[calendar.Range, ...] = ()
     now: float = 0.0
     asker: str = ""
+    nameless: str = ""
+    """The text with "I" in place of every name that is known."""
 
 
 class Pool(msgspec.Struct, frozen=True):
@@ -122,7 +127,7 @@ def matrix(question: RecallQuestion, pool: Pool) -> Floats:
         "tells_when": _tells(pool.nodes, question.text, _WHEN, _TELLS_WHEN),
         "tells_number": _tells(pool.nodes, question.text, _NUMBER, _TELLS_NUMBER),
         "importance": np.array([node.scene.importance - 0.5 for node in pool.nodes], np.float32),
-        "mentioned": _mentioned(pool.nodes, question.named),
+        "mentioned": mentioned(pool.nodes, question.named),
         "recent": _recent(pool.nodes, question.now),
         "another_self": _of_another(pool.nodes, question),
         "question": np.array([only_asks(node.scene.action) for node in pool.nodes], np.float32),
@@ -199,7 +204,7 @@ def _is_of(node: Node, named: Collection[str], meant: set[str]) -> bool:
     return any(name in words or name.split(" ")[0] in words for name in named)
 
 
-def _mentioned(nodes: Sequence[Node], named: Collection[str]) -> Floats:
+def mentioned(nodes: Sequence[Node], named: Collection[str]) -> Floats:
     """The share of those who were named whom a memory is about: told by them, or of them."""
     if not named:
         return np.zeros(len(nodes), np.float32)
@@ -231,10 +236,17 @@ def _recent(nodes: Sequence[Node], now: float) -> Floats:
 
 
 def only_asks(text: str) -> bool:
-    """Whether somebody asked this or wanted it told or forgotten, and told nothing."""
-    if len(text) < _SHORT and _ASKS_UNMARKED.match(text):
+    """Whether somebody asked this, or wanted it done, reckoned or forgotten, and told nothing."""
+    if len(text) < _SHORT and (_ASKS_UNMARKED.match(text) or _COMMAND.match(text)):
+        return True
+    if is_sum(text):
         return True
     return _is_asked(text) and text.count("?") + text.count("\uff1f") >= len(sentences(text))
+
+
+def is_sum(text: str) -> bool:
+    """Whether it is only to be reckoned; a number, a day or a telephone number is not."""
+    return _SUM.match(text) is not None
 
 
 def _in_time(nodes: Sequence[Node], asked: Sequence[calendar.Range]) -> Floats:
@@ -244,8 +256,8 @@ def _in_time(nodes: Sequence[Node], asked: Sequence[calendar.Range]) -> Floats:
 
 
 def _lengths(nodes: Sequence[Node]) -> Floats:
-    """0 for a remark of usual length, below for a short one."""
-    sizes = np.array([len(node.scene.action) for node in nodes], np.float32)
+    """0 for a remark of usual length, below for a short one; in bytes, as kanji say more."""
+    sizes = np.array([len(node.scene.action.encode()) for node in nodes], np.float32)
     return np.clip(np.log1p(sizes) - _TYPICAL_LENGTH, -3.0, 1.5).astype(np.float32)
 
 

@@ -1,0 +1,222 @@
+"""Decides whether the best of what was found is worth telling: a logistic over a few features.
+
+What speaks for it counts in absolute terms: how much of what was asked for is there, by its words
+and by what they mean, and whether it is about the one who was named. How near the best is says
+little alone: a question about everyday things is near to whatever people tell, so its distance from
+the centroid of such things is a feature, too, and means the same among five memories and thousands.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+
+from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, is_sum
+from clawkit.text.tokenizer import telling_words
+
+if TYPE_CHECKING:
+    from clawkit.store.arrays import Floats, Seqs
+
+Kind = Literal["vector", "keyword", "hybrid"]
+
+_LOOKED_AT = 3
+_MANY = 300
+"""How many memories the lives have that gates are fitted on."""
+
+_WEIGHED = 60
+_TEMPERATURE = 1.5
+_DOUBT = 2.0
+"""How many times a remark has to say "I" before it is rather about its speaker."""
+
+_LONG = 9
+_EAST_ASIAN = 3
+"""How many letters a character of a script without spaces counts for."""
+
+_UNKNOWN = 0.6
+"""How much is taken to be there of a question that says nothing, as "What did I do then?"."""
+
+_SPEAKER, _OTHER = SIGNALS.index("speaker"), SIGNALS.index("other_speaker")
+_QUESTION = SIGNALS.index("question")
+_TIME, _MENTIONED = SIGNALS.index("time"), SIGNALS.index("mentioned")
+_PERSON = re.compile(r"\b(?:(i|my|me|mine|myself|we|our|us)|you|your|yours|yourself)\b")
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """A question and its candidates."""
+
+    kind: Kind
+    question: RecallQuestion
+    pool: Pool
+    rarities: dict[str, float]
+    """How much each word that was asked for says, whether or not it is known."""
+
+    having: dict[str, Seqs]
+    """Who has which of these words."""
+
+    memories: int
+    """How many there are altogether."""
+
+    ordinary: float = 0.0
+    """How near the question is to whatever people tell."""
+
+    word_vectors: Callable[[list[str]], Floats] | None = None
+    """What words mean, where the embedder can say it at once."""
+
+
+class SignalWeights(msgspec.Struct, frozen=True):
+    """Weights of signals, and of the features by which the gate opens."""
+
+    weights: dict[str, float]
+    gate: dict[str, float]
+    threshold: float
+    far_behind: float
+    """Scores are logarithms of chances: who is so far behind has a small one."""
+
+
+def confidence(
+    gathered: Gathered,
+    matrix: Floats,
+    scores: Floats,
+    way: SignalWeights,
+    by_speaker: tuple[float, float],
+) -> float:
+    """How sure it is, from 0 to 1, that an answer is among the best."""
+    if is_sum(gathered.question.text):
+        return 0.0
+    found = features(gathered, matrix, scores, by_speaker)
+    if "answered" in way.gate:
+        found |= read_features(gathered, matrix, scores)
+    total = way.gate.get("bias", 0.0)
+    total += sum(way.gate.get(name, 0.0) * value for name, value in found.items())
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def few(memories: int) -> float:
+    """How much fewer memories there are than gates are fitted on, as a logarithm.
+
+    The nearest of many is near by chance; the nearest of a few is so for a reason.
+    """
+    return max(0.0, math.log(_MANY / max(1, memories)))
+
+
+def features(
+    gathered: Gathered, matrix: Floats, scores: Floats, by_speaker: tuple[float, float]
+) -> dict[str, float]:
+    """What tells an answer from the best of what is no answer."""
+    told = _told(matrix, scores)
+    best = told[:_LOOKED_AT]
+    nodes = [gathered.pool.nodes[int(at)].seq for at in best]
+    covered = _coverage(gathered, nodes)
+    nearest = float(gathered.pool.meaning[told].max(initial=0.0))
+    alike = {
+        "nearest": nearest,
+        "few": few(gathered.memories),
+        "most_covered": max((_coverage(gathered, [node]) for node in nodes), default=0.0),
+        "dated": float(matrix[best, _TIME].max(initial=0.0)),
+        "mentioned": float(matrix[best, _MENTIONED].max(initial=0.0)),
+    }
+    if gathered.question.named:
+        owed: Floats = matrix[:, [_SPEAKER, _OTHER]] @ np.array(by_speaker, dtype=np.float32)
+        about = _about(gathered, matrix, scores - owed)
+        named = float(bool(_others(gathered.question)))
+        return {**alike, "named": named, "about": about, "covered": covered}
+    unnamed = {"unnamed_covered": covered, "unnamed_meaning": nearest}
+    return {**alike, **unnamed, "covered": covered}
+
+
+def _told(matrix: Floats, scores: Floats) -> Seqs:
+    """Places of candidates, the best first; who asked the same before is no answer."""
+    told = np.flatnonzero(matrix[:, _QUESTION] <= 0)
+    return told[np.argsort(-scores[told], kind="stable")]
+
+
+def _others(question: RecallQuestion) -> frozenset[str]:
+    return question.named - {question.asker}
+
+
+def _about(gathered: Gathered, matrix: Floats, content: Floats) -> float:
+    """The odds, as a logarithm, that what fits is about the one who was named.
+
+    A remark is about its speaker where it says "I", and about the other where it says "you".
+    """
+    best = np.argsort(-content, kind="stable")[:_WEIGHED]
+    own = np.array([_of_oneself(gathered.pool.nodes[int(at)].scene.action) for at in best])
+    mine = np.where(matrix[best, _SPEAKER] > 0, own, 1 - own)
+    mass = np.exp((content[best] - content[best[0]]) / _TEMPERATURE)
+    return math.log(float(mass @ mine) + 1e-3) - math.log(float(mass @ (1 - mine)) + 1e-3)
+
+
+def _of_oneself(text: str) -> float:
+    """How far a remark is about its speaker, from 0 to 1."""
+    said = _PERSON.findall(text.lower())
+    second = said.count("")
+    first = len(said) - second + _DOUBT
+    return first / (first + second)
+
+
+def _coverage(gathered: Gathered, best: Sequence[int]) -> float:
+    """The share of what was asked for, by how much each word says, that stands in these."""
+    total = sum(gathered.rarities.values()) * len(best)
+    if total <= 0:
+        return 0.0
+    there = (
+        gathered.rarities[word]
+        for word, seqs in gathered.having.items()
+        for seq in best
+        if (seqs == seq).any()
+    )
+    return sum(there) / total
+
+
+def read_features(gathered: Gathered, matrix: Floats, scores: Floats) -> dict[str, float]:
+    """What the best say, word by word: a long word that nothing comes near to is missing."""
+    best = _told(matrix, scores)[:_LOOKED_AT]
+    if not len(best):
+        return {}
+    about = matrix[best, _MENTIONED]
+    named = bool(_others(gathered.question))
+    wanted = telling_words(gathered.question.nameless or gathered.question.text)
+    read = {
+        "ordinary": gathered.ordinary,
+        "best": float(scores[best[0]]),
+        "asked_words": float(len(wanted)),
+        "about_named": float(about[0]) * named,
+    }
+    if not wanted:
+        return {**read, "answered": _UNKNOWN}
+    near, same = _nearness(gathered, wanted, best)
+    weights = np.array([_weight(word) for word in wanted], np.float32)
+    share = weights / weights.sum()
+    spoken_of = about > 0 if named else np.ones(len(best), bool)
+    return {
+        **read,
+        "answered": float(((near @ share) * spoken_of).max()),
+        "missing": float((weights * (1 - near.max(axis=0))).max()),
+        "same_words": float((same @ share).max()),
+    }
+
+
+def _nearness(gathered: Gathered, wanted: dict[str, str], best: Seqs) -> tuple[Floats, Floats]:
+    """How near each fragment comes to each word that is asked for, and which it has as it is."""
+    texts = [telling_words(gathered.pool.nodes[int(at)].scene.action) for at in best]
+    same = np.array(
+        [[stem in set(text.values()) for stem in wanted.values()] for text in texts], np.float32
+    )
+    if gathered.word_vectors is None:
+        return same, same
+    every = list(dict.fromkeys((*wanted, *(word for text in texts for word in text))))
+    places = {word: at for at, word in enumerate(every)}
+    vectors = gathered.word_vectors(every)
+    alike = vectors[: len(wanted)] @ vectors.T
+    near = [alike[:, [places[word] for word in text]].max(axis=1, initial=0.0) for text in texts]
+    return np.maximum(np.array(near, np.float32), same), same
+
+
+def _weight(word: str) -> float:
+    """Longer words say more, in every language."""
+    return min(_LONG, len(word) * (1 if word.isascii() or word[0] < "\u0e00" else _EAST_ASIAN))

@@ -1,0 +1,126 @@
+"""What is told and what is not: of a few memories as of many, in both stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.memory import Memory
+from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.recall.signals import is_sum, only_asks
+from clawkit.memory.recollection import NOTHING
+from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
+from tests.memory.http.being_store import Clock
+
+ENGLISH = (
+    "My wife Sara is allergic to nuts.",
+    "I work at the harbour office in Bergen.",
+    "Our dog is called Pixel and he is four.",
+    "The car goes to the garage on 3 December.",
+    "I owe Tom 40 euros for the concert.",
+)
+GERMAN = (
+    "Meine Frau Sara ist gegen Nüsse allergisch.",
+    "Ich arbeite im Hafenamt in Bergen.",
+    "Unser Hund heißt Pixel und ist vier.",
+    "Das Auto kommt am 3. Dezember in die Werkstatt.",
+    "Ich schulde Tom 40 Euro für das Konzert.",
+)
+MORE = (
+    "The boiler is serviced every October by a man from Voss.",
+    "Tom plays the trombone in a brass band.",
+    "Sara swims on Wednesday mornings.",
+    "The neighbours are called Dahl and have twins.",
+    "I prefer rye bread.",
+    "The lighthouse tour was cold and lovely.",
+    "My bicycle has a new chain.",
+    "Dinner with the Dahls was fun.",
+    "We painted the fence green.",
+    "The library book is due in two weeks.",
+    "Pixel was sick on the rug.",
+    "We watched a film about penguins.",
+    "My shoulder hurts when I row.",
+    "The ferry was late again.",
+    "Sara's mother sends us cheese.",
+)
+
+
+@pytest.fixture
+def memory(address: str, clock: Clock) -> Iterator[Memory]:
+    store = BeingStore(open_store(address), clock=clock)
+    yield store.open(store.create("mind"))
+    store.close()
+
+
+def told(memory: Memory, question: str) -> str:
+    return memory.recall(question, Caller()).text
+
+
+@pytest.mark.parametrize("texts", [ENGLISH, GERMAN, (*ENGLISH, *MORE)], ids=["en", "de", "twenty"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "umbrella",
+        "Regenschirm",
+        "What is my blood type?",
+        "Wer ist mein Vermieter?",
+        "Fotosynthese",
+    ],
+)
+def test_a_few_memories_of_other_things_are_not_told(
+    memory: Memory, texts: tuple[str, ...], question: str
+) -> None:
+    for text in texts:
+        memory.remember(text, Caller())
+    assert told(memory, question) == NOTHING
+
+
+@pytest.mark.parametrize("texts", [ENGLISH, GERMAN, (*ENGLISH, *MORE)], ids=["en", "de", "twenty"])
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What must Sara not eat?", 0),
+        ("Where do I work?", 1),
+        ("What is our dog called?", 2),
+        ("Wann muss das Auto in die Werkstatt?", 3),
+        ("How much do I owe Tom?", 4),
+    ],
+)
+def test_among_a_few_memories_the_one_that_answers_is_told(
+    memory: Memory, texts: tuple[str, ...], question: str, answer: int
+) -> None:
+    for text in texts:
+        memory.remember(text, Caller())
+    assert texts[answer][:12] in told(memory, question)
+
+
+def test_a_sum_is_neither_answered_with_memories_nor_told_as_one(memory: Memory) -> None:
+    said = ["2+2", "claw memry list", "I have 2 cats and 2 dogs."]
+    memory.patrol(Caller(), [ConversationMessage("user", text) for text in said])
+    assert told(memory, "2+2") == NOTHING
+    block = told(memory, "How many cats do I have?")
+    assert "2 cats" in block
+    assert "·" not in block
+    assert " / " not in block
+
+
+@pytest.mark.parametrize("text", ["12 * 7 =", "(3+4)*2", "17 - 4", "/hlep", "claw memory serch x"])
+def test_what_is_typed_for_a_program_tells_nothing(text: str) -> None:
+    assert only_asks(text)
+
+
+@pytest.mark.parametrize("text", ["4471", "+49 151 2233", "2026-10-22", "12/05/2026", "10.20"])
+def test_a_number_a_day_and_a_telephone_number_are_no_sums(text: str) -> None:
+    assert not is_sum(text)
+    assert not only_asks(text)
+
+
+def test_whose_words_they_are_is_said_wherever_memories_are_listed(memory: Memory) -> None:
+    memory.remember("I take the bus at seven", Caller(person="Ben Whitaker"))
+    memory.remember("I take the train at six", Caller(person="Anna Ruiz"))
+    hits = memory.search("Who takes the bus?").hits
+    assert any(", Ben Whitaker — I take the bus" in hit.node.text for hit in hits)
+    assert any(", Anna Ruiz — I take the train" in hit.node.text for hit in hits)

@@ -1,0 +1,51 @@
+"""What is told beside the best memory: what it leads to, and what came after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from clawkit.memory.being_store import BeingStore
+from clawkit.memory.memory import Memory
+from clawkit.memory.tokens import Caller
+from clawkit.store import open_store
+from tests.memory.http.being_store import Clock
+
+
+@pytest.fixture
+def memory(address: str, clock: Clock) -> Iterator[Memory]:
+    store = BeingStore(open_store(address), clock=clock)
+    yield store.open(store.create("mind"))
+    store.close()
+
+
+def told(memory: Memory, question: str) -> str:
+    return memory.recall(question, Caller()).text
+
+
+def test_whom_the_best_memory_introduces_is_told_beside_it(memory: Memory) -> None:
+    memory.remember("Stan's daughter is called Ivy", Caller(), actors=["Stan", "Ivy"])
+    memory.remember("Ivy repairs clocks for a museum in Leeds", Caller(), actors=["Ivy"])
+    assert "museum in Leeds" in told(memory, "Where does Stan's daughter work?")
+
+
+def test_what_came_later_on_the_same_matter_is_told_beside_the_older(
+    memory: Memory, clock: Clock
+) -> None:
+    memory.remember("I take 75 micrograms of thyroxine every morning", Caller())
+    clock.now += 40 * 86_400
+    memory.remember("The thyroxine goes up to 100 micrograms from today", Caller())
+    block = told(memory, "How much thyroxine do I take?")
+    assert "2027-01-15: I take 75 micrograms" in block
+    assert "2027-02-24: The thyroxine goes up to 100 micrograms" in block
+
+
+def test_what_is_far_behind_the_best_is_not_told(memory: Memory) -> None:
+    memory.remember("The spare key of the greenhouse hangs behind the fern", Caller())
+    memory.remember("Ken is allergic to hazelnuts", Caller())
+    memory.remember("We decided to use PostgreSQL for the billing service", Caller())
+    block = told(memory, "Where did we leave the spare key?")
+    assert "fern" in block
+    assert "hazelnuts" not in block
+    assert "PostgreSQL" not in block
