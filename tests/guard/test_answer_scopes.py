@@ -420,3 +420,45 @@ def test_a_pattern_for_names_lets_no_path_into_a_confined_rule() -> None:
     )
     assert allowed_by(rule, "write", path="/work/p/b", content="x")
     assert not allowed_by(rule, "write", path="/work/p/b", content="/elsewhere")
+
+
+def test_equal_calls_are_covered_by_the_rule_that_the_answer_wrote(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, "/work/app/a")
+        params = {"name": "delete_file", "arguments": {"path": "/work/app/a"}}
+        guard.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})
+        answer(guard, question, FOLDER)
+        replies = {reply["id"]: reply for reply in (guard.receive(), guard.receive())}
+        assert all("result" in replies[number] for number in (1, 2))
+
+
+@pytest.mark.parametrize("decision", ["allow once", "allow for this session", TOOL_SESSION])
+def test_a_link_that_is_turned_to_a_secret_while_a_person_reads_stays_denied(
+    decision: str, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "harmless")
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, str(link))
+        link.unlink()
+        link.symlink_to(tmp_path / ".ssh" / "id_rsa")
+        answer(guard, question, decision)
+        assert "error" in guard.receive()
+        assert deletions(guard) == 0
+
+
+def test_an_answer_to_another_question_does_not_open_a_link_to_a_secret(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "harmless")
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        delete(guard, 1, str(link))
+        question = delete(guard, 2, "/work/app/a")
+        link.unlink()
+        link.symlink_to(tmp_path / ".ssh" / "id_rsa")
+        answer(guard, question, TOOL_SESSION)
+        replies = [guard.receive() for _ in range(3)]  # and the notice that form 1 is withdrawn
+        assert "error" in next(reply for reply in replies if reply.get("id") == 1)
+        assert deletions(guard) == 1

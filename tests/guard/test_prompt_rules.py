@@ -64,6 +64,17 @@ def test_a_person_is_asked_in_a_form_and_the_call_waits_for_the_answer(tmp_path:
         assert deletions(guard) == 1
 
 
+def test_characters_that_belong_to_their_neighbours_are_spelled_out_too(tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        text = delete(guard, 1, "/tmp/pa\xadss \u0628\u200c\u0628 \u2764\ufe0f \ue000")["params"][
+            "message"
+        ]
+        for hidden in "\xad\u200c\ufe0f\ue000":
+            assert hidden not in text
+            assert hidden.encode("unicode_escape").decode() in text
+
+
 def test_other_calls_go_on_while_a_person_thinks(tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)

@@ -169,7 +169,7 @@ class ApprovalFlow:
         journal: Journal,
         judge_again: Callable[[ApprovalQuestion], Passage],
     ) -> None:
-        """`judge_again` is for what a rule allows by now that was written since."""
+        """`judge_again` is for what was allowed while it waited, by a rule or for this session."""
         self._judge = judge
         self._client = client
         self._journal = journal
@@ -238,7 +238,7 @@ class ApprovalFlow:
             self._journal.approval(record, asked.call, why or said, allowed=allowed)
             if not allowed:
                 return _denied(asked, why)
-            if answer == "before" and not self._is_granted(asked.call, asked.rule, binding):
+            if answer == "before" and asked.side == "client":
                 return self._judge_again(asked)
             return release(*asked.released(asked.line), record, binding)
 
@@ -478,6 +478,11 @@ class ApprovalFlow:
             return allowed, "" if allowed else "the rule that was written does not allow it"
         if now != binding:
             return False, _CHANGED
+        # Where its paths lead may have changed while a person read it.
+        if asked.side == "client":
+            again = self._judge.decide(call, policy, counts=False)
+            if again.action == "deny":
+                return False, again.reason
         if answer == "session":
             self._granted.add(binding)
         grant = _grant(call, asked.rule, binding) if answer == "tool" else None

@@ -77,6 +77,13 @@ def test_a_known_command_line_has_a_profile(command: str) -> None:
         "npx -y @modelcontextprotocol/server-filesystem@npm:evil /x",
         "npx -y @modelcontextprotocol/server-filesystem@file:../x",
         "npx -y @modelcontextprotocol/server-filesystem@github:evil/x",
+        *(
+            f"npx -y @modelcontextprotocol/server-filesystem@{version} /x"
+            for version in ("..", ".", ".evil", "evil.tgz", "1.tgz", "1.0.tar.gz", "x.tar", "^")
+        ),
+        *(f"uvx mcp-server-git@{path} -r /x" for path in ("evil", "..", ".", "latest2")),
+        *(f"pipx run mcp-server-time{path}" for path in ("@evil", "==evil")),
+        "uvx --from mcp-server-git@evil mcp-server-git -r /x",
         "npx @modelcontextprotocol/server-filesystem-evil",
         "npx @modelcontextprotocol/Server-filesystem",
         "uvx --from evil mcp-server-git",
@@ -143,6 +150,32 @@ def test_a_known_command_line_has_a_profile(command: str) -> None:
 )
 def test_a_command_line_that_may_start_something_else_has_none(command: str) -> None:
     assert profile_of(command.split(), "/", HOME) is None
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        *("NODE_OPTIONS", "LD_PRELOAD", "PYTHONPATH", "PATH", "HOME", "npm_config_registry"),
+        *("NPM_CONFIG_REGISTRY", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "PIP_INDEX_URL"),
+        *("DOCKER_HOST", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "OPENSSL_CONF", "BASH_ENV"),
+    ],
+)
+def test_a_variable_that_may_change_what_is_started_leaves_a_server_unknown(variable: str) -> None:
+    for command in (FILES, GIT, FETCH, GITHUB):
+        assert profile_of(command.split(), "/", HOME, ("LOG_LEVEL", variable)) is None
+
+
+def test_variables_that_are_settings_leave_the_profile_and_unknown_ones_do_not() -> None:
+    settings = ("GITHUB_PERSONAL_ACCESS_TOKEN", "LOG_LEVEL", "HTTPS_PROXY", "PYTHONUNBUFFERED")
+    assert profile_of(GITHUB.split(), "/", HOME, settings)
+    assert profile_of(GITHUB.split(), "/", HOME, None) is None
+
+
+def test_a_folder_with_a_backslash_in_its_name_is_not_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "a\\b").mkdir()
+    profile = profile_of([*FILES.split()[:3], str(tmp_path / "a\\b")], "/", HOME)
+    assert profile is not None
+    assert profile.roots == ()
 
 
 def test_a_remote_server_is_known_by_its_whole_host() -> None:
@@ -379,6 +412,7 @@ def test_fetch_reads_public_hosts(url: str) -> None:
             "http://x.localtest.me/",
             "http://a.ts.net/",
         ),
+        *("http://127-0-0-1.example.com/", "http://10.0.0.1.example.com/", "http://localh.st/"),
         *(
             "https://example.com:8080/",
             "https://example.com@127.0.0.1/",
