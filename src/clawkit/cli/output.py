@@ -99,7 +99,7 @@ class ExitOnError:
         if isinstance(error, ClawError):
             for line in str(error).split("\n"):
                 print(f"claw {self._verb}: {shown(line)}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            raise typer.Exit(1 + error.is_usage) from None
 
 
 def print_json(value: object) -> None:

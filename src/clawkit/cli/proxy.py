@@ -78,7 +78,7 @@ def proxy(request: ProxyRequest) -> int:
         return _guard_process(request)
     except ClawError as error:
         print(f"claw proxy: {error}", file=sys.stderr)
-        return 1
+        return 1 + error.is_usage
 
 
 def _guard_process(request: ProxyRequest) -> int:

@@ -94,7 +94,9 @@ def print_table(rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> 
 def row_lines(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """A table whose last cell is a note, on a line of its own below its row."""
     lines: list[str] = []
-    for line, row in zip(table_lines([row[:-1] for row in rows]) if rows else (), rows, strict=True):
+    for line, row in zip(
+        table_lines([row[:-1] for row in rows]) if rows else (), rows, strict=True
+    ):
         lines += [line, f"    {visible(row[-1])}"] if row[-1] else [line]
     return lines
 

@@ -470,19 +470,11 @@ class ApprovalFlow:
         if answer in offered.rules:
             if why := self._write(offered.rules[answer], asked.rule, binding):
                 return False, why
-            answer, policy = "always", self._judge.policy.current()
+            answer = "always"
         if answer == "always":
-            # The person wrote a rule: it is the rule that allows the call, if it does.
-            allowed = self._judge.decide(call, policy, counts=False).action == "allow"
-            self._judge.prompts.release_covered()
-            return allowed, "" if allowed else "the rule that was written does not allow it"
-        if now != binding:
-            return False, _CHANGED
-        # Where its paths lead may have changed while a person read it.
-        if asked.side == "client":
-            again = self._judge.decide(call, policy, counts=False)
-            if again.action == "deny":
-                return False, again.reason
+            return self._worth_of_rule(call)
+        if why := _CHANGED if now != binding else self._denied_by_now(asked, policy):
+            return False, why
         if answer == "session":
             self._granted.add(binding)
         grant = _grant(call, asked.rule, binding) if answer == "tool" else None
@@ -490,6 +482,20 @@ class ApprovalFlow:
             self._granted_tools.add(grant)
             self._judge.prompts.release_covered()
         return True, ""
+
+    def _worth_of_rule(self, call: Call) -> tuple[bool, str]:
+        """The person wrote a rule: it is the rule that allows the call, if it does."""
+        policy = self._judge.policy.current()
+        allowed = self._judge.decide(call, policy, counts=False).action == "allow"
+        self._judge.prompts.release_covered()
+        return allowed, "" if allowed else "the rule that was written does not allow it"
+
+    def _denied_by_now(self, asked: ApprovalQuestion, policy: Policy) -> str:
+        """Why a call is denied after all: where its paths lead may have changed meanwhile."""
+        if asked.side != "client":
+            return ""
+        again = self._judge.decide(asked.call, policy, counts=False)
+        return again.reason if again.action == "deny" else ""
 
     def _write(self, rule: str, asking: Rule, binding: Binding) -> str:
         """Write a rule that was shown and chosen, above the one that asked; else why not."""

@@ -198,4 +198,4 @@ def test_profiles_are_listed_printed_and_linted(tmp_path: Path) -> None:
     file = tmp_path / "git.toml"
     file.write_text(claw("policy", "profiles", "git", code=0).stdout)
     claw("policy", "lint", file, code=0)
-    assert "there are filesystem" in claw("policy", "profiles", "nonsense", code=1).stderr
+    assert "there are filesystem" in claw("policy", "profiles", "nonsense", code=2).stderr

@@ -36,7 +36,7 @@ _IN_NODE_MODULES = re.compile(
     r"(?:.*[/\\])?node_modules[/\\](@[\w.-]+[/\\][\w.-]+|[\w.-]+)[/\\](?:(?!node_modules|\.\.).)+\.[cm]?js"
 )
 _CONTAINER_FLAGS = frozenset({"-i", "--interactive", "--rm", "--init", "-t", "-it", "-ti"})
-# Variables that say whom a server talks to, and how. Others (PATH, NODE_OPTIONS) may say what it runs.
+# Variables that say whom a server talks to, and how. Others (PATH) may say what it runs.
 _SETTING = re.compile(
     r"(?:(?:GITHUB|GITLAB|JIRA|CONFLUENCE|ATLASSIAN|DATABASE|POSTGRES|MEMORY|USE)_\w+"
     r"|TZ|LOCAL_TIMEZONE|READ_ONLY_MODE|ENABLED_TOOLS|TOOLSETS|LANG|LC_\w+"
