@@ -185,7 +185,7 @@ def test_help_shows_what_is_in_an_object_and_how_it_is_typed(tmp_path: Path) -> 
         ["stops[].spot", "object", "required"],
         ["stops[].spot.north", "number", "required"],
         ["note", "string", "required"],
-        ["more", "object", "|"],
+        ["more", "object"],
     ]
     assert "NAME:=@FILE" in usage
     place = '{"city": "Oslo", "spot": {"north": 59.9}}'

@@ -131,8 +131,10 @@ def test_a_policy_that_changed_meanwhile_makes_the_answer_worthless(tmp_path: Pa
 def test_a_flood_of_questions_is_stopped(tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
-        first = [delete(guard, number, f"/tmp/{number}") for number in range(3)]
-        assert all(message["method"] == "elicitation/create" for message in first)
+        assert delete(guard, 1, "/tmp/1")["method"] == "elicitation/create"
+        for number in (2, 3):
+            params = {"name": "delete_file", "arguments": {"path": f"/tmp/{number}"}}
+            guard.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
         assert "3 questions to a person wait already" in delete(guard, 4)["error"]["message"]
 
 

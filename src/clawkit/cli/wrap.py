@@ -6,7 +6,7 @@ import difflib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -96,6 +96,7 @@ class Prospect(msgspec.Struct, frozen=True):
     asks: str
     variables: tuple[str, ...] | None
     """The names of those that it gets beside the base; None: all that its client gives."""
+    known_by: Literal["command line", "address"] = "command line"
 
 
 def _prospect(change: EntryChange, launch: StdioLaunch | RemoteLaunch | None) -> Prospect:
@@ -110,7 +111,8 @@ def _prospect(change: EntryChange, launch: StdioLaunch | RemoteLaunch | None) ->
         profile, why = profile_at(launch.url), "its address is not one that we know"
     passes, asks = (profile.passes, profile.asks) if profile else (f"nothing: {why}", "every call")
     name = profile.name if profile else None
-    return Prospect(change.server, change.client, name, passes, asks, variables)
+    by = "address" if isinstance(launch, RemoteLaunch) else "command line"
+    return Prospect(change.server, change.client, name, passes, asks, variables, by)
 
 
 def _finish(
@@ -209,7 +211,7 @@ def _print_prospects(guarded: Sequence[Prospect]) -> None:
     for one in guarded:
         alike.setdefault((one.server, one.passes), []).append(one)
     for one, *others in alike.values():
-        profile = f"profile {one.profile}, by its command line" if one.profile else "no profile"
+        profile = f"profile {one.profile}, by its {one.known_by}" if one.profile else "no profile"
         if len(alike) > _MOST_IN_FULL:
             print(visible(f"{one.server}: {profile}; asks: {one.asks}"))
             continue

@@ -406,18 +406,21 @@ class ApprovalFlow:
     def _hold(self, asked: ApprovalQuestion, held: HeldMessage, *, form: bool = False) -> Passage:
         """Keep a message, and ask about it in a form or in the view."""
         self._waiting[asked.key] = held
-        timeout = asked.policy.limits.prompt_timeout
-        token = self._judge.prompts.hold(held, timeout, form=form)
+        prompts, timeout = self._judge.prompts, asked.policy.limits.prompt_timeout
         fits = held.choices is not REFERRED
-        if not fits:
+        waits = form and prompts.has_form(self)
+        token = prompts.hold(held, timeout, self._form_of(held, fits=fits) if form else None)
+        if not fits or (waits and _has_view()):
             self._ask_in_view(token, held, asked.policy)
-        if not form:
-            return Passage()
+        shown = prompts.next_form(self) if form else None
+        return Passage() if shown is None else Passage(to_client=shown[1])
+
+    def _form_of(self, held: HeldMessage, *, fits: bool) -> Callable[[str], bytes]:
+        """Writes the form that asks about a message, or sends to where there is room for it."""
         server, about = self._judge.server, ((held.call, held.rule),)
         file = str(self._judge.policy.path)
         params = question(server, about, held.choices, file) if fits else referral(server, about)
-        request = jsonrpc.request(token, "elicitation/create", params)
-        return Passage(to_client=jsonrpc.encode(request))
+        return lambda token: jsonrpc.encode(jsonrpc.request(token, "elicitation/create", params))
 
     def _ask_in_view(self, token: str, held: HeldMessage, policy: Policy) -> None:
         """Ask in `claw approvals`, in a thread of its own; without one, the answer is `nobody`."""
