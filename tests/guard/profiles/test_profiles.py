@@ -178,6 +178,15 @@ def test_a_folder_with_a_backslash_in_its_name_is_not_another_folder(tmp_path: P
     assert profile.roots == ()
 
 
+def test_no_tool_of_git_takes_an_option_for_a_name_and_a_message_may_begin_with_a_dash() -> None:
+    place = {"repo_path": "/home/me/p"}
+    assert decided(GIT, "git_checkout", **place, branch_name="--detach") == "deny"
+    assert decided(GIT, "git_create_branch", **place, branch_name="-f") == "deny"
+    assert decided(GIT, "git_add", **place, files=["a", "--pathspec-from-file=x"]) == "deny"
+    assert decided(GIT, "git_checkout", **place, branch_name="main") == "prompt"
+    assert decided(GIT, "git_commit", **place, message="- one\n- two") == "prompt"
+
+
 def test_a_remote_server_is_known_by_its_whole_host() -> None:
     profile = profile_at("https://api.githubcopilot.com/mcp")
     assert profile is not None

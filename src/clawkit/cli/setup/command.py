@@ -433,7 +433,7 @@ def _key(options: SetupOptions, variable: str, config: Config, *, asking: bool) 
         if not variable:
             raise SettingsError(
                 "--key-stdin needs --key-env NAME: this provider has no key by itself"
-            )
+            ).of_usage()
         return valid_key(sys.stdin.read()), keep
     found = _found(variable, config) if variable else None
     if found is not None and (options.keep_key or not asking):

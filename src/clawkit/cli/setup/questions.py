@@ -134,5 +134,5 @@ def valid_variable(name: str) -> None:
 def valid_key(text: str) -> str:
     key = text.strip()
     if not key or not key.isprintable() or " " in key:
-        raise SettingsError("the key is empty or not one word")
+        raise SettingsError("the key is empty or not one word").of_usage()
     return key
