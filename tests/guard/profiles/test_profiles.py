@@ -226,6 +226,7 @@ def test_reads_inside_the_roots_of_a_filesystem_server_pass(
         ("read_file", {"path": "/home/me/p2/a.txt"}),
         ("read_file", {"path": "/home/me/P/a.txt"}),
         ("read_file", {"path": "/home/me/p/%2e%2e/q"}),
+        ("read_file", {"path": '/home/me/p/a.txt"'}),
         ("read_file", {"path": "/home/me/p/a.txt", "Path": "/usr/x"}),
         ("read_file", {"path": "/home/me/p/a.txt", "encoding": "x"}),
         ("read_file", {"path": ["/home/me/p/a.txt"]}),
