@@ -108,7 +108,7 @@ def _entries(audit: Path) -> Iterator[dict[str, Any]]:
         with audit.open("rb") as file:
             yield from filter(None, map(_entry, file))
     except FileNotFoundError:
-        raise AuditError(f"there is no audit at {audit}").of_usage() from None
+        raise AuditError(f"there is no audit at {audit}") from None
     except OSError as error:
         raise AuditError(f"the audit {audit} cannot be read: {error.strerror}") from None
 
