@@ -49,13 +49,19 @@ ClawError
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 
 class ClawError(Exception):
     """The root of the tree: catch this to catch everything Clawkit raises on purpose."""
 
     ToolExecution: ClassVar[type[ToolExecutionError]]
+    is_usage = False
+    """Whether what was given is at fault, whatever is there: a command then ends with status 2."""
+
+    def of_usage(self) -> Self:
+        self.is_usage = True
+        return self
 
 
 class ToolExecutionError(ClawError):
@@ -64,6 +70,8 @@ class ToolExecutionError(ClawError):
 
 class InvalidArgumentsError(ToolExecutionError):
     """The arguments of a call do not fit the tool's schema."""
+
+    is_usage = True
 
     def __init__(self, argument: str, problem: str) -> None:
         super().__init__(f"{argument}: {problem}" if argument else problem)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.assistant.reply import ChatCommand, parse_command
+from clawkit.assistant.command_words import ChatCommand, mistyped_command, parse_command
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,13 @@ def test_the_first_word_is_a_command(text: str, directive: ChatCommand) -> None:
 )
 def test_anything_else_is_a_message(text: str) -> None:
     assert parse_command(text) is None
+
+
+def test_a_command_that_was_mistyped_is_known_and_other_texts_are_left_alone() -> None:
+    assert mistyped_command("/modl gpt") == "There is no /modl: did you mean /model?"
+    assert (
+        mistyped_command("/frobnicate") == "There is no /frobnicate here: /help lists the commands."
+    )
+    assert "reset" not in mistyped_command("/result")
+    for text in ("/model", "/new I am Ada", "/etc is full", "/home/me/x", " /modl", "model", "/"):
+        assert mistyped_command(text) == ""

@@ -123,6 +123,19 @@ def test_the_next_order_of_the_session_brings_the_answer_and_its_own(tmp_path: P
     assert text.index("Your cake is ready.") < text.index("And tea.")
 
 
+def test_result_says_of_each_of_several_answers_what_it_answers(tmp_path: Path) -> None:
+    with kitchen(tmp_path, [*CAKE, Say("And tea.")]) as (server, _):
+        said(server, "Bake a cake.", 1, sessionKey="k")
+        said(server, "Make tea.", 2, sessionKey="k")
+        (tmp_path / "done").touch()
+        until(lambda: "And tea." in kept(tmp_path, "k"))
+        lines = said(server, "/result", 3, sessionKey="k").splitlines()
+    assert [line for line in lines if line.startswith("[answer to")] == [
+        '[answer to "Bake a cake."]',
+        '[answer to "Make tea."]',
+    ]
+
+
 @pytest.mark.parametrize("key", [{}, {"sessionKey": "k"}], ids=["no key", "a key"])
 def test_the_same_message_again_joins_the_work_instead_of_starting_it_twice(
     tmp_path: Path, key: dict[str, str]

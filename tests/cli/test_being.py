@@ -82,6 +82,10 @@ def test_a_name_is_taken_once() -> None:
     first = create("twin")
     problem = refused("being", "create", "twin")
     assert f"there is a Being called 'twin' already ({first}): take another name" in problem
+    for other in ("Twin", "TWIN", "\uff54win"):
+        assert f"there is a Being called 'twin' already ({first})" in refused(
+            "being", "create", other
+        )
     assert [one["name"] for one in as_json("being", "list")] == ["twin"]
 
 

@@ -100,7 +100,7 @@ def test_each_client_gets_its_own_form() -> None:
     assert command[8].startswith("Authorization: Bearer brt_")
     for client in CLIENTS:
         assert url in share(client.id)
-    problem = refused("being", "share", "team", "--for", "clauds")
+    problem = refused("being", "share", "team", "--for", "clauds", code=2)
     assert "no client is called `clauds`" in problem
     in_the_clear = refused("being", "share", "team", "--url", "http://memory.example.com")
     assert "https" in in_the_clear

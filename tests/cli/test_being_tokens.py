@@ -143,7 +143,7 @@ def test_a_token_is_revoked_by_the_beginning_of_its_id() -> None:
 
 def test_wrong_orders_for_tokens_are_refused_in_words() -> None:
     being = create()
-    assert "30d" in refused("being", "token", "create", being, "--expires", "soon")
+    assert "30d" in refused("being", "token", "create", being, "--expires", "soon", code=2)
     assert "over already" in refused("being", "token", "create", being, "--expires", "2001-01-01")
     assert "read-only" in refused("being", "token", "create", being, "--scope", "half", code=2)
     assert "there is no token" in refused("being", "token", "revoke", "nothing")

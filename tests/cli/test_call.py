@@ -94,6 +94,27 @@ async def buy(what: str, context: Context) -> str:
 def variable(name: str) -> str:
     return os.environ.get(name, "not set")
 '''
+TRIP = """
+from dataclasses import dataclass
+
+from clawkit import claw_tool
+
+
+@dataclass
+class Point:
+    north: float
+
+
+@dataclass
+class Place:
+    city: str
+    spot: Point
+
+
+@claw_tool
+def plan(start: Place, stops: list[Place], note: str, more: dict | None = None) -> str:
+    return f"{start.city} {len(stops)}"
+"""
 GUARDED = (
     WEATHER
     + """
@@ -146,6 +167,30 @@ def test_without_a_tool_they_are_listed_and_help_shows_one(weather: Path) -> Non
     names = [tool["name"] for tool in json.loads(claw("call", weather, "--json").stdout)]
     assert names[:2] == ["forecast", "ship"]
     assert "NAME:=JSON" in claw("call", "--help", code=0).stdout
+
+
+def test_help_shows_what_is_in_an_object_and_how_it_is_typed(tmp_path: Path) -> None:
+    file = tmp_path / "trip.py"
+    file.write_text(TRIP)
+    usage = claw("call", file, "plan", "--help", code=0).stdout
+    words = "start:='{…}' stops:='[…]' note=… [more:='{…}']"
+    assert usage.startswith(f"Usage: claw call {file} plan {words}\n")
+    assert [line.split()[:3] for line in usage.splitlines() if line.startswith("  ")] == [
+        ["start", "object", "required"],
+        ["start.city", "string", "required"],
+        ["start.spot", "object", "required"],
+        ["start.spot.north", "number", "required"],
+        ["stops", "object[]", "required"],
+        ["stops[].city", "string", "required"],
+        ["stops[].spot", "object", "required"],
+        ["stops[].spot.north", "number", "required"],
+        ["note", "string", "required"],
+        ["more", "object"],
+    ]
+    assert "NAME:=@FILE" in usage
+    place = '{"city": "Oslo", "spot": {"north": 59.9}}'
+    words = (f"start:={place}", f"stops:=[{place}]", "note=x")
+    assert claw("call", file, "plan", *words, code=0).stdout == "Oslo 1\n"
 
 
 @pytest.mark.parametrize(

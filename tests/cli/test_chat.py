@@ -419,5 +419,5 @@ def test_ended_by_a_signal_the_turn_is_recorded(home: Path) -> None:
 
 def test_a_key_that_cannot_be_one_is_refused_at_once() -> None:
     done = claw("chat", "--session", "", stdin=b"hi\n")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "choose one with 1 to 512" in done.stderr

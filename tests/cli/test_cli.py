@@ -213,3 +213,31 @@ def test_the_example_with_state_counts() -> None:
         params = {"name": "count", "arguments": {"thing": "crow"}}
         texts = [server.call("tools/call", params)["result"]["content"][0]["text"] for _ in "ab"]
         assert texts == ["crow: seen 1 times", "crow: seen 2 times"]
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("install", "nosuch"),
+        ("wrap", "x", "--client", "nosuch"),
+        ("policy", "profiles", "nosuch"),
+        ("policy", "explain", "tool", "no-argument"),
+        ("install", "cursor", "--name", "a b"),
+        ("remember", "x", "--when", "2026-13-01"),
+        ("log", "--since", "foo"),
+        ("new", "class"),
+        ("ask", ""),
+        ("ask", "--session", "", "hi"),
+        ("chat", "--session", ""),
+        ("memory", "show", "xx"),
+        ("being", "create", ""),
+        ("proxy", "--url", "nosuch"),
+        ("call", "--url", "nosuch", "tool"),
+        ("setup",),
+    ],
+)
+def test_what_can_never_be_given_ends_with_status_2_and_a_sentence(words: tuple[str, ...]) -> None:
+    done = claw(*words, code=2)
+    assert done.stderr
+    assert "Traceback" not in done.stderr

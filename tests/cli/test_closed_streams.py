@@ -62,3 +62,21 @@ def test_other_commands_need_no_stream(tmp_path: Path, command: tuple[str, ...])
     done = started(tmp_path, "<&-", *command)
     assert done.stdout
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--help", "policy --help", "help", "help policy", "policy init --print", "completion bash"],
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_reader_that_has_seen_enough_is_no_error(
+    tmp_path: Path, words: str, unbuffered: str
+) -> None:
+    script = (
+        'export CLAW_HOME="$0" PYTHONUNBUFFERED="$1"; shift; '
+        '{ "$@"; echo $? > "$CLAW_HOME/status"; } 2> "$CLAW_HOME/said" | true'
+    )
+    command = [str(PROGRAMS / "claw"), *words.split()]
+    subprocess.run(["sh", "-c", script, str(tmp_path), unbuffered, *command], check=True)
+    assert (tmp_path / "status").read_text() == "0\n"
+    assert (tmp_path / "said").read_text() == ""

@@ -238,9 +238,9 @@ def test_what_cannot_be_meant_is_refused() -> None:
     assert run("cursor", "--all").exit_code == 2
     for name in ("a b", "a/b", "a\\b", "a\n"):
         refused = run("cursor", "--name", name)
-        assert refused.exit_code == 1
+        assert refused.exit_code == 2
         assert "clients want one word" in refused.stderr
     result = run("emacs")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "no client is called `emacs`: give one of claude-desktop, " in result.stderr
     assert "--remove" in run("-h").stdout

@@ -81,11 +81,11 @@ def test_what_is_said_twice_is_one_memory() -> None:
 
 
 def test_wrong_orders_are_refused_in_words() -> None:
-    assert "--when: must be a date" in refused("remember", "x", "--when", "2026-13-01")
+    assert "--when: must be a date" in refused("remember", "x", "--when", "2026-13-01", code=2)
     assert "nothing to remember" in refused("remember", "  ", code=2)
     assert "equal to 1" in refused("remember", "x", "--importance", "2", code=2)
     remember(NUTS)
-    assert "--as-of: must be a date" in refused("recall", "x", "--as-of", "soon")
+    assert "--as-of: must be a date" in refused("recall", "x", "--as-of", "soon", code=2)
 
 
 def test_recall_explains_and_answers_what_was_known_then() -> None:
@@ -109,7 +109,7 @@ def test_a_memory_is_shown_by_the_beginning_of_its_id() -> None:
     assert as_json("memory", "show", node)["id"] == node
     assert "there is no memory" in refused("memory", "show", "ffffffff-0000")
     for odd in ("abc", "%%%%", "x' OR 1=1"):
-        assert "is no id of a memory" in refused("memory", "show", odd)
+        assert "is no id of a memory" in refused("memory", "show", odd, code=2)
 
 
 def test_a_memory_is_taken_back_and_the_undo_brings_it_back() -> None:

@@ -145,12 +145,20 @@ def test_styles_and_colours() -> None:
 
 def test_lines_break_between_words_and_not_in_code() -> None:
     text = "one two three four five six seven eight nine ten"
-    broken = ["one two three four five six seven eight", "nine ten"]
-    assert lines(text) == broken
+    assert lines(text) == ["one two three four five six seven eight", "  nine ten"]
     assert lines(f"```\n{text}\n```") == [text]
     assert lines("x" * 90) == ["x" * 90]
     assert lines(f"see {'x' * 90} there") == ["see", "x" * 90, "there"]
-    assert lines(f"{text} **{'日本' * 30}** end")[-3:] == ["nine ten", "日本" * 30, "end"]
+    assert lines(f"{text} **{'日本' * 30}** end")[-3:] == ["  nine ten", "日本" * 30, "end"]
+
+
+def test_what_follows_the_first_line_of_a_paragraph_hangs_below_it() -> None:
+    words = " ".join(f"word{number:02}" for number in range(20))
+    first, *rest = lines(f"{words}\n\n**{words}** end")
+    assert first == "word00 word01 word02 word03 word04"
+    assert [line for line in rest if not line.startswith("  word")] == [first]
+    assert all(len(line) <= WIDTH for line in (first, *rest))
+    assert " ".join(" ".join((first, *rest)).split()) == f"{words} {words} end"
 
 
 def test_what_hangs_together_is_indented_together() -> None:

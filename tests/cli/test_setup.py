@@ -156,7 +156,7 @@ def test_everything_can_be_said_by_options(home: Path) -> None:
 
 def test_what_is_missing_without_a_terminal_is_named_at_once(home: Path) -> None:
     done = claw("setup")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     advice = "give --provider (`claw setup --check` shows what was found); --yes\n"
     assert done.stderr.endswith(f"not a terminal to ask questions in: {advice}")
     mine = claw("setup", "--provider", "mine", "--base-url", "http://127.0.0.1:1/v1")
@@ -182,7 +182,7 @@ def test_what_cannot_be_used_is_refused_and_nothing_is_written(
     arguments: tuple[str, ...], stdin: bytes, said: str, home: Path
 ) -> None:
     done = claw("setup", *arguments, "--model", "m", "--key-stdin", "--yes", stdin=stdin)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (1 if "ftp://x" in arguments else 2, "")
     assert said in done.stderr
     assert KEY not in done.stderr
     assert list(config_directory(home).iterdir()) == []
@@ -202,9 +202,28 @@ def test_one_that_does_not_answer_is_not_written_without_a_terminal(home: Path) 
 @pytest.mark.parametrize("given", ["sk-ant-foo-bar", "AKIA0123456789"])
 def test_what_may_be_the_key_is_not_repeated(given: str) -> None:
     done = claw("setup", "--provider", "openai", "--key-env", given)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--key-env" in done.stderr
     assert given not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--model", "--provider"])
+@pytest.mark.parametrize("given", ["sk-ant-foo-bar", "AKIA0123456789", "openai/sk-proj-abc"])
+def test_a_key_in_the_place_of_a_name_is_refused_and_not_repeated(option: str, given: str) -> None:
+    done = claw("setup", "--yes", option, given, code=2)
+    assert f"this looks like a key, and {option} is wanted" in done.stderr
+    assert given not in done.stderr + done.stdout
+
+
+def test_a_key_that_is_pasted_for_a_model_is_asked_again_and_never_kept(home: Path) -> None:
+    with terminal(*CLAW, "setup", "--provider", "openai", "--no-test", width=160) as screen:
+        screen.shows("Model")
+        screen.type("sk-proj-0123456789abcdef\n")
+        screen.shows("this looks like a key, and a model's name is wanted")
+        screen.type("\x03")
+        screen.ends()
+    files = [file for file in home.rglob("*") if file.is_file()]
+    assert not any(b"sk-proj" in file.read_bytes() for file in files)
 
 
 def test_a_provider_that_nobody_knows_is_said_to_be_none() -> None:
@@ -453,7 +472,7 @@ def test_yes_takes_a_local_server_and_does_what_the_options_say(home: Path) -> N
 
 def test_yes_is_no_consent_to_pay(home: Path) -> None:
     done = claw("setup", "--yes", env={"ANTHROPIC_API_KEY": KEY})
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "give --provider (`claw setup --check` shows what was found)" in done.stderr
     assert list(config_directory(home).iterdir()) == []
 
@@ -498,7 +517,7 @@ def test_a_client_or_server_that_is_not_there_is_told_before_anything_is_written
 ) -> None:
     cursor(home)
     done = claw("setup", "--provider", "offline", "--yes", *wish, cwd=home)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2 if "cursr" in wish else 1, "")
     assert said in done.stderr
     assert list(config_directory(home).iterdir()) == []
 

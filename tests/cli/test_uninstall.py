@@ -67,6 +67,23 @@ def test_what_was_written_by_hand_goes_too_and_what_is_others_stays(home: Path) 
     assert left == {**others, "g": {"command": "npx", "args": ["server"]}}
 
 
+def test_an_entry_with_variables_is_kept_and_said(home: Path) -> None:
+    file = BY_CLIENT["cursor"].write(home)
+    written = {"command": "claw", "args": ["mcp-server"], "env": {"OPENAI_API_KEY": "sk-nowhere"}}
+    file.write_text(json.dumps({"mcpServers": {"mine": written}}))
+    (home / "weather.py").write_text(TOOLS)
+    claw("install", "cursor", "--name", "added", home / "weather.py", code=0)
+    edited = json.loads(file.read_text())
+    edited["mcpServers"]["added"]["env"] = {"CITY": "Oslo"}
+    file.write_text(json.dumps(edited))
+    told = claw("uninstall", "--yes", code=0).stdout
+    assert json.loads(file.read_text()) == edited
+    assert "variables that we did not write (OPENAI_API_KEY): take it out by hand" in told
+    assert "(CITY)" in told
+    assert "sk-nowhere" not in told
+    assert "Restart" not in told
+
+
 def test_an_entry_of_another_project_is_found_by_its_record(
     home: Path, in_an_empty_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

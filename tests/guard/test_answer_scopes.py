@@ -126,11 +126,57 @@ def test_equal_calls_that_wait_are_asked_about_once(tmp_path: Path) -> None:
         guard.initialize(ELICITS)
         question = delete(guard, 1)
         send(guard, 2, "/tmp/a")
-        assert delete(guard, 3, "/tmp/other")["method"] == "elicitation/create"
+        send(guard, 3, "/tmp/other")
         answer(guard, question, "allow once")
-        assert {guard.receive()["id"], guard.receive()["id"]} == {1, 2}
+        replies = [guard.receive() for _ in range(3)]
+        assert {reply["id"] for reply in replies if "result" in reply} == {1, 2}
         assert deletions(guard) == 2
+        (other,) = (reply for reply in replies if "method" in reply)
+        answer(guard, other, "deny")
+        assert guard.receive()["id"] == 3
         assert delete(guard, 4)["method"] == "elicitation/create"
+
+
+def test_a_client_shows_one_form_at_a_time_and_the_others_wait(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, "/work/1")
+        for number in (2, 3):
+            send(guard, number, f"/work/{number}")
+        assert guard.tool("echo", id=9, text="no form before this")["id"] == 9
+        for number in (1, 2, 3):
+            assert f"/work/{number}" in question["params"]["message"]
+            answer(guard, question, "allow once")
+            replies = [guard.receive() for _ in range(2 if number < 3 else 1)]
+            assert number in [reply.get("id") for reply in replies]
+            question = next((reply for reply in replies if "method" in reply), question)
+        assert deletions(guard) == 3
+
+
+def test_the_next_form_comes_when_the_open_one_is_withdrawn(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        first = delete(guard, 1, "/work/1")
+        send(guard, 2, "/work/2")
+        cancelled = {"requestId": 1, "reason": "changed my mind"}
+        guard.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled})
+        assert guard.receive()["params"]["requestId"] == first["id"]
+        assert "/work/2" in guard.receive()["params"]["message"]
+
+
+def test_what_waits_for_its_form_can_be_answered_in_the_view(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, "/work/1")
+        send(guard, 2, "/work/2")
+        ask = asked(view)
+        assert ask.call["arguments"] == {"path": "/work/2"}
+        view.answer(ask.id, "once")
+        assert guard.receive()["id"] == 2
+        answer(guard, question, "allow once")
+        assert guard.receive()["id"] == 1
 
 
 def test_an_equal_call_stays_asked_about_when_the_first_is_cancelled(tmp_path: Path) -> None:
@@ -150,11 +196,10 @@ def test_an_answer_for_more_lets_the_others_go_that_it_covers(tmp_path: Path) ->
     with guarded(tmp_path, ASKS, "--name", "files") as guard:
         guard.initialize(ELICITS)
         first = delete(guard, 1, "/work/app/a")
-        assert delete(guard, 2, "/work/app/b")["method"] == "elicitation/create"
+        send(guard, 2, "/work/app/b")
         answer(guard, first, FOLDER)
-        replies = [guard.receive() for _ in range(3)]
+        replies = [guard.receive() for _ in range(2)]
         assert {reply["id"] for reply in replies if "result" in reply} == {1, 2}
-        assert [r["method"] for r in replies if "method" in r] == ["notifications/cancelled"]
 
 
 def test_the_view_lets_a_tool_pass_for_the_session_with_all_that_waits(
@@ -420,3 +465,46 @@ def test_a_pattern_for_names_lets_no_path_into_a_confined_rule() -> None:
     )
     assert allowed_by(rule, "write", path="/work/p/b", content="x")
     assert not allowed_by(rule, "write", path="/work/p/b", content="/elsewhere")
+
+
+def test_equal_calls_are_covered_by_the_rule_that_the_answer_wrote(tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, "/work/app/a")
+        params = {"name": "delete_file", "arguments": {"path": "/work/app/a"}}
+        guard.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})
+        answer(guard, question, FOLDER)
+        replies = {reply["id"]: reply for reply in (guard.receive(), guard.receive())}
+        assert all("result" in replies[number] for number in (1, 2))
+
+
+@pytest.mark.parametrize("decision", ["allow once", "allow for this session", TOOL_SESSION])
+def test_a_link_that_is_turned_to_a_secret_while_a_person_reads_stays_denied(
+    decision: str, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "harmless")
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, str(link))
+        link.unlink()
+        link.symlink_to(tmp_path / ".ssh" / "id_rsa")
+        answer(guard, question, decision)
+        assert "error" in guard.receive()
+        assert deletions(guard) == 0
+
+
+def test_an_answer_to_another_question_does_not_open_a_link_to_a_secret(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "harmless")
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 2, "/work/app/a")
+        send(guard, 1, str(link))
+        assert guard.tool("echo", id=9, text="both wait")["id"] == 9
+        link.unlink()
+        link.symlink_to(tmp_path / ".ssh" / "id_rsa")
+        answer(guard, question, TOOL_SESSION)
+        replies = [guard.receive() for _ in range(2)]
+        assert "error" in next(reply for reply in replies if reply.get("id") == 1)
+        assert deletions(guard) == 1

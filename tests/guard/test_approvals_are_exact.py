@@ -96,7 +96,10 @@ def test_a_prompts_rate_counts_the_question_not_its_answer(tmp_path: Path) -> No
 def form_for(guard: Guarded, number: int, arguments: dict[str, Any]) -> str:
     params = {"name": "run", "arguments": arguments}
     guard.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
-    return guard.receive()["params"]["message"]
+    form = guard.receive()
+    answer(guard, form, "deny")
+    assert guard.receive()["id"] == number
+    return form["params"]["message"]
 
 
 def test_a_form_shows_every_character_of_what_it_asks_about(tmp_path: Path) -> None:

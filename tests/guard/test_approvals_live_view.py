@@ -237,3 +237,25 @@ def test_a_rule_is_not_written_for_a_question_that_vanished(
     screen.press("y", now + CALM)
     screen.refresh(now + CALM)
     assert policy.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("about", "missing"),
+    [
+        ({"arguments": {"path": "/srv/work/a"}, "servers": ("files",)}, ""),
+        ({"arguments": {"path": "a.txt"}, "servers": ("files",)}, "f"),
+        ({"arguments": {"query": "x"}, "servers": ("files",)}, "f"),
+        ({"arguments": {"tags": ["a"]}, "servers": ("files",)}, "fw"),
+        ({"arguments": {"path": "/srv/work/a"}, "servers": ("files",), "no_rule": True}, "fTw"),
+        ({"arguments": {"path": "/srv/work/a"}, "servers": ("",)}, "fTw"),
+    ],
+)
+def test_only_the_keys_whose_rule_can_be_written_are_offered(
+    about: dict[str, Any], missing: str, view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+) -> None:
+    asked(view, socket, question(**about))
+    screen.refresh(0)
+    shown = text_of(screen, width=200)
+    names = {"f": "f this tool in this folder", "T": "T this tool always", "w": "w exactly this"}
+    assert {key for key, name in names.items() if name not in shown} == set(missing)
+    assert "t this tool for this session" in shown

@@ -69,7 +69,7 @@ def test_the_difference_is_shown_with_nothing_hidden_in_it() -> None:
 
 def test_nothing_is_accepted_when_nobody_can_be_asked() -> None:
     done = claw_pins("accept", "files", "read")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--yes" in done.stderr
     assert '+  "description"' in done.stdout
     assert pins().quarantined("read") is not None

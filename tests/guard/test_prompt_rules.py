@@ -64,6 +64,17 @@ def test_a_person_is_asked_in_a_form_and_the_call_waits_for_the_answer(tmp_path:
         assert deletions(guard) == 1
 
 
+def test_characters_that_belong_to_their_neighbours_are_spelled_out_too(tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        text = delete(guard, 1, "/tmp/pa\xadss \u0628\u200c\u0628 \u2764\ufe0f \ue000")["params"][
+            "message"
+        ]
+        for hidden in "\xad\u200c\ufe0f\ue000":
+            assert hidden not in text
+            assert hidden.encode("unicode_escape").decode() in text
+
+
 def test_other_calls_go_on_while_a_person_thinks(tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
@@ -120,8 +131,10 @@ def test_a_policy_that_changed_meanwhile_makes_the_answer_worthless(tmp_path: Pa
 def test_a_flood_of_questions_is_stopped(tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
-        first = [delete(guard, number, f"/tmp/{number}") for number in range(3)]
-        assert all(message["method"] == "elicitation/create" for message in first)
+        assert delete(guard, 1, "/tmp/1")["method"] == "elicitation/create"
+        for number in (2, 3):
+            params = {"name": "delete_file", "arguments": {"path": f"/tmp/{number}"}}
+            guard.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
         assert "3 questions to a person wait already" in delete(guard, 4)["error"]["message"]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from tests.nodejs import node_program
 from tests.processes import ROOT, StdioServer
 
 DAY = Path(__file__).parent / "day"
+STAND_INS = {"mcp-server-fetch": "fetch_server.py", "github-mcp-server": "tracker_server.py"}
 MOST_QUESTIONS = 10
 FOLDER = "allow this tool in this folder always"
 TOOL = "allow this tool for this session"
@@ -101,13 +101,11 @@ def project(home: Path) -> Path:
 
 def write_entries(home: Path, project: Path, web: str) -> None:
     """What a person has in Cursor's file before the first wrap."""
-    tools = home / "tools"
-    tools.mkdir()
-    shutil.copy(DAY / "fetch_server.py", tools / "mcp_server_fetch.py")
-    tracker = home / ".local" / "bin" / "github-mcp-server"
-    tracker.parent.mkdir(parents=True)
-    tracker.write_text(f"#!{sys.executable}\n{(DAY / 'tracker_server.py').read_text()}")
-    tracker.chmod(0o755)
+    programs = home / ".local" / "bin"
+    programs.mkdir(parents=True)
+    for name, stand_in in STAND_INS.items():
+        (programs / name).write_text(f"#!{sys.executable}\n{(DAY / stand_in).read_text()}")
+        (programs / name).chmod(0o755)
     packages = home / ".local" / "lib" / "node_modules"
     packages.parent.mkdir(parents=True)
     packages.symlink_to(PACKAGES.parent)
@@ -119,13 +117,9 @@ def write_entries(home: Path, project: Path, web: str) -> None:
             "command": sys.executable,
             "args": ["-m", "mcp_server_git", "--repository", str(project)],
         },
-        "web": {
-            "command": sys.executable,
-            "args": ["-m", "mcp_server_fetch"],
-            "env": {"PYTHONPATH": str(tools)},
-        },
+        "web": {"command": str(programs / "mcp-server-fetch")},
         "tracker": {
-            "command": str(tracker),
+            "command": str(programs / "github-mcp-server"),
             "args": ["stdio"],
             "env": {"GITHUB_API": web, "GITHUB_PERSONAL_ACCESS_TOKEN": "token-of-the-test"},
         },

@@ -291,3 +291,19 @@ def test_many_at_once_leave_every_entry_there(home: Path) -> None:
     assert {f"mine{number}" for number in range(4)} <= set(data_of("cursor", path)["mcpServers"])
     assert all_of("remove") == ["removed"] * 4
     assert path.read_bytes() == before
+
+
+def test_a_token_is_in_no_file_that_others_can_read(home: Path, tmp_path: Path) -> None:
+    cursor = client_called("cursor")
+    remote = {"argv": (), "url": "https://m.example/mcp/team", "token": "brt_secret"}
+    path = written(home, "cursor", "{}")
+    path.chmod(0o644)
+    told = install(cursor, order_for(home, **remote))
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "others on this machine can no longer read the file" in told.note
+    install(cursor, order_for(home, **remote, project=tmp_path))
+    assert (tmp_path / ".cursor" / "mcp.json").stat().st_mode & 0o777 == 0o600
+    other = written(home, "windsurf", "{}")
+    other.chmod(0o644)
+    assert install(client_called("windsurf"), order_for(home)).note == ""
+    assert other.stat().st_mode & 0o777 == 0o644

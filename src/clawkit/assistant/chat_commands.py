@@ -12,7 +12,8 @@ from clawkit.errors import NoSuchModelError
 from clawkit.models.protocol import Usage
 
 if TYPE_CHECKING:
-    from clawkit.assistant.reply import Assistant, ChatCommand
+    from clawkit.assistant.command_words import ChatCommand
+    from clawkit.assistant.reply import Assistant
     from clawkit.assistant.sessions.async_store import Turn
 
 HELP = """\

@@ -232,8 +232,10 @@ class DeferredOrders:
         self._close(done)
         newest = wanted[-1]
         last = _outcome(newest) if newest.task.done() else _ticket(newest, structured=structured)
-        content = [block for run in done if run is not newest for block in _introduced(run)]
-        return {**last, "content": [*content, *last["content"]]} if content else last
+        if not [run for run in done if run is not newest]:
+            return last
+        content = [block for run in done for block in _introduced(run)]
+        return {**last, "content": content if newest in done else [*content, *last["content"]]}
 
     def _close(self, runs: list[OrderRun]) -> None:
         self._open = [run for run in self._open if run not in runs]
@@ -265,7 +267,7 @@ def _outcome(run: OrderRun) -> Result:
 
 
 def _introduced(run: OrderRun) -> list[dict[str, Any]]:
-    """The answer to an earlier order, with what it answers."""
+    """The answer to one of several orders, with what it answers."""
     return [{"type": "text", "text": f"[answer to {run}]"}, *_outcome(run)["content"]]
 
 

@@ -6,20 +6,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import aclosing
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.assistant import token_estimate
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, Origin
+from clawkit.assistant.command_words import mistyped_command, parse_command
 from clawkit.assistant.compaction import fit
 from clawkit.assistant.config import Config
 from clawkit.assistant.media.call_folder import CallFolder
@@ -75,23 +74,12 @@ MOST_NAMED = 20
 Limit = Literal["", "rounds", "size"]
 """Which of our own limits ended an answer."""
 
-Name = Literal["new", "reset", "status", "model", "compact", "help"]
-_FIRST_WORD = re.compile(r"\s*/(new|reset|status|model|compact|help)(?=\s|$)[^\S\n]*\n?")
 
+def _is_worth_keeping(text: str) -> bool:
+    """Whether a message says something for another day: a sum or a slip does not."""
+    from clawkit.assistant.offline.calculator import compute
 
-class ChatCommand(Struct, frozen=True):
-    """A command and what stands behind it."""
-
-    name: Name
-    rest: str
-
-
-def parse_command(text: str) -> ChatCommand | None:
-    """The command at the start of a message, if there is one."""
-    found = _FIRST_WORD.match(text)
-    if found is None:
-        return None
-    return ChatCommand(cast("Name", found[1]), text[found.end() :])
+    return compute(text) is None and not mistyped_command(text)
 
 
 async def get_reply(
@@ -369,7 +357,8 @@ class ReplyPipeline:
             await self._turn.save(messages, usage=exchange.usage, model=model, reason=reason)
         except StoreError as error:
             return f"this answer is not in the session: {error}"
-        if self._remembers and reason not in ("cancelled", "failed"):
+        keeps = self._remembers and reason not in ("cancelled", "failed")
+        if keeps and _is_worth_keeping(self._context.text):
             said = (("user", self._context.text), ("assistant", exchange.text))
             await self._assistant.long_term.keep(
                 tuple(TurnMessage(role, text, time.time()) for role, text in said if text.strip()),

@@ -175,12 +175,13 @@ def _ask(question: AskRequest) -> int:
         if question.as_json:
             _print_failure(question, problem, screen.notices)
         error_lines("ask", problem)
+        return 1 + error.is_usage
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # Nobody reads on, which is their right; Python would complain once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1
+        return 0
 
 
 def _answer(config: Config, question: AskRequest, screen: ReplyScreen, *, streamed: bool) -> int:
@@ -282,7 +283,9 @@ def _message(question: AskRequest) -> tuple[str, bytes]:
     else:
         piped = sys.stdin.buffer.read(_most() + 1) if _is_piped() and _begins() else b""
     if not (message or "").strip() and not attached:
-        raise SettingsError('there is no message: claw ask "…", or a text on standard input')
+        raise SettingsError(
+            'there is no message: claw ask "…", or a text on standard input'
+        ).of_usage()
     return message or "", piped
 
 

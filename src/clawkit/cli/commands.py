@@ -101,6 +101,11 @@ class CommandFailure(ClawError):
         self.code = code
 
 
+def status_of(error: ClawError) -> int:
+    """The exit status of a command that ends with an error."""
+    return error.code if isinstance(error, CommandFailure) else 1 + error.is_usage
+
+
 class CommandGroup(TyperGroup):
     """Commands that end without a traceback: by an error on purpose, Ctrl-C, or a closed pipe."""
 
@@ -126,7 +131,7 @@ class CommandGroup(TyperGroup):
             sys.stdout.flush()
         except ClawError as error:
             complain(_in_options(str(error)), ctx)
-            raise typer.Exit(error.code if isinstance(error, CommandFailure) else 1) from None
+            raise typer.Exit(status_of(error)) from None
         except (KeyboardInterrupt, typer.Abort) as error:
             if isinstance(error, typer.Abort) and not _is_interrupt(error):
                 raise

@@ -134,7 +134,8 @@ def _order(
     name: str, being: str, file: str | None, project: Path | None, *, dry_run: bool
 ) -> InstallOrder:
     if re.search(r"[\s/\\]", name) or not name.isprintable():
-        raise HostError(f"--name {visible(name)!r}: clients want one word, without / and \\")
+        problem = f"--name {visible(name)!r}: clients want one word, without / and \\"
+        raise HostError(problem).of_usage()
     if is_address(being):
         url = check_address("--being", being, secret=True, query=True)
         usual = _name_of(url)

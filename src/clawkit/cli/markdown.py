@@ -43,6 +43,8 @@ from rich.theme import Theme
 _WORD = re.compile(r"(\S+)\s*")
 _FENCE = re.compile(r" *(`{3,}(?=[^`]*$)|~{3,})")
 _NARROWEST_COLUMN = 6
+_HANGING = "  "
+_NARROWEST_HANGING = 20
 _REFRESH_AFTER = 0.05
 _STYLES = {
     "markdown.block_quote": "none",
@@ -237,7 +239,8 @@ class _Tail:
 
 
 class _Paragraph(Paragraph):
-    """Broken between words; at the margin, a word that is too long is the terminal's to break."""
+    """Broken between words, and what follows hangs below the first line; at the margin, a word that
+    is too long is the terminal's to break."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         self.text.justify = "default"
@@ -252,7 +255,20 @@ class _Paragraph(Paragraph):
                 if _WORD.fullmatch(part.plain):
                     part.overflow = "ignore"
                 if part or not long:
-                    yield part
+                    yield from _hanging(part, console, options.max_width)
+
+
+def _hanging(text: Text, console: Console, width: int) -> Iterator[Text]:
+    """A line in as many as it takes, all but the first indented."""
+    if text.overflow == "ignore" or text.cell_len <= width or width <= _NARROWEST_HANGING:
+        yield text
+        return
+    first = text.wrap(console, width)[0]
+    rest = text[len(first) :]
+    rest = rest[len(rest.plain) - len(rest.plain.lstrip()) :]
+    yield first
+    lines = rest.wrap(console, width - len(_HANGING)) if rest else ()
+    yield from (Text.assemble(_HANGING, line) for line in lines)
 
 
 class _Heading(Heading):

@@ -67,15 +67,19 @@ def new(
 
 def _check(folder: Path, module: str) -> None:
     """A name that Python can import, and that hides nothing else."""
-    if not module.isidentifier() or not module.isascii() or keyword.iskeyword(module):
+    if keyword.iskeyword(module):
         raise CommandFailure(
-            f"{module!r} cannot name a Python file: use letters, digits and _, and begin with a "
-            "letter"
+            f"{module!r} is a word of Python itself: give the file another name", 2
         )
+    if not module.isidentifier() or not module.isascii():
+        allowed = "use a to z, digits and _, and begin with a letter"
+        raise CommandFailure(f"{module!r} cannot name a Python file here: {allowed}", 2)
     if not folder.is_dir():
         raise CommandFailure(f"{folder}: there is no such folder")
     if module in sys.stdlib_module_names or _is_installed(module):
-        raise CommandFailure(f"Python has a module {module!r} already: give the file another name")
+        raise CommandFailure(
+            f"Python has a module {module!r} already: give the file another name", 2
+        )
 
 
 def _is_installed(module: str) -> bool:

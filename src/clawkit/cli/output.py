@@ -19,27 +19,34 @@ class _Output(io.FileIO):
     """Standard output, which fails once: what comes after that has nowhere to go."""
 
     problem: OSError | None = None
+    left = False
+    """Whether its reader has gone."""
 
     def write(self, b: ReadableBuffer, /) -> int:
         if self.problem is not None:
             return memoryview(b).nbytes
         try:
             return cast("int", super().write(b))
+        except BrokenPipeError:  # a reader may leave; commands know that
+            self.left = True
+            raise
         except OSError as error:
-            if not isinstance(error, BrokenPipeError):  # a reader may leave; commands know that
-                self.problem = error
+            self.problem = error
             raise
 
 
 @contextmanager
 def checked_stdout() -> Generator[None]:
-    """Run a command; where its output cannot be written, say so and exit with status 1."""
+    """Run a command; where its output cannot be written, say so and exit with status 1.
+
+    Where its reader has gone it has seen enough: that is status 0, whoever noticed it.
+    """
     usual = cast("io.TextIOWrapper", sys.stdout)
     if usual.isatty():
         yield
         return
     output = _Output(usual.fileno(), "w", closefd=False)
-    sys.stdout = io.TextIOWrapper(
+    stream = sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(output),
         encoding=usual.encoding,
         errors=usual.errors,
@@ -47,11 +54,13 @@ def checked_stdout() -> Generator[None]:
     )
     try:
         yield
-    except OSError:
-        if output.problem is None:
+    except (OSError, SystemExit) as error:
+        if output.left:
+            sys.exit(0)
+        if output.problem is None or isinstance(error, SystemExit):
             raise
     finally:
-        _flush(sys.stdout)
+        _flush(stream)
         if output.problem is not None:
             _fail(output.problem)
 
@@ -90,7 +99,7 @@ class ExitOnError:
         if isinstance(error, ClawError):
             for line in str(error).split("\n"):
                 print(f"claw {self._verb}: {shown(line)}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            raise typer.Exit(1 + error.is_usage) from None
 
 
 def print_json(value: object) -> None:

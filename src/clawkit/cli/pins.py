@@ -120,7 +120,7 @@ def _accept(found: Pins, name: str, kind: Kind, pin: Pin, *, yes: bool) -> bool:
     _print_pin(name, pin)
     if not yes and not sys.stdin.isatty():
         advice = "look at the difference above, then give --yes"
-        raise CommandFailure(f"nobody is there to be asked; {advice}")
+        raise CommandFailure(f"nobody is there to be asked; {advice}", 2)
     # The question does not go to stdout if that is where JSON is wanted.
     question, err = f"Accept {visible(name)}?", sys.stdout is sys.stderr
     if not yes and not typer.confirm(question, default=False, err=err):

@@ -116,7 +116,7 @@ def _from_words(words: list[str]) -> Fixture:
     try:
         return Fixture(_GIVEN, call_of(method, params))
     except InvalidParamsError as error:
-        raise PolicyError(_GIVEN, 0, error.message) from None
+        raise PolicyError(_GIVEN, 0, error.message).of_usage() from None
 
 
 def _is_method(word: str) -> bool:
@@ -131,13 +131,13 @@ def _arguments(words: list[str]) -> dict[str, Any]:
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:
-            raise PolicyError(_GIVEN, 0, f"{word!r} is no argument: write NAME=VALUE")
+            raise PolicyError(_GIVEN, 0, f"{word!r} is no argument: write NAME=VALUE").of_usage()
         place = found
         *above, last = name.split(".")
         for part in above:
             inner = place.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise PolicyError(_GIVEN, 0, f"{part!r} in {word!r} has a value already")
+                raise PolicyError(_GIVEN, 0, f"{part!r} in {word!r} has a value already").of_usage()
             place = cast("dict[str, Any]", inner)
         place[last] = _value(text)
     return found
@@ -347,7 +347,7 @@ def profiles(
     elif name in names:
         print_lines([profile_text(name).rstrip("\n")])
     else:
-        raise CommandFailure(f"no profile is called {name!r}: there are {', '.join(names)}")
+        raise CommandFailure(f"no profile is called {name!r}: there are {', '.join(names)}", 2)
 
 
 def _load(given: Path | None, server: str | None = None) -> Policy:
@@ -618,9 +618,12 @@ def print_rules(path: Path, policy: Policy, *, as_json: bool) -> None:
         rules = [_rule_json(rule) for rule in policy.rules]
         print_ascii_json({"policy": str(path), "digest": policy.digest, "rules": rules})
         return
-    print(f"{visible(str(path))}  {counted(len(policy.rules), 'rule')}, the first match decides")
-    if policy.rules:
-        print_lines(table_lines([_rule_row(rule) for rule in policy.rules]))
+    print(f"{visible(str(path))}  {counted(policy.written, 'rule')}, the first match decides")
+    taken = {rule.number for rule in policy.rules}
+    rows = [_rule_row(rule) for rule in policy.rules]
+    rows += [_place_row(*place) for place in policy.places.items() if place[0] not in taken]
+    if rows:
+        print_lines(table_lines(sorted(rows, key=lambda row: int(row[0]))))
     print(
         "What no rule matches is denied if it is a tool call, a resource, a prompt or sampling; "
         "other methods pass."
@@ -637,6 +640,11 @@ def _rule_row(rule: Rule) -> tuple[str, str, str, str]:
     matched = visible("  ".join(parts), 100)
     said = f"{rule.description} (profile {rule.profile})" if rule.profile else rule.description
     return f"{rule.number:>3}", rule.action, matched, visible(said, 80)
+
+
+def _place_row(number: int, place: str) -> tuple[str, str, str, str]:
+    said = "A known server's own rules stand here: `claw policy profiles`"
+    return f"{number:>3}", "profile", place, said
 
 
 def _subject(rule: Rule) -> str:

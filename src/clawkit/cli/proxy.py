@@ -78,7 +78,7 @@ def proxy(request: ProxyRequest) -> int:
         return _guard_process(request)
     except ClawError as error:
         print(f"claw proxy: {error}", file=sys.stderr)
-        return 1
+        return 1 + error.is_usage
 
 
 def _guard_process(request: ProxyRequest) -> int:
@@ -97,7 +97,10 @@ def _guard_process(request: ProxyRequest) -> int:
     bases = directories(request.command[1:], cwd, home)
     paths = Paths(cwd=cwd, home=home, resolve=True, bases=bases)
     name = names[0] if names else server_name_of(request.command)
-    judge = open_judge(request.policy, names, paths, name, profile_of(request.command, cwd, home))
+    # A guard that a person starts has no entry, and so no variables of one.
+    entry = () if request.name or not names else known.variables
+    profile = profile_of(request.command, cwd, home, entry)
+    judge = open_judge(request.policy, names, paths, name, profile)
     policy = judge.policy.current()
     if policy.problem:
         print(f"claw proxy: {policy.problem}", file=sys.stderr, flush=True)

@@ -91,13 +91,19 @@ def print_table(rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> 
         print(line)
 
 
-def print_rows(rows: Sequence[tuple[str, ...]]) -> None:
+def row_lines(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """A table whose last cell is a note, on a line of its own below its row."""
-    if rows:
-        for line, row in zip(table_lines([row[:-1] for row in rows]), rows, strict=True):
-            print(line)
-            if row[-1]:
-                print(f"    {visible(row[-1])}")
+    lines: list[str] = []
+    for line, row in zip(
+        table_lines([row[:-1] for row in rows]) if rows else (), rows, strict=True
+    ):
+        lines += [line, f"    {visible(row[-1])}"] if row[-1] else [line]
+    return lines
+
+
+def print_rows(rows: Sequence[tuple[str, ...]]) -> None:
+    for line in row_lines(rows):
+        print(line)
 
 
 def print_facts(title: str, facts: dict[str, str], wide: int = 10) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from clawkit.cli.commands import AsJson, Yes, confirm
 from clawkit.cli.output import print_json
-from clawkit.cli.tables import at_home, print_rows, table_lines
+from clawkit.cli.tables import at_home, print_rows, row_lines, table_lines
 from clawkit.cli.wrap import DryRun, Project
 from clawkit.guard.locations import policy_file
 from clawkit.hosts.clients import client_called
@@ -39,13 +39,14 @@ def uninstall(
 ) -> None:
     """Take everything of ours out of every MCP client again.
 
-    That is the assistant, memories and tools; servers behind the guard go on without it. What you
-    told the assistant, memories and settings stay, and it is said where.
+    That is the assistant, memories and tools; servers behind the guard go on without it. An entry
+    with variables that somebody wrote by hand is left to you. What you told the assistant, memories
+    and settings stay, and it is said where.
     """
     scope = SearchScope(None, project)
     plan = remove_everything(scope, dry_run=True)
-    if not dry_run and not yes and plan.removals:
-        lines = [*_lines(plan.removals, would=True), ""]
+    if not dry_run and not yes and _done(plan):
+        lines = [*row_lines(_rows(plan.removals, would=True)), ""]
         confirm("Take these out?", "Nothing was changed.", "give --yes or --dry-run", lines)
     report = plan if dry_run else remove_everything(scope, dry_run=False)
     staying = list(_staying())
@@ -58,20 +59,14 @@ def uninstall(
 
 def _print_report(report: RemovalReport, staying: Sequence[Remaining], *, dry_run: bool) -> None:
     if report.removals:
-        print_rows(
-            [
-                (_verb(one, would=dry_run), one.server, one.client, at_home(one.file), one.note)
-                for one in report.removals
-            ]
-        )
+        print_rows(_rows(report.removals, would=dry_run))
     elif not report.problems:
         print(_NOTHING)
     for problem in report.problems:
         print(f"claw uninstall: {visible(problem)}", file=sys.stderr)
     if dry_run:
         print("\nNothing was changed: this was a dry run.")
-    elif any(one.action in ("removed", "unwrapped") for one in report.removals):
-        changed = {one.client for one in report.removals}
+    elif changed := {one.client for one in _done(report)}:
         titles = sorted(client_called(client).title for client in changed)
         print(f"\nRestart {', '.join(titles)} for this to count.")
     if staying:
@@ -81,11 +76,15 @@ def _print_report(report: RemovalReport, staying: Sequence[Remaining], *, dry_ru
     print("`pip uninstall clawkit` (or pipx, uv) removes the program itself.")
 
 
-def _lines(removals: Sequence[Removal], *, would: bool) -> list[str]:
-    rows = [
-        (_verb(one, would=would), one.server, one.client, at_home(one.file)) for one in removals
+def _done(report: RemovalReport) -> list[Removal]:
+    return [one for one in report.removals if one.action in ("removed", "unwrapped")]
+
+
+def _rows(removals: Sequence[Removal], *, would: bool) -> list[tuple[str, ...]]:
+    return [
+        (_verb(one, would=would), one.server, one.client, at_home(one.file), one.note)
+        for one in removals
     ]
-    return table_lines(rows)
 
 
 def _verb(removal: Removal, *, would: bool) -> str:

@@ -6,7 +6,7 @@ import difflib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -17,6 +17,7 @@ from clawkit.cli.tables import at_home, print_rows
 from clawkit.guard.authoring.default_policy import write_default_policy
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy_file.parser import has_place
+from clawkit.guard.profiles.command_line import is_setting
 from clawkit.guard.profiles.profile import profile_at, profile_of
 from clawkit.guard.scan import redact_secrets
 from clawkit.hosts.clients import client_called
@@ -95,21 +96,23 @@ class Prospect(msgspec.Struct, frozen=True):
     asks: str
     variables: tuple[str, ...] | None
     """The names of those that it gets beside the base; None: all that its client gives."""
-
-
-_UNKNOWN = ("nothing: its command line is not one that we know", "every call")
+    known_by: Literal["command line", "address"] = "command line"
 
 
 def _prospect(change: EntryChange, launch: StdioLaunch | RemoteLaunch | None) -> Prospect:
-    profile, variables = None, None
+    profile, variables, why = None, None, "its command line is not one that we know"
     if isinstance(launch, StdioLaunch):
-        profile = profile_of(launch.argv, str(Path.cwd()), str(Path.home()))
-        variables = launch.env
+        place, variables = (str(Path.cwd()), str(Path.home())), launch.env
+        profile = profile_of(launch.argv, *place, variables)
+        if profile is None and profile_of(launch.argv, *place):
+            odd = [each for each in variables or () if not is_setting(each)]
+            why = f"{', '.join(odd) or 'its envFile'} may change what it starts"
     elif launch is not None:
-        profile = profile_at(launch.url)
-    passes, asks = (profile.passes, profile.asks) if profile else _UNKNOWN
+        profile, why = profile_at(launch.url), "its address is not one that we know"
+    passes, asks = (profile.passes, profile.asks) if profile else (f"nothing: {why}", "every call")
     name = profile.name if profile else None
-    return Prospect(change.server, change.client, name, passes, asks, variables)
+    by = "address" if isinstance(launch, RemoteLaunch) else "command line"
+    return Prospect(change.server, change.client, name, passes, asks, variables, by)
 
 
 def _finish(
@@ -208,7 +211,7 @@ def _print_prospects(guarded: Sequence[Prospect]) -> None:
     for one in guarded:
         alike.setdefault((one.server, one.passes), []).append(one)
     for one, *others in alike.values():
-        profile = f"profile {one.profile}, by its command line" if one.profile else "no profile"
+        profile = f"profile {one.profile}, by its {one.known_by}" if one.profile else "no profile"
         if len(alike) > _MOST_IN_FULL:
             print(visible(f"{one.server}: {profile}; asks: {one.asks}"))
             continue

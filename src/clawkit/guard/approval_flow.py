@@ -169,7 +169,7 @@ class ApprovalFlow:
         journal: Journal,
         judge_again: Callable[[ApprovalQuestion], Passage],
     ) -> None:
-        """`judge_again` is for what a rule allows by now that was written since."""
+        """`judge_again` is for what was allowed while it waited, by a rule or for this session."""
         self._judge = judge
         self._client = client
         self._journal = journal
@@ -238,7 +238,7 @@ class ApprovalFlow:
             self._journal.approval(record, asked.call, why or said, allowed=allowed)
             if not allowed:
                 return _denied(asked, why)
-            if answer == "before" and not self._is_granted(asked.call, asked.rule, binding):
+            if answer == "before" and asked.side == "client":
                 return self._judge_again(asked)
             return release(*asked.released(asked.line), record, binding)
 
@@ -401,23 +401,28 @@ class ApprovalFlow:
         policy = self._judge.policy.current()
         if policy.digest == binding.policy or asked.side != "client":
             return False
-        return self._judge.decide(asked.call, policy, counts=False).action == "allow"
+        with suppress(PinError):  # what is not known covers nothing
+            return self._judge.decide(asked.call, policy, counts=False).action == "allow"
+        return False
 
     def _hold(self, asked: ApprovalQuestion, held: HeldMessage, *, form: bool = False) -> Passage:
         """Keep a message, and ask about it in a form or in the view."""
         self._waiting[asked.key] = held
-        timeout = asked.policy.limits.prompt_timeout
-        token = self._judge.prompts.hold(held, timeout, form=form)
+        prompts, timeout = self._judge.prompts, asked.policy.limits.prompt_timeout
         fits = held.choices is not REFERRED
-        if not fits:
+        waits = form and prompts.has_form(self)
+        token = prompts.hold(held, timeout, self._form_of(held, fits=fits) if form else None)
+        if not fits or (waits and _has_view()):
             self._ask_in_view(token, held, asked.policy)
-        if not form:
-            return Passage()
+        shown = prompts.next_form(self) if form else None
+        return Passage() if shown is None else Passage(to_client=shown[1])
+
+    def _form_of(self, held: HeldMessage, *, fits: bool) -> Callable[[str], bytes]:
+        """Writes the form that asks about a message, or sends to where there is room for it."""
         server, about = self._judge.server, ((held.call, held.rule),)
         file = str(self._judge.policy.path)
         params = question(server, about, held.choices, file) if fits else referral(server, about)
-        request = jsonrpc.request(token, "elicitation/create", params)
-        return Passage(to_client=jsonrpc.encode(request))
+        return lambda token: jsonrpc.encode(jsonrpc.request(token, "elicitation/create", params))
 
     def _ask_in_view(self, token: str, held: HeldMessage, policy: Policy) -> None:
         """Ask in `claw approvals`, in a thread of its own; without one, the answer is `nobody`."""
@@ -470,14 +475,11 @@ class ApprovalFlow:
         if answer in offered.rules:
             if why := self._write(offered.rules[answer], asked.rule, binding):
                 return False, why
-            answer, policy = "always", self._judge.policy.current()
+            answer = "always"
         if answer == "always":
-            # The person wrote a rule: it is the rule that allows the call, if it does.
-            allowed = self._judge.decide(call, policy, counts=False).action == "allow"
-            self._judge.prompts.release_covered()
-            return allowed, "" if allowed else "the rule that was written does not allow it"
-        if now != binding:
-            return False, _CHANGED
+            return self._worth_of_rule(call)
+        if why := _CHANGED if now != binding else self._denied_by_now(asked, policy):
+            return False, why
         if answer == "session":
             self._granted.add(binding)
         grant = _grant(call, asked.rule, binding) if answer == "tool" else None
@@ -485,6 +487,20 @@ class ApprovalFlow:
             self._granted_tools.add(grant)
             self._judge.prompts.release_covered()
         return True, ""
+
+    def _worth_of_rule(self, call: Call) -> tuple[bool, str]:
+        """The person wrote a rule: it is the rule that allows the call, if it does."""
+        policy = self._judge.policy.current()
+        allowed = self._judge.decide(call, policy, counts=False).action == "allow"
+        self._judge.prompts.release_covered()
+        return allowed, "" if allowed else "the rule that was written does not allow it"
+
+    def _denied_by_now(self, asked: ApprovalQuestion, policy: Policy) -> str:
+        """Why a call is denied after all: where its paths lead may have changed meanwhile."""
+        if asked.side != "client":
+            return ""
+        again = self._judge.decide(asked.call, policy, counts=False)
+        return again.reason if again.action == "deny" else ""
 
     def _write(self, rule: str, asking: Rule, binding: Binding) -> str:
         """Write a rule that was shown and chosen, above the one that asked; else why not."""

@@ -15,6 +15,7 @@ import msgspec
 
 from clawkit.guard.policy.call import Call
 from clawkit.guard.scan import visible
+from clawkit.text.normalization import drop_hidden
 
 LONGEST_CALL = 128 * 1024
 """The largest call, as bytes of JSON, that a person is asked to read."""
@@ -71,7 +72,9 @@ def _spell_marks(text: str) -> str:
     marks = 0
     for letter in text:
         marks = marks + 1 if unicodedata.category(letter).startswith("M") else 0
-        shown.append(letter if marks <= _MOST_MARKS else _escaped(letter))
+        # Also what belongs to its neighbours in a text: in a path it makes another one.
+        seen = marks <= _MOST_MARKS and letter.isprintable() and drop_hidden(letter)
+        shown.append(letter if seen else _escaped(letter))
     return "".join(shown)
 
 

@@ -158,7 +158,10 @@ class PendingApprovals:
     def __init__(self) -> None:
         self._held: dict[str, HeldMessage] = {}
         self._equal: dict[str, list[HeldMessage]] = {}
-        self._forms: set[str] = set()
+        self._forms: dict[str, bytes] = {}
+        """Those that a client shows or is yet to show, the oldest first."""
+        self._shown: dict[object, str] = {}
+        """The form that is open in each client: one at a time, the others wait in the list."""
         self._tickets: dict[str, ApprovalTicket] = {}
         self._rounds: dict[tuple[str, str | None], deque[Round]] = {}
         self._asked: deque[float] = deque()
@@ -190,20 +193,39 @@ class PendingApprovals:
                     return True
         return False
 
-    def hold(self, held: HeldMessage, timeout: float, *, form: bool) -> str:
+    def hold(
+        self, held: HeldMessage, timeout: float, form: Callable[[str], bytes] | None = None
+    ) -> str:
         """Keep a message until `answered`; after the timeout it is denied.
 
-        With `form`, the client shows a form with this token, which is withdrawn in time.
+        With `form`, which writes one with a token, the client is to show that; `next_form` says
+        when, and it is withdrawn in time.
         """
         token = _token()
         with self._lock:
             self._held[token] = held
-        if form:
-            self._forms.add(token)
+            if form is not None:
+                self._forms[token] = form(token)
         timer = threading.Timer(timeout, self._expire, (token,))
         timer.daemon = True
         timer.start()
         return token
+
+    def next_form(self, owner: object) -> tuple[HeldMessage, bytes] | None:
+        """The form that a client is to show now; None while another one is open there."""
+        with self._lock:
+            if owner in self._shown:
+                return None
+            for token, form in self._forms.items():
+                held = self._held.get(token)
+                if held is not None and held.owner is owner:
+                    self._shown[owner] = token
+                    return held, form
+        return None
+
+    def has_form(self, owner: object) -> bool:
+        """Whether a client shows a form."""
+        return owner in self._shown
 
     def answered(self, token: object, answer: Answer) -> Passage | None:
         """What the answer leads to; None if nothing waits for it. Equal calls are delivered."""
@@ -218,7 +240,8 @@ class PendingApprovals:
         self._withdraw_form(token, held)
         passage = held.settle(answer)
         for other in equal:
-            other.deliver(other.settle(answer))
+            # A rule that the answer wrote is there by now, and is not written twice.
+            other.deliver(other.settle("before" if other.covered() else answer))
         return passage
 
     def deliver_answer(self, token: str, answer: Answer) -> None:
@@ -239,9 +262,11 @@ class PendingApprovals:
         held = self._held.get(token) if isinstance(token, str) else None
         if held is None or not isinstance(token, str):
             return None
-        self._forms.discard(token)
         answer = decision_of(result, held.choices)
-        return Passage() if answer == "elsewhere" else self.answered(token, answer)
+        self._end_form(token, held.owner)
+        passage = Passage() if answer == "elsewhere" else self.answered(token, answer)
+        self._show_next(held.owner)
+        return passage
 
     def is_waiting(self, token: RequestId) -> bool:
         return token in self._held
@@ -265,9 +290,24 @@ class PendingApprovals:
         return True
 
     def _withdraw_form(self, token: str, held: HeldMessage) -> None:
-        if token in self._forms:
-            self._forms.discard(token)
+        if self._end_form(token, held.owner):
             held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
+            self._show_next(held.owner)
+
+    def _end_form(self, token: str, owner: object) -> bool:
+        """Take a form out of the list; whether a client showed it."""
+        with self._lock:
+            self._forms.pop(token, None)
+            shown = self._shown.get(owner) == token
+            if shown:
+                del self._shown[owner]
+        return shown
+
+    def _show_next(self, owner: object) -> None:
+        following = self.next_form(owner)
+        if following is not None:
+            held, form = following
+            held.deliver(Passage(to_client=form))
 
     def issue(self, ticket: ApprovalTicket) -> str:
         token = _token()

@@ -73,7 +73,7 @@ def overview(project: Path) -> GuardStatus:
     recorded = _recorded()
     servers = tuple(_state(policy, one, recorded) for one in standings.servers)
     return GuardStatus(
-        policy=PolicyState(str(file), len(policy.rules), policy.problem, os.path.lexists(file)),
+        policy=PolicyState(str(file), policy.written, policy.problem, os.path.lexists(file)),
         servers=None if unknown else servers,
         pins=pins,
         pending=None if asks is None else len(asks),

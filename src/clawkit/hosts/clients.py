@@ -84,7 +84,7 @@ def client_called(name: str) -> ClientApp:
         if name.casefold() in (client.id, client.title.casefold()):
             return client
     known = ", ".join(client.id for client in CLIENTS)
-    raise HostError(f"no client is called `{name}`: give one of {known}")
+    raise HostError(f"no client is called `{name}`: give one of {known}").of_usage()
 
 
 def this_machine() -> Machine:

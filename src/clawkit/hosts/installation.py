@@ -46,6 +46,7 @@ from clawkit.settings import settings
 from clawkit.system.files import (
     FileChangedError,
     FileSnapshot,
+    is_open_to_others,
     make_source,
     read_records,
     read_source,
@@ -302,14 +303,17 @@ def _install(place: _Place, order: InstallOrder) -> InstallOutcome:
     dialect = dialect_of(place.client.format)
     entry = entry_for(place.client, order)
     added = add_entry(dialect, place.text, str(place.path), place.keys, entry)
+    notes = [SHARED] if place.shared else []
+    if order.token and place.source and is_open_to_others(place.path):
+        notes.append("it holds a token now: others on this machine can no longer read the file")
     if not order.dry_run:
-        _write(place, added)
+        _write(place, added, private=bool(order.token))
     text = "".join(piece.text for piece in added.pieces[-1:]).strip("\r\n")
     text = text.replace(order.token, "…") if order.token else text
-    return place.outcome("installed", text, added.line, SHARED if place.shared else "")
+    return place.outcome("installed", text, added.line, "; ".join(notes))
 
 
-def _write(place: _Place, added: Added) -> None:
+def _write(place: _Place, added: Added, *, private: bool) -> None:
     """The record never knows less than the file, so a crash between the two loses nothing."""
     made = [] if place.source else [str(place.path)]
     made += [] if place.path.parent.is_dir() else [str(place.path.parent)]
@@ -327,10 +331,10 @@ def _write(place: _Place, added: Added) -> None:
         )
     )
     if place.source is None:
-        make_source(place.path, added.text, 0o644 if place.shared else 0o600)
+        make_source(place.path, added.text, 0o644 if place.shared and not private else 0o600)
     else:
         back_up(place.source)
-        replace_source(place.source, added.text)
+        replace_source(place.source, added.text, private=private)
 
 
 def _there_already(place: _Place, order: InstallOrder) -> str:

@@ -42,7 +42,10 @@ class RemovalReport(msgspec.Struct, frozen=True):
 
 
 def remove_everything(scope: SearchScope, *, dry_run: bool) -> RemovalReport:
-    """Servers that are not ours stay, without the guard; what stands around an entry stays."""
+    """Servers that are not ours stay, without the guard; what stands around an entry stays.
+
+    So does one of ours with variables, which nobody but a person has written.
+    """
     unwrapped = unwrap(None, scope, dry_run=dry_run)
     known = records()
     found = find(_files(scope, known))
@@ -87,6 +90,11 @@ def _real(file: str) -> str:
 
 
 def _taken(file: HostFile, entry: ServerEntry, *, dry_run: bool) -> Removal:
+    if isinstance(entry.launch, StdioLaunch) and entry.launch.env != ():
+        # We write none: somebody put them there, and they may be nowhere else.
+        which = ", ".join(entry.launch.env or ()) or "envFile"
+        note = f"it has variables that we did not write ({which}): take it out by hand"
+        return Removal(entry.name, entry.client, entry.file, "kept", note)
     outcome = take_out(file, entry.keys, dry_run=dry_run)
     # Before guards and other entries are gone, nothing is as it will be then.
     note = "" if dry_run and outcome.action == "removed" else outcome.note

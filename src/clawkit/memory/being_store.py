@@ -68,7 +68,7 @@ class BeingStore:
         """A new Being that remembers nothing yet."""
         being_id = being_id or str(uuid.uuid4())
         if not name.strip():
-            raise BeingError("a Being needs a name")
+            raise BeingError("a Being needs a name").of_usage()
         with self.database.registry(write=True) as connection:
             if beings.by_id(connection, being_id) is not None:
                 raise BeingError(f"there is a Being with the id {being_id} already")

@@ -101,7 +101,7 @@ def node_called(unit: Unit, called: str) -> Node:
     if len(called) < _SHORTEST_ID or not _ID.fullmatch(called):
         raise BeingError(
             f"{called[:60]!r} is no id of a memory: `claw memory` and `claw recall` show them"
-        )
+        ).of_usage()
     sql = "SELECT id FROM nodes WHERE being = $being AND id LIKE ? ORDER BY seq LIMIT 3"
     found = [i for (i,) in unit.rows(sql, f"{called}%")]
     if len(found) > 1 and called not in found:

@@ -178,7 +178,7 @@ def parse_expires(text: str, now: float) -> float:
     except ValueError:
         raise BeingError(
             f"{text[:40]!r} is no time to expire: say 30d, 12h, 90m, 2w or a date like 2027-01-31"
-        ) from None
+        ).of_usage() from None
     if found <= now:
         raise BeingError(f"{text[:40]} is over already: a token must expire later than now")
     return found

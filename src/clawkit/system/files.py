@@ -101,8 +101,16 @@ def is_readable(path: str) -> bool:
     return True
 
 
-def replace_source(source: FileSnapshot, text: str) -> None:
-    """Puts `text` in the file's place, in its mode; through a symlink, in the target's place."""
+def is_open_to_others(path: Path) -> bool:
+    """Whether others than its owner have rights to a file, as far as this system has such."""
+    return os.name != "nt" and bool(path.stat().st_mode & 0o077)
+
+
+def replace_source(source: FileSnapshot, text: str, *, private: bool = False) -> None:
+    """Puts `text` in the file's place, in its mode; through a symlink, in the target's place.
+
+    With `private` it is for its owner only from now on.
+    """
     target = source.path.resolve()
     try:
         status = target.stat()
@@ -110,7 +118,8 @@ def replace_source(source: FileSnapshot, text: str) -> None:
             raise HostError(
                 f"{source.path}: is read-only: make it writable (chmod u+w) and try again"
             )
-        beside = write_beside(target, text.encode(), stat.S_IMODE(status.st_mode))
+        mode = stat.S_IMODE(status.st_mode) & (0o700 if private else 0o7777)
+        beside = write_beside(target, text.encode(), mode)
         try:
             _keep_owner(beside, status)
             if target.read_bytes() != source.data:

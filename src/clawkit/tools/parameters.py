@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
@@ -10,6 +11,8 @@ from clawkit.wire.jsonrpc import as_object
 
 _DEEPEST = 20
 """References that are followed; a schema of somebody else may lead in a circle."""
+_DEEPEST_SHOWN = 3
+"""Objects within objects of which the fields are shown."""
 
 
 class ShownParameter(msgspec.Struct, frozen=True):
@@ -22,19 +25,48 @@ class ShownParameter(msgspec.Struct, frozen=True):
     description: str = ""
 
 
-def parameters_of(schema: dict[str, Any]) -> tuple[ShownParameter, ...]:
-    """The parameters that an input schema describes, in its order."""
+def parameters_of(
+    schema: dict[str, Any], root: dict[str, Any] | None = None
+) -> tuple[ShownParameter, ...]:
+    """The parameters that an input schema describes, in its order; `root` has what it refers to."""
     required = _list(schema.get("required"))
     return tuple(
         ShownParameter(
             name,
-            kind_of_schema(part, schema),
+            kind_of_schema(part, root or schema),
             name in required,
             _json(part["default"]) if "default" in part else "",
             str(part.get("description", "")),
         )
         for name, part in properties(schema).items()
     )
+
+
+def nested_parameters(schema: dict[str, Any]) -> Iterator[ShownParameter]:
+    """The parameters, each followed by those of the objects in it: `place.city`, `stops[].name`."""
+    yield from _nested(schema, schema, "", _DEEPEST_SHOWN)
+
+
+def _nested(
+    schema: dict[str, Any], root: dict[str, Any], above: str, depth: int
+) -> Iterator[ShownParameter]:
+    parts = properties(schema)
+    for one in parameters_of(schema, root):
+        yield msgspec.structs.replace(one, name=above + one.name)
+        for inner, way in objects_in(parts[one.name], root) if depth else ():
+            yield from _nested(inner, root, f"{above}{one.name}{way}.", depth - 1)
+
+
+def objects_in(part: dict[str, Any], root: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    """The objects that a value may be, or a list of: their schemas, and `[]` for a list."""
+    found: list[tuple[dict[str, Any], str]] = []
+    for one in alternatives(part, root):
+        if one.get("type") == "array":
+            items = alternatives(as_object(one.get("items")) or {}, root)
+            found += [(item, "[]") for item in items if item.get("type") == "object"]
+        elif one.get("type") == "object":
+            found.append((one, ""))
+    return found
 
 
 def properties(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -62,6 +62,11 @@ DEFAULT = read_policy(DEFAULT_POLICY, "policy.toml")
         "--file=/etc/passwd",
         "body=@/etc/passwd",
         "HEAD:.env",
+        '/home/user/project/.env"',
+        "/home/user/project/.env'",
+        'C:\\Users\\u\\.env"',
+        "C:\\Users\\u\\.env::$DATA",
+        "C:\\Users\\u\\.ssh::$INDEX_ALLOCATION\\id_rsa",
         "origin/main:config/.env",
         "/etc/pass*",
         "/e?c/shadow",
@@ -85,6 +90,9 @@ DEFAULT = read_policy(DEFAULT_POLICY, "policy.toml")
         "~/.bash_history",
         "project/.git/hooks/pre-commit",
         ".git/config",
+        ".git/config.worktree",
+        "project/.git/commondir",
+        ".git/modules/a/b/config",
         "~/.claude/settings.local.json",
     ],
 )
@@ -120,6 +128,13 @@ def test_secrets_and_system_files_are_denied_in_any_argument(value: str, paths: 
 )
 def test_everything_else_is_asked_about(tool: str, arguments: dict[str, Any]) -> None:
     assert action(DEFAULT, arguments, tool=tool, paths=IN_PROJECT) == "prompt"
+
+
+def test_no_tool_writes_where_git_finds_its_settings_and_all_may_name_it() -> None:
+    for tool in ("write_file", "edit_file", "create_file"):
+        assert action(DEFAULT, {"path": "/home/user/project/.git"}, tool=tool) == "deny"
+    for arguments in ({"excludePatterns": [".git"]}, {"path": "a", "content": ".git"}):
+        assert action(DEFAULT, arguments, tool="write_file", paths=IN_PROJECT) == "prompt"
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])

@@ -77,6 +77,13 @@ def test_a_known_command_line_has_a_profile(command: str) -> None:
         "npx -y @modelcontextprotocol/server-filesystem@npm:evil /x",
         "npx -y @modelcontextprotocol/server-filesystem@file:../x",
         "npx -y @modelcontextprotocol/server-filesystem@github:evil/x",
+        *(
+            f"npx -y @modelcontextprotocol/server-filesystem@{version} /x"
+            for version in ("..", ".", ".evil", "evil.tgz", "1.tgz", "1.0.tar.gz", "x.tar", "^")
+        ),
+        *(f"uvx mcp-server-git@{path} -r /x" for path in ("evil", "..", ".", "latest2")),
+        *(f"pipx run mcp-server-time{path}" for path in ("@evil", "==evil")),
+        "uvx --from mcp-server-git@evil mcp-server-git -r /x",
         "npx @modelcontextprotocol/server-filesystem-evil",
         "npx @modelcontextprotocol/Server-filesystem",
         "uvx --from evil mcp-server-git",
@@ -145,6 +152,41 @@ def test_a_command_line_that_may_start_something_else_has_none(command: str) -> 
     assert profile_of(command.split(), "/", HOME) is None
 
 
+@pytest.mark.parametrize(
+    "variable",
+    [
+        *("NODE_OPTIONS", "LD_PRELOAD", "PYTHONPATH", "PATH", "HOME", "npm_config_registry"),
+        *("NPM_CONFIG_REGISTRY", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "PIP_INDEX_URL"),
+        *("DOCKER_HOST", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "OPENSSL_CONF", "BASH_ENV"),
+    ],
+)
+def test_a_variable_that_may_change_what_is_started_leaves_a_server_unknown(variable: str) -> None:
+    for command in (FILES, GIT, FETCH, GITHUB):
+        assert profile_of(command.split(), "/", HOME, ("LOG_LEVEL", variable)) is None
+
+
+def test_variables_that_are_settings_leave_the_profile_and_unknown_ones_do_not() -> None:
+    settings = ("GITHUB_PERSONAL_ACCESS_TOKEN", "LOG_LEVEL", "HTTPS_PROXY", "PYTHONUNBUFFERED")
+    assert profile_of(GITHUB.split(), "/", HOME, settings)
+    assert profile_of(GITHUB.split(), "/", HOME, None) is None
+
+
+def test_a_folder_with_a_backslash_in_its_name_is_not_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "a\\b").mkdir()
+    profile = profile_of([*FILES.split()[:3], str(tmp_path / "a\\b")], "/", HOME)
+    assert profile is not None
+    assert profile.roots == ()
+
+
+def test_no_tool_of_git_takes_an_option_for_a_name_and_a_message_may_begin_with_a_dash() -> None:
+    place = {"repo_path": "/home/me/p"}
+    assert decided(GIT, "git_checkout", **place, branch_name="--detach") == "deny"
+    assert decided(GIT, "git_create_branch", **place, branch_name="-f") == "deny"
+    assert decided(GIT, "git_add", **place, files=["a", "--pathspec-from-file=x"]) == "deny"
+    assert decided(GIT, "git_checkout", **place, branch_name="main") == "prompt"
+    assert decided(GIT, "git_commit", **place, message="- one\n- two") == "prompt"
+
+
 def test_a_remote_server_is_known_by_its_whole_host() -> None:
     profile = profile_at("https://api.githubcopilot.com/mcp")
     assert profile is not None
@@ -184,6 +226,7 @@ def test_reads_inside_the_roots_of_a_filesystem_server_pass(
         ("read_file", {"path": "/home/me/p2/a.txt"}),
         ("read_file", {"path": "/home/me/P/a.txt"}),
         ("read_file", {"path": "/home/me/p/%2e%2e/q"}),
+        ("read_file", {"path": '/home/me/p/a.txt"'}),
         ("read_file", {"path": "/home/me/p/a.txt", "Path": "/usr/x"}),
         ("read_file", {"path": "/home/me/p/a.txt", "encoding": "x"}),
         ("read_file", {"path": ["/home/me/p/a.txt"]}),
@@ -379,6 +422,7 @@ def test_fetch_reads_public_hosts(url: str) -> None:
             "http://x.localtest.me/",
             "http://a.ts.net/",
         ),
+        *("http://127-0-0-1.example.com/", "http://10.0.0.1.example.com/", "http://localh.st/"),
         *(
             "https://example.com:8080/",
             "https://example.com@127.0.0.1/",

@@ -51,6 +51,23 @@ def test_a_client_with_forms_needs_no_view_and_an_unknown_server_asks(home: Path
     assert "guarded" not in told  # it is wrapped already
 
 
+def test_a_server_with_a_url_is_known_by_its_address(home: Path) -> None:
+    write(home, hub={"url": "https://api.githubcopilot.com/mcp/"}, far={"url": "https://a.example"})
+    assert "hub: profile github, by its address" in claw("wrap", "hub", code=0).stdout
+    told = claw("wrap", "far", code=0).stdout
+    assert "  unasked  nothing: its address is not one that we know" in told
+    assert "command line" not in told
+
+
+def test_a_variable_that_may_change_what_is_started_is_named(home: Path) -> None:
+    entry = {"command": "npx", "args": [*FILES, str(home / "p")]}
+    write(home, files={**entry, "env": {"NODE_OPTIONS": "-r ./x.js", "LOG": "1"}})
+    told = claw("wrap", "files", code=0).stdout
+    assert "files: no profile" in told
+    assert "  unasked  nothing: NODE_OPTIONS may change what it starts" in told
+    assert "profile filesystem" not in claw("policy", "show", "--server", "files").stdout
+
+
 def test_what_a_server_is_called_and_says_of_itself_chooses_no_profile(home: Path) -> None:
     write(home, filesystem={"command": "my-server", "args": [*FILES[1:], "/"]})
     (told,) = json.loads(claw("wrap", "filesystem", "--json", code=0).stdout)["guarded"]
@@ -198,4 +215,4 @@ def test_profiles_are_listed_printed_and_linted(tmp_path: Path) -> None:
     file = tmp_path / "git.toml"
     file.write_text(claw("policy", "profiles", "git", code=0).stdout)
     claw("policy", "lint", file, code=0)
-    assert "there are filesystem" in claw("policy", "profiles", "nonsense", code=1).stderr
+    assert "there are filesystem" in claw("policy", "profiles", "nonsense", code=2).stderr

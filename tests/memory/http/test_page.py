@@ -18,6 +18,7 @@ def test_without_a_token_a_browser_learns_how_to_connect_and_no_more(tmp_path: P
         assert page.status_code == 200
         assert f"{server.url}/mcp/BEING_ID" in page.text
         assert "Bearer brt_…" in page.text
+        assert "claw being share NAME" in page.text
         assert with_token.text == page.text
         for secret in (server.being.id, server.being.name, str(tmp_path), "search_memory"):
             assert secret not in page.text

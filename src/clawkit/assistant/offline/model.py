@@ -16,6 +16,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from clawkit.assistant import token_estimate
+from clawkit.assistant.command_words import mistyped_command
 from clawkit.assistant.media.containers import dimensions
 from clawkit.assistant.media.framed import Attached, Received, receive
 from clawkit.assistant.offline.calculator import compute, tell_date
@@ -171,8 +172,8 @@ def _parts(conversation: Conversation) -> Iterator[str]:
         yield small
     elif not whole:
         yield "" if last.files or last.images else _ABLE
-    elif computed := compute(whole):
-        yield computed
+    elif answered := mistyped_command(last.text) or compute(whole):
+        yield answered
     elif _SUMMARIZE.search(whole) and (extracted := _extract(conversation)):
         yield extracted
     else:

@@ -42,9 +42,10 @@ def check_key(key: str) -> None:
     if not 1 <= len(key) <= LONGEST_KEY:
         raise SessionError(
             f"the session key has {len(key)} characters: choose one with 1 to {LONGEST_KEY}"
-        )
+        ).of_usage()
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in key):
-        raise SessionError("the session key contains a control character: choose one without")
+        problem = "the session key contains a control character: choose one without"
+        raise SessionError(problem).of_usage()
 
 
 class TurnTicket(Struct, eq=False):

@@ -6,6 +6,8 @@ import asyncio
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -44,11 +46,14 @@ _MOVES = {"j": 1, "down": 1, "k": -1, "up": -1}
 _TURNS = {" ": 1, "pagedown": 1, "b": -1, "pageup": -1}
 _ANSWERS: dict[str, Answer] = {"a": "once", "s": "session", "t": "tool"}
 _SCOPES: dict[str, Scope] = {"w": "call", "f": "folder", "T": "tool"}
-_ALLOW_KEYS = (
-    *("a allow once", "s these arguments for this session", "t this tool for this session"),
-    *("f this tool in this folder always…", "T this tool always…", "w exactly this always…"),
-)
-_EACH_CALL_KEYS = ("a allow once",)
+_ONCE_KEY = "a allow once"
+_SESSION_KEY = "s these arguments for this session"
+_TOOL_KEY = "t this tool for this session"
+_SCOPE_KEYS: dict[Scope, str] = {
+    "folder": "f this tool in this folder always…",
+    "tool": "T this tool always…",
+    "call": "w exactly this always…",
+}
 _READ_ON = "space: read on, to allow it"
 _KEYS = ("d deny", "j/k choose", "q quit")
 _ENDS = {
@@ -121,6 +126,7 @@ class ApprovalsScreen:
         self._chosen: Ask | None = None
         self._call = Pager([])
         self._is_whole = False
+        self._allow_keys: tuple[str, ...] = ()
         self._starts: dict[str, str] = {}
         self._calm_at = 0.0
         self._asking: Literal["", "always", "quit"] = ""
@@ -182,6 +188,7 @@ class ApprovalsScreen:
         self._chosen = ask
         self._call = Pager([] if ask is None else _text_of(ask))
         self._is_whole = ask is not None and _lines_of(ask) is not None
+        self._allow_keys = () if ask is None else tuple(_allow_keys(ask))
 
     def _act(self, key: str, ask: Ask, *, calm: bool) -> None:
         if key in _MOVES:
@@ -248,8 +255,7 @@ class ApprovalsScreen:
             all_keys = _wrapped(f"{question} y/n", width)
             unread = _wrapped(f"{question} (space: read on)", width)
             return [*note, *_keys("bold", all_keys, unread, read=self._rule_text.is_read)]
-        allow = _EACH_CALL_KEYS if self._chosen.each_call else _ALLOW_KEYS
-        all_keys = _joined((*allow, *_KEYS), width)
+        all_keys = _joined((*self._allow_keys, *_KEYS), width)
         unread = _joined((_READ_ON, *_KEYS), width)
         if now < self._calm_at:
             return [*note, *_keys("dim", all_keys, ["One moment…"], read=False)]
@@ -288,6 +294,20 @@ def _lines_of(ask: Ask) -> list[str] | None:
         return call_lines(ask.call) if is_whole(ask) else None
     except (RecursionError, ValueError):
         return None
+
+
+def _allow_keys(ask: Ask) -> Iterator[str]:
+    """The keys that allow it, and only those of which the rule can be written."""
+    yield _ONCE_KEY
+    if ask.each_call:
+        return
+    yield _SESSION_KEY
+    if ask.method == "tools/call":
+        yield _TOOL_KEY
+    for scope, key in _SCOPE_KEYS.items():
+        with suppress(PolicyError):
+            rule_of(ask, scope)
+            yield key
 
 
 def _start(ask: Ask) -> str:

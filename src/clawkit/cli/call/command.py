@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,7 +23,13 @@ from clawkit.cli.commands import AsJson, CommandFailure, print_ascii_json
 from clawkit.cli.tables import counted, print_table, table_lines, terminal_width
 from clawkit.errors import ToolTimeoutError
 from clawkit.text.normalization import visible
-from clawkit.tools.parameters import parameters_of, takes
+from clawkit.tools.parameters import (
+    nested_parameters,
+    objects_in,
+    parameters_of,
+    properties,
+    takes,
+)
 from clawkit.tools.schema.problems import either
 
 if TYPE_CHECKING:
@@ -167,6 +173,8 @@ def _place(
 ) -> _Place:
     if url and command:
         raise typer.BadParameter("give --url URL or -- COMMAND, not both")
+    if url and not url.startswith(("http://", "https://")):
+        raise typer.BadParameter("--url takes an address that starts with http:// or https://")
     if url or command:
         return _Place(url=url, command=command, headers=headers, timeout=timeout)
     if not rest:
@@ -405,9 +413,18 @@ def _print_usage(tool: OfferedTool, place: _Place) -> None:
         print(line)
 
 
+def _words(schema: dict[str, Any]) -> Iterator[str]:
+    """Each parameter as it is typed: an object as JSON."""
+    parts = properties(schema)
+    for one in parameters_of(schema):
+        ways = [way for _, way in objects_in(parts[one.name], schema)]
+        value = f":='{'[…]' if ways[0] else '{…}'}'" if ways else "=…"
+        yield f"{one.name}{value}" if one.required else f"[{one.name}{value}]"
+
+
 def _usage(tool: OfferedTool, place: _Place) -> list[str]:
-    found = parameters_of(tool.input_schema)
-    words = [f"{one.name}=…" if one.required else f"[{one.name}=…]" for one in found]
+    found = list(nested_parameters(tool.input_schema))
+    words = list(_words(tool.input_schema))
     where = [place.typed] if place.typed else []
     command = ["--", *place.command] if place.command else []
     lines = [f"Usage: {' '.join(['claw call', *where, tool.name, *words, *command])}"]
@@ -423,4 +440,6 @@ def _usage(tool: OfferedTool, place: _Place) -> list[str]:
             for one in found
         ]
         lines += ["", *table_lines(rows, terminal_width())]
+    if any(":=" in word for word in words):
+        lines += ["", "What is written with := is JSON, or a file of it: NAME:=@FILE."]
     return [visible(lines[0]), *lines[1:]]

@@ -28,9 +28,9 @@ def chat(
         code = converse(read_config(), session, model)
     except ClawError as error:
         error_lines("chat", redact(str(error)))
-        code = 1
+        code = 1 + error.is_usage
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:
-        code = 1
+    except BrokenPipeError:  # nobody reads on, which is their right
+        code = 0
     raise typer.Exit(code)

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from clawkit.assistant.callbacks import AssistantReply, MessageContext, combine
+from clawkit.assistant.command_words import Name, parse_command
 from clawkit.assistant.config import Config
 from clawkit.assistant.media.inbound import attachment_from_file, attachments_from_files
 from clawkit.assistant.prompt import said
 from clawkit.assistant.redaction import redact
-from clawkit.assistant.reply import Assistant, Name, parse_command
+from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.records import Saved
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.assistant.sessions.turn_queue import check_key
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from clawkit.cli.chat.input import Typed
 
 COMMANDS = (*(f"/{name}" for name in get_args(Name)), "/image", "/file", "/quit")
+_LEAVING = ("quit", "exit")
 _LOCAL_HELP = """/image PATH       show a picture with the next message
 /file PATH        send a file with the next message
 /quit             leave, as exit, quit and Ctrl-D do
@@ -190,7 +192,7 @@ class _Conversation:
         return True
 
     def _leaves(self, message: str) -> bool:
-        return message in ("/quit", "/exit") or (self._terminal and message in ("quit", "exit"))
+        return message in ("/quit", "/exit") or (self._terminal and message in _LEAVING)
 
     def _attach(self, path: str, *, image: bool) -> None:
         """Looked at now, while the path can still be corrected, and read when it is sent."""
@@ -275,6 +277,9 @@ def _tell_last(exchange: list[Saved]) -> None:
 
 def _meant(message: str) -> str:
     """The command that was mistyped; a space before it sends it as it stands."""
+    for word in _LEAVING:
+        if sorted(message.rstrip().lower()) == sorted(word):
+            return word
     word = message.split(maxsplit=1)[0] if message.startswith("/") else ""
     if word in (*COMMANDS, "/exit"):
         return ""

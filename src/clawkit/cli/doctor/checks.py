@@ -301,7 +301,7 @@ def check_policy() -> Check:
     if unused != file and unused.exists():
         hint = "merge them into one, and delete the other"
         return Check("policy", "warning", f"{file} counts, and {unused} does not", hint)
-    return Check("policy", "ok", f"{file}: {counted(len(policy.rules), 'rule')}")
+    return Check("policy", "ok", f"{file}: {counted(policy.written, 'rule')}")
 
 
 def _wrapped() -> bool:

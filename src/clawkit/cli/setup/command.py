@@ -17,11 +17,12 @@ from clawkit.cli.setup.questions import (
     agreed,
     ask,
     ask_key,
+    no_key,
     numbered,
     one_of,
     say,
-    something,
     valid_key,
+    valid_model,
     valid_name,
     valid_variable,
 )
@@ -137,6 +138,8 @@ def setup(
         wishes=Wishes(tuple(install or ()), share_memory, tuple(guard or ())),
     )
     with ExitOnError("setup"):
+        no_key(options.provider, "--provider")
+        no_key(options.model, "--model")
         try:
             code = _show_found(as_json=as_json) if check else _run(options)
         except (KeyboardInterrupt, EOFError):
@@ -323,7 +326,7 @@ def _must_suffice(options: SetupOptions, config: Config) -> None:
     if missing:
         raise SettingsError(
             f"this is not a terminal to ask questions in: give {'; '.join(missing)}"
-        )
+        ).of_usage()
 
 
 def _chosen(
@@ -415,7 +418,7 @@ def _titled(one: FoundModels) -> str:
 def _ask_model(server: FoundModels | None, default: str) -> str:
     models = server.models if server else ()
     if not models:
-        return ask("Model", default, something)
+        return ask("Model", default, valid_model)
     say("Which model?")
     if len(models) > _MOST_LISTED:
         say(f"  (the first {_MOST_LISTED} of {len(models)}; a name does as well)")
@@ -430,7 +433,7 @@ def _key(options: SetupOptions, variable: str, config: Config, *, asking: bool) 
         if not variable:
             raise SettingsError(
                 "--key-stdin needs --key-env NAME: this provider has no key by itself"
-            )
+            ).of_usage()
         return valid_key(sys.stdin.read()), keep
     found = _found(variable, config) if variable else None
     if found is not None and (options.keep_key or not asking):

@@ -10,6 +10,8 @@ from clawkit.cli.output import shown
 from clawkit.errors import SettingsError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_KEY = re.compile(r"(?:sk|rk|pk|gsk|xai|hf|nvapi|pplx)[-_]|AIza|AKIA", re.IGNORECASE)
+"""How keys of providers begin, and no name of a model."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -77,10 +79,10 @@ def some_of(question: str, items: Sequence[str], default: str) -> list[int]:
 
 
 def numbered(question: str, items: Sequence[str], default: str) -> str:
-    """One of the listed items by its number, or whatever else was typed."""
+    """One of the listed models by its number, or another's name."""
     for number, item in enumerate(items, 1):
         say(f"  {number}  {shown(item)}")
-    answer = ask(question, default, something)
+    answer = ask(question, default, valid_model)
     known = answer.isdecimal() and 1 <= int(answer) <= len(items)
     return items[int(answer) - 1] if known else answer
 
@@ -101,19 +103,36 @@ def something(answer: str) -> None:
         raise SettingsError("there is no default: write one")
 
 
+def valid_model(name: str) -> None:
+    something(name)
+    no_key(name, "a model's name")
+
+
+def no_key(text: str, wanted: str) -> None:
+    """Refuse what looks like a key where a name is wanted; it is not repeated."""
+    from clawkit.text.secrets import redact_secrets
+
+    if redact_secrets(text)[1] or any(map(_KEY.match, text.split("/"))):
+        problem = f"this looks like a key, and {wanted} is wanted: keys are asked for by themselves"
+        raise SettingsError(f"{problem}, or read from stdin with --key-stdin").of_usage()
+
+
 def valid_name(name: str) -> None:
+    no_key(name, "a provider's name")
     if not _NAME.fullmatch(name):
-        raise SettingsError(f"`{name}` cannot be a provider's name: use small letters, digits, - _")
+        problem = f"`{name}` cannot be a provider's name: use small letters, digits, - _"
+        raise SettingsError(problem).of_usage()
 
 
 def valid_variable(name: str) -> None:
     if not _VARIABLE.fullmatch(name):
         # What was given is not repeated: it may be the key itself.
-        raise SettingsError("--key-env wants the name of a variable, such as MY_KEY")
+        problem = "--key-env wants the name of a variable, such as MY_KEY"
+        raise SettingsError(problem).of_usage()
 
 
 def valid_key(text: str) -> str:
     key = text.strip()
     if not key or not key.isprintable() or " " in key:
-        raise SettingsError("the key is empty or not one word")
+        raise SettingsError("the key is empty or not one word").of_usage()
     return key

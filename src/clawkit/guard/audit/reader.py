@@ -94,7 +94,7 @@ def parse_since(text: str, now: float | None = None) -> str:
     except (ValueError, OverflowError):
         raise AuditError(
             f"{text!r} is no time: write 30s, 10m, 2h, 1d, 1w, or an ISO time, 2026-01-31T09:00"
-        ) from None
+        ).of_usage() from None
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

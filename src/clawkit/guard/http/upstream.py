@@ -84,7 +84,7 @@ def check_address(url: str) -> None:
     except ValueError:
         known, parts = False, SplitResult("", "", "", "", "")
     if not known:
-        raise HostError("--url takes an address that starts with http:// or https://")
+        raise HostError("--url takes an address that starts with http:// or https://").of_usage()
     if "@" in parts.netloc:
         raise HostError(
             "an address with a user or password in it is not used: put them into a header, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from typing import Literal
 
@@ -11,7 +12,7 @@ from clawkit.guard.policy.call import EVALUATED, Call, is_judged
 from clawkit.guard.policy.globs import Glob
 from clawkit.guard.policy.matcher import RuleMatcher
 from clawkit.guard.policy.paths import Paths
-from clawkit.guard.policy.rules import Action, AuditOptions, EnvOptions, PolicyLimits, Rule
+from clawkit.guard.policy.rules import Action, AuditOptions, EnvOptions, Place, PolicyLimits, Rule
 from clawkit.guard.policy.spellings import folded
 from clawkit.guard.scan import ScanOptions
 
@@ -59,8 +60,11 @@ class Policy:
         audit: AuditOptions | None = None,
         problem: str = "",
         closed: Literal["", "table", "everything"] = "",
+        places: Mapping[int, Place] | None = None,
     ) -> None:
+        """`places` are the numbers at which the file has a place for a profile's rules."""
         self.rules = rules
+        self.places = places or {}
         self.digest = digest
         self.scan = scan or ScanOptions()
         self.env = env or EnvOptions()
@@ -75,6 +79,11 @@ class Policy:
         )
         self._matchers: dict[Paths, RuleMatcher] = {}
         self._latest: tuple[Paths, RuleMatcher] | None = None
+
+    @property
+    def written(self) -> int:
+        """How many rules the file has, by its own numbers."""
+        return len({rule.number for rule in self.rules} | self.places.keys())
 
     def decide(
         self, call: Call, servers: tuple[str, ...], paths: Paths, now: float | None = None

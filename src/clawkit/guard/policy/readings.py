@@ -134,6 +134,7 @@ _MOST_INNER = 32
 _FIRST_COLONS, _LAST_COLONS = 4, 8
 _SIGNS = re.compile(r"[=:@<'\"`-]")
 _QUOTES = "\"'`"
+_QUOTE_ENDS = frozenset(_QUOTES)
 _WRAPPER = re.compile(
     r"<\s*(?=[/~.\\]|[a-z][a-z0-9+.-]*:)"  # <file:///x>, <URL:file:///x>
     r"|url:\s*"
@@ -184,13 +185,16 @@ def _from_the_end(line: str, start: int) -> Iterator[int]:
 
 
 def _within(text: str) -> str:
-    if len(text) > _LONGEST or _SIGNS.search(text, 0, 128) is None:
+    if len(text) > _LONGEST:
         return ""
     text = text.strip()
-    if "\n" in text or has_drive(text):
+    quoted = not _QUOTE_ENDS.isdisjoint((text[:1], text[-1:]))
+    if "\n" in text or not (quoted or _SIGNS.search(text, 0, 128)):
         return ""
-    if text[:1] in _QUOTES and text[-1:] == text[:1]:
-        return text[1:-1]
+    if quoted:  # Also at one end only: some programs take off whatever quotes there are.
+        return text.strip(_QUOTES)
+    if has_drive(text):
+        return ""
     found = _WRAPPER.match(text)
     if found is None:
         return ""
@@ -199,6 +203,7 @@ def _within(text: str) -> str:
 
 
 _CONTROLS = re.compile(r"[\t\r\n]")
+_STREAM = re.compile(r"::\$\w+")  # the content of a file or folder itself, on Windows
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}", re.IGNORECASE)
 _OTHER_HOME = re.compile(r"\s*~[^/\\\s]")
 _UP = re.compile(r"(?:\.\./)+|\.\.$")
@@ -305,6 +310,8 @@ class Reader:
             found.append(_CONTROLS.sub("", stage))
         if "\0" in stage:
             found.append(stage.partition("\0")[0])
+        if "::$" in stage:
+            found.append(_STREAM.sub("", stage))
         if "$" in stage and self.home is not None:
             home = self.home
             found.append(_HOME.sub(lambda _: home, stage))
@@ -406,7 +413,7 @@ class Reader:
 
     def allowed_paths(self, text: str) -> list[str] | None:
         """For path patterns: absolute and real, or `./…` if the server's directory is unknown."""
-        if _NO_PLAIN_PATH.match(text) or "$" in text:
+        if _NO_PLAIN_PATH.match(text) or "$" in text or text.rstrip()[-1:] in _QUOTE_ENDS:
             return None  # A server may decode JSON, take off quotes or fill in variables.
         stages = None if has_hidden(text) or _CONTROLS.search(text) else boundary_stages(text)
         found: list[str] = []

@@ -28,8 +28,11 @@ _LOCAL_DOMAINS = (
     ".ts.net",
     # Public names that lead to whatever address they spell, or to this machine.
     *(".nip.io", ".sslip.io", ".xip.io", ".localtest.me", ".lvh.me", ".vcap.me", ".traefik.me"),
-    *(".lacolhost.com", ".local.gd", ".localho.st", ".rbndr.us", ".1u.ms", ".fuf.me", ".beefy.me"),
+    *(".lacolhost.com", ".local.gd", ".localho.st", ".localh.st", ".rbndr.us", ".1u.ms", ".fuf.me"),
+    ".beefy.me",
 )
+# Many more spell an address in their labels: `127-0-0-1.x.com`, `10.0.0.1.x.com`.
+_SPELLS_ADDRESS = re.compile(r"(?:\A|.*[.-])(?:\d{1,3}[.-]){3}\d{1,3}(?:[.-].*)")
 END = "\0"
 """Marks the end of the host, in what allow compares: no star can move it."""
 _ADDRESS = re.compile(r"\[?[0-9a-fx:.]{3,50}(?:%[\w.-]{1,20})?\]?(?::[0-9]{1,5})?", re.IGNORECASE)
@@ -184,7 +187,7 @@ def with_public_host(reading: str) -> str:
     start = reading.find("//") + 2
     end = reading.find(END)
     host = reading[start:end]
-    if end < start or not _DOMAIN.fullmatch(host):
+    if end < start or not _DOMAIN.fullmatch(host) or _SPELLS_ADDRESS.fullmatch(host):
         return reading
     if host.rpartition(".")[2] not in _public_domains() or f".{host}".endswith(_LOCAL_DOMAINS):
         return reading

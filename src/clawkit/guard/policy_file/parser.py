@@ -60,6 +60,11 @@ def read_policy(text: str, file: str, profile: tuple[Rule, ...] = ()) -> Policy:
         env=_env(document.get("env", {}), place / "env"),
         limits=_limits(document.get("limits", {}), place / "limits"),
         audit=_audit(document.get("audit", {}), place / "audit"),
+        places={
+            number: rule["profile"]
+            for number, rule in enumerate(document.get("rule", []), 1)
+            if "profile" in rule
+        },
     )
 
 

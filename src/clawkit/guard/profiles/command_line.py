@@ -25,17 +25,24 @@ class Started(NamedTuple):
 _PROGRAM_ENDS = (".exe", ".cmd", ".bat", ".ps1")
 _QUIET = frozenset({"-y", "--yes", "-q", "--quiet"})
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
-_NPM = re.compile(r"(@?[\w.-]+(?:/[\w.-]+)?)(?:@[\w.^~+-]+)?")
-_PYPI = re.compile(r"([\w.-]+?)(?:(?:@|==)[\w.+!-]+)?")
+# A version is a number or a word for one: `..`, `x.tgz` and, for Python, any other word are files.
+_NPM = re.compile(
+    r"(@?[\w.-]+(?:/[\w.-]+)?)(?:@(?!.*\.(?:tgz|tar|gz)\Z)(?:[\^~]?\d[\w.+-]*|[a-z]+))?",
+    re.IGNORECASE,
+)
+_PYPI = re.compile(r"([\w.-]+?)(?:@latest|(?:@|==)\d[\w.+!]*)?")
 _IMAGE = re.compile(r"([\w./-]+?)(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?")
 _IN_NODE_MODULES = re.compile(
     r"(?:.*[/\\])?node_modules[/\\](@[\w.-]+[/\\][\w.-]+|[\w.-]+)[/\\](?:(?!node_modules|\.\.).)+\.[cm]?js"
 )
 _CONTAINER_FLAGS = frozenset({"-i", "--interactive", "--rm", "--init", "-t", "-it", "-ti"})
-# Variables that say whom a server talks to. Others (PATH, NODE_OPTIONS) may say what it runs.
+# Variables that say whom a server talks to, and how. Others (PATH) may say what it runs.
 _SETTING = re.compile(
     r"(?:(?:GITHUB|GITLAB|JIRA|CONFLUENCE|ATLASSIAN|DATABASE|POSTGRES|MEMORY|USE)_\w+"
-    r"|TZ|LOCAL_TIMEZONE|READ_ONLY_MODE|ENABLED_TOOLS|TOOLSETS)(?:=.*)?",
+    r"|TZ|LOCAL_TIMEZONE|READ_ONLY_MODE|ENABLED_TOOLS|TOOLSETS|LANG|LC_\w+"
+    r"|LOG|LOG_\w+|\w+_LOG_LEVEL|DEBUG|NO_COLOR|MCP_(?:VERY_)?VERBOSE"
+    r"|PYTHONUNBUFFERED|PYTHONUTF8|PYTHONIOENCODING|NODE_ENV|NODE_NO_WARNINGS"
+    r"|(?i:https?_proxy|no_proxy)|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS)(?:=.*)?",
     re.DOTALL,
 )
 _FOR_A_SHELL = re.compile(r"[&|<>^%\"!()\r\n]")
@@ -80,6 +87,11 @@ def started(command: Sequence[str], home: str) -> Started | None:
     if program == "node":
         return _script(rest, home)
     return Started("programs", program, rest)
+
+
+def is_setting(variable: str) -> bool:
+    """Whether a variable of an entry, by its name, leaves it what is started."""
+    return _SETTING.fullmatch(variable) is not None
 
 
 def _is_usual(path: str, home: str, *, bare: bool = False) -> bool:
@@ -135,7 +147,7 @@ def _container(words: Sequence[str]) -> Started | None:
             at += 1
         elif option in ("-e", "--env"):
             setting = value if has_value else "".join(words[at + 1 : at + 2])
-            if _SETTING.fullmatch(setting) is None:
+            if not is_setting(setting):
                 return None
             at += 1 if has_value else 2
         else:

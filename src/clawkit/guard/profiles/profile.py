@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from clawkit.guard.policy.globs import is_wild
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy_file.parser import read_profile
-from clawkit.guard.profiles.command_line import started
+from clawkit.guard.profiles.command_line import is_setting, started
 from clawkit.hosts.ledger import items
 
 ROOTS = "{roots}"
@@ -33,8 +33,15 @@ class Profile(Struct, frozen=True):
     asks: str = ""
 
 
-def profile_of(command: Sequence[str], cwd: str, home: str) -> Profile | None:
-    """The profile of the server that a command starts; None for an unknown one."""
+def profile_of(
+    command: Sequence[str], cwd: str, home: str, variables: Sequence[str] | None = ()
+) -> Profile | None:
+    """The profile of the server that a command starts; None for an unknown one.
+
+    So is one whose entry sets `variables` that may change what is started, or unknown ones (None).
+    """
+    if variables is None or not all(map(is_setting, variables)):
+        return None
     found = started(command, home)
     if found is None:
         return None
@@ -59,7 +66,9 @@ def profile_of_server(name: str, cwd: str, home: str) -> Profile | None:
     """The profile of a wrapped server, by its name; None where that has none, or several."""
     known = [item for item in items() if item.server == name]
     found = {
-        profile_at(item.remote.url) if item.remote else profile_of(item.argv, cwd, home)
+        profile_at(item.remote.url)
+        if item.remote
+        else profile_of(item.argv, cwd, home, item.variables)
         for item in known
     }
     return found.pop() if len(found) == 1 else None
@@ -135,11 +144,13 @@ def _folders(
     """
     for folder in _given(options, arguments):
         path = home + folder[1:] if folder == "~" or folder.startswith("~/") else folder
-        path = os.path.realpath(os.path.join(cwd, path))  # noqa: PTH118 - "" and all
-        if not _is_same(path, Path(path).anchor) and not any(
-            is_wild(each) or "{" in each or "$" in each for each in (folder, path)
+        path = _slashed(os.path.realpath(os.path.join(cwd, path)))  # noqa: PTH118 - "" and all
+        if (
+            not _is_same(path, Path(path).anchor)
+            and "\\" not in path  # in a pattern it would be a slash
+            and not any(is_wild(each) or "{" in each or "$" in each for each in (folder, path))
         ):
-            yield _slashed(path)
+            yield path
 
 
 def _homes_in(root: str, home: str) -> Iterator[str]:

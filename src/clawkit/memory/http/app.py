@@ -230,7 +230,8 @@ class BeingApp:
 
 _ABOUT = """A memory: what an agent is told here it recalls later, in any MCP client.
 
-It needs a token of a Being. Whoever runs this server makes one with `claw being token create`."""
+It needs a token of a Being. For whoever runs this server, `claw being share NAME` prints what to
+paste, with a token, into any of these clients."""
 
 
 def _page(origin: str, may_see: bool) -> ServerPage:  # noqa: ARG001 - nobody sees more

@@ -12,10 +12,15 @@ _SELECT = "SELECT n, id, name, created FROM beings"
 def create(connection: Connection, being_id: str, name: str, now: float) -> Being:
     """A new Being; raises BeingError if another has its name, also one that came just now.
 
-    A name is no Being's id either: addresses and commands take both.
+    A name is no Being's id either: addresses and commands take both. Nor is it another's in other
+    letters: people could not tell them apart.
     """
     if by_id(connection, name) is not None:
         raise BeingError(f"{name!r} is the id of a Being: take another name")
+    for other in every(connection):
+        if other.name != name and _folded(other.name) == _folded(name):
+            taken = f"there is a Being called {other.name!r} already ({other.id})"
+            raise BeingError(f"{taken}: take a name that differs in more than capitals")
     connection.run(
         "INSERT INTO beings (id, name, created) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (being_id, name, now),
@@ -27,6 +32,12 @@ def create(connection: Connection, being_id: str, name: str, now: float) -> Bein
         taken = f"there is a Being called {name!r} already ({found.id})"
         raise BeingError(f"{taken}: take another name")
     return found
+
+
+def _folded(name: str) -> str:
+    import unicodedata
+
+    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def by_name(connection: Connection, name: str) -> Being | None:
