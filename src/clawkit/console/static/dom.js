@@ -50,7 +50,7 @@ function fill(node, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name === "value") node.value = value;
-    else if (name === "href" && !/^[#/](?!\/)/.test(value)) throw new Error(`no address of ours: ${value}`);
+    else if (name === "href" && !/^(#|\/(?!\/))/.test(value)) throw new Error(`no address of ours: ${value}`);
     else node.setAttribute(name, value === true ? "" : visible(value));
   }
   append(node, children);
