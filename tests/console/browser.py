@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psutil
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.claw import CLAW
 from tests.processes import PATIENCE, ROOT
@@ -22,6 +22,7 @@ OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
 )
+expect.set_options(timeout=PATIENCE * 1000)
 _LINK = re.compile(r"http://localhost:(\d+)/#open=[\w-]+")
 
 
@@ -75,16 +76,17 @@ def browser_program() -> str:
 
 @contextmanager
 def running_browser() -> Iterator[Browser]:
+    others = set(psutil.Process().children(recursive=True))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=browser_program(), args=list(OPTIONS), timeout=PATIENCE * 1000
         )
-        children = psutil.Process().children(recursive=True)
+        children = set(psutil.Process().children(recursive=True)) - others
         try:
             yield browser
         finally:
             browser.close()
-    psutil.wait_procs(children, PATIENCE)
+    psutil.wait_procs(list(children), PATIENCE)
 
 
 class Visitor:

@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from clawkit.guard.approvals import answer_pending, pending
+from clawkit.guard.approvals import answer_pending, has_view, pending
 from clawkit.guard.locations import approvals_socket
 from clawkit.guard.shared_view import SharedView
 from tests.console.browser import RunningConsole, Visitor
 from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
-from tests.guard.test_prompt_rules import POLICY, deletions
+from tests.guard.test_prompt_rules import POLICY as IMPATIENT
+from tests.guard.test_prompt_rules import deletions
+from tests.processes import PATIENCE
+
+POLICY = IMPATIENT.replace("prompt_timeout = 20", f"prompt_timeout = {PATIENCE}")
 
 
 def call(guard: Guarded, number: int, path: str = "/work/a", **more: Any) -> None:
@@ -124,6 +128,7 @@ def test_a_page_answers_what_a_terminal_holds(
             assert terminal.asks() == ()
             assert [one.how for one in terminal.ended()] == ["once"]
             terminal.close()
+            until(lambda: has_view(approvals_socket()))
             call(guard, 2)
             expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
             allow(page, "Deny")
@@ -131,9 +136,9 @@ def test_a_page_answers_what_a_terminal_holds(
 
 
 def test_nothing_is_allowed_before_all_of_it_was_on_the_screen(page: Page, guard: Guarded) -> None:
-    call(guard, 1, note="\n".join(f"line {number}" for number in range(400)))
+    call(guard, 1, note="\n".join(f"line {number}" for number in range(4000)))
     region = page.get_by_role("region", name="The whole call")
-    expect(region).to_contain_text("line 399")
+    expect(region).to_contain_text("line 3999")
     once = page.get_by_role("button", name="Allow once")
     expect(once).to_be_disabled()
     expect(page.get_by_role("button", name="Deny")).to_be_enabled()
@@ -166,11 +171,12 @@ def test_hostile_text_is_inert_in_every_field(page: Page, tmp_path: Path) -> Non
     hidden = f"{script}\u202egnp.exe\x1b[2Ja\u200bb\U000e0041"
     policy = f'[[rule]]\naction = "prompt"\ntool = "delete_file"\ndescription = "{script[:40]!s}"\n'
     policy = policy.replace('"document', "'document").replace('onerror="', "onerror=")
-    with guarded(tmp_path, POLICY, "--name", script) as guard:
+    policy = POLICY.replace("Ask before deleting", script.replace('"', "'"))
+    with guarded(tmp_path, policy, "--name", script) as guard:
         guard.initialize()
         call(guard, 1, hidden, **{script: hidden})
         region = page.get_by_role("region", name="The whole call")
-        expect(region).to_contain_text("\\u202egnp.exe\\x1b[2Ja\\u200bb\\U000e0041")
+        expect(region).to_contain_text("\\u202egnp.exe\\u001b[2Ja\\u200bb\\U000e0041")
         expect(page.get_by_text(script).first).to_be_visible()
         assert page.locator("main img, main script").count() == 0
         assert page.title() == "(1) Approvals · Clawkit console"
