@@ -31,6 +31,10 @@ MODEL_VERSION := 0.1.2
 MODEL_SHA256 := b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 MODEL_READY := $(MODELS)/.ready-$(MODEL_VERSION)
 
+# A browser for the tests of the console: one that is there, else Debian's Chromium.
+BROWSERS := chromium chromium-browser google-chrome chrome
+BROWSER_READY := build/.browser-ready
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -43,7 +47,7 @@ demo: $(DEMO_READY) ## Set up what the demo needs and run it
 	@$(BIN)/python examples/demo.py
 
 .PHONY: setup
-setup: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Set up everything for development
+setup: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) $(BROWSER_READY) ## Set up everything for development
 
 .PHONY: test
 test: setup format-check lint types layers pytest ## Set up and run every check
@@ -53,7 +57,7 @@ quick: $(DEV_READY) ## Check all that starts no process and is not slow
 	@$(MAKE) --no-print-directory --jobs 2 format-check lint layers types pytest-quick
 
 .PHONY: coverage
-coverage: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Run the tests and write which lines they ran, by room
+coverage: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) $(BROWSER_READY) ## Run the tests and write which lines they ran, by room
 	$(BIN)/coverage erase
 	-$(BIN)/coverage run -m pytest -q -n auto --dist worksteal # whether they pass, `make test` says
 	$(BIN)/coverage combine --quiet
@@ -65,7 +69,7 @@ test-all: ## Run the tests with every Python on this machine, each in a place of
 	@$(PYTHON) -m tests.every_python
 
 .PHONY: bench
-bench: $(BENCH_READY) $(PEERS_READY) $(MEMORY_PEER_READY) ## Set up and measure side by side with peers
+bench: $(BENCH_READY) $(PEERS_READY) $(MEMORY_PEER_READY) $(BROWSER_READY) ## Set up and measure side by side with peers
 	$(BIN)/python -m benchmarks
 
 .PHONY: pictures
@@ -107,7 +111,7 @@ types: $(DEV_READY) ## Check its types: strictly in src
 layers: $(DEV_READY) ## Check that imports point down
 	$(BIN)/lint-imports --no-logo
 
-pytest: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) ## Run the tests, in parallel
+pytest: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) $(BROWSER_READY) ## Run the tests, in parallel
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 pytest-quick: $(DEV_READY) ## Run the tests that start no process and are not slow
@@ -131,6 +135,16 @@ $(VENV)/.ready-%: $(VENV_MADE) pyproject.toml constraints.txt src/clawkit/versio
 $(PEERS_READY): tests/node/package.json | $(DEV_READY)
 	$(NPM) install --prefix tests/node --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
+
+$(BROWSER_READY):
+	@for name in $(BROWSERS); do if command -v $$name >/dev/null; then exit 0; fi; done; \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	      --no-install-recommends chromium fonts-dejavu-core; \
+	  else \
+	    echo 'The tests of the console need Chromium; on Debian and Ubuntu: apt install chromium' >&2; exit 1; \
+	  fi
+	@mkdir -p $(@D) && touch $@
 
 $(MEMORY_PEER_READY): benchmarks/peers/memory_service.txt
 	$(PYTHON) -m venv --clear $(MEMORY_PEER)

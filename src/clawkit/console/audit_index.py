@@ -294,8 +294,8 @@ def _settle(call: AuditRow, approval: AuditEntry) -> None:
 
 def _preview(record: AuditEntry) -> str:
     """The beginning of what was called with: first what should not be there."""
-    parts = [record[name] for name in ("outside", "arguments") if record.get(name)]
-    text = " ".join(msgspec.json.encode(part).decode() for part in parts)
+    parts = (record.get("outside"), record.get("arguments"))
+    text = " ".join(msgspec.json.encode(part).decode() for part in parts if part)
     return text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}…"
 
 

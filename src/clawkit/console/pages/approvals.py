@@ -22,6 +22,7 @@ from clawkit.guard.pending_approvals import FOR_ALL
 from clawkit.guard.policy_file.parser import read_policy
 from clawkit.guard.shared_view import SharedView
 from clawkit.text.normalization import visible
+from clawkit.wire.jsonrpc import as_object
 
 ALONE_SECONDS = 15.0
 """How long after the last page was open calls are still taken to be asked about there."""
@@ -155,7 +156,6 @@ class ApprovalsDesk:
     def question(self, which: Which) -> Question:
         ask = self._ask(which.id)
         lines = _lines(ask)
-        arguments = ask.call.get("arguments")
         return Question(
             id=ask.id,
             digest=ask.digest,
@@ -168,7 +168,7 @@ class ApprovalsDesk:
             rule_text=_rule_that_asked(ask),
             policy=str(policy_of(ask)),
             lines=lines or (_NOT_WHOLE,),
-            changes=file_changes(arguments) if isinstance(arguments, dict) and lines else (),
+            changes=file_changes(as_object(ask.call.get("arguments")) or {}) if lines else (),
             is_whole=lines is not None,
             each_call=ask.each_call,
             note=FOR_ALL,

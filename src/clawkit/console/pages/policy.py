@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import tomllib
 from collections import Counter
 from contextlib import ExitStack
 from hashlib import sha256
@@ -36,6 +37,7 @@ from clawkit.guard.profiles.profile import profile_of_server
 
 _CALLS_SHOWN = 10
 _LONGEST = 2000
+_PROFILES = "Here stand the rules of a known server's profile"
 
 
 class ShownRule(Struct, frozen=True):
@@ -190,7 +192,7 @@ class PolicyDesk:
         text, problem, rules = "", "", ()
         try:
             text = read_text(self._file)
-            rules = tuple(map(_shown_rule, read_policy(text, str(self._file)).rules))
+            rules = _shown_rules(text, read_policy(text, str(self._file)))
         except PolicyError as error:
             problem = str(error)
         return ShownPolicy(
@@ -291,6 +293,16 @@ def _log_stamp(directory: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return len(sizes), sum(sizes)
+
+
+def _shown_rules(text: str, policy: Policy) -> tuple[ShownRule, ...]:
+    """The rules in order, and the places where those of a server's profile stand."""
+    own = {rule.number: _shown_rule(rule) for rule in policy.rules}
+    tables = tomllib.loads(text.removeprefix("\ufeff")).get("rule", [])
+    return tuple(
+        own.get(number) or ShownRule(number, 0, "profile", _PROFILES, "")
+        for number, _ in enumerate(tables, 1)
+    )
 
 
 def _shown_rule(rule: Rule) -> ShownRule:

@@ -130,9 +130,10 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
     question.changes.map(drawChange),
     element("pre", { class: "plain-text" }, question.lines.join("\n")),
   );
-  const hint = element("p", { class: "hint", role: "status" });
+  const hint = element("div", { class: "row hint" });
   const answers = element("div", {});
-  const state = { read: false, calm: !itself, busy: false };
+  const state = { read: false, seen: 0, calm: !itself, busy: false };
+  let reader = null;
 
   const answer = async (value, more, words) => {
     if (state.busy) return;
@@ -163,10 +164,16 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
   function draw() {
     const may = state.read && state.calm && question.is_whole && !state.busy;
     const given = document.activeElement?.dataset?.answer;
+    const reading = document.activeElement?.dataset?.answer === "read";
     replace(
       hint,
-      question.is_whole ? (state.read ? question.note : "Read it to its end to allow it: scroll, or press Page Down in it.") : "It can only be denied.",
+      !question.is_whole
+        ? "It can only be denied."
+        : state.read
+          ? question.note
+          : [element("span", { role: "status" }, `Read it to its end to allow it: ${Math.floor(100 * state.seen)} % was on the screen.`), button("Read on", () => reader.readOn(), { "data-answer": "read" })],
     );
+    if (reading) (hint.querySelector("button") || text).focus();
     const one = (name, label, act, kind, enabled) => button(label, act, { class: kind, disabled: !enabled, "data-answer": name });
     replace(
       answers,
@@ -208,23 +215,26 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
   );
   draw();
   if (!state.calm) setTimeout(() => ((state.calm = true), draw()), CALM);
-  noteReading(text, context.signal, () => ((state.read = true), draw()));
+  reader = noteReading(text, context.signal, (seen) => {
+    state.seen = seen;
+    state.read = seen >= 1;
+    draw();
+  });
 }
 
-/** Calls `onRead` when all of a box was on the screen, each part after what is before it. */
-function noteReading(box, signal, onRead) {
+/** Tells `onSeen` how much of a box was on the screen, each part after what is before it. */
+function noteReading(box, signal, onSeen) {
   let seen = 0;
   let inView = false;
   let done = false;
   const look = () => {
     if (done || !inView || document.visibilityState !== "visible") return;
     const { scrollTop, clientHeight, scrollHeight } = box;
-    if (scrollTop <= seen + 1) seen = Math.max(seen, scrollTop + clientHeight);
-    if (seen >= scrollHeight - 2) {
-      done = true;
-      observer.disconnect();
-      onRead();
-    }
+    if (scrollTop > seen + 1 || scrollTop + clientHeight <= seen) return;
+    seen = scrollTop + clientHeight;
+    done = seen >= scrollHeight - 2;
+    if (done) observer.disconnect();
+    onSeen(done ? 1 : seen / scrollHeight);
   };
   const observer = new IntersectionObserver(
     ([entry]) => {
@@ -237,6 +247,13 @@ function noteReading(box, signal, onRead) {
   document.addEventListener("visibilitychange", look, { signal });
   signal.addEventListener("abort", () => observer.disconnect());
   observer.observe(box);
+  return {
+    /** Goes on where the first part is that was not on the screen. */
+    readOn() {
+      box.scrollIntoView({ block: "nearest" });
+      box.scrollTo({ top: Math.max(0, seen - 24), behavior: "instant" });
+    },
+  };
 }
 
 const KINDS = { "+": ["added", "added: "], "-": ["removed", "removed: "], " ": ["same", ""], "@": ["where", ""] };

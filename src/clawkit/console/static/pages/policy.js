@@ -73,6 +73,7 @@ function drawRules(place, shown, hits) {
     return;
   }
   const times = (rule) => {
+    if (rule.action === "profile") return "";
     if (!hits) return element("span", { class: "dim" }, "…");
     const number = hits.hits[rule.number] || 0;
     return number ? number.toLocaleString("en") : badge("never hit", "warn");
@@ -90,11 +91,13 @@ function drawRules(place, shown, hits) {
           { class: "card rule", tabindex: "-1", "data-rule": String(rule.number), "aria-label": `Rule ${rule.number}` },
           element(
             "div",
-            { class: "spread" },
-            element("span", { class: "row" }, element("span", { class: "dim number" }, String(rule.number)), badge(rule.action, KINDS[rule.action]), element("span", { class: "strong text" }, rule.description)),
+            { class: "rule-head" },
+            element("span", { class: "dim number" }, String(rule.number)),
+            badge(rule.action, KINDS[rule.action]),
+            element("span", { class: "strong text" }, rule.description),
             element("span", { class: "hits small" }, times(rule), hits && hits.hits[rule.number] ? ` ${hits.hits[rule.number] === 1 ? "call" : "calls"}` : null),
           ),
-          element("pre", {}, rule.text.replace(/^\[\[rule\]\]\n/, "").replace(/^description = .*\n/m, "").trim()),
+          rule.text && element("pre", { tabindex: "0" }, rule.text.replace(/^\[\[rule\]\]\naction = .*\n/, "").replace(/^description = .*\n/m, "").trim()),
         ),
       ),
     ),
@@ -158,7 +161,7 @@ function list(texts) {
 }
 
 function drawEditor(place, context, current, reload) {
-  const area = element("textarea", { rows: "26", spellcheck: "false", autocapitalize: "off", wrap: "off" });
+  const area = element("textarea", { rows: "28", spellcheck: "false", autocapitalize: "off", wrap: "off" });
   const report = element("div", { role: "status" });
   const state = element("p", { class: "hint", role: "status" });
   let base = null;
