@@ -1,0 +1,97 @@
+"""Draws docs/pictures/console-*.png: the console's pages, light and dark, after a day of real runs.
+
+`make pictures` runs it. The day is that of `make demo`, and what a guard decided besides.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Browser
+
+from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
+from clawkit.guard.locations import policy_file
+from clawkit.settings import settings
+from tests.console.browser import running_browser, running_console, visiting
+from tests.guard.guarded_server import Guarded, guarded
+from tests.processes import ROOT
+
+PICTURES = ROOT / "docs" / "pictures"
+PAGES = ("approvals", "activity", "policy", "memory", "sessions", "connect", "health")
+SIZE = {"width": 1200, "height": 760}
+_ALLOWED = '[[rule]]\naction = "allow"\ntool = ["read_file", "list_files"]\n\n'
+_FILE = "Basil wants water every day.\nChillies can wait.\n"
+_NEW_FILE = "Basil wants water every day.\nChillies wait for Friday.\nMint takes what is left.\n"
+
+
+@contextmanager
+def a_day() -> Iterator[tuple[Path, Guarded]]:
+    """A home in which things have happened, and a guard that goes on."""
+    with TemporaryDirectory(prefix="claw-") as folder, ExitStack() as until_end:
+        home = Path(folder) / "h"
+        subprocess.run(
+            (sys.executable, "examples/demo.py", str(home)),
+            cwd=ROOT,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        os.environ.update(CLAW_HOME=str(home), HOME=folder)
+        settings.cache_clear()
+        policy_file().parent.mkdir(parents=True, exist_ok=True)
+        last = DEFAULT_POLICY.rindex("[[rule]]")
+        policy = DEFAULT_POLICY[:last] + _ALLOWED + DEFAULT_POLICY[last:]
+        policy_file().write_text(policy)
+        guard = until_end.enter_context(guarded(Path(folder), policy, "--name", "notes"))
+        guard.initialize()
+        _work(guard)
+        yield Path(folder), guard
+
+
+def _work(guard: Guarded) -> None:
+    """What an agent does all day: mostly what it may."""
+    chance = random.Random(7)
+    for number in range(160):
+        name = chance.choice(("read_file", "read_file", "list_files"))
+        secret = chance.random() < 0.07
+        path = "/home/ada/.ssh/id_ed25519" if secret else f"/home/ada/notes/{number % 23}.md"
+        guard.tool(name, f"day-{number}", path=path)
+
+
+def take(browser: Browser, scheme: str, guard: Guarded, folder: Path) -> None:
+    notes = folder / "garden.md"
+    notes.write_text(_FILE)
+    with running_console() as console:
+        options = {"color_scheme": scheme, "viewport": SIZE, "device_scale_factor": 1.5}
+        with visiting(browser, **options) as visitor:
+            page = visitor.open(console.link)
+            arguments = {"path": str(notes), "content": _NEW_FILE}
+            params = {"name": "write_file", "arguments": arguments}
+            guard.send({"jsonrpc": "2.0", "id": scheme, "method": "tools/call", "params": params})
+            page.get_by_role("button", name="Allow once").wait_for()
+            page.locator("button:enabled", has_text="Allow once").wait_for()
+            known = page.locator("#pages a").evaluate_all("(all) => all.map((a) => a.hash)")
+            for name in PAGES:
+                if f"#/{name}" in known:
+                    visitor.go(name)
+                    page.wait_for_timeout(800)  # charts and toasts have settled
+                    page.screenshot(path=PICTURES / f"console-{name}-{scheme}.png")
+            visitor.go("approvals")
+            page.get_by_role("button", name="Deny").click()
+            guard.receive()
+
+
+def main() -> None:
+    with a_day() as (folder, guard), running_browser() as browser:
+        for scheme in ("light", "dark"):
+            take(browser, scheme, guard, folder)
+
+
+if __name__ == "__main__":
+    main()
