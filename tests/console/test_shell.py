@@ -95,7 +95,7 @@ def test_it_works_through_a_tunnel_on_another_port(
         page = visitor.open(console.link.replace(f":{console.port}/", f":{port}/"))
         expect(page.locator("#connection")).to_have_text("Live")
         visitor.go("policy")
-        page.get_by_label("Call").fill("read_file path=/a")
+        page.get_by_label("Call", exact=True).fill("read_file path=/a")
         page.get_by_role("button", name="Decide").click()
         expect(page.get_by_role("alert").first).to_contain_text("claw policy init")
         visitor.complaints.clear()  # the browser notes that it was refused

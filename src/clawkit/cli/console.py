@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -56,6 +58,9 @@ def _greet(port: int, access: Access, *, opens: bool) -> None:
         print(f"  ssh -L {port}:localhost:{port} {where}", flush=True)
     if sys.stdin.isatty():
         print("Press Enter for another link.", flush=True)
+        if hasattr(signal, "SIGTTIN"):
+            # In the background, reading is an error then, and does not stop the program.
+            signal.signal(signal.SIGTTIN, signal.SIG_IGN)
         threading.Thread(target=_print_more, args=(port, access), daemon=True).start()
     if opens:
         _open(link)
@@ -66,8 +71,10 @@ def _link(port: int, access: Access) -> str:
 
 
 def _print_more(port: int, access: Access) -> None:
-    for _ in sys.stdin:
-        print(_link(port, access), flush=True)
+    # Not by way of sys.stdin: a thread that waits there is in the way when the program ends.
+    with suppress(OSError):
+        while os.read(sys.stdin.fileno(), 4096):
+            print(_link(port, access), flush=True)
 
 
 def _has_screen() -> bool:

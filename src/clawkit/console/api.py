@@ -97,11 +97,11 @@ async def _changes(topics: Mapping[str, Look], stopping: asyncio.Event) -> Async
     silent = 0.0
     while not stopping.is_set():
         for name, look in topics.items():
-            value = await asyncio.to_thread(_looked, look)
+            value = await asyncio.to_thread(_looked, name, look)
             if value != last.get(name):
                 last[name] = value
                 silent = 0.0
-                yield b"event: " + name.encode() + b"\ndata: " + value + b"\n\n"
+                yield b"data: " + value + b"\n\n"
         if silent > KEEP_ALIVE:
             silent = 0.0
             yield b": still here\n\n"
@@ -112,11 +112,12 @@ async def _changes(topics: Mapping[str, Look], stopping: asyncio.Event) -> Async
             continue
 
 
-def _looked(look: Look) -> bytes:
+def _looked(topic: str, look: Look) -> bytes:
     try:
-        return msgspec.json.encode(look())
+        value = look()
     except ClawError as error:
-        return msgspec.json.encode({"error": str(error)})
+        value = {"error": str(error)}
+    return msgspec.json.encode({"topic": topic, "value": value})
 
 
 def _converted(given: dict[str, Any], type: type[P]) -> P:

@@ -68,6 +68,8 @@ class ShownPolicy(Struct, frozen=True):
     problem: str
     default: str
     """What to begin with, where there is none."""
+    stamp: str
+    """What the topic says while the file is this one."""
 
 
 class RuleHits(Struct, frozen=True):
@@ -188,7 +190,7 @@ class PolicyDesk:
         return f"{status.st_mtime_ns} {status.st_size} {status.st_ino}"
 
     def shown(self, _: NoParameters) -> ShownPolicy:
-        there = os.path.lexists(self._file)
+        stamp, there = self.stamp(), os.path.lexists(self._file)
         text, problem, rules = "", "", ()
         try:
             text = read_text(self._file)
@@ -204,6 +206,7 @@ class PolicyDesk:
             issues=tuple(lint(text, str(self._file))) if text else (),
             problem=problem,
             default="" if there else DEFAULT_POLICY,
+            stamp=stamp,
         )
 
     def hits(self, _: NoParameters) -> RuleHits:

@@ -2,10 +2,10 @@
 
 const MOST_ROWS = 200;
 
-// What nobody sees, or what moves other text about: controls, formats, separators, private use,
-// unassigned and lone surrogates; blanks that are no space; selectors that can carry a hidden text.
+// What nobody sees, or what moves other text about: controls, formats, separators, unassigned
+// and lone surrogates; blanks that are no space; selectors that can carry a hidden text.
 const HIDDEN =
-  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]+/gu;
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cn}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]+/gu;
 const JOINED = /[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]/u;
 const FLAG_TAGS = /^[\u{e0020}-\u{e007e}]{1,6}\u{e007f}/u;
 

@@ -3,7 +3,6 @@
 let token = "";
 const listeners = new Map();
 const latest = new Map();
-let source = null;
 
 export class ApiError extends Error {
   constructor(message, status) {
@@ -53,25 +52,22 @@ export async function begin() {
 
 /** Calls `listener` with a topic's value, now if it is known and whenever it changes. */
 export function watch(topic, listener) {
-  if (!listeners.has(topic)) {
-    listeners.set(topic, new Set());
-    source?.addEventListener(topic, heard);
-  }
+  if (!listeners.has(topic)) listeners.set(topic, new Set());
   listeners.get(topic).add(listener);
   if (latest.has(topic)) listener(latest.get(topic));
   return () => listeners.get(topic).delete(listener);
 }
 
 function heard(event) {
-  const value = JSON.parse(event.data);
-  latest.set(event.type, value);
-  for (const listener of listeners.get(event.type) || []) listener(value);
+  const { topic, value } = JSON.parse(event.data);
+  latest.set(topic, value);
+  for (const listener of listeners.get(topic) || []) listener(value);
 }
 
 /** Opens the stream; it reconnects by itself, and `onState` hears whether it is connected. */
 export function connect(onState) {
-  source = new EventSource("/api/watch");
+  const source = new EventSource("/api/watch");
+  source.onmessage = heard;
   source.onopen = () => onState(true);
   source.onerror = () => onState(false);
-  for (const topic of listeners.keys()) source.addEventListener(topic, heard);
 }

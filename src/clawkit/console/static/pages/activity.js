@@ -108,14 +108,9 @@ export async function show(root, context) {
   await loadAll();
   context.fetchJson("/api/activity/chain").then((found) => drawChain(place.chain, found)).catch(() => {});
 
-  let first = true;
   const lately = throttled(() => context.attempt(loadRows), ROWS_EVERY, context.signal);
   const seldom = throttled(() => context.attempt(loadSummary), SUMMARY_EVERY, context.signal);
   context.watch("activity", () => {
-    if (first) {
-      first = false;
-      return;
-    }
     if (!before) lately(); // who reads an older page is not moved about
     seldom();
   });

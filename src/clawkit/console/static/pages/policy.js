@@ -38,10 +38,8 @@ export async function show(root, context) {
   }
 
   draw();
-  let stamp = null;
-  context.watch("policy", (now) => {
-    if (stamp !== null && stamp !== now && !editor.isSaving()) context.attempt(load);
-    stamp = now;
+  context.watch("policy", (stamp) => {
+    if (stamp !== shown.stamp && !editor.isSaving()) context.attempt(load);
   });
   await countHits();
 }
