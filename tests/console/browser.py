@@ -99,7 +99,8 @@ class Visitor:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
     def _heard(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        refused = message.text.startswith("Failed to load resource")  # the page says so itself
+        if message.type in ("error", "warning") and not refused:
             self.complaints.append(message.text)
 
     def open(self, link: str, name: str = "approvals") -> Page:

@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ from tests.processes import ROOT
 
 PICTURES = ROOT / "docs" / "pictures"
 PAGES = ("approvals", "activity", "policy", "memory", "sessions", "connect", "health")
-SIZE = {"width": 1200, "height": 760}
+SIZE = {"width": 1200, "height": 820}
 _ALLOWED = '[[rule]]\naction = "allow"\ntool = ["read_file", "list_files"]\n\n'
 _FILE = "Basil wants water every day.\nChillies can wait.\n"
 _NEW_FILE = "Basil wants water every day.\nChillies wait for Friday.\nMint takes what is left.\n"
@@ -62,6 +63,7 @@ def _work(guard: Guarded) -> None:
         secret = chance.random() < 0.07
         path = "/home/ada/.ssh/id_ed25519" if secret else f"/home/ada/notes/{number % 23}.md"
         guard.tool(name, f"day-{number}", path=path)
+        time.sleep(chance.random() ** 6)
 
 
 def take(browser: Browser, scheme: str, guard: Guarded, folder: Path) -> None:

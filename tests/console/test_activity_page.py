@@ -142,7 +142,7 @@ def test_hostile_text_is_inert_in_every_field(
         arguments={SCRIPT: [SCRIPT, "x" * 50_000]},
         outside={SCRIPT: SCRIPT},
         flags=(SCRIPT,),
-        **fields,  # pyright: ignore[reportArgumentType]
+        **fields,
     )
     AuditLog(audit_directory()).write(record)
     page = visitor.open(console.link, "activity")

@@ -18,7 +18,7 @@ from clawkit.errors import AuditError, PolicyError
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
 from clawkit.guard.authoring.edit import rule_text, save_policy
 from clawkit.guard.authoring.explain import explain
-from clawkit.guard.authoring.fixtures import NAMELESS, read_text
+from clawkit.guard.authoring.fixtures import NAMELESS, NO_POLICY, read_text
 from clawkit.guard.authoring.lint import Issue, lint
 from clawkit.guard.authoring.replay import (
     DecisionChange,
@@ -193,7 +193,7 @@ class PolicyDesk:
         stamp, there = self.stamp(), os.path.lexists(self._file)
         text, problem, rules = "", "", ()
         try:
-            text = read_text(self._file)
+            text = read_text(self._file, NO_POLICY)
             rules = _shown_rules(text, read_policy(text, str(self._file)))
         except PolicyError as error:
             problem = str(error)
@@ -211,7 +211,7 @@ class PolicyDesk:
 
     def hits(self, _: NoParameters) -> RuleHits:
         """Held against the policy as it is now: a number in the log may be that of an older one."""
-        text = read_text(self._file)
+        text = read_text(self._file, NO_POLICY)
         with self._counting:
             calls, stamp = self._calls()
             if self._hits is None or self._hits[0] != (text, stamp):
@@ -219,7 +219,7 @@ class PolicyDesk:
             return self._hits[1]
 
     def tried(self, given: TriedCall) -> TriedVerdict:
-        text = read_text(self._file) if given.text is None else given.text
+        text = read_text(self._file, NO_POLICY) if given.text is None else given.text
         fixture = typed_call(given.call)
         server = given.server or fixture.server
         paths = paths_for(fixture, None, as_text=False)
