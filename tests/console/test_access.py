@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from clawkit.console.access import IDLE_SECONDS, LINK_SECONDS, Access
+from clawkit.console.access import IDLE_SECONDS, LINK_SECONDS, ConsoleAccess
 from tests.console.browser import RunningConsole
 
 
@@ -152,7 +152,7 @@ def test_only_loopback_is_listened_on(console: RunningConsole) -> None:
 
 def test_a_link_and_a_session_end_with_time() -> None:
     now = [0.0]
-    access = Access(clock=lambda: now[0])
+    access = ConsoleAccess(clock=lambda: now[0])
     late = access.new_link()
     now[0] = LINK_SECONDS + 1
     assert access.exchange(late) is None
@@ -166,7 +166,7 @@ def test_a_link_and_a_session_end_with_time() -> None:
 
 def test_two_consoles_have_cookies_of_different_names() -> None:
     names = set[str]()
-    for access in (Access(), Access()):
+    for access in (ConsoleAccess(), ConsoleAccess()):
         session = access.exchange(access.new_link())
         assert session is not None
         names.add(access.cookie_header(session).partition("=")[0])

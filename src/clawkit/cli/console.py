@@ -15,7 +15,7 @@ import typer
 from clawkit.cli.commands import CommandFailure
 
 if TYPE_CHECKING:
-    from clawkit.console.access import Access
+    from clawkit.console.access import ConsoleAccess
 
 Port = Annotated[
     int | None,
@@ -37,7 +37,7 @@ def console(port: Port = None, no_open: NoOpen = False) -> None:
         )
     from clawkit.console.app import serve
 
-    def announce(bound: int, access: Access) -> None:
+    def announce(bound: int, access: ConsoleAccess) -> None:
         _greet(bound, access, opens=not no_open and _has_screen())
 
     serve(port, on_ready=announce)
@@ -48,7 +48,7 @@ def ui(port: Port = None, no_open: NoOpen = False) -> None:
     console(port, no_open)
 
 
-def _greet(port: int, access: Access, *, opens: bool) -> None:
+def _greet(port: int, access: ConsoleAccess, *, opens: bool) -> None:
     link = _link(port, access)
     print(f"The console is at {link}", flush=True)
     print("The link works once, within ten minutes. Ctrl-C ends the console.", flush=True)
@@ -66,11 +66,11 @@ def _greet(port: int, access: Access, *, opens: bool) -> None:
         _open(link)
 
 
-def _link(port: int, access: Access) -> str:
+def _link(port: int, access: ConsoleAccess) -> str:
     return f"http://localhost:{port}/#open={access.new_link()}"
 
 
-def _print_more(port: int, access: Access) -> None:
+def _print_more(port: int, access: ConsoleAccess) -> None:
     # Not by way of sys.stdin: a thread that waits there is in the way when the program ends.
     with suppress(OSError):
         while os.read(sys.stdin.fileno(), 4096):

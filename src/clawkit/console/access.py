@@ -79,7 +79,7 @@ NO_SESSION = Refusal(
 )
 
 
-class Access:
+class ConsoleAccess:
     """The links that can be used, and the browsers that have used one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -165,7 +165,7 @@ class Access:
 class AccessCheck:
     """The ASGI app around the console's: checks each request, and completes each response."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: ConsoleAccess) -> None:
         self._app = app
         self._access = access
 

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clawkit.console.access import OPEN_PATH, Access, AccessCheck
+from clawkit.console.access import OPEN_PATH, AccessCheck, ConsoleAccess
 from clawkit.console.api import (
     ApiError,
     ConsolePage,
@@ -59,7 +59,7 @@ class LinkUse(Struct, frozen=True):
     link: str
 
 
-def console_app(access: Access, until_end: ExitStack, stopping: asyncio.Event) -> Starlette:
+def console_app(access: ConsoleAccess, until_end: ExitStack, stopping: asyncio.Event) -> Starlette:
     """The app; `stopping` ends its streams."""
     pages = [make(until_end) for make in PAGES]
     topics = {name: look for page in pages for name, look in page.topics.items()}
@@ -75,13 +75,13 @@ def console_app(access: Access, until_end: ExitStack, stopping: asyncio.Event) -
 def serve(
     port: int | None = None,
     *,
-    on_ready: Callable[[int, Access], None],
+    on_ready: Callable[[int, ConsoleAccess], None],
 ) -> None:
     """Serve the console on loopback until interrupted.
 
     Without a port it is the usual one, or a free one. `on_ready` gets the port, and makes links.
     """
-    access, stopping = Access(), asyncio.Event()
+    access, stopping = ConsoleAccess(), asyncio.Event()
     with ExitStack() as until_end, _listening(port) as listening:
         app = console_app(access, until_end, stopping)
         running = UvicornServer(
@@ -114,7 +114,7 @@ def _file(path: Path) -> Route:
     return Route("/" if name == "index.html" else f"/{name}", handle, methods=["GET"])
 
 
-def _session_routes(access: Access) -> list[Route]:
+def _session_routes(access: ConsoleAccess) -> list[Route]:
     async def open_link(request: Request) -> Response:
         session = access.exchange((await read_json(request, LinkUse)).link)
         if session is None:

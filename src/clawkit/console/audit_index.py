@@ -98,7 +98,7 @@ class RowFilter(Struct, frozen=True):
         return matches
 
 
-class Page(Struct, frozen=True):
+class RowPage(Struct, frozen=True):
     """The newest rows of those that match and are older than a record."""
 
     rows: tuple[AuditRow, ...]
@@ -136,7 +136,7 @@ class Tally(Struct, frozen=True):
     blocked: int = 0
 
 
-class Summary(Struct, frozen=True):
+class ActivitySummary(Struct, frozen=True):
     """What the rows that match say together."""
 
     calls: int
@@ -171,7 +171,7 @@ class AuditIndex:
         self._open: dict[str, AuditRow] = {}
         self._changing = threading.Lock()
         self._changes = 0
-        self._summaries: dict[RowFilter, tuple[int, Summary]] = {}
+        self._summaries: dict[RowFilter, tuple[int, ActivitySummary]] = {}
 
     def refresh(self) -> int:
         """Read what is new; a number that is another one whenever something is."""
@@ -187,7 +187,7 @@ class AuditIndex:
         self.refresh()
         return sorted({row.server for row in self._rows if row.server})
 
-    def page(self, wanted: RowFilter, before: int, limit: int) -> Page:
+    def page(self, wanted: RowFilter, before: int, limit: int) -> RowPage:
         self.refresh()
         rows, matches = self._rows, wanted.matcher()
         found: deque[AuditRow] = deque()
@@ -198,9 +198,9 @@ class AuditIndex:
                 if (not before or row.seq < before) and len(found) <= limit:
                     found.append(row)
         newest = rows[-1].seq if rows else 0
-        return Page(tuple(islice(found, limit)), total, len(found) > limit, newest)
+        return RowPage(tuple(islice(found, limit)), total, len(found) > limit, newest)
 
-    def summary(self, wanted: RowFilter) -> Summary:
+    def summary(self, wanted: RowFilter) -> ActivitySummary:
         changes = self.refresh()
         known = self._summaries.get(wanted)
         if known is not None and known[0] == changes:
@@ -342,7 +342,7 @@ class _Stretch:
         return percentile(ordered, 50), percentile(ordered, 95)
 
 
-def _summarised(rows: list[AuditRow]) -> Summary:
+def _summarised(rows: list[AuditRow]) -> ActivitySummary:
     first, step = _scale(rows)
     number = int((rows[-1].at - first) // step) + 1 if rows else 0
     total, buckets = _Stretch(), [_Stretch() for _ in range(number)]
@@ -362,7 +362,7 @@ def _summarised(rows: list[AuditRow]) -> Summary:
             blocked_tools[row.name] += row.count
             reasons[_reason(row)] += row.count
     p50, p95 = total.percentiles()
-    return Summary(
+    return ActivitySummary(
         calls=total.calls,
         blocked=total.blocked,
         asked=sum(1 for row in rows if _decided(row, "asked")),

@@ -8,7 +8,13 @@ from contextlib import ExitStack
 from msgspec import Struct
 
 from clawkit.console.api import MOST_ROWS, ApiError, ConsolePage, NoParameters, get
-from clawkit.console.audit_index import AuditIndex, OpenedRecord, Page, RowFilter, Summary
+from clawkit.console.audit_index import (
+    ActivitySummary,
+    AuditIndex,
+    OpenedRecord,
+    RowFilter,
+    RowPage,
+)
 from clawkit.guard.audit.verification import Verdict
 from clawkit.guard.locations import audit_directory
 from clawkit.guard.status import verify_log
@@ -59,10 +65,10 @@ class Activity:
     def changes(self) -> int:
         return self._index.refresh()
 
-    def rows(self, wanted: RowsWanted) -> Page:
+    def rows(self, wanted: RowsWanted) -> RowPage:
         return self._index.page(wanted, wanted.before, max(1, min(wanted.limit, MOST_ROWS)))
 
-    def summary(self, wanted: RowFilter) -> Summary:
+    def summary(self, wanted: RowFilter) -> ActivitySummary:
         return self._index.summary(wanted)
 
     def record(self, which: RecordNumber) -> OpenedRecord:

@@ -58,7 +58,7 @@ class Pending(Struct, frozen=True):
     ended: tuple[Past, ...]
 
 
-class Question(Struct, frozen=True):
+class ShownQuestion(Struct, frozen=True):
     """All that a person decides about, with everything hidden spelled out."""
 
     id: str
@@ -153,10 +153,10 @@ class ApprovalsDesk:
         )
         return Pending(asks, ended)
 
-    def question(self, which: Which) -> Question:
+    def question(self, which: Which) -> ShownQuestion:
         ask = self._ask(which.id)
         lines = _lines(ask)
-        return Question(
+        return ShownQuestion(
             id=ask.id,
             digest=ask.digest,
             server=spelled(ask.server),

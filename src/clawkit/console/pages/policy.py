@@ -150,7 +150,7 @@ class SavedText(Struct, frozen=True):
     digest: str
 
 
-class Saved(Struct, frozen=True):
+class SavedPolicy(Struct, frozen=True):
     """Where the policy before was kept, and the digest of the one that is there now."""
 
     backup: str
@@ -257,9 +257,9 @@ class PolicyDesk:
             issues=tuple(lint(given.text, str(self._file))),
         )
 
-    def save(self, given: SavedText) -> Saved:
+    def save(self, given: SavedText) -> SavedPolicy:
         backup = save_policy(self._file, given.text, given.digest)
-        return Saved(str(backup or ""), sha256(given.text.encode()).hexdigest())
+        return SavedPolicy(str(backup or ""), sha256(given.text.encode()).hexdigest())
 
     def _policy_of(self, text: str) -> PolicyReader:
         return PolicyReader(text, str(self._file))
