@@ -21,9 +21,9 @@ import typer
 
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import read_config
+from clawkit.assistant.memory.place import MemoryPlace, is_address, opened
 from clawkit.assistant.model_choice import choose, is_chosen, known_providers
 from clawkit.assistant.model_discovery import suggestion
-from clawkit.cli.being.opened_store import MemoryPlace, is_address, opened
 from clawkit.cli.commands import AsJson
 from clawkit.cli.memory.elsewhere import TOKEN_VARIABLE
 from clawkit.cli.output import print_json

@@ -48,6 +48,21 @@ def wants_vectors(database: Database, being: Being, model: str) -> bool:
         return bool(unit.vectors.missing(model, 1))
 
 
+_FEW = 200
+
+
+def lacks_few_vectors(database: Database, being: Being, model: str) -> bool:
+    """Whether a search would go by words for want of a few vectors, which are made in a moment.
+
+    One memory without a vector would let the whole search go by words. A Being whose vectors are
+    of another model is left alone: to change the model is a decision, not a side effect.
+    """
+    with database.read(being.n) as unit:
+        ours = unit.vectors.counts()
+        missing = len(unit.vectors.missing(model, _FEW + 1))
+    return 0 < missing <= _FEW and (model in ours or not ours)
+
+
 _SHORTEST_ID = 4
 _ID = re.compile(r"[0-9a-fA-F-]+")
 _MOST_WAITING = 20

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from clawkit.cli.being.opened_store import EmbedderOption, MemoryPlace, StoreOption, opened
+from clawkit.assistant.memory.place import MemoryPlace, opened
+from clawkit.cli.being.opened_store import EmbedderOption, StoreOption
 from clawkit.cli.commands import MAX_CONNECTIONS, AllowHost, Host, MaxConnections
 from clawkit.cli.tables import counted, table_lines
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore

@@ -11,8 +11,9 @@ from typing import Annotated
 import msgspec
 import typer
 
+from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.cli.being.clients import ExpiresOption, OwnerOption, PersonOption, ScopeOption
-from clawkit.cli.being.opened_store import BeingArgument, MemoryPlace, StoreOption, opened
+from clawkit.cli.being.opened_store import BeingArgument, StoreOption
 from clawkit.cli.being.output import day, rights
 from clawkit.cli.being.serve import PORT
 from clawkit.cli.commands import AsJson

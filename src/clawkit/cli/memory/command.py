@@ -14,16 +14,15 @@ import msgspec
 import typer
 
 from clawkit.assistant.config import Config
+from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.cli.being.opened_store import (
     BeingOption,
     EmbedderOption,
-    MemoryPlace,
     ProgressLine,
     StoreOption,
     make_few_vectors,
     make_vectors,
-    opened,
     say_missing,
     say_removed,
 )
@@ -38,13 +37,13 @@ from clawkit.cli.commands import (
     require_new,
 )
 from clawkit.cli.memory import elsewhere, output
-from clawkit.cli.memory.history import MemoryHistory
 from clawkit.cli.output import print_json
 from clawkit.errors import ClawError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.erasure import deletion
 from clawkit.memory.erasure.person_search import ErasurePlan, ErasureRequest
 from clawkit.memory.erasure.redaction import PersonMatcher
+from clawkit.memory.history_text import MemoryHistory
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Node, iso
 from clawkit.memory.statistics import node_called, view
@@ -269,7 +268,7 @@ def history(
     with opened_memory(being, address) as mine:
         found = mine.memory.ledger(limit)
         wide = max((len(str(entry.n)) for entry in found), default=0)
-        told = mine.told(lambda words: (words.line(entry, wide) for entry in found))
+        told = mine.told(lambda words: (output.history_line(words, entry, wide) for entry in found))
         print_lines(told or ("Nothing was done to this memory yet.",), found, as_json=as_json)
 
 
