@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -209,9 +208,8 @@ def replace(
     """Say what is so now in place of a memory that no longer holds."""
     with opened_memory(being, address, embedder) as mine:
         old = mine.node(node)
-        scene = msgspec.structs.replace(old.scene, action=" ".join(text), when=(_today(),))
         sieve = mine.memory.sieve()
-        new = mine.memory.supersede(old.id, scene, Caller(), sieve)
+        new = mine.memory.restate(old, " ".join(text), Caller(), sieve)
         print(f"Now: {_short(new)}")
         say_removed(sieve.said())
         mine.say_undo()
@@ -291,10 +289,6 @@ def undo(
 app.command("patrol", hidden=True)(tidy)
 app.command("changes", hidden=True)(history)
 app.command("ledger", hidden=True)(history)
-
-
-def _today() -> str:
-    return datetime.now().astimezone().date().isoformat()
 
 
 def _short(node: Node) -> str:
