@@ -24,7 +24,15 @@ from clawkit.console.api import (
     read_json,
     watched,
 )
-from clawkit.console.pages import activity, approvals, health, policy
+from clawkit.console.pages import (
+    activity,
+    approvals,
+    connect,
+    health,
+    memory,
+    policy,
+    sessions,
+)
 from clawkit.errors import LoadError
 from clawkit.version import __version__
 from clawkit.wire.http.request_checks import read_headers
@@ -38,6 +46,9 @@ PAGES: tuple[Callable[[ExitStack], ConsolePage], ...] = (
     approvals.page,
     activity.page,
     policy.page,
+    memory.page,
+    sessions.page,
+    connect.page,
     health.page,
 )
 """What makes each page; what a page opens is closed with the stack."""

@@ -188,12 +188,13 @@ def overview(database: Database, own: str) -> StoreOverview:
     return StoreOverview(
         counted[0][0],
         int(counted[0][1]),
-        None if being is None else _one(database, being),
+        None if being is None else being_state(database, being),
         tuple(JobProblem(*row) for row in failed),
     )
 
 
-def _one(database: Database, being: Being) -> BeingState:
+def being_state(database: Database, being: Being) -> BeingState:
+    """How a Being stands."""
     with database.read(being.n) as unit:
         memories = sum(nodes.counts(unit).values())
         waiting = notes.count(unit, "scene")

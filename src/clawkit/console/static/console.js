@@ -11,6 +11,9 @@ const PAGES = [
   ["approvals", "Approvals"],
   ["activity", "Activity"],
   ["policy", "Policy"],
+  ["memory", "Memory"],
+  ["sessions", "Sessions"],
+  ["connect", "Connect"],
   ["health", "Health"],
 ];
 const main = document.getElementById("content");
