@@ -368,7 +368,7 @@ def page(connection: sqlite3.Connection, info: SessionInfo, before: int, count: 
         " WHERE session = ? AND id < ? ORDER BY id DESC LIMIT ?",
         (session, before, count + 1),
     ).fetchall()
-    messages = [StoredMessage(*row[:5], decode_parts(row[5])) for row in reversed(rows[:count])]
+    messages = [StoredMessage(*row[:5], parts=decode_parts(row[5])) for row in reversed(rows[:count])]
     numbers = sorted({message.turn for message in messages})
     marks = ", ".join("?" * len(numbers))
     turns = connection.execute(
@@ -380,7 +380,7 @@ def page(connection: sqlite3.Connection, info: SessionInfo, before: int, count: 
         info,
         summary,
         tuple(messages),
-        tuple(StoredTurn(*row[:5], Usage(*row[5:])) for row in turns),
+        tuple(StoredTurn(*row[:5], usage=Usage(*row[5:])) for row in turns),
         usage(connection, info.key),
         len(rows) > count,
     )

@@ -198,6 +198,7 @@ def _tokens(memories: OpenedMemories, _: NoParameters) -> object:
     return {
         "served": served_url(store.database.address),
         "beings": [_named(being) for being in beings],
+        "clients": [{"id": one.id, "title": one.title} for one in CLIENTS],
         "tokens": good[: api.MOST_ROWS],
         "total": len(good),
     }
