@@ -309,9 +309,18 @@ class Memory:
     def restate(
         self, node: Node, text: str, caller: Caller, sieve: SecretFilter | None = None
     ) -> Node:
-        """Say in other words what is so now, from today on, in place of a memory."""
+        """Say in other words what is so now, from today on, in place of a memory.
+
+        Who was named before and is not any more does not belong to it.
+        """
         today = datetime.fromtimestamp(self.now, UTC).astimezone().date().isoformat()
-        scene = msgspec.structs.replace(node.scene, action=text, when=(today,))
+        old, new = node.scene.action.casefold(), text.casefold()
+        actors = tuple(
+            name
+            for name in node.scene.actors
+            if name.casefold() in new or name.casefold() not in old
+        )
+        scene = msgspec.structs.replace(node.scene, action=text, actors=actors, when=(today,))
         return self.supersede(node.id, scene, caller, sieve)
 
     def pin(self, node_id: str, on: bool, caller: Caller) -> Node:

@@ -368,7 +368,9 @@ def page(connection: sqlite3.Connection, info: SessionInfo, before: int, count: 
         " WHERE session = ? AND id < ? ORDER BY id DESC LIMIT ?",
         (session, before, count + 1),
     ).fetchall()
-    messages = [StoredMessage(*row[:5], parts=decode_parts(row[5])) for row in reversed(rows[:count])]
+    messages = [
+        StoredMessage(*row[:5], parts=decode_parts(row[5])) for row in reversed(rows[:count])
+    ]
     numbers = sorted({message.turn for message in messages})
     marks = ", ".join("?" * len(numbers))
     turns = connection.execute(

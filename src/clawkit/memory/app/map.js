@@ -19,15 +19,14 @@ function gridOf({ x, y }, size = 64) {
     if (!cells.has(key)) cells.set(key, []);
     cells.get(key).push(at);
   }
-  return function near(px, py, reach) {
-    const from = (value) => Math.max(0, Math.floor(((value - reach) / EDGE) * size));
-    const to = (value) => Math.min(size, Math.floor(((value + reach) / EDGE) * size));
+  const cell = (value) => Math.min(size, Math.max(0, Math.floor((value / EDGE) * size)));
+  return function near(px, py, reachX, reachY) {
     let best = -1;
-    let least = reach * reach;
-    for (let column = from(px); column <= to(px); column += 1) {
-      for (let row = from(py); row <= to(py); row += 1) {
+    let least = 1;
+    for (let column = cell(px - reachX); column <= cell(px + reachX); column += 1) {
+      for (let row = cell(py - reachY); row <= cell(py + reachY); row += 1) {
         for (const at of cells.get(column * 1000 + row) || []) {
-          const far = (x[at] - px) ** 2 + (y[at] - py) ** 2;
+          const far = ((x[at] - px) / reachX) ** 2 + ((y[at] - py) / reachY) ** 2;
           if (far < least) [best, least] = [at, far];
         }
       }
@@ -48,14 +47,15 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
   const fingers = new Map();
   let scale = 1;
   let [left, top] = [0, 0];
-  let [width, height, unit] = [0, 0, 1];
+  let [width, height] = [0, 0];
+  let [unitX, unitY] = [1, 1];
   let chosen = -1;
   let pointed = -1;
   let moved = 0;
   let waiting = false;
 
-  const toX = (value) => (value - left) * unit * scale;
-  const toY = (value) => (value - top) * unit * scale;
+  const toX = (value) => (value - left) * unitX * scale;
+  const toY = (value) => (value - top) * unitY * scale;
 
   function measure() {
     const box = canvas.getBoundingClientRect();
@@ -64,33 +64,35 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    unit = Math.min(width, height) / (EDGE * 1.16);
+    [unitX, unitY] = [width / (EDGE * 1.16), height / (EDGE * 1.2)];
     draw();
   }
 
   function whole() {
     scale = 1;
-    left = EDGE / 2 - width / 2 / unit;
-    top = EDGE / 2 - height / 2 / unit;
+    left = EDGE / 2 - width / 2 / unitX;
+    top = EDGE / 2 - height / 2 / unitY;
     draw();
   }
 
   function zoom(factor, atX = width / 2, atY = height / 2) {
     const next = Math.min(CLOSEST, Math.max(0.6, scale * factor));
-    left += atX / (unit * scale) - atX / (unit * next);
-    top += atY / (unit * scale) - atY / (unit * next);
+    left += atX / (unitX * scale) - atX / (unitX * next);
+    top += atY / (unitY * scale) - atY / (unitY * next);
     scale = next;
     draw();
   }
 
   function pan(byX, byY) {
-    left -= byX / (unit * scale);
-    top -= byY / (unit * scale);
+    left -= byX / (unitX * scale);
+    top -= byY / (unitY * scale);
     draw();
   }
 
-  function at(px, py) {
-    return near(left + px / (unit * scale), top + py / (unit * scale), REACH / (unit * scale));
+  /** The memory that is nearest to a place on the canvas, within so many pixels. */
+  function at(px, py, reach = REACH) {
+    const [toMapX, toMapY] = [1 / (unitX * scale), 1 / (unitY * scale)];
+    return near(left + px * toMapX, top + py * toMapY, reach * toMapX, reach * toMapY);
   }
 
   function draw() {
@@ -106,7 +108,7 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
     const began = performance.now();
     const dark = isDark();
     context.clearRect(0, 0, width, height);
-    const radius = Math.min(7, 2.4 + scale * 0.55);
+    const radius = Math.min(9, base + scale * 0.55);
     const few = map.ids.length <= MANY;
     const size = radius * (few ? 1 : 1.7);
     for (let topic = 0; topic < map.topics.length; topic += 1) {
@@ -180,6 +182,8 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
     context.stroke();
   }
 
+  // Few memories are drawn large, so that they are seen, and many small, so that they are told apart.
+  const base = Math.max(1.6, 5.5 - Math.log10(Math.max(10, map.ids.length)));
   const byTopic = map.topics.map(() => [[], [], []]);
   map.topic.forEach((topic, one) => byTopic[topic]?.[map.state[one]].push(one));
 
@@ -245,7 +249,7 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
     "=": () => zoom(1.4),
     "-": () => zoom(1 / 1.4),
     0: whole,
-    Enter: () => open(near(left + width / 2 / (unit * scale), top + height / 2 / (unit * scale), EDGE)),
+    Enter: () => open(at(width / 2, height / 2, width + height)),
   };
   canvas.addEventListener("keydown", (event) => {
     if (!keys[event.key] || event.altKey || event.ctrlKey || event.metaKey) return;

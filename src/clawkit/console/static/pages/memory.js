@@ -1,6 +1,6 @@
 // The page Memory: what a Being remembers, as a map and a list, by day, by fact; and who may reach it.
 
-import { ago, announce, badge, button, confirm, counted, dialog, element, emptyState, facts, field, moment, pager, problem, replace, table, toast } from "../console.js";
+import { ago, announce, badge, button, confirm, counted, dialog, element, emptyState, facts, field, moment, pager, replace, table, toast } from "../console.js";
 import { showMap, topicColour } from "../map.js";
 
 const TABS = [
@@ -220,18 +220,19 @@ async function search(state, query, asOf) {
   replace(
     state.found,
     element("div", { class: "spread" }, element("h2", {}, `Found: ${hits.length}`), element("p", { class: "dim small" }, `${how}, the best first `, button("Close", () => (state.found.hidden = true), { class: "quiet" }))),
-    table({
-      caption: "What was found, the best first",
-      columns: [
-        { title: "Memory", cell: ({ node }) => shortened(node.scene.action, 200) },
-        { title: "When", cell: ({ node }) => happened(node), class: "nowrap" },
-        { title: "Score", cell: ({ score }) => score.toFixed(3), class: "number" },
-        { title: "Why", cell: ({ signals }) => element("span", { class: "small dim" }, Object.entries(signals).map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ")) },
-      ],
-      rows: hits,
-      empty: "Nothing was found.",
-      onOpen: ({ node }) => state.open(node.id),
-    }),
+    hits.length ? element("ol", { class: "memories" }, hits.map((hit) => hitRow(state, hit, hits[0].score))) : element("p", { class: "dim" }, "Nothing was found."),
+  );
+}
+
+function hitRow(state, { node, score, signals }, best) {
+  const bar = element("span", { class: "score-bar" });
+  bar.style.width = `${Math.max(2, (100 * score) / Math.max(best, 0.001))}%`;
+  const why = Object.entries(signals).map(([name, value]) => `${name.replaceAll("_", " ")} ${value.toFixed(2)}`).join(" · ");
+  return element(
+    "li",
+    { class: "hit" },
+    button([element("span", { class: "text" }, shortened(node.scene.action)), element("span", { class: "dim small" }, happened(node))], () => state.open(node.id), { class: "memory-line" }),
+    element("details", {}, element("summary", { class: "small" }, element("span", { class: "score" }, bar), `score ${score.toFixed(3)}`), element("p", { class: "small dim" }, why)),
   );
 }
 
@@ -396,7 +397,7 @@ async function drawFacts(page, offset = 0) {
       { class: "card fact" },
       element("p", { class: "was" }, element("span", { class: "until" }, `Until ${dayOf(was.ended)}: `), element("span", { class: "text" }, shortened(was.scene.action))),
       now ? element("p", { class: "now" }, element("span", { class: "until" }, "Now: "), button(shortened(now.scene.action), () => page.go({ node: now.id }), { class: "link text" })) : null,
-      element("p", { class: "dim small spread" }, element("span", {}, how, why && why !== how ? ` · ${shortened(why)}` : ""), entry !== null && button("Undo", undo(entry), { class: "quiet" })),
+      element("p", { class: "dim small spread" }, element("span", {}, how, why && !why.startsWith(how) ? ` · ${shortened(why)}` : ""), entry !== null && button("Undo", undo(entry), { class: "quiet" })),
     );
   replace(place, element("ol", { class: "fact-list" }, found.map(fact)), pager({ text: `${offset + 1} to ${offset + found.length}`, back: offset > 0 && again(Math.max(0, offset - 50)), on: more && again(offset + 50) }));
 }
