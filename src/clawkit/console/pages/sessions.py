@@ -93,7 +93,7 @@ def _show(given: SessionParameters) -> object:
         **msgspec.to_builtins(found),
         "turns": [_turn(one, prices) for one in found.turns],
         "costs": costs(found.usage, prices),
-        "unpriced": [model for model in found.usage if model not in prices],
+        "unpriced": [name for name in found.usage if "/" in name and name not in prices],
     }
 
 
