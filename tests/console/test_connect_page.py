@@ -76,8 +76,7 @@ def test_a_hostile_name_of_a_server_is_inert(
 
 def test_a_memory_is_shared_and_what_to_paste_is_shown_once(
     visitor: Visitor,
-    cursor: Path,
-    console: RunningConsole,  # noqa: ARG001 - it is there
+    console: RunningConsole,
 ) -> None:
     claw("being", "create", "team", code=0)
     visitor.open(console.link)

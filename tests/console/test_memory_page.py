@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,8 @@ def told(*scenes: dict[str, Any]) -> None:
             done = await client.call_tool("trigger_patrol", {"messages": []})
             assert not done.is_error
 
-    asyncio.run(tell())
+    with ThreadPoolExecutor(1) as thread:  # the browser's driver has an event loop here already
+        thread.submit(lambda: asyncio.run(tell())).result()
 
 
 def scene(action: str, day: str = "2026-03-01", **more: Any) -> dict[str, Any]:

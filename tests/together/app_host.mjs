@@ -25,7 +25,7 @@ async function show(name, input, theme) {
   const frame = document.createElement("iframe");
   frame.setAttribute("sandbox", "allow-scripts");
   document.body.replaceChildren(frame);
-  bridge = new AppBridge(client, { name: "host", version: "1.0.0" }, { serverTools: {}, serverResources: {} }, { hostContext: { theme, toolInfo: { tool } } });
+  bridge = new AppBridge(null, { name: "host", version: "1.0.0" }, { serverTools: {}, serverResources: {} }, { hostContext: { theme, toolInfo: { tool } } });
   const forward = (params) => (called.push(params.name), client.callTool(params));
   bridge.oncalltool = forward;
   bridge.onsizechange = ({ height }) => (frame.style.height = `${height}px`);

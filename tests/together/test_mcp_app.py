@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.client.extension import advertise
 from mcp.client.streamable_http import streamable_http_client
-from playwright.sync_api import FrameLocator, Page, Route, expect
+from playwright.sync_api import FrameLocator, Page, expect
 
 from clawkit.memory.mcp_app import META_VIEW, URI, VIEWS
 from clawkit.memory.tokens import Caller
@@ -24,9 +23,8 @@ from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served
 from tests.processes import PATIENCE
 from tests.together.official import MODES
-from tests.together.web_modules import PACKAGES, import_map
+from tests.together.web_modules import web_page
 
-HOST = "http://localhost:5999"
 SHOWN = [advertise(APPS, {"mimeTypes": [APP_TYPE]})]
 BOSS = {"action": "The boss is Renate", "actors": ["Renate"], "when": ["2026-03-01"]}
 HOSTILE = "<img src=x onerror=window.pwned=1>\u202egnp.exe\x1b[31m"
@@ -34,9 +32,16 @@ INERT = r"<img src=x onerror=window.pwned=1>\u202egnp.exe\x1b[31m"
 MODULES = ("@modelcontextprotocol/client", "@modelcontextprotocol/ext-apps/app-bridge")
 
 
+@pytest.fixture(scope="module")
+def origin() -> Iterator[str]:
+    """Where a page is served that is a host."""
+    with web_page(Path(__file__).with_name("app_host.mjs"), *MODULES) as found:
+        yield found
+
+
 @pytest.fixture
-def being(tmp_path: Path) -> Iterator[Served]:
-    with served(store_at(tmp_path), origins=(HOST,)) as found:
+def being(tmp_path: Path, origin: str) -> Iterator[Served]:
+    with served(store_at(tmp_path), origins=(origin,)) as found:
         yield found
 
 
@@ -84,35 +89,10 @@ async def test_the_page_belongs_to_tools_that_only_read() -> None:
     assert VIEWS.keys() <= READ_TOOLS
 
 
-@pytest.fixture(scope="module")
-def modules() -> dict[str, str]:
-    return import_map(*MODULES)
-
-
 @pytest.fixture
-def page(modules: dict[str, str], being: Served) -> Iterator[Page]:  # noqa: ARG001 - it is served
-    """A page at an address of its own, whose files come from this folder and from packages."""
-    names = json.dumps({"imports": modules})
-    start = (
-        f"<!doctype html><script type=importmap>{names}</script>"
-        "<body><script type=module src=/app_host.mjs></script>"
-    )
-
-    def answer(route: Route) -> None:
-        path = route.request.url.removeprefix(HOST).partition("?")[0]
-        if path == "/":
-            route.fulfill(body=start, content_type="text/html")
-            return
-        below = path.removeprefix("/packages/")
-        file = PACKAGES / below if below != path else Path(__file__).parent / path[1:]
-        if not file.is_file():
-            route.fulfill(status=404)
-            return
-        route.fulfill(body=file.read_bytes(), content_type="text/javascript")
-
+def page(being: Served, origin: str) -> Iterator[Page]:  # noqa: ARG001 - it is served
     with running_browser() as browser, visiting(browser) as visitor:
-        visitor.page.route(f"{HOST}/**", answer)
-        visitor.page.goto(f"{HOST}/")
+        visitor.page.goto(origin)
         visitor.page.wait_for_function("() => window.host !== undefined")
         yield visitor.page
 
@@ -143,9 +123,7 @@ def test_the_official_bridge_shows_the_page_and_it_reads_through_the_tools(
     expect(frame.locator("#map[data-drawn]")).to_be_visible()
     written = frame.locator("#list").get_by_role("button")
     expect(written).to_have_count(2)
-    expect(
-        frame.get_by_text("<img src=x onerror=window.pwned=1>\\u202egnp.exe\\x1b[31m")
-    ).to_be_visible()
+    expect(frame.get_by_text(INERT)).to_be_visible()
     assert frame.locator("body").evaluate("() => window.pwned") is None
 
     frame.get_by_role("button", name="The boss is Tom").focus()

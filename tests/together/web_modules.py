@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +51,40 @@ def _chosen(value: Any) -> str:
     while not isinstance(value, str):
         value = next(value[one] for one in _CONDITIONS if one in value)
     return value
+
+
+@contextmanager
+def web_page(script: Path, *packages: str) -> Iterator[str]:
+    """Serves a page with a script of ours, which may import these packages; gives its origin."""
+    names = json.dumps({"imports": import_map(*packages)})
+    start = (
+        f"<!doctype html><link rel=icon href=data:,><script type=importmap>{names}</script>"
+        "<body><script type=module src=/script.mjs></script>"
+    )
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == "/":
+                self._send(start.encode(), "text/html")
+            elif self.path == "/script.mjs":
+                self._send(script.read_bytes(), "text/javascript")
+            else:
+                file = PACKAGES / self.path.removeprefix("/packages/")
+                self._send(file.read_bytes(), "text/javascript")
+
+        def _send(self, body: bytes, kind: str) -> None:
+            self.send_response(200)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()

@@ -178,12 +178,15 @@ function detail(story) {
   place.scrollIntoView({ block: "nearest" });
 }
 
-byId("search").addEventListener("submit", (event) => {
-  event.preventDefault();
+// No form: a host's sandbox need not let a page submit one.
+function search() {
   const query = byId("query").value.trim();
   if (query) call("search_memory", { query, limit: 30 });
   else call("recall_memory", {});
-});
+}
+
+byId("find").addEventListener("click", search);
+byId("query").addEventListener("keydown", ({ key }) => key === "Enter" && search());
 byId("closer").addEventListener("click", () => drawn?.zoom(1.4));
 byId("further").addEventListener("click", () => drawn?.zoom(1 / 1.4));
 byId("whole").addEventListener("click", () => drawn?.whole());
