@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +36,9 @@ def told(*scenes: dict[str, Any]) -> None:
     async def tell() -> None:
         command, *arguments = CLAW
         server = StdioServerParameters(
-            command=command, args=[*arguments, "being", "stdio", "assistant"]
+            command=command,
+            args=[*arguments, "being", "stdio", "assistant"],
+            env=dict(os.environ),
         )
         async with Client(server, read_timeout_seconds=PATIENCE) as client:
             await client.call_tool("update_notes", {"scenes": list(scenes)})

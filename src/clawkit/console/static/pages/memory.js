@@ -1,6 +1,6 @@
 // The page Memory: what a Being remembers, as a map and a list, by day, by fact; and who may reach it.
 
-import { ago, announce, badge, button, confirm, counted, dialog, element, emptyState, facts, field, moment, pager, replace, table, toast } from "../console.js";
+import { ago, announce, badge, button, confirm, counted, dialog, element, emptyState, facts, fetchJson, field, moment, pager, replace, table, toast } from "../console.js";
 import { showMap, topicColour } from "../map.js";
 
 const TABS = [
@@ -88,7 +88,12 @@ async function drawMapTab(page) {
   const found = element("section", { "aria-label": "What was found", hidden: true });
   const state = { ...page, map, detail, list, found, topic: "", drawn: null };
   state.open = (id) => context.attempt(() => openNode(state, id));
-  state.reload = () => page.go({});
+  state.reload = () => {
+    const before = location.hash;
+    page.go({});
+    // The address may be this one already: then nobody else shows the page anew.
+    if (location.hash === before) window.dispatchEvent(new Event("hashchange"));
+  };
   place.append(searchForm(state), found, element("div", { class: "memory-map-row" }, mapCard(state), detail), legend(state), list);
   await drawList(state, 0);
   if (context.parameters.get("node")) await state.open(context.parameters.get("node"));
@@ -300,7 +305,8 @@ function nodeActions(state, node) {
 
 function undoable(state, text, entry) {
   const undo = async () => {
-    await state.context.fetchJson("/api/memory/undo", { body: { being: state.being.id, entry } });
+    // Not the page's own: it may have been left, and what it asked for is dropped then.
+    await fetchJson("/api/memory/undo", { body: { being: state.being.id, entry } });
     toast("Undone");
     state.reload();
   };
