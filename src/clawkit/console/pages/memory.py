@@ -31,6 +31,7 @@ from clawkit.memory.tokens import Caller
 from clawkit.system.addresses import shown_address
 
 _PAGE = 50
+_HITS = 20
 _YOU = Caller()
 
 
@@ -290,7 +291,7 @@ def _search(memories: OpenedMemories, given: SearchParameters) -> object:
     model = store.embedder.name if store.embedder is not None else ""
     if model and lacks_few_vectors(store.database, memory.being, model):
         memory.embed_missing()
-    found = memory.search(given.query, _YOU, limit=_PAGE, explain=True, as_of=given.as_of or None)
+    found = memory.search(given.query, _YOU, limit=_HITS, explain=True, as_of=given.as_of or None)
     return {"kind": found.kind, "confidence": found.confidence, "hits": found.hits}
 
 

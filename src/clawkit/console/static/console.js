@@ -36,6 +36,8 @@ function drawNavigation(current) {
     ),
   );
   drawCounts();
+  // On a phone the navigation is wider than the screen.
+  document.getElementById(`to-${current}`)?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 const counts = new Map();

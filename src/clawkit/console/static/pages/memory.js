@@ -224,7 +224,7 @@ async function search(state, query, asOf) {
   announce(`${counted(hits.length, "memory", "memories")} found`);
   replace(
     state.found,
-    element("div", { class: "spread" }, element("h2", {}, `Found: ${hits.length}`), element("p", { class: "dim small" }, `${how}, the best first `, button("Close", () => (state.found.hidden = true), { class: "quiet" }))),
+    element("div", { class: "spread" }, element("h2", {}, hits.length ? `The best ${hits.length}` : "Nothing fits"), element("p", { class: "dim small" }, `${how}, the best first `, button("Close", () => (state.found.hidden = true), { class: "quiet" }))),
     hits.length ? element("ol", { class: "memories" }, hits.map((hit) => hitRow(state, hit, hits[0].score))) : element("p", { class: "dim" }, "Nothing was found."),
   );
 }
@@ -281,7 +281,7 @@ function chain(before, after) {
   if (!before.length && !after) return null;
   return element(
     "div",
-    { class: "chain" },
+    { class: "before" },
     element("h3", {}, "What was so before"),
     element(
       "ul",
