@@ -13,13 +13,27 @@ from benchmarks.report import Report, Row, at_most
 from clawkit.settings import settings
 from tests.console.big_log import write_big_log
 from tests.console.browser import running_browser, running_console, visiting
+from tests.console.many_memories import remember_many
 
 COLUMNS = ("first paint ms", "filled ms", "next rows ms", "rows", "elements")
 RECORDS = 100_000
 FIRST_PAINT_MS = 1000
 FILLED_MS = 3000
 MOST_ROWS = 200
+MEMORIES = 10_000
+FRAME_MS = 50
 _FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+_FRAMES = """async () => {
+    const canvas = document.querySelector("canvas.memory-map");
+    const times = [];
+    for (const key of ["+", "ArrowLeft", "+", "ArrowUp", "-", "0", "+", "+", "0"]) {
+        const start = performance.now();
+        canvas.dispatchEvent(new KeyboardEvent("keydown", { key }));
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        times.push((performance.now() - start) / 2);
+    }
+    return times;
+}"""
 _ROWS = "section[aria-label=Calls] tbody tr"
 
 
@@ -70,6 +84,36 @@ def visit(browser: Browser) -> Visit:
     return Visit(first_paint, filled, next_rows, rows, elements)
 
 
+def visit_map(browser: Browser) -> tuple[float, float, float]:
+    """Open the map of very many memories and zoom it: until it is filled, a frame, elements."""
+    with running_console() as console, visiting(browser) as visitor:
+        page = visitor.page
+        page.goto(console.link)
+        visitor.ready("approvals")
+        filled = timed(page, "location.hash = '#/memory'", ".page-memory[data-ready]")
+        page.locator("canvas.memory-map[data-drawn]").wait_for()
+        frame = median(page.evaluate(_FRAMES))
+        return filled, frame, float(page.locator("*").count())
+
+
+def map_report(browser: Browser, rounds: int) -> Report:
+    """The map of memories."""
+    with home(2):
+        remember_many(MEMORIES)
+        visits = [visit_map(browser) for _ in range(rounds)]
+    filled, frame, elements = (median(each) for each in zip(*visits, strict=True))
+    return Report(
+        name="console_map",
+        title="the console's map of memories in Chromium, panned and zoomed",
+        columns=("filled ms", "frame ms", "elements"),
+        rows=(Row(f"{MEMORIES:,} memories", (filled, frame, elements)),),
+        bars=(
+            at_most(f"{MEMORIES:,} memories within {FILLED_MS} ms", filled, FILLED_MS),
+            at_most(f"a frame within {FRAME_MS} ms", frame, FRAME_MS),
+        ),
+    )
+
+
 def timed(page: Page, act: str, wanted: str) -> float:
     """Milliseconds from an act in the page to the frame in which something is there."""
     script = f"""(wanted) => new Promise((resolve) => {{
@@ -104,6 +148,7 @@ def run(quick: bool) -> list[Report]:
         for name, records in (("one call", 2), (f"{RECORDS:,} records", RECORDS)):
             with home(records):
                 rows.append(figures(name, [visit(browser) for _ in range(rounds)]))
+        memories = map_report(browser, rounds)
     first_paint, filled, _, most, _ = (float(cell) for cell in rows[-1].cells)
     return [
         Report(
@@ -116,7 +161,8 @@ def run(quick: bool) -> list[Report]:
                 at_most(f"{RECORDS:,} records within {FILLED_MS} ms", filled, FILLED_MS),
                 at_most(f"at most {MOST_ROWS} rows in the page", most, MOST_ROWS),
             ),
-        )
+        ),
+        memories,
     ]
 
 

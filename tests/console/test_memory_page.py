@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from mcp import Client, StdioServerParameters
 from playwright.sync_api import Page, expect
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.memory.memory import Memory
-from clawkit.memory.records import Scene
 from clawkit.memory.tokens import Caller
 from tests.claw import CLAW, claw
 from tests.console.browser import RunningConsole, Visitor
+from tests.console.many_memories import remember_many
 from tests.processes import PATIENCE
 
 HOSTILE = (
@@ -196,9 +194,7 @@ def test_hostile_text_is_inert_in_every_field(visitor: Visitor, console: Running
 def test_ten_thousand_memories_are_drawn_on_one_canvas_and_listed_in_pages(
     visitor: Visitor, console: RunningConsole
 ) -> None:
-    with opened(MemoryPlace()) as store:
-        memory = own(store)
-        _fill(memory, store, 10_000)
+    remember_many(10_000)
     page = opened_page(visitor, console)
     expect(page.get_by_text("10,000 memories", exact=True)).to_be_visible()
     canvas = page.locator("canvas.memory-map[data-drawn]")
@@ -216,20 +212,3 @@ def test_ten_thousand_memories_are_drawn_on_one_canvas_and_listed_in_pages(
     )
     page.keyboard.press("Enter")
     expect(page.get_by_label("The chosen memory")).to_contain_text("fact ")
-
-
-def _fill(memory: Memory, store: Any, count: int) -> None:
-    """So many memories, with vectors, as a client that tells many at once would make them."""
-    from clawkit.memory.records import Node
-    from clawkit.memory.store import nodes
-
-    numbers = np.random.default_rng(3)
-    vectors = numbers.normal(size=(count, 64)).astype(np.float32)
-    with store.database.write(memory.being.n) as unit:
-        first = nodes.reserve(unit, count)
-        made: Sequence[Node] = [
-            Node(first + at, f"{at:08d}-0000-4000-8000-000000000000", Scene(f"fact {at}"), at + 1.0)
-            for at in range(count)
-        ]
-        nodes.add(unit, made)
-        unit.vectors.put("test", [node.seq for node in made], vectors)

@@ -134,7 +134,9 @@ def _projected(vectors: Floats, groups: Seqs) -> Floats:
     flat = np.zeros((len(vectors), 2), dtype=np.float32)
     flat[:, : axes.shape[1]] = moved @ axes
     usual = np.quantile(np.abs(flat), 0.9, axis=0)
-    return np.tanh(flat / np.where(usual > 0, usual, 1)).astype(np.float32)
+    spread = np.tanh(flat / np.where(usual > 0, usual, 1))
+    most = np.abs(spread).max(axis=0)
+    return (spread / np.where(most > 0, most, 1)).astype(np.float32)
 
 
 class ScenesPage(Struct, frozen=True):
