@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -12,13 +13,21 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Browser
 
+from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
 from clawkit.guard.locations import policy_file
+from clawkit.hosts import installation
+from clawkit.hosts.clients import client_called
+from clawkit.hosts.discovery import SearchScope
+from clawkit.hosts.installation import assistant_order
+from clawkit.hosts.wrap import wrap
+from clawkit.memory.tokens import Caller
 from clawkit.settings import settings
 from tests.console.browser import running_browser, running_console, visiting
 from tests.guard.guarded_server import Guarded, guarded
@@ -26,6 +35,36 @@ from tests.processes import ROOT
 
 PICTURES = ROOT / "docs" / "pictures"
 PAGES = ("approvals", "activity", "policy", "memory", "sessions", "connect", "health")
+LIFE = (
+    "The boss is Renate",
+    "Sprint planning is on Mondays at ten",
+    "Ada leads the payments team",
+    "The invoice system is written in Rust",
+    "Ben reviews every migration",
+    "Deploys go out on Tuesdays",
+    "The payments database is PostgreSQL 17",
+    "Renate wants the report by Friday",
+    "On-call changes every second week",
+    "Mira plays the cello",
+    "The garden has four apple trees",
+    "Mira's birthday is on 3 May",
+    "The cat is called Pixel",
+    "The heating was repaired in March",
+    "Grandmother's soup has dill in it",
+    "Mira is allergic to hazelnuts",
+    "Basil wants water every day",
+    "The chillies are on the south window",
+    "The night train to Vienna leaves at 20:40",
+    "The flight to Oslo was cancelled",
+    "The hotel in Lisbon had a roof terrace",
+    "The ferry to Gotland takes three hours",
+    "Kyoto in November is full of maples",
+    "The passport ends in 2029",
+)
+_SERVERS = {
+    "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/work"]},
+    "git": {"command": "uvx", "args": ["mcp-server-git"]},
+}
 SIZE = {"width": 1200, "height": 820}
 _ALLOWED = '[[rule]]\naction = "allow"\ntool = ["read_file", "list_files"]\n\n'
 _FILE = "Basil wants water every day.\nChillies can wait.\n"
@@ -52,7 +91,36 @@ def a_day() -> Iterator[tuple[Path, Guarded]]:
         guard = until_end.enter_context(guarded(Path(folder), policy, "--name", "notes"))
         guard.initialize()
         _work(guard)
+        _live()
+        cursor = Path(folder) / ".cursor" / "mcp.json"
+        cursor.parent.mkdir()
+        cursor.write_text(json.dumps({"mcpServers": _SERVERS}))
+        installation.install(client_called("cursor"), assistant_order())
+        wrap("files", SearchScope("cursor"))
         yield Path(folder), guard
+
+
+def _live() -> None:
+    """What a person told over half a year, and what is so now."""
+    now = time.time()
+    with opened(MemoryPlace()) as store:
+        memory = store.open(store.default())
+        made = [
+            memory.remember(fact, Caller(), when=[_day(now - 7 * 86_400 * (len(LIFE) - at))])
+            for at, fact in enumerate(LIFE)
+        ]
+        memory.restate(made[0], "The boss is Tom", Caller())
+        memory.embed_missing()
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
+
+
+def _boss() -> str:
+    with opened(MemoryPlace("", "none")) as store:
+        memory = store.open(store.default())
+        return memory.search("boss Tom").hits[0].node.id
 
 
 def _work(guard: Guarded) -> None:
@@ -79,9 +147,10 @@ def take(browser: Browser, scheme: str, guard: Guarded, folder: Path) -> None:
             page.get_by_role("button", name="Allow once").wait_for()
             page.locator("button:enabled", has_text="Allow once").wait_for()
             known = page.locator("#pages a").evaluate_all("(all) => all.map((a) => a.hash)")
+            places = {"memory": f"?node={_boss()}", "sessions": "?key=terminal"}
             for name in PAGES:
                 if f"#/{name}" in known:
-                    visitor.go(name)
+                    visitor.go(name, places.get(name, ""))
                     page.wait_for_timeout(800)  # charts and toasts have settled
                     page.screenshot(path=PICTURES / f"console-{name}-{scheme}.png")
             visitor.go("approvals")

@@ -23,7 +23,8 @@ export async function show(root, context) {
     return;
   }
   const named = context.parameters.get("being");
-  const being = beings.find((one) => one.id === named) || beings.find((one) => one.is_own) || beings[0];
+  const most = beings.reduce((best, one) => (one.memories > best.memories ? one : best));
+  const being = beings.find((one) => one.id === named) || beings.find((one) => one.is_own && one.memories) || most;
   const tab = TABS.find(([name]) => name === context.parameters.get("view")) || TABS[0];
   const place = element("div", { class: "memory-view", role: "tabpanel", id: "memory-panel", "aria-labelledby": `tab-${tab[0]}` });
   const page = { context, being, place, go: (more) => context.go("memory", { being: being.id, ...more }) };
@@ -83,6 +84,11 @@ const happened = (node) => (node.scene.when?.length ? longDay(node.scene.when[0]
 async function drawMapTab(page) {
   const { context, being, place } = page;
   const map = await context.fetchJson(`/api/memory/map?being=${being.id}`);
+  if (!map.ids.length) {
+    const next = being.waiting ? "What was told waits to be put in order: claw memory tidy does that." : "Tell it something in a client, or with claw remember.";
+    place.append(emptyState("No memory to draw yet", next));
+    return;
+  }
   const detail = element("aside", { class: "card memory-detail", "aria-label": "The chosen memory", hidden: true });
   const list = element("section", { "aria-label": "Memories" });
   const found = element("section", { "aria-label": "What was found", hidden: true });
@@ -101,7 +107,6 @@ async function drawMapTab(page) {
 
 function mapCard(state) {
   const { map } = state;
-  if (!map.ids.length) return emptyState("No memory to draw yet", "");
   const canvas = element("canvas", {
     class: "memory-map",
     tabindex: "0",

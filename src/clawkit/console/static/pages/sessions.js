@@ -38,7 +38,7 @@ async function showList(root, context) {
     context.remember(contains.value.trim() ? { contains: contains.value.trim() } : {});
     context.attempt(() => list.reload(0));
   };
-  root.append(element("form", { class: "memory-search", role: "search", onsubmit: find }, field("Find a session by its name or first words", contains), element("span"), element("button", { class: "primary" }, "Find")), list.node);
+  root.append(element("form", { class: "memory-search short", role: "search", onsubmit: find }, field("Find a session by its name or first words", contains), element("button", { class: "primary" }, "Find")), list.node);
   await list.reload(0);
 }
 
