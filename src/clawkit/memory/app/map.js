@@ -36,7 +36,7 @@ function gridOf({ x, y }, size = 64) {
 }
 
 /**
- * Shows a map on a canvas. `onOpen(id)` hears of a memory that is chosen, `onPoint(id, x, y)` of
+ * Shows a map on a canvas, in its colours. `onOpen(id)` hears of a memory that is chosen, `onPoint(id, x, y)` of
  * the one under the pointer, or null. Gives `zoom(factor)`, `whole()`, `select(id)`, `draw()`.
  */
 export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () => false }) {
@@ -116,7 +116,7 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
       paintTopic(topic, radius, size, few);
     }
     context.globalAlpha = 1;
-    paintNames(dark);
+    paintNames();
     for (const one of [pointed, chosen]) if (one >= 0) ring(one, radius);
     if (document.activeElement === canvas) crosshair();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn || 0) + 1);
@@ -139,7 +139,7 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
     }
   }
 
-  function paintNames(dark) {
+  function paintNames() {
     context.font = "600 13px system-ui, sans-serif";
     context.textAlign = "center";
     context.lineJoin = "round";
@@ -155,15 +155,15 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
       const box = [px - half, py - 14, px + half, py + 6];
       if (taken.some((one) => box[0] < one[2] && box[2] > one[0] && box[1] < one[3] && box[3] > one[1])) continue;
       taken.push(box);
-      context.strokeStyle = shade.getPropertyValue("--map-ground").trim() || (dark ? "#1d201c" : "#fff");
+      context.strokeStyle = shade.backgroundColor;
       context.strokeText(label, px, py);
-      context.fillStyle = shade.getPropertyValue("--map-text").trim() || (dark ? "#eee" : "#222");
+      context.fillStyle = shade.color;
       context.fillText(label, px, py);
     }
   }
 
   function ring(one, radius) {
-    context.strokeStyle = shade.getPropertyValue("--map-text").trim() || "currentcolor";
+    context.strokeStyle = shade.color;
     context.lineWidth = one === chosen ? 2.5 : 1.5;
     context.beginPath();
     context.arc(toX(map.x[one]), toY(map.y[one]), radius + 3, 0, 7);
@@ -172,7 +172,7 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
 
   function crosshair() {
     const [px, py] = [width / 2, height / 2];
-    context.strokeStyle = shade.getPropertyValue("--map-text").trim() || "currentcolor";
+    context.strokeStyle = shade.color;
     context.lineWidth = 1;
     context.beginPath();
     context.moveTo(px - 8, py);
