@@ -74,8 +74,9 @@ bench: $(BENCH_READY) $(PEERS_READY) $(MEMORY_PEER_READY) $(BROWSER_READY) ## Se
 	$(BIN)/python -m benchmarks
 
 .PHONY: pictures
-pictures: $(DEV_READY) ## Draw the pictures of the README and record docs/first-ten-minutes.cast, from real runs
+pictures: $(DEV_READY) $(BROWSER_READY) ## Draw the pictures of README and docs, and record docs/first-ten-minutes.cast
 	$(BIN)/python examples/record.py
+	$(BIN)/python -m tests.console.pictures
 
 .PHONY: format
 format: $(DEV_READY) ## Format the code and fix what the linter can fix

@@ -17,6 +17,7 @@ from benchmarks import (
     claude_sdk,
     cold_start,
     concurrency,
+    console_paint,
     guard_latency,
     guard_soak,
     http_throughput,
@@ -52,6 +53,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Report]]] = {
     "recall_quality": recall_quality.run,
     "recall_peers": recall_peers.run,
     "lives": lives.run,
+    "console_paint": console_paint.run,
 }
 PACKAGES = (
     *("clawkit", "mcp", "fastmcp", "mcp-firewall", "claude-agent-sdk"),

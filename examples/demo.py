@@ -12,7 +12,6 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import compress, crc32
 
@@ -218,11 +217,27 @@ async def main() -> None:
     console.print(
         Text("Clawkit: a day with one assistant, one memory and one guard, over MCP", style="bold")
     )
-    with TemporaryDirectory() as folder:
-        await day(Path(folder))
+    home = new_home()
+    await day(home)
     program = "claw" if shutil.which("claw") else ".venv/bin/claw"
     console.print(f'\nNext: [cyan]{program} ask "hello"[/], [cyan]{program} setup[/],')
-    console.print(f"[cyan]{program} install[/], and docs/README.md\n")
+    console.print(f"[cyan]{program} install[/], and docs/README.md")
+    console.print("Look at this day in your browser, with its calls, its memory and its sessions:")
+    console.print(f"[cyan]CLAW_HOME={shown(home)} {program} console[/]\n", soft_wrap=True)
+
+
+def new_home() -> Path:
+    """An empty home that stays, so that the console can show what happened in it."""
+    home = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent / "build" / "demo"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(mode=0o700, parents=True)
+    return home.resolve()
+
+
+def shown(home: Path) -> str:
+    """Its shortest name from here."""
+    here = Path.cwd()
+    return str(home.relative_to(here) if home.is_relative_to(here) else home)
 
 
 async def day(home: Path) -> None:

@@ -66,8 +66,9 @@ def test_the_readme_starts_a_server_with_the_commands_it_shows(tmp_path: Path) -
     assert "city: string" in shown
 
 
-def test_the_demo_runs() -> None:
-    command = [sys.executable, "examples/demo.py"]
+def test_the_demo_runs_and_says_how_to_look_at_it_in_the_console(tmp_path: Path) -> None:
+    home = tmp_path / "day"
+    command = [sys.executable, "examples/demo.py", str(home)]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
@@ -77,3 +78,6 @@ def test_the_demo_runs() -> None:
     assert "must be at most" in done.stdout
     assert "Denied by policy: The chillies have had enough" in done.stdout
     assert "the person allows it once" in done.stdout
+    assert re.search(rf"^CLAW_HOME={home} \S*claw console$", done.stdout, re.MULTILINE)
+    log = claw_command("log", env={"CLAW_HOME": str(home)}, code=0).stdout
+    assert "The chillies have had enough" in log

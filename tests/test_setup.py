@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import shutil
 import subprocess
 import sys
 import venv
@@ -89,3 +91,31 @@ def test_what_could_not_be_set_up_is_not_said_to_have_failed(
     ]
     monkeypatch.setattr(every_python, "places", lambda: folders[1:2])
     assert every_python.main() == 0
+
+
+def test_a_machine_without_a_browser_gets_debians_for_root(tmp_path: Path) -> None:
+    """What the recipe needs, an apt-get that notes what it was told, and no browser."""
+    folder = tmp_path / "bin"
+    program(folder / "apt-get", f'echo "$@" >> {tmp_path}/asked')
+    for name in ("sh", "id", "mkdir", "touch"):
+        found = shutil.which(name)
+        assert found is not None
+        (folder / name).symlink_to(found)
+    ready = tmp_path / "ready"
+    make = shutil.which("make")
+    assert make is not None
+    done = subprocess.run(
+        (make, f"BROWSER_READY={ready}", str(ready)),
+        cwd=ROOT,
+        env={"PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    if os.getuid():
+        assert "apt install chromium" in done.stderr
+        assert not ready.exists()
+    else:
+        assert "install -y -qq --no-install-recommends chromium" in (tmp_path / "asked").read_text()
+        assert ready.exists()

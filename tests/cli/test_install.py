@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from clawkit.assistant.memory.place import MemoryPlace
 from clawkit.cli.app import app
-from clawkit.cli.being.opened_store import MemoryPlace
 from clawkit.settings import settings
 from tests.cli.commands import plain_environment
 from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN

@@ -125,6 +125,18 @@ class Transcription(Struct, frozen=True, forbid_unknown_fields=True):
     timeout: Seconds = 120.0
 
 
+class Price(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a million tokens cost; cached ones as much as others, if nothing is said of them.
+
+    `[prices."anthropic/claude-sonnet-4-5"]`; only what stands there is ever shown as a cost.
+    """
+
+    input: Annotated[float, Meta(ge=0)]
+    output: Annotated[float, Meta(ge=0)]
+    cached: Annotated[float, Meta(ge=0)] | None = None
+    currency: str = "USD"
+
+
 class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
     """Where keys may be looked up beside the environment and `.env`."""
 
@@ -157,6 +169,7 @@ class Config(Struct, frozen=True):
     transcription: Transcription = Transcription()
     memory: MemoryOptions = MemoryOptions()
     secrets: Secrets = Secrets()
+    prices: dict[str, Price] = {}
     places: Settings = field(default_factory=settings)
 
     @property
@@ -184,6 +197,9 @@ _SECTIONS: dict[str, type[Struct]] = {
     "memory": MemoryOptions,
     "secrets": Secrets,
 }
+
+
+_NAMED: dict[str, type[Struct]] = {"providers": Provider, "prices": Price}
 
 
 def config_file(places: Settings | None = None) -> Path:
@@ -220,7 +236,7 @@ def parse_config(text: str, file: Path, places: Settings) -> Config:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file}: not TOML: {error}") from None
-    known = {*_SECTIONS, "providers"}
+    known = {*_SECTIONS, *_NAMED}
     for name in data:
         if name not in known:
             there_are = ", ".join(sorted(known))
@@ -229,18 +245,22 @@ def parse_config(text: str, file: Path, places: Settings) -> Config:
     servers = as_object((as_object(data.get("mcp")) or {}).get("servers")) or {}
     for name, server in servers.items():
         _convert(server, McpServer, file, f"mcp.servers.{name}")
-    given = as_object(data.get("providers", {}))
-    if given is None:
-        raise SettingsError(f"{file}: providers: write [providers.NAME]")
-    providers = {
-        name: _convert(one, Provider, file, f"providers.{name}") for name, one in given.items()
-    }
+    named = {section: _named(data, section, file) for section in _NAMED}
     sections = {
         name: _convert(data[name], kind, file, name)
         for name, kind in _SECTIONS.items()
         if name in data
     }
-    return Config(providers=providers, places=places, **sections)
+    return Config(places=places, **named, **sections)
+
+
+def _named(data: dict[str, Any], section: str, file: Path) -> Any:
+    """The tables of a section whose names are the person's own."""
+    given = as_object(data.get(section, {}))
+    if given is None:
+        raise SettingsError(f"{file}: {section}: write [{section}.NAME]")
+    kind = _NAMED[section]
+    return {name: _convert(one, kind, file, f"{section}.{name}") for name, one in given.items()}
 
 
 def _convert(data: Any, kind: Any, file: Path, section: str) -> Any:

@@ -32,6 +32,8 @@ COMMANDS = {
     "recall": "Recall what is relevant to a sentence, as the assistant would, or nothing.",
     "setup": "Find what could answer, choose it, try it; then add it to MCP clients.",
     "install": "Add the assistant, a memory or your tools to a client; without CLIENT, list where.",
+    "console": "Show on one local page what your agents did, remember and ask for.",
+    "ui": "The same as `claw console`.",
     "status": "Show assistant, memory and guard: model, tools; Beings; servers, policy, pins.",
     "doctor": "Check the installation, the config and the store; without --deep, nothing is sent.",
     "wrap": "Put the guard before a server in the clients' files that start it.",
@@ -58,11 +60,14 @@ GROUPS = {
     "Tools": ("new", "call", "tools", "serve"),
     "Memory": ("remember", "recall", "memory", "being", "user"),
     "Guard": ("wrap", "unwrap", "approvals", "log", "policy", "pins", "guard", "proxy"),
-    "Setup": ("setup", "install", "uninstall", "status", "doctor", "completion", "help"),
+    "Setup": (
+        *("setup", "install", "uninstall", "console", "ui"),
+        *("status", "doctor", "completion", "help"),
+    ),
 }
 """How the list of commands is divided, and its order."""
 _GROUP_OF = {name: group for group, names in GROUPS.items() for name in names}
-_FILES = {"recall": "remember", "unwrap": "wrap"}
+_FILES = {"recall": "remember", "ui": "console", "unwrap": "wrap"}
 _FOLDERS = (
     "call",
     "chat",

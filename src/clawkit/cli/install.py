@@ -21,9 +21,9 @@ import typer
 
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.config import read_config
+from clawkit.assistant.memory.place import MemoryPlace, is_address, opened
 from clawkit.assistant.model_choice import choose, is_chosen, known_providers
 from clawkit.assistant.model_discovery import suggestion
-from clawkit.cli.being.opened_store import MemoryPlace, is_address, opened
 from clawkit.cli.commands import AsJson
 from clawkit.cli.memory.elsewhere import TOKEN_VARIABLE
 from clawkit.cli.output import print_json
@@ -32,12 +32,13 @@ from clawkit.cli.wrap import DryRun
 from clawkit.errors import ClawError, HostError
 from clawkit.hosts import installation
 from clawkit.hosts.clients import ClientApp, client_called
-from clawkit.hosts.guarded_entry import launcher
 from clawkit.hosts.installation import (
     InstallOrder,
     InstallOutcome,
     Presence,
+    assistant_order,
     file_order,
+    memory_order,
     survey,
 )
 from clawkit.system.addresses import check_address
@@ -141,13 +142,11 @@ def _order(
         usual = _name_of(url)
         return InstallOrder(name or usual, project=project, dry_run=dry_run, url=url)
     if being:
-        argv = (*launcher("claw"), "being", "stdio", being)
-        return InstallOrder(name or "memory", argv, project=project, dry_run=dry_run)
+        return memory_order(being, name, project, dry_run=dry_run)
     if file is not None:
         return file_order(file, name, project, dry_run=dry_run)
     brand = "clawdbot" if Path(sys.argv[0]).stem == "clawdbot" else "openclaw"
-    argv = (*launcher(brand), "mcp-server")
-    return InstallOrder(name or brand, argv, project=project, dry_run=dry_run)
+    return assistant_order(name, brand, project, dry_run=dry_run)
 
 
 def _name_of(url: str) -> str:

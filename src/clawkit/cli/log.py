@@ -19,7 +19,6 @@ import typer
 
 from clawkit.cli.commands import AsJson, command_group, print_ascii_json, print_lines
 from clawkit.cli.tables import counted, terminal_width
-from clawkit.errors import ClawError
 from clawkit.guard.audit.reader import (
     Wanted,
     is_failure,
@@ -32,10 +31,8 @@ from clawkit.guard.audit.reader import follow as follow_log
 from clawkit.guard.audit.record import AuditEntry
 from clawkit.guard.audit.stats import ASCII, BLOCKS, Count, Stats, count, draw
 from clawkit.guard.audit.timeline import as_they_come, name_of, rows, tells, tells_anything
-from clawkit.guard.audit.verification import ChainProblem, Verdict
-from clawkit.guard.audit.verification import verify as verify_log
-from clawkit.guard.locations import audit_directory, pins_directory
-from clawkit.hosts.ledger import items, ledger_file
+from clawkit.guard.audit.verification import Verdict
+from clawkit.guard.locations import audit_directory
 from clawkit.text.normalization import visible
 
 app = command_group("Show what passed the guard and what it stopped.", invoke_without_command=True)
@@ -102,11 +99,9 @@ def verify(as_json: AsJson = False) -> None:
 
     Ends with 0 if it is whole, 1 if it is broken, 3 if it is whole but once had to be recovered.
     """
-    verdict = verify_log(_directory())
-    if verdict.ok and not verdict.records and (traces := _traces()):
-        reason = f"there is no log, but there should be one: {traces}"
-        problem = ChainProblem(str(_directory()), 0, reason)
-        verdict = msgspec.structs.replace(verdict, ok=False, problem=problem)
+    from clawkit.guard.status import verify_log
+
+    verdict = verify_log()
     if as_json:
         print(msgspec.json.encode(verdict).decode())
     else:
@@ -207,17 +202,6 @@ def _directory() -> Path:
     directory = audit_directory()
     require_place(directory)
     return directory
-
-
-def _traces() -> str:
-    """What says that the guard was at work here, so that it must have left a log."""
-    if any(pins_directory().glob("*.json")):
-        return f"servers are pinned in {pins_directory()}"
-    try:
-        wrapped = bool(items())
-    except ClawError:
-        wrapped = True
-    return f"servers are wrapped, as {ledger_file()} says" if wrapped else ""
 
 
 def _nothing_found(wanted: Wanted) -> Iterator[str]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
-import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -22,8 +20,9 @@ from clawkit.cli.commands import (
     print_lines,
 )
 from clawkit.cli.tables import counted, table_lines
-from clawkit.errors import ClawError, InvalidParamsError, PolicyError
+from clawkit.errors import ClawError, PolicyError
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY, write_default_policy
+from clawkit.guard.authoring.edit import backup_path
 from clawkit.guard.authoring.explain import Explanation, RuleReport
 from clawkit.guard.authoring.explain import explain as explain_call
 from clawkit.guard.authoring.fixtures import (
@@ -50,8 +49,8 @@ from clawkit.guard.authoring.replay import (
     recorded_calls,
 )
 from clawkit.guard.authoring.replay import replay as replay_calls
+from clawkit.guard.authoring.typed_call import call_from_words, paths_for, typed_call
 from clawkit.guard.locations import policy_file
-from clawkit.guard.policy.call import call_of
 from clawkit.guard.policy.policy import Decision, Paths, Policy
 from clawkit.guard.policy.rules import Rule
 from clawkit.guard.policy_file.reloader import PolicyFile
@@ -64,90 +63,18 @@ from clawkit.guard.profiles.profile import (
 from clawkit.system import files
 from clawkit.text.normalization import visible
 
-_GIVEN = "CALL"
-
 
 def call_from(words: list[str]) -> Fixture:
     """A fixture from a file, from stdin, from JSON text or from `tool name=value …`."""
     first = words[0]
     if len(words) > 1:
-        return _from_words(words)
+        return call_from_words(words)
     if first == "-":
         return read_fixture(sys.stdin.read(), "stdin")
-    if first.lstrip().startswith("{"):
-        return read_fixture(_as_request(first), _GIVEN)
-    if Path(first).is_file() or first.endswith(".json"):
+    is_json = first.lstrip().startswith("{")
+    if not is_json and (Path(first).is_file() or first.endswith(".json")):
         return read_fixture(read_text(Path(first)), first)
-    if " " in first:
-        return _from_words(shlex.split(first))
-    return _from_words(words)
-
-
-def paths_for(fixture: Fixture, cwd: Path | None, *, as_text: bool) -> Paths:
-    """This machine, or nothing but the text."""
-    given = fixture.cwd if cwd is None else os.fspath(cwd)
-    if as_text:
-        return Paths(cwd=given, home=fixture.home)
-    place = os.path.abspath(given or os.curdir)  # noqa: PTH100 - links are for the guard to follow
-    return Paths(cwd=place, home=fixture.home or os.path.expanduser("~"), resolve=True)  # noqa: PTH111 - text
-
-
-def _as_request(text: str) -> str:
-    """The parameters of a tool call stand for the whole request."""
-    try:
-        content = json.loads(text)
-    except ValueError:
-        return text
-    if "name" in content and "method" not in content:
-        return f'{{"method": "tools/call", "params": {text}}}'
-    return text
-
-
-def _from_words(words: list[str]) -> Fixture:
-    tool, arguments = words[0], _arguments(words[1:])
-    params: dict[str, Any] = {"name": tool, "arguments": arguments}
-    method = "tools/call"
-    if tool == "prompts/get":
-        method = tool
-        name = arguments.pop("name", None)
-        params = {"name": name, "arguments": arguments}
-    elif _is_method(tool):
-        method, params = tool, arguments
-    try:
-        return Fixture(_GIVEN, call_of(method, params))
-    except InvalidParamsError as error:
-        raise PolicyError(_GIVEN, 0, error.message).of_usage() from None
-
-
-def _is_method(word: str) -> bool:
-    family, slash, _ = word.partition("/")
-    known = ("completion", "elicitation", "resources", "sampling", "subscriptions")
-    return bool(slash) and family in known
-
-
-def _arguments(words: list[str]) -> dict[str, Any]:
-    """`a.b=1` is {"a": {"b": 1}}; what is no JSON is text."""
-    found: dict[str, Any] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals or not name:
-            raise PolicyError(_GIVEN, 0, f"{word!r} is no argument: write NAME=VALUE").of_usage()
-        place = found
-        *above, last = name.split(".")
-        for part in above:
-            inner = place.setdefault(part, {})
-            if not isinstance(inner, dict):
-                raise PolicyError(_GIVEN, 0, f"{part!r} in {word!r} has a value already").of_usage()
-            place = cast("dict[str, Any]", inner)
-        place[last] = _value(text)
-    return found
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return typed_call(first)
 
 
 app = command_group("Make, test and understand the guard's policy.")
@@ -277,8 +204,7 @@ def replay(
         problems.append(str(error))
     if problems:
         raise CommandFailure("\n".join(problems))
-    rules = {name: _load(policy, name) for name in {call.server for call in calls}}
-    replayed = [each for call in calls for each in replay_calls(rules[call.server], [call])]
+    replayed = replay_calls(lambda server: _load(policy, server), calls)
     print_changes(replayed, changes(replayed), as_json=as_json)
     raise typer.Exit(int(fail_on_change and any(item.changed for item in replayed)))
 
@@ -375,7 +301,7 @@ def make_default(path: Path, *, force: bool) -> Made:
     backup = None
     try:
         if force and path.exists():
-            backup = _free(path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}"))
+            backup = backup_path(path)
             path.rename(backup)
         return Made(path, write_default_policy(path), backup)
     except (OSError, PolicyError) as error:
@@ -406,14 +332,6 @@ def write_fixtures(directory: Path, fixtures: tuple[Fixture, ...]) -> None:
             files.write_whole(place, fixture_json(fixture).encode())
     except OSError as error:
         raise PolicyError(str(directory), 0, f"cannot be written: {error.strerror}") from None
-
-
-def _free(path: Path) -> Path:
-    number, free = 1, path
-    while free.exists():
-        number += 1
-        free = path.with_name(f"{path.name}-{number}")
-    return free
 
 
 _NO_RULE = "no rule matches"

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.cli.being.opened_store import (
     BeingOption,
     EmbedderOption,
-    MemoryPlace,
     ProgressLine,
     StoreOption,
     make_few_vectors,
-    opened,
     say_missing,
     say_removed,
 )

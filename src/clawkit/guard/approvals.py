@@ -61,6 +61,8 @@ class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     ask: Ask | None = None
     id: str = ""
     answer: Answer | None = None
+    reviewed: bool = False
+    """Whether a person has read the rule for "always", and it is written."""
 
 
 class ViewReply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -114,9 +116,10 @@ def pending(path: Path) -> list[Ask] | None:
     return None if reply is None else list(reply.asks)
 
 
-def answer_pending(path: Path, id: str, answer: Answer) -> str | None:
+def answer_pending(path: Path, id: str, answer: Answer, *, reviewed: bool = False) -> str | None:
     """Answer a question through the running view: "" when done, else why not; None: no view."""
-    reply = _request(path, ViewRequest(VERSION, "answer", id=id, answer=answer))
+    request = ViewRequest(VERSION, "answer", id=id, answer=answer, reviewed=reviewed)
+    reply = _request(path, request)
     return None if reply is None else reply.problem
 
 

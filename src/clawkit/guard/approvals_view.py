@@ -36,7 +36,7 @@ _ENDED = 32
 _PATIENCE = 5.0
 _TICK = 1.0
 
-End = Literal["once", "session", "tool", "always", "deny", "expired", "withdrawn"]
+End = Literal["once", "session", "tool", "always", "deny", "expired", "withdrawn", "elsewhere"]
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -127,6 +127,8 @@ class ApprovalsView:
         self._selector = selectors.DefaultSelector()
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._lock = -1
+
+    denies_when_closed: bool = True
 
     def __enter__(self) -> ApprovalsView:
         self.open()
@@ -264,7 +266,7 @@ class ApprovalsView:
         elif request.kind == "ask" and request.ask is not None:
             self._take(request.ask, connection)
         elif request.kind == "answer" and request.answer is not None:
-            self._answer_for(connection, request.id, request.answer)
+            self._answer_for(connection, request, request.answer)
         elif request.kind == "pending":
             connection.send(ViewReply(VERSION, asks=self.asks()))
         else:
@@ -284,11 +286,11 @@ class ApprovalsView:
     def _wants_each_call(self, id: str) -> bool:
         return any(ask.id == id and ask.each_call for ask in self.asks())
 
-    def _answer_for(self, connection: _Connection, id: str, answer: Answer) -> None:
-        problem = ""
-        if answer == "always":
+    def _answer_for(self, connection: _Connection, request: ViewRequest, answer: Answer) -> None:
+        id, problem = request.id, ""
+        if answer == "always" and not request.reviewed:
             problem = "a rule for always is reviewed in the view: press w there"
-        elif answer in ("session", "tool") and self._wants_each_call(id):
+        elif answer in ("session", "tool", "always") and self._wants_each_call(id):
             problem = f"{EACH_CALL}: answer once or deny"
         elif not self.answer(id, answer):
             problem = f"no question {id!r} waits: `claw approvals list` shows those that do"

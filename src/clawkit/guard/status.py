@@ -6,16 +6,18 @@ import os
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clawkit.errors import ClawError
 from clawkit.guard import locations
 from clawkit.guard.approvals import pending
 from clawkit.guard.audit.reader import require_place
+from clawkit.guard.audit.verification import ChainProblem, Verdict, verify
 from clawkit.guard.pins import Pinned, pinned_servers
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy_file.reloader import PolicyFile
 from clawkit.hosts.discovery import SearchScope, ServerStatus, StatusReport, status
-from clawkit.hosts.ledger import items
+from clawkit.hosts.ledger import items, ledger_file
 
 
 class PolicyState(Struct, frozen=True):
@@ -123,3 +125,26 @@ def _state(
     if known is None:
         return ServerState(standing, listed)
     return ServerState(standing, tuple(dict.fromkeys((*known, *(listed or ())))), base=True)
+
+
+def verify_log() -> Verdict:
+    """Whether the log of this machine is whole; one that should be there and is not is broken."""
+    directory = locations.audit_directory()
+    require_place(directory)
+    verdict = verify(directory)
+    if verdict.ok and not verdict.records and (traces := _traces()):
+        reason = f"there is no log, but there should be one: {traces}"
+        problem = ChainProblem(str(directory), 0, reason)
+        verdict = replace(verdict, ok=False, problem=problem)
+    return verdict
+
+
+def _traces() -> str:
+    """What says that the guard was at work here, so that it must have left a log."""
+    if any(locations.pins_directory().glob("*.json")):
+        return f"servers are pinned in {locations.pins_directory()}"
+    try:
+        wrapped = bool(items())
+    except ClawError:
+        wrapped = True
+    return f"servers are wrapped, as {ledger_file()} says" if wrapped else ""

@@ -136,6 +136,26 @@ def file_order(
     return InstallOrder(name or usual, argv, about, project, dry_run=dry_run)
 
 
+def assistant_order(
+    name: str = "", brand: str = "openclaw", project: Path | None = None, *, dry_run: bool = False
+) -> InstallOrder:
+    """The order for the assistant; the brand is the program that is started."""
+    from clawkit.hosts.guarded_entry import launcher
+
+    argv = (*launcher(brand), "mcp-server")
+    return InstallOrder(name or brand, argv, project=project, dry_run=dry_run)
+
+
+def memory_order(
+    being: str, name: str = "", project: Path | None = None, *, dry_run: bool = False
+) -> InstallOrder:
+    """The order for the memory of a Being of this machine."""
+    from clawkit.hosts.guarded_entry import launcher
+
+    argv = (*launcher("claw"), "being", "stdio", being)
+    return InstallOrder(name or "memory", argv, project=project, dry_run=dry_run)
+
+
 class InstallOutcome(msgspec.Struct, frozen=True):
     """What was, or would be, done for one client; `text` is what came or went."""
 

@@ -25,6 +25,7 @@ from clawkit.errors import (
 from clawkit.memory import tokens
 from clawkit.memory.details import DETAILED, META_DETAILS, DetailsRequest
 from clawkit.memory.display_text import shown
+from clawkit.memory.mcp_app import META_VIEW, VIEWS, MemoryApp
 from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Access, Caller
 from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
 from clawkit.store.database import written
@@ -34,7 +35,7 @@ from clawkit.tools.schema.problems import unknown_argument
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.version import __version__
 from clawkit.wire.server import ServerCore
-from clawkit.wire.session import Principal
+from clawkit.wire.session import Principal, shows_apps
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -134,6 +135,7 @@ class BeingServer(ServerCore):
         self._turns = CallQueue()
         for work in being_tools(capabilities, senses):
             self.add_tool(self._tool(work))
+        self.add_app(MemoryApp(), *VIEWS)
 
     def tools_for(self, principal: Principal | None) -> dict[str, Tool]:
         """All tools, and `act` with what the Being's bridges can do, if they can do anything."""
@@ -165,7 +167,10 @@ class BeingServer(ServerCore):
         convert = converter_for(work.arguments, where=work.name).convert
 
         def run(
-            access: Access, arguments: dict[str, Any], wanted: DetailsRequest | None
+            access: Access,
+            arguments: dict[str, Any],
+            wanted: DetailsRequest | None,
+            is_shown: bool,
         ) -> ToolResult:
             check_names(arguments, definition.input_schema["properties"])
             memory = self._store.open(access.being)
@@ -176,13 +181,21 @@ class BeingServer(ServerCore):
                 meta = {META_DETAILS: msgspec.to_builtins(found.records)}
                 return ToolResult([ToolContent.text(found.text)], meta=meta)
             answer = work.run(memory, access.caller, given)
-            return ToolResult.text(answer if isinstance(answer, str) else written(answer))
+            text = answer if isinstance(answer, str) else written(answer)
+            if not is_shown:
+                return ToolResult.text(text)
+            view = VIEWS[work.name](self._store, memory, access.caller, given)
+            return ToolResult([ToolContent.text(text)], meta={META_VIEW: view})
 
         async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
             access = self._asked(work.name, context)
             being = access.being.n
-            wanted = DetailsRequest.read(context.meta)
-            values = {"access": access, "arguments": arguments, "wanted": wanted}
+            values = {
+                "access": access,
+                "arguments": arguments,
+                "wanted": DetailsRequest.read(context.meta),
+                "is_shown": work.name in VIEWS and shows_apps(context.capabilities),
+            }
             await self._turns.enter(being)
             try:
                 return await context.run_in_thread(run, values)

@@ -306,6 +306,23 @@ class Memory:
                 unit, old, scene, now=self.now, token=caller.token, embed=embed
             )
 
+    def restate(
+        self, node: Node, text: str, caller: Caller, sieve: SecretFilter | None = None
+    ) -> Node:
+        """Say in other words what is so now, from today on, in place of a memory.
+
+        Who was named before and is not any more does not belong to it.
+        """
+        today = datetime.fromtimestamp(self.now, UTC).astimezone().date().isoformat()
+        old, new = node.scene.action.casefold(), text.casefold()
+        actors = tuple(
+            name
+            for name in node.scene.actors
+            if name.casefold() in new or name.casefold() not in old
+        )
+        scene = msgspec.structs.replace(node.scene, action=text, actors=actors, when=(today,))
+        return self.supersede(node.id, scene, caller, sieve)
+
     def pin(self, node_id: str, on: bool, caller: Caller) -> Node:
         """Let a memory never fade, or fade again."""
         with self._limited.write(self.being.n) as unit:
@@ -376,10 +393,10 @@ class Memory:
             parts = session_context.portrait(unit, self._embedder, self.now)
             return session_context.context(unit, self.being, self.now, parts, capabilities, senses)
 
-    def ledger(self, limit: int = 20) -> list[LedgerEntry]:
-        """What was done to this memory, the newest first."""
+    def ledger(self, limit: int = 20, before: int | None = None) -> list[LedgerEntry]:
+        """What was done to this memory, the newest first; `before` an entry of that number."""
         with self._database.read(self.being.n) as unit:
-            return ledger.latest(unit, limit)
+            return ledger.latest(unit, limit, before)
 
     def undo(self, n: int, caller: Caller, dry_run: bool = False) -> list[Change]:
         """Undo one entry of the ledger; gives what changes by it."""

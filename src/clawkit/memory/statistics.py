@@ -48,6 +48,21 @@ def wants_vectors(database: Database, being: Being, model: str) -> bool:
         return bool(unit.vectors.missing(model, 1))
 
 
+_FEW = 200
+
+
+def lacks_few_vectors(database: Database, being: Being, model: str) -> bool:
+    """Whether a search would go by words for want of a few vectors, which are made in a moment.
+
+    One memory without a vector would let the whole search go by words. A Being whose vectors are
+    of another model is left alone: to change the model is a decision, not a side effect.
+    """
+    with database.read(being.n) as unit:
+        ours = unit.vectors.counts()
+        missing = len(unit.vectors.missing(model, _FEW + 1))
+    return 0 < missing <= _FEW and (model in ours or not ours)
+
+
 _SHORTEST_ID = 4
 _ID = re.compile(r"[0-9a-fA-F-]+")
 _MOST_WAITING = 20
@@ -173,12 +188,13 @@ def overview(database: Database, own: str) -> StoreOverview:
     return StoreOverview(
         counted[0][0],
         int(counted[0][1]),
-        None if being is None else _one(database, being),
+        None if being is None else being_state(database, being),
         tuple(JobProblem(*row) for row in failed),
     )
 
 
-def _one(database: Database, being: Being) -> BeingState:
+def being_state(database: Database, being: Being) -> BeingState:
+    """How a Being stands."""
     with database.read(being.n) as unit:
         memories = sum(nodes.counts(unit).values())
         waiting = notes.count(unit, "scene")

@@ -158,6 +158,11 @@ def note_use(store: BeingStore, token_ids: Collection[str]) -> None:
             set_used(connection, token_id, store.clock())
 
 
+def is_good(token: Token, now: float) -> bool:
+    """Whether a token still opens anything."""
+    return token.revoked is None and (token.expires is None or token.expires > now)
+
+
 def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 

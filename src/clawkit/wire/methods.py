@@ -22,7 +22,7 @@ from clawkit.wire.context import Context
 from clawkit.wire.input_requests import NO_ROUNDS, InputRequired, Rounds, digest
 from clawkit.wire.jsonrpc import as_object
 from clawkit.wire.revisions import LOG_LEVELS, META_SERVER, MODERN, TASKS, negotiate
-from clawkit.wire.session import McpRequest, RunningRequest
+from clawkit.wire.session import McpRequest, RunningRequest, shows_apps
 
 if TYPE_CHECKING:
     from clawkit.wire.server import ServerCore
@@ -75,7 +75,10 @@ def initialize(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     result: dict[str, Any] = {
         "protocolVersion": version,
         "capabilities": server.capabilities(
-            modern=False, notices=session.notices, subscribe=session.send is not None
+            modern=False,
+            notices=session.notices,
+            subscribe=session.send is not None,
+            apps=shows_apps(capabilities),
         ),
         "serverInfo": server.info,
     }
@@ -88,7 +91,9 @@ def discover(server: ServerCore, request: McpRequest) -> dict[str, Any]:
     reachable = request.send is not None
     result: dict[str, Any] = {
         "supportedVersions": [MODERN],
-        "capabilities": server.capabilities(modern=True, notices=reachable, subscribe=reachable),
+        "capabilities": server.capabilities(
+            modern=True, notices=reachable, subscribe=reachable, apps=request.can_show()
+        ),
     }
     if server.instructions:
         result["instructions"] = server.instructions
@@ -109,11 +114,23 @@ def set_level(_server: ServerCore, request: McpRequest) -> dict[str, Any]:
 
 
 def list_tools(server: ServerCore, request: McpRequest) -> dict[str, Any]:
-    return _listed(server, request, "tools", server.tools_for(request.principal))
+    found = _listed(server, request, "tools", server.tools_for(request.principal))
+    if server.app_of and request.can_show():
+        found["tools"] = [_with_app(server, tool) for tool in found["tools"]]
+    return found
+
+
+def _with_app(server: ServerCore, tool: dict[str, Any]) -> dict[str, Any]:
+    """A tool's definition with the page for its results, if there is one."""
+    uri = server.app_of.get(tool["name"])
+    if uri is None:
+        return tool
+    return {**tool, "_meta": {**tool.get("_meta", {}), "ui": {"resourceUri": uri}}}
 
 
 def list_resources(server: ServerCore, request: McpRequest) -> dict[str, Any]:
-    return _listed(server, request, "resources", server.resources)
+    pages = server.apps if request.can_show() else {}
+    return _listed(server, request, "resources", {**server.resources, **pages})
 
 
 def list_templates(server: ServerCore, request: McpRequest) -> dict[str, Any]:
@@ -168,7 +185,7 @@ async def read_resource(
 ) -> dict[str, Any]:
     uri = _string(request.params, "uri")
     context = _context(server, request, running, uri, {})
-    resource = server.resources.get(uri)
+    resource = server.resources.get(uri) or server.apps.get(uri)
     if resource is not None:
         return {"contents": await resource.read(context)}
     for template in server.templates.values():

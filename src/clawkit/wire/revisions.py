@@ -17,6 +17,9 @@ META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 META_SERVER = "io.modelcontextprotocol/serverInfo"
 META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 TASKS = "io.modelcontextprotocol/tasks"
+APPS = "io.modelcontextprotocol/ui"
+"""The extension MCP Apps: a page of the server's own that a host shows beside a tool's result."""
+APP_TYPE = "text/html;profile=mcp-app"
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 TRACE_KEYS = ("traceparent", "tracestate", "baggage")

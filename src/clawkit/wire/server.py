@@ -18,7 +18,7 @@ from clawkit.wire import jsonrpc
 from clawkit.wire.input_requests import InputRequired, StateSeal, questions_in
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.methods import ROUTES, Route, input_required
-from clawkit.wire.revisions import META_SERVER, TASKS, fit_result
+from clawkit.wire.revisions import APPS, META_SERVER, TASKS, fit_result
 from clawkit.wire.session import McpRequest, Principal, RunningRequest, Send, Session
 from clawkit.wire.subscriptions import Hub
 
@@ -80,6 +80,8 @@ class ServerCore:
         self.templates: dict[str, ResourceTemplate] = {}
         self.prompts: dict[str, McpPrompt] = {}
         self.completers: dict[str, Completer] = {}
+        self.apps: dict[str, Resource] = {}
+        self.app_of: dict[str, str] = {}
         self.hub = Hub()
         self.seal = StateSeal(secret)
         self.info: dict[str, Any] = {"name": name, "version": version}
@@ -145,6 +147,14 @@ class ServerCore:
         self._offer("resources")
         self.hub.list_changed("resources")
 
+    def add_app(self, page: Resource, *tools: str) -> None:
+        """Offer a page for the results of tools (MCP Apps), to clients that show such pages.
+
+        To others nothing changes: neither the tools nor the list of resources.
+        """
+        self.apps = {**self.apps, page.uri: page}
+        self.app_of = {**self.app_of, **dict.fromkeys(tools, page.uri)}
+
     def remove_resource(self, uri: str) -> None:
         if uri in self.resources or uri in self.templates:
             self.resources = _without(self.resources, uri)
@@ -209,8 +219,13 @@ class ServerCore:
     def _offer(self, feature: str) -> None:
         self._features |= {feature}
 
-    def capabilities(self, *, modern: bool, notices: bool, subscribe: bool) -> dict[str, Any]:
-        """The capabilities to declare: notices and subscriptions only where they can be kept."""
+    def capabilities(
+        self, *, modern: bool, notices: bool, subscribe: bool, apps: bool = False
+    ) -> dict[str, Any]:
+        """The capabilities to declare: notices and subscriptions only where they can be kept.
+
+        `apps` says whether the client shows pages.
+        """
         features = self.features()
         changes: dict[str, Any] = {"listChanged": True} if notices else {}
         found: dict[str, Any] = {"tools": dict(changes)}
@@ -224,6 +239,9 @@ class ServerCore:
             found["logging"] = {}
         if modern and "tasks" in features:
             found["extensions"] = {TASKS: {}}
+        if apps and self.apps:
+            found.setdefault("resources", {})
+            found["extensions"] = {**found.get("extensions", {}), APPS: {}}
         return found
 
     def begin(
@@ -308,9 +326,16 @@ class ServerCore:
             if request.method == "server/discover":
                 raise InvalidParamsError("Invalid params: _meta must carry the protocol version")
             raise MethodNotFoundError(f"Method not found: {request.method[:100]}")
-        if route.feature is not None and route.feature not in self.features():
+        if not (self._offers(route.feature) or self._shows(route.feature, request)):
             raise MethodNotFoundError(f"Method not found: {request.method}; none are offered here")
         return route
+
+    def _offers(self, feature: str | None) -> bool:
+        return feature is None or feature in self.features()
+
+    def _shows(self, feature: str | None, request: McpRequest) -> bool:
+        """Whether pages are the only resources, and for this client."""
+        return feature == "resources" and bool(self.apps) and request.can_show()
 
     async def _work(
         self, request: McpRequest, route: Route, running: RunningRequest

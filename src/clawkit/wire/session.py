@@ -11,6 +11,8 @@ from clawkit.errors import InvalidParamsError, ToolExecutionError, UnsupportedVe
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId
 from clawkit.wire.revisions import (
+    APP_TYPE,
+    APPS,
     META_CAPABILITIES,
     META_VERSION,
     MODERN,
@@ -182,8 +184,22 @@ class McpRequest:
 
     def can_task(self) -> bool:
         """Whether this very request declares the tasks extension."""
-        extensions = jsonrpc.as_object(self.capabilities.get("extensions"))
-        return self.modern and TASKS in (extensions or ())
+        return self.modern and TASKS in _extensions(self.capabilities)
+
+    def can_show(self) -> bool:
+        """Whether the client shows the pages of MCP Apps."""
+        return shows_apps(self.capabilities)
+
+
+def shows_apps(capabilities: dict[str, Any]) -> bool:
+    """Whether client capabilities say that pages of MCP Apps are shown."""
+    declared = jsonrpc.as_object(_extensions(capabilities).get(APPS))
+    types = (declared or {}).get("mimeTypes")
+    return isinstance(types, list) and APP_TYPE in types
+
+
+def _extensions(capabilities: dict[str, Any]) -> dict[str, Any]:
+    return jsonrpc.as_object(capabilities.get("extensions")) or {}
 
 
 def modern_capabilities(meta: dict[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.sessions.message_rows import StoredImage
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.assistant.sessions.turn_queue import directory_for
 from clawkit.errors import SessionError
-from clawkit.models.protocol import Message, Text, ToolOutcome
+from clawkit.models.protocol import Message, Text, ToolOutcome, Usage
 from tests.assistant.replies import until
 from tests.assistant.sessions.test_many_processes import HOLD
 from tests.assistant.sessions.turns import (
@@ -317,3 +318,34 @@ async def test_the_files_of_dead_processes_are_removed(file: Path) -> None:
 
 def locks(file: Path) -> set[str]:
     return {path.name for path in directory_for(file).iterdir()}
+
+
+async def test_a_page_of_a_session_has_its_turns_and_what_all_of_it_took(file: Path) -> None:
+    async with opened(file) as sessions:
+        for number in range(3):
+            await say(sessions, "k", user(f"question {number}"), assistant(f"answer {number}"))
+    last = SessionStore(file).page("k", count=3)
+    assert [message.parts[0] for message in last.messages] == [
+        Text("answer 1"),
+        Text("question 2"),
+        Text("answer 2"),
+    ]
+    assert {turn.id for turn in last.turns} == {message.turn for message in last.messages}
+    assert last.more
+    assert last.usage == {"offline": Usage(3, 6, 9)}
+    first = SessionStore(file).page("k", last.messages[0].id)
+    assert (len(first.messages), first.more) == (3, False)
+
+
+async def test_a_picture_is_found_in_its_own_session_only(file: Path) -> None:
+    async with opened(file) as sessions:
+        await say(sessions, "mine", user(picture(b"\x89PNG")))
+        await say(sessions, "theirs", user("nothing to see"))
+    store = SessionStore(file)
+    (part,) = store.page("mine").messages[0].parts
+    assert isinstance(part, StoredImage)
+    found = store.picture("mine", part.digest)
+    assert found is not None
+    assert (found.data, found.mime_type) == (b"\x89PNG", "image/png")
+    assert store.picture("theirs", part.digest) is None
+    assert store.picture("mine", "0" * 64) is None

@@ -34,7 +34,7 @@ def audit(tmp_path: Path) -> Recording:
 
 def changed(audit: Recording, policy: str) -> list[DecisionChange]:
     calls = recorded_calls(audit.close())
-    return changes(replay(read_policy(policy, "new.toml"), calls))
+    return changes(replay(lambda _: read_policy(policy, "new.toml"), calls))
 
 
 def test_what_stays_the_same_is_no_change(audit: Recording) -> None:

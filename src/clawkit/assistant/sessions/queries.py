@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.assistant.compaction import cut_down
 from clawkit.assistant.sessions import message_rows
-from clawkit.assistant.sessions.message_rows import Showing, StoredImage, decode_parts, shown
+from clawkit.assistant.sessions.message_rows import (
+    Showing,
+    StoredImage,
+    StoredOutcome,
+    StoredPart,
+    decode_parts,
+    shown,
+)
 from clawkit.assistant.sessions.records import (
     LAST,
     MessageCache,
@@ -308,3 +316,107 @@ def _anything(connection: sqlite3.Connection, session: int, before: int) -> bool
         "SELECT 1 FROM messages WHERE session = ? AND id < ? LIMIT 1", (session, before)
     )
     return row.fetchone() is not None
+
+
+class StoredMessage(Struct, frozen=True):
+    """A message as it is stored, for a person to look at."""
+
+    id: int
+    turn: int
+    epoch: int
+    created: float
+    role: str
+    parts: tuple[StoredPart, ...]
+
+
+class StoredTurn(Struct, frozen=True):
+    """A turn: who answered, how it ended, and the tokens that the provider counted."""
+
+    id: int
+    began: float
+    ended: float | None
+    reason: str
+    model: str
+    usage: Usage
+
+
+class SessionPage(Struct, frozen=True):
+    """A part of a session, and what all of it took, by model."""
+
+    info: SessionInfo
+    summary: str
+    messages: tuple[StoredMessage, ...]
+    turns: tuple[StoredTurn, ...]
+    usage: dict[str, Usage]
+    more: bool
+
+
+class StoredPicture(Struct, frozen=True):
+    """A picture with its bytes."""
+
+    data: bytes
+    mime_type: str
+
+
+def page(connection: sqlite3.Connection, info: SessionInfo, before: int, count: int) -> SessionPage:
+    """Some messages of a session, oldest first, with the turns that they are of."""
+    session, summary = connection.execute(
+        "SELECT id, summary FROM sessions WHERE key = ?", (info.key,)
+    ).fetchone()
+    rows = connection.execute(
+        "SELECT id, turn, epoch, created, role, parts FROM messages"
+        " WHERE session = ? AND id < ? ORDER BY id DESC LIMIT ?",
+        (session, before, count + 1),
+    ).fetchall()
+    messages = [
+        StoredMessage(*row[:5], parts=decode_parts(row[5])) for row in reversed(rows[:count])
+    ]
+    numbers = sorted({message.turn for message in messages})
+    marks = ", ".join("?" * len(numbers))
+    turns = connection.execute(
+        "SELECT id, began, ended, reason, model, input, output, cached FROM turns"
+        f" WHERE id IN ({marks}) ORDER BY id",
+        numbers,
+    )
+    return SessionPage(
+        info,
+        summary,
+        tuple(messages),
+        tuple(StoredTurn(*row[:5], usage=Usage(*row[5:])) for row in turns),
+        usage(connection, info.key),
+        len(rows) > count,
+    )
+
+
+def usage(connection: sqlite3.Connection, key: str) -> dict[str, Usage]:
+    """The tokens of a session, by the model that answered."""
+    rows = connection.execute(
+        "SELECT turns.model, sum(input), sum(output), sum(cached) FROM turns, sessions"
+        " WHERE turns.session = sessions.id AND key = ? GROUP BY turns.model"
+        " HAVING sum(input) + sum(output) > 0 ORDER BY turns.model",
+        (key,),
+    )
+    return {model: Usage(*counts) for model, *counts in rows}
+
+
+def picture(connection: sqlite3.Connection, key: str, digest: str) -> StoredPicture | None:
+    """A picture of a session; one of another session is none of it."""
+    rows = connection.execute(
+        "SELECT parts, data FROM messages, sessions, image_uses, images"
+        " WHERE messages.session = sessions.id AND key = ? AND image_uses.message = messages.id"
+        " AND image_uses.image = images.id AND digest = ? LIMIT 1",
+        (key, digest),
+    )
+    for parts, data in rows:
+        for image in _images(decode_parts(parts)):
+            if image.digest == digest:
+                return StoredPicture(data, image.mime_type)
+    return None
+
+
+def _images(parts: tuple[StoredPart, ...]) -> Iterator[StoredImage]:
+    for part in parts:
+        if isinstance(part, StoredImage):
+            yield part
+        elif isinstance(part, StoredOutcome):
+            yield from (one for one in part.parts if isinstance(one, StoredImage))

@@ -25,8 +25,16 @@ from clawkit.assistant.sessions.database import (
     is_damage,
 )
 from clawkit.assistant.sessions.message_rows import StoredImage
-from clawkit.assistant.sessions.queries import COLUMNS, Row, forget, image_data, saved
-from clawkit.assistant.sessions.records import Saved, SessionInfo, Transcript
+from clawkit.assistant.sessions.queries import (
+    COLUMNS,
+    Row,
+    SessionPage,
+    StoredPicture,
+    forget,
+    image_data,
+    saved,
+)
+from clawkit.assistant.sessions.records import LAST, Saved, SessionInfo, Transcript
 from clawkit.assistant.sessions.repair import left_problem
 from clawkit.assistant.sessions.retention import DAYS, give_back_space, prune
 from clawkit.errors import SessionError, StoreError
@@ -78,6 +86,27 @@ class SessionStore:
         if found is None:
             raise _no_such_session()
         return found
+
+    def page(self, key: str, before: int = LAST, count: int = 50) -> SessionPage:
+        """The newest messages of a session before one of that number, with the turns they are of.
+
+        Pictures are without their bytes: `picture` has these.
+        """
+
+        def work(connection: sqlite3.Connection) -> SessionPage | None:
+            info = queries.find(connection, key, self._is_alive)
+            if info is None:
+                return None
+            return queries.page(connection, info, before, count)
+
+        found = self._read(work, None)
+        if found is None:
+            raise _no_such_session()
+        return found
+
+    def picture(self, key: str, digest: str) -> StoredPicture | None:
+        """A picture that was shown or sent in a session."""
+        return self._read(lambda found: queries.picture(found, key, digest), None)
 
     def export(self, keys: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
         """Everything about some sessions, or about all: a record for each session, each of its

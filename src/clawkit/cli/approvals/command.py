@@ -92,11 +92,11 @@ def _live() -> int:
         print(f"claw approvals: {text}", file=sys.stderr)
         return 2
     from clawkit.cli.approvals.live_view import run
-    from clawkit.guard.approvals_view import ApprovalsView
     from clawkit.guard.locations import approvals_socket
+    from clawkit.guard.shared_view import SharedView
 
     try:
-        with ApprovalsView(approvals_socket()) as view:
+        with SharedView(approvals_socket()) as view:
             return run(view)
     except ClawError as error:
         print(f"claw approvals: {error}", file=sys.stderr)

@@ -22,7 +22,6 @@ from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import (
     EACH_CALL,
-    ApprovalsView,
     Scope,
     is_whole,
     policy_of,
@@ -32,6 +31,7 @@ from clawkit.guard.approvals_view import (
 from clawkit.guard.call_display import call_lines, rows, spelled
 from clawkit.guard.pending_approvals import FOR_ALL
 from clawkit.guard.scan import visible
+from clawkit.guard.shared_view import View
 
 CALM = 0.6
 """Seconds in which no answer counts after the question on the screen changed by itself."""
@@ -64,6 +64,7 @@ _ENDS = {
     "deny": "denied",
     "expired": "denied: nobody answered in time",
     "withdrawn": "no longer asked",
+    "elsewhere": "answered elsewhere",
 }
 
 Style = Literal["", "bold", "dim", "chosen"]
@@ -120,7 +121,7 @@ class Pager:
 class ApprovalsScreen:
     """What the person sees and has chosen. Time and size come from outside."""
 
-    def __init__(self, view: ApprovalsView) -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
         self._asks: tuple[Ask, ...] = ()
         self._chosen: Ask | None = None
@@ -157,8 +158,9 @@ class ApprovalsScreen:
         elif self._asking:
             return self._settle(key)
         elif key == "q":
-            self._asking = "quit" if self._asks else ""
-            return bool(self._asks)
+            denies = bool(self._asks) and self._view.denies_when_closed
+            self._asking = "quit" if denies else ""
+            return denies
         elif self._chosen is not None:
             self._note = ""
             self._act(key, self._chosen, calm=now >= self._calm_at)
@@ -363,7 +365,7 @@ class _Frame(UIControl):
         return UIContent(lambda number: shown[number], len(shown), show_cursor=False)
 
 
-def run(view: ApprovalsView) -> int:
+def run(view: View) -> int:
     """Show the view's questions and obey the keys until the person quits; the exit status."""
     try:
         return asyncio.run(_run(_application(ApprovalsScreen(view))))

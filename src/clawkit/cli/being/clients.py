@@ -9,13 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from clawkit.cli.being.opened_store import (
-    BeingArgument,
-    EmbedderOption,
-    MemoryPlace,
-    StoreOption,
-    opened,
-)
+from clawkit.assistant.memory.place import MemoryPlace, opened
+from clawkit.cli.being.opened_store import BeingArgument, EmbedderOption, StoreOption
 from clawkit.cli.being.output import login_token_row, token_lines, token_row
 from clawkit.cli.being.serve import warm
 from clawkit.cli.commands import AsJson, CommandFailure, command_group

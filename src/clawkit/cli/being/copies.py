@@ -15,14 +15,13 @@ import msgspec
 import typer
 from msgspec import structs
 
+from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.cli.being.opened_store import (
     BeingArgument,
     EmbedderOption,
-    MemoryPlace,
     ProgressLine,
     StoreOption,
     make_vectors,
-    opened,
     say_removed,
 )
 from clawkit.cli.being.output import totals

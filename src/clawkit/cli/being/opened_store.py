@@ -1,29 +1,21 @@
-"""Opens the store and Being a command means: options, errors, progress, missing vectors."""
+"""The options of commands about memory, their progress, and missing vectors."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clawkit.assistant.config import Config, read_config
-from clawkit.memory.being_store import BeingStore
-from clawkit.memory.embed import DEFAULT
-from clawkit.store import default_address, embedded_file
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
+    from clawkit.memory.being_store import BeingStore
     from clawkit.memory.embed import Embedder
     from clawkit.memory.records import Being
     from clawkit.store.arrays import Floats
-
-_EMBEDDING_KEY = "OPENAI_API_KEY"
 
 StoreOption = Annotated[
     str,
@@ -50,76 +42,6 @@ BeingOption = Annotated[
         "--being", metavar="BEING", help="Another Being than your own, by name, id or address."
     ),
 ]
-
-
-def is_address(being: str) -> bool:
-    """Whether a Being is named by where it is served."""
-    return being.startswith(("http://", "https://"))
-
-
-class MemoryPlace:
-    """Where memories are: what was said on the command line, in the environment, in the config."""
-
-    def __init__(self, address: str = "", embedder: str = "") -> None:
-        self._address = address
-        self._embedder = embedder
-
-    @cached_property
-    def config(self) -> Config:
-        return read_config()
-
-    @property
-    def address(self) -> str:
-        return self._address or self.config.memory.store or default_address()
-
-    @property
-    def embedder(self) -> str:
-        return self._embedder or self.config.memory.embedder or DEFAULT
-
-    @property
-    def remote(self) -> str:
-        """The address of the Being elsewhere that the assistant uses, if the config names one."""
-        return "" if self._address else self.config.memory.url
-
-    def address_of(self, being: str) -> str:
-        """Where the Being that is meant is served; empty if it is in a store of this machine."""
-        if is_address(being):
-            return being
-        return "" if being else self.remote
-
-    @property
-    def file(self) -> Path | None:
-        """The file of an embedded store."""
-        return embedded_file(self.address)
-
-    def is_begun(self) -> bool:
-        """Whether there is a store; a database server is asked when it is opened."""
-        return self.file is None or os.path.lexists(self.file)
-
-    def open(self) -> BeingStore:
-        from clawkit.store import open_store
-
-        name = self.embedder
-        key = self._embedding_key() if name.startswith(("text-embedding", "openai:")) else ""
-        return BeingStore(open_store(self.address), name, embedding_key=key)
-
-    def _embedding_key(self) -> str:
-        from clawkit.assistant.api_keys import Keys
-
-        found = Keys(self.config).find(_EMBEDDING_KEY)
-        return found.value if found else ""
-
-    def own(self, store: BeingStore, called: str = "") -> Being:
-        """The Being that is called so; without a name, the person's own."""
-        called = called or ("" if self._address else self.config.memory.being)
-        return store.find(called) if called else store.default()
-
-
-@contextmanager
-def opened(place: MemoryPlace) -> Generator[BeingStore]:
-    """The Beings of a store, for one command."""
-    with closing(place.open()) as store:
-        yield store
 
 
 class ProgressLine:
@@ -155,9 +77,6 @@ def say_removed(said: str) -> None:
     """Tell the person which secrets were left out of what is kept, if any were."""
     if said:
         print(visible(said))
-
-
-_FEW = 200
 
 
 class _Shown:
@@ -206,18 +125,10 @@ def make_vectors(store: BeingStore, being: Being) -> int:
 
 
 def make_few_vectors(store: BeingStore, being: Being) -> None:
-    """Before a search: the vectors that a few memories lack, so that all are found by meaning.
+    """Before a search: the vectors that a few memories lack, so that all are found by meaning."""
+    from clawkit.memory.statistics import lacks_few_vectors
 
-    One memory without a vector would let the whole search go by words. A Being whose vectors are
-    of another model is left alone: to change the model is a decision, not a side effect.
-    """
-    embedder = store.embedder
-    if embedder is None:
-        return
-    with store.database.read(being.n) as unit:
-        ours = unit.vectors.counts()
-        missing = len(unit.vectors.missing(embedder.name, _FEW + 1))
-    if 0 < missing <= _FEW and (embedder.name in ours or not ours):
+    if store.embedder is not None and lacks_few_vectors(store.database, being, store.embedder.name):
         make_vectors(store, being)
 
 

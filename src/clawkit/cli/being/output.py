@@ -13,6 +13,7 @@ from msgspec import Struct
 from clawkit.cli.tables import ago, counted
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.served_address import address_for
+from clawkit.memory.plain_words import STATES
 from clawkit.memory.records import Being, Token
 from clawkit.memory.tokens import of_being
 from clawkit.text.normalization import visible
@@ -20,14 +21,6 @@ from clawkit.text.normalization import visible
 if TYPE_CHECKING:
     from clawkit.login.records import Grant
 
-STATES = {"active": "remembered", "dying": "fading", "dead": "asleep"}
-ENDINGS = {
-    "superseded": "replaced",
-    "corrected": "corrected",
-    "merged": "merged with others",
-    "retracted": "taken back",
-    "erased": "erased",
-}
 JOBS = {"patrol": "tidying up", "embed": "making vectors"}
 TABLES = {"nodes": "the memories", "clusters": "the topics", "ledger": "the history"}
 STEPS = {
@@ -35,15 +28,6 @@ STEPS = {
     "merged": "merging",
     "split": "finding topics",
     "diary": "the diary",
-}
-
-_PLAIN = {
-    "another patrol is running": "it is being tidied up already",
-    "memory patrol": "memory tidy",
-    "one patrol may": "tidying up may",
-    "would die": "would fall asleep",
-    "a patrol": "tidying up",
-    "patrol": "tidying up",
 }
 
 
@@ -64,13 +48,6 @@ def by_state(counts: Mapping[str, int]) -> str:
         f"{counts[state]:,} {STATES[state]}" for state in ("dying", "dead") if counts.get(state)
     ]
     return f"{total} ({', '.join(some)})" if some else total
-
-
-def plain(text: str) -> str:
-    """A message of the program behind, in the words of the commands."""
-    for theirs, ours in _PLAIN.items():
-        text = text.replace(theirs, ours)
-    return text
 
 
 _SHORT = 8

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from clawkit.cli.being.opened_store import EmbedderOption, MemoryPlace, StoreOption, opened
+from clawkit.assistant.memory.place import MemoryPlace, opened
+from clawkit.cli.being.opened_store import EmbedderOption, StoreOption
 from clawkit.cli.commands import (
     MAX_CONNECTIONS,
     AllowHost,
@@ -27,10 +28,9 @@ from clawkit.cli.commands import (
 )
 from clawkit.cli.tables import counted, table_lines
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
-from clawkit.memory.http.served_address import address_for
+from clawkit.memory.http.served_address import PORT, address_for
 from clawkit.text.normalization import visible
 
-PORT = 8765
 _SHOWN = 10
 _OPEN = "Tokens travel in the clear over HTTP: put a proxy with TLS in front of this address."
 _WIDE = 16

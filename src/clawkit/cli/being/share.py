@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Iterator
 from typing import Annotated
 
-import msgspec
 import typer
 
+from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.cli.being.clients import ExpiresOption, OwnerOption, PersonOption, ScopeOption
-from clawkit.cli.being.opened_store import BeingArgument, MemoryPlace, StoreOption, opened
+from clawkit.cli.being.opened_store import BeingArgument, StoreOption
 from clawkit.cli.being.output import day, rights
-from clawkit.cli.being.serve import PORT
 from clawkit.cli.commands import AsJson
 from clawkit.cli.memory.elsewhere import TOKEN_VARIABLE
 from clawkit.cli.output import print_json
-from clawkit.hosts.clients import ClientApp, client_called
-from clawkit.hosts.paste import paste_for_url
+from clawkit.hosts.clients import ClientApp
 from clawkit.memory import tokens as access
-from clawkit.memory.http.served_address import address_for, served_url
-from clawkit.memory.records import Token
-from clawkit.system.addresses import check_address
+from clawkit.memory.sharing import (
+    ANY_CLIENT,
+    SharedBeing,
+    ShareRequest,
+    address_given,
+    app_called,
+    share_being,
+)
 from clawkit.text.normalization import visible
-
-_USUAL = f"http://127.0.0.1:{PORT}/mcp"
-_ALIASES = {"claude": "claude-code"}
-_ANY = ClientApp(id="any", title="Most clients", places=("",))
-
-
-class SharedBeing(msgspec.Struct, frozen=True):
-    """What to hand to somebody; the token is in it, and nowhere else."""
-
-    name: str
-    url: str
-    token: str
-    info: Token
-    client: str
-    place: str
-    config: str
-    served: bool
 
 
 def share(
@@ -69,28 +53,12 @@ def share(
 
     The config is on stdout, what there is to know about it on stderr.
     """
-    app = client_called(_ALIASES.get(client.casefold(), client)) if client else _ANY
-    given = _base(url)
+    app = app_called(client)
     with opened(MemoryPlace(store_address, "none")) as store:
         found = store.find(being)
         until = access.parse_expires(expires, store.clock()) if expires else None
-        running = given or served_url(store.database.address)
-        label = " ".join(filter(None, (person, f"({app.title})" if client else "")))
-        token, info = access.issue(
-            store,
-            found,
-            scope=scope,
-            expires=until,
-            label=label or "shared",
-            person=person,
-            owner=owner,
-        )
-        address = address_for(running or _USUAL, found)
-    name = re.sub(r"[^\w.-]+", "-", found.name).strip("-") or "memory"
-    paste = paste_for_url(app, name, address, token)
-    shared = SharedBeing(
-        found.name, address, token, info, app.id, paste.place, _indented(paste.text), bool(running)
-    )
+        wanted = ShareRequest(app, person, scope, until, owner, address_given(url))
+        shared = share_being(store, found, wanted)
     if as_json:
         print_json(shared)
         return
@@ -99,18 +67,6 @@ def share(
     print(shared.config, flush=True)
     for line in _after(shared, app):
         print(line, file=sys.stderr)
-
-
-def _base(url: str) -> str:
-    """The address of `/mcp` at a server, which need not be written out."""
-    if not url:
-        return ""
-    url = check_address("--url", url, secret=True).rstrip("/")
-    return url if url.endswith("/mcp") else f"{url}/mcp"
-
-
-def _indented(text: str) -> str:
-    return json.dumps(json.loads(text), indent=2, ensure_ascii=False) if text[:1] == "{" else text
 
 
 def _before(shared: SharedBeing, app: ClientApp) -> Iterator[str]:
@@ -130,7 +86,7 @@ def _before(shared: SharedBeing, app: ClientApp) -> Iterator[str]:
 
 
 def _after(shared: SharedBeing, app: ClientApp) -> Iterator[str]:
-    client = app.id if app is not _ANY else "CLIENT"
+    client = app.id if app is not ANY_CLIENT else "CLIENT"
     yield ""
     yield "Where Clawkit is installed, this writes it there and asks for the token:"
     yield f"  claw install {client} --being {shared.url}"

@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -14,16 +13,15 @@ import msgspec
 import typer
 
 from clawkit.assistant.config import Config
+from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.cli.being.opened_store import (
     BeingOption,
     EmbedderOption,
-    MemoryPlace,
     ProgressLine,
     StoreOption,
     make_few_vectors,
     make_vectors,
-    opened,
     say_missing,
     say_removed,
 )
@@ -38,13 +36,13 @@ from clawkit.cli.commands import (
     require_new,
 )
 from clawkit.cli.memory import elsewhere, output
-from clawkit.cli.memory.history import MemoryHistory
 from clawkit.cli.output import print_json
 from clawkit.errors import ClawError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.erasure import deletion
 from clawkit.memory.erasure.person_search import ErasurePlan, ErasureRequest
 from clawkit.memory.erasure.redaction import PersonMatcher
+from clawkit.memory.history_text import MemoryHistory
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Node, iso
 from clawkit.memory.statistics import node_called, view
@@ -210,9 +208,8 @@ def replace(
     """Say what is so now in place of a memory that no longer holds."""
     with opened_memory(being, address, embedder) as mine:
         old = mine.node(node)
-        scene = msgspec.structs.replace(old.scene, action=" ".join(text), when=(_today(),))
         sieve = mine.memory.sieve()
-        new = mine.memory.supersede(old.id, scene, Caller(), sieve)
+        new = mine.memory.restate(old, " ".join(text), Caller(), sieve)
         print(f"Now: {_short(new)}")
         say_removed(sieve.said())
         mine.say_undo()
@@ -269,7 +266,7 @@ def history(
     with opened_memory(being, address) as mine:
         found = mine.memory.ledger(limit)
         wide = max((len(str(entry.n)) for entry in found), default=0)
-        told = mine.told(lambda words: (words.line(entry, wide) for entry in found))
+        told = mine.told(lambda words: (output.history_line(words, entry, wide) for entry in found))
         print_lines(told or ("Nothing was done to this memory yet.",), found, as_json=as_json)
 
 
@@ -292,10 +289,6 @@ def undo(
 app.command("patrol", hidden=True)(tidy)
 app.command("changes", hidden=True)(history)
 app.command("ledger", hidden=True)(history)
-
-
-def _today() -> str:
-    return datetime.now().astimezone().date().isoformat()
 
 
 def _short(node: Node) -> str:

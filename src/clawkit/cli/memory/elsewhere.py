@@ -14,7 +14,7 @@ from clawkit.cli.output import print_json
 from clawkit.memory.details import DetailsRequest
 
 if TYPE_CHECKING:
-    from clawkit.cli.being.opened_store import MemoryPlace
+    from clawkit.assistant.memory.place import MemoryPlace
     from clawkit.memory.remote_being import RemoteBeing
 
 TOKEN_VARIABLE = "CLAW_BEING_TOKEN"

@@ -13,23 +13,16 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from clawkit.cli.being.output import (
-    ENDINGS,
-    STATES,
-    STEPS,
-    by_state,
-    minute,
-    plain,
-    tidied,
-    waiting,
-)
+from clawkit.cli.being.output import STEPS, by_state, minute, tidied, waiting
 from clawkit.cli.tables import counted, shorten, terminal_width
 from clawkit.memory.erasure.deletion import Counted, Receipt
 from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan, text_of
 from clawkit.memory.erasure.redaction import ERASED, PersonMatcher
+from clawkit.memory.history_text import MemoryHistory
 from clawkit.memory.patrol.run import PatrolOutcome
+from clawkit.memory.plain_words import ENDINGS, STATES, plain
 from clawkit.memory.recall.engine import Hit
-from clawkit.memory.records import Being, Node, Note
+from clawkit.memory.records import Being, LedgerEntry, Node, Note
 from clawkit.memory.statistics import BeingView, ClusterBranch
 from clawkit.text.normalization import visible
 from clawkit.text.tokenizer import sentences
@@ -274,6 +267,14 @@ def plan_lines(plan: ErasurePlan) -> Iterator[str]:
         yield f"The same words stand in {', '.join(again)}, and go there too."
     yield from _unseen(plan)
     yield from _may_be_about(plan)
+
+
+def history_line(words: MemoryHistory, entry: LedgerEntry, wide: int) -> str:
+    """An entry of the history in one line: its number, when, what, through whom."""
+    undone = f"  (undone by {entry.undone_by})" if entry.undone_by is not None else ""
+    by = words.by(entry.token)
+    told = f"{words.told(entry)}{f'  [{by}]' if by else ''}{undone}"
+    return f"{entry.n:>{wide}}  {minute(entry.at)}  {told}"
 
 
 def name_of_memory(plan: ErasurePlan, being: Being) -> Iterator[str]:

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.memory.place import MemoryPlace
 from clawkit.assistant.sessions.repair import fill_anew, left_problem
-from clawkit.cli.being.opened_store import MemoryPlace
 from clawkit.cli.being.output import JOBS, TABLES, tidied, waiting
 from clawkit.cli.doctor.checks import SALVAGES, Check, salvaged
 from clawkit.cli.tables import counted

@@ -134,13 +134,15 @@ def follow(
     `counts` says which records are meant by the last few.
     """
     matches = counts or wanted.matches
-    tail = _Tail(directory, seq_before_last(directory, last, matches) if last else _end(directory))
+    tail = AuditTail(
+        directory, seq_before_last(directory, last, matches) if last else _end(directory)
+    )
     while True:
         yield from filter(wanted.matches, tail.more())
         time.sleep(poll)
 
 
-class _Tail:
+class AuditTail:
     """A place in the log that moves on with it, also into the next live file."""
 
     def __init__(self, directory: Path, after: int) -> None:
@@ -150,6 +152,7 @@ class _Tail:
         self._offset = 0
 
     def more(self) -> Iterator[AuditEntry]:
+        """What was written since the last time."""
         try:
             with (self._directory / LIVE).open("rb") as live:
                 known = os.fstat(live.fileno()).st_ino == self._inode

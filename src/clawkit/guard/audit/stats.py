@@ -91,8 +91,8 @@ def count(records: Iterable[AuditEntry], *, top: int = 10) -> Stats:
             for (rule, reason), blocked in tally.rules.most_common(top)
         ),
         answers=len(latencies),
-        p50_ms=_percentile(latencies, 50),
-        p95_ms=_percentile(latencies, 95),
+        p50_ms=percentile(latencies, 50),
+        p95_ms=percentile(latencies, 95),
         hours=tuple(
             Hour(hour=hour, calls=tally.hours[hour], blocked=tally.blocked_hours[hour])
             for hour in sorted(tally.hours)
@@ -192,7 +192,7 @@ def _top(calls: Counter[str], blocked: Counter[str], top: int) -> tuple[Count, .
     )
 
 
-def _percentile(values: list[float], percent: int) -> float | None:
+def percentile(values: list[float], percent: int) -> float | None:
     """The smallest value that so many percent of all do not exceed."""
     return values[-(-len(values) * percent // 100) - 1] if values else None
 

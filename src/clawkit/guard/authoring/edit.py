@@ -22,7 +22,7 @@ from clawkit.guard.policy.policy import Paths
 from clawkit.guard.policy.readings import is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy_file.parser import read_policy
-from clawkit.system.files import write_whole
+from clawkit.system.files import write_new, write_whole
 from clawkit.system.locks import locked
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -234,6 +234,46 @@ def _insert(policy: Path, rule: str, before: int, digest: str) -> None:
         raise PolicyError(os.fspath(policy), 0, reason)
     changed = _with_rule(original, rule, before, os.fspath(policy))
     write_whole(target, changed, target.stat().st_mode & 0o7777)
+
+
+def save_policy(policy: Path, text: str, digest: str) -> Path | None:
+    """Put a text in the place of the policy; gives where the one before it was kept.
+
+    Like `insert_rule` it writes only what can be used, and not over what has changed since: the
+    sha256 `digest` is that of the file that was edited, "" if there was none.
+    """
+    read_policy(text, os.fspath(policy))
+    try:
+        policy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(policy.with_name(f".{policy.name}.lock")):
+            return _save(policy, text.encode(), digest)
+    except OSError as error:
+        raise PolicyError(os.fspath(policy), 0, f"cannot be changed: {error}") from error
+
+
+def _save(policy: Path, new: bytes, digest: str) -> Path | None:
+    target = policy.resolve()
+    old = target.read_bytes() if target.exists() else None
+    if (sha256(old).hexdigest() if old is not None else "") != digest:
+        reason = "the policy has changed since it was opened: nothing was written"
+        raise PolicyError(os.fspath(policy), 0, reason)
+    if old is None:
+        write_whole(target, new)
+        return None
+    backup = backup_path(policy)
+    write_new(backup, old)
+    write_whole(target, new, target.stat().st_mode & 0o7777)
+    return backup
+
+
+def backup_path(policy: Path) -> Path:
+    """A free name beside a policy for what it was until now."""
+    wanted = policy.with_name(f"{policy.name}.{time.strftime('%Y%m%d-%H%M%S')}")
+    number, free = 1, wanted
+    while free.exists():
+        number += 1
+        free = wanted.with_name(f"{wanted.name}-{number}")
+    return free
 
 
 def _leaves(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[Argument]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -208,9 +208,18 @@ class DecisionChange(msgspec.Struct, frozen=True):
         return sum(recorded.count for recorded in self.calls)
 
 
-def replay(policy: Policy, calls: Iterable[Recorded]) -> list[Replayed]:
-    """Decide each call with paths as text: the machine of then is not the machine of now."""
-    return [_replayed(policy, recorded) for recorded in calls]
+def replay(policy_of: Callable[[str], Policy], calls: Iterable[Recorded]) -> list[Replayed]:
+    """Decide each call with paths as text: the machine of then is not the machine of now.
+
+    `policy_of` gives the policy for a server, with the rules of its profile.
+    """
+    policies: dict[str, Policy] = {}
+    found: list[Replayed] = []
+    for recorded in calls:
+        if recorded.server not in policies:
+            policies[recorded.server] = policy_of(recorded.server)
+        found.append(_replayed(policies[recorded.server], recorded))
+    return found
 
 
 def changes(replayed: Iterable[Replayed]) -> list[DecisionChange]:

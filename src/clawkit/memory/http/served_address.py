@@ -18,6 +18,9 @@ from clawkit.system.locks import try_lock
 if TYPE_CHECKING:
     from clawkit.memory.records import Being
 
+PORT = 8765
+"""Where Beings are served, unless another port is named."""
+
 _PATIENCE = 2.0
 _PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*")
 

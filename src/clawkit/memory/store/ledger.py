@@ -106,6 +106,11 @@ def latest(unit: Unit, limit: int = 20, before: int | None = None) -> list[Ledge
     return [_entry(row) for row in unit.rows(sql, before or 1 << 30, limit)]
 
 
+def at(unit: Unit, moments: Collection[float]) -> list[LedgerEntry]:
+    """What was done at these very moments."""
+    return [_entry(row) for row in unit.among(f"{_SELECT} AND at IN (??)", sorted(moments))]
+
+
 def _entry(row: Row) -> LedgerEntry:
     changes = msgspec.json.decode(row[5], type=tuple[Change, ...])
     return LedgerEntry(row[0], row[1], row[2], row[3], row[4], changes, row[6])

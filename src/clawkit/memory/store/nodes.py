@@ -30,6 +30,13 @@ _SELECT = f"SELECT {_COLUMNS} FROM nodes WHERE being = $being"
 _scene = msgspec.json.Decoder(Scene).decode
 
 
+class _Days(msgspec.Struct, frozen=True):
+    when: tuple[str, ...] = ()
+
+
+_when = msgspec.json.Decoder(_Days).decode
+
+
 def add(unit: Unit, nodes: Sequence[Node]) -> None:
     """Keep new nodes; their numbers must be the next ones, from `reserve`."""
     speakers = {node.source.speaker for node in nodes}
@@ -80,6 +87,7 @@ def page(
     order: str = "importance DESC, seq DESC",
     limit: int = 1000,
     after: int = 0,
+    offset: int = 0,
 ) -> list[Node]:
     """Nodes that fit, `limit` at most; `order` is one of ours, never a caller's."""
     sql, values = f"{_SELECT} AND seq > ?", [after]
@@ -97,8 +105,44 @@ def page(
     if statuses:
         sql += f" AND status IN ({', '.join('?' * len(statuses))})"
         values.extend(statuses)  # pyright: ignore[reportArgumentType]
-    rows = unit.rows(f"{sql} ORDER BY {order} LIMIT ?", *values, limit)
+    rows = unit.rows(f"{sql} ORDER BY {order} LIMIT ? OFFSET ?", *values, limit, offset)
     return [_node(row) for row in rows]
+
+
+class NodeOutline(msgspec.Struct, frozen=True):
+    """What a map needs of a node."""
+
+    seq: int
+    id: str
+    cluster: int
+    status: Status
+
+
+def outline(unit: Unit, limit: int) -> list[NodeOutline]:
+    """The current nodes in short, the newest of them, in order."""
+    sql = (
+        "SELECT seq, id, cluster, status FROM nodes "
+        "WHERE being = $being AND ended IS NULL ORDER BY seq DESC LIMIT ?"
+    )
+    return [NodeOutline(*row) for row in reversed(unit.rows(sql, limit))]
+
+
+def days(unit: Unit) -> list[tuple[int, tuple[str, ...], float]]:
+    """Of each current node the days that its scene names, and when it was told."""
+    rows = unit.rows("SELECT seq, scene, created FROM nodes WHERE being = $being AND ended IS NULL")
+    return [(seq, _when(scene).when, created) for seq, scene, created in rows]
+
+
+def ended(unit: Unit, offset: int, limit: int) -> list[Node]:
+    """The nodes that are not known any more, the last ended first; nothing is left of erased."""
+    sql = f"{_SELECT} AND ended IS NOT NULL AND ending <> ? ORDER BY ended DESC, seq DESC"
+    return [_node(row) for row in unit.rows(f"{sql} LIMIT ? OFFSET ?", ERASED, limit, offset)]
+
+
+def replaced_by(unit: Unit, seqs: Sequence[int]) -> list[Node]:
+    """The nodes that these have replaced."""
+    sql = f"{_SELECT} AND ended IS NOT NULL AND successor IN (??)"
+    return [_node(row) for row in unit.among(sql, seqs) if row[16] != ERASED]
 
 
 def counts(unit: Unit) -> dict[tuple[int, str], int]:

@@ -36,7 +36,8 @@ from clawkit.wire.http.response import (
     respond,
 )
 from clawkit.wire.jsonrpc import Message
-from clawkit.wire.session import Principal, Session
+from clawkit.wire.revisions import APP_TYPE, APPS
+from clawkit.wire.session import Principal, Session, shows_apps
 from clawkit.wire.subscriptions import Hub
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 3600.0
 MOST = 10_000
 _KEPT = 100
+_SHOWS_APPS = "shows-apps"
+"""The session id that says what a client said of itself, where no session is kept for it: that it
+shows pages. The modern era says so with each request."""
 
 
 class HttpSession(Session):
@@ -285,8 +289,8 @@ class Endpoint:
         if modern:
             check_modern(headers, message, self._server)
         extra: HeaderList = []
-        if message["method"] == "initialize" and session.id is not None:
-            extra.append((b"mcp-session-id", session.id.encode()))
+        if message["method"] == "initialize" and (session_id := self._new_id(session, message)):
+            extra.append((b"mcp-session-id", session_id.encode()))
 
         def on_leave() -> None:
             # In a legacy session a lost connection does not mean that the work is unwanted.
@@ -309,10 +313,21 @@ class Endpoint:
     ) -> Session:
         """A lasting session only in the handshake era, and only where the app keeps them."""
         if modern or self._sessions is None:
-            return Session(version=legacy_version(headers), principal=principal, notices=True)
+            session = Session(version=legacy_version(headers), principal=principal, notices=True)
+            if headers.get("mcp-session-id") == _SHOWS_APPS:
+                session.capabilities = {"extensions": {APPS: {"mimeTypes": [APP_TYPE]}}}
+            return session
         if message.get("method") == "initialize" and "mcp-session-id" not in headers:
             return self._sessions.create(principal)
         return self._lasting(headers, principal)
+
+    def _new_id(self, session: Session, message: Message) -> str | None:
+        """The session id that `initialize` gives, if there is anything to remember."""
+        if session.id is not None or not self._server.apps:
+            return session.id
+        params = jsonrpc.as_object(message.get("params")) or {}
+        capabilities = jsonrpc.as_object(params.get("capabilities")) or {}
+        return _SHOWS_APPS if shows_apps(capabilities) else None
 
     def _lasting(self, headers: Headers, principal: Principal | None) -> HttpSession:
         session_id = headers.get("mcp-session-id")

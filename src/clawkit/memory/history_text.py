@@ -1,4 +1,4 @@
-"""What was done to a memory, in words: `claw memory history`, and what an undo changes."""
+"""What was done to a memory, in plain words: its history, and what an undo changes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clawkit.cli.being.output import STATES, minute, plain
-from clawkit.cli.tables import counted
+from clawkit.memory.plain_words import STATES, plain
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store import nodes
 from clawkit.memory.store.ledger import stretches_of
@@ -47,13 +46,6 @@ class MemoryHistory:
             "erased": self._erased,
         }
 
-    def line(self, entry: LedgerEntry, wide: int) -> str:
-        """An entry in one line: its number, when, what, through whom."""
-        undone = f"  (undone by {entry.undone_by})" if entry.undone_by is not None else ""
-        by = self._by(entry.token)
-        told = f"{self.told(entry)}{f'  [{by}]' if by else ''}{undone}"
-        return f"{entry.n:>{wide}}  {minute(entry.at)}  {told}"
-
     def told(self, entry: LedgerEntry) -> str:
         """What an entry did."""
         telling = self._tellings.get(entry.kind)
@@ -65,7 +57,8 @@ class MemoryHistory:
         for change in changes:
             yield from self._lines(change)
 
-    def _by(self, token: str) -> str:
+    def by(self, token: str) -> str:
+        """Through whom something was done; empty for the person here."""
         if token in _OWN:
             return ""
         return _BY.get(token) or f"by {visible(self._labels.get(token, token[:_SHORT]))}"
@@ -93,7 +86,7 @@ class MemoryHistory:
         return f"{'pinned' if on else 'not pinned any more'}: {self._quoted(_seqs(entry.changes))}"
 
     def _grew_older(self, entry: LedgerEntry) -> str:
-        return f"{counted(_count(entry.changes), 'memory')} grew older"
+        return f"{_memories(_count(entry.changes))} grew older"
 
     def _faded(self, entry: LedgerEntry) -> str:
         words = {"dying": "began to fade", "dead": "fell asleep", "active": "woke again"}
@@ -136,7 +129,7 @@ class MemoryHistory:
         return f"erased: {visible(entry.why)}" if entry.why else "erased"
 
     def _looked_at(self, entry: LedgerEntry) -> str:
-        return f"looked for what says the same: {counted(_count(entry.changes), 'memory')}"
+        return f"looked for what says the same: {_memories(_count(entry.changes))}"
 
     def _lines(self, change: Change) -> Iterator[str]:
         """One change in words; what nobody needs to know is not told."""
@@ -146,7 +139,7 @@ class MemoryHistory:
         elif change.table == "ages":
             by = after.get("by", 0) - before.get("by", 0)
             how = "grew older" if by > 0 else "younger again"
-            yield f"{counted(_count([change]), 'memory')} {how}"
+            yield f"{_memories(_count([change]))} {how}"
         elif change.table == "clusters":
             yield self._topic_line(change, before, after)
         elif change.table == "entries":
@@ -193,6 +186,10 @@ class MemoryHistory:
         return ", ".join(f"'{visible(self._topics.get(n, '?'))}'" for n in numbers)
 
 
+def _memories(number: int) -> str:
+    return "1 memory" if number == 1 else f"{number:,} memories"
+
+
 def _made(changes: Iterable[Change]) -> list[int]:
     return _seqs(one for one in changes if one.before is None)
 
@@ -231,7 +228,7 @@ def _note_text(row: dict[str, Any]) -> str:
 def _several_texts(texts: Sequence[str], more: int = 0) -> str:
     told = ", ".join(_quote(text) for text in texts if text)
     if not told:
-        return counted(more, "memory") if more else "nothing"
+        return _memories(more) if more else "nothing"
     return f"{told} and {more:,} more" if more else told
 
 

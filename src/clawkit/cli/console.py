@@ -1,0 +1,101 @@
+"""`claw console`: one local page that shows what your agents did, remember and ask for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clawkit.cli.commands import CommandFailure
+
+if TYPE_CHECKING:
+    from clawkit.console.access import ConsoleAccess
+
+Port = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65535,
+        metavar="N",
+        help="Port to listen on; 0 takes a free one. Without: 7420 if that is free.",
+    ),
+]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="Print the link and open no browser.")]
+
+
+def console(port: Port = None, no_open: NoOpen = False) -> None:
+    """Show on one local page what your agents did, remember and ask for, and answer there."""
+    if os.environ.get("CLAW_GUARDED"):
+        raise CommandFailure(
+            "a guarded server may not answer for a person: use a terminal of your own"
+        )
+    from clawkit.console.app import serve
+
+    def announce(bound: int, access: ConsoleAccess) -> None:
+        _greet(bound, access, opens=not no_open and _has_screen())
+
+    serve(port, on_ready=announce)
+
+
+def ui(port: Port = None, no_open: NoOpen = False) -> None:
+    """The same as `claw console`."""
+    console(port, no_open)
+
+
+def _greet(port: int, access: ConsoleAccess, *, opens: bool) -> None:
+    link = _link(port, access)
+    print(f"The console is at {link}", flush=True)
+    print("The link works once, within ten minutes. Ctrl-C ends the console.", flush=True)
+    if "SSH_CONNECTION" in os.environ:
+        where = socket.gethostname()
+        print("From the machine you sit at, first open a tunnel, then the link:")
+        print(f"  ssh -L {port}:localhost:{port} {where}", flush=True)
+    if sys.stdin.isatty():
+        print("Press Enter for another link.", flush=True)
+        if hasattr(signal, "SIGTTIN"):
+            # In the background, reading is an error then, and does not stop the program.
+            signal.signal(signal.SIGTTIN, signal.SIG_IGN)
+        threading.Thread(target=_print_more, args=(port, access), daemon=True).start()
+    if opens:
+        _open(link)
+
+
+def _link(port: int, access: ConsoleAccess) -> str:
+    return f"http://localhost:{port}/#open={access.new_link()}"
+
+
+def _print_more(port: int, access: ConsoleAccess) -> None:
+    # Not by way of sys.stdin: a thread that waits there is in the way when the program ends.
+    with suppress(OSError):
+        while os.read(sys.stdin.fileno(), 4096):
+            print(_link(port, access), flush=True)
+
+
+def _has_screen() -> bool:
+    """Whether a browser that is started here can be seen."""
+    if "SSH_CONNECTION" in os.environ:
+        return False
+    graphical = "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+    return graphical or sys.platform in ("darwin", "win32")
+
+
+def _open(link: str) -> None:
+    """Open the link by way of a private file: a command line can be read by every user."""
+    import webbrowser
+
+    from clawkit.settings import settings
+    from clawkit.system.files import make_private, write_whole
+
+    page = settings().data / "console.html"
+    make_private(page.parent)
+    write_whole(page, _FORWARD.format(link).encode())
+    webbrowser.open(page.as_uri())
+
+
+_FORWARD = '<!doctype html><meta http-equiv="refresh" content="0; url={}"><title>claw</title>\n'

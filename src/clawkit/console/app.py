@@ -1,0 +1,152 @@
+"""The console's ASGI app and its server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from clawkit.console.access import OPEN_PATH, AccessCheck, ConsoleAccess
+from clawkit.console.api import (
+    ApiError,
+    ConsolePage,
+    guarded,
+    json_response,
+    read_json,
+    watched,
+)
+from clawkit.console.pages import (
+    activity,
+    approvals,
+    connect,
+    health,
+    memory,
+    policy,
+    sessions,
+)
+from clawkit.errors import LoadError
+from clawkit.version import __version__
+from clawkit.wire.http.request_checks import read_headers
+from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listen
+
+HOST = "127.0.0.1"
+PORT = 7420
+"""Where the console is, unless somebody else listens there."""
+
+PAGES: tuple[Callable[[ExitStack], ConsolePage], ...] = (
+    approvals.page,
+    activity.page,
+    policy.page,
+    memory.page,
+    sessions.page,
+    connect.page,
+    health.page,
+)
+"""What makes each page; what a page opens is closed with the stack."""
+
+_STATIC = Path(__file__).parent / "static"
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_LIMITS = HttpLimits(connections=200, head=16 * 1024)
+_SHUTDOWN_SECONDS = 3
+
+
+class LinkUse(Struct, frozen=True):
+    """What a browser brings to be let in."""
+
+    link: str
+
+
+def console_app(access: ConsoleAccess, until_end: ExitStack, stopping: asyncio.Event) -> Starlette:
+    """The app; `stopping` ends its streams."""
+    pages = [make(until_end) for make in PAGES]
+    topics = {name: look for page in pages for name, look in page.topics.items()}
+    routes = [
+        *(_file(path) for path in sorted(_STATIC.rglob("*")) if path.suffix in _TYPES),
+        *_session_routes(access),
+        watched("/api/watch", topics, stopping),
+        *(route for page in pages for route in page.routes),
+    ]
+    return Starlette(routes=routes, middleware=[Middleware(AccessCheck, access=access)])
+
+
+def serve(
+    port: int | None = None,
+    *,
+    on_ready: Callable[[int, ConsoleAccess], None],
+) -> None:
+    """Serve the console on loopback until interrupted.
+
+    Without a port it is the usual one, or a free one. `on_ready` gets the port, and makes links.
+    """
+    access, stopping = ConsoleAccess(), asyncio.Event()
+    with ExitStack() as until_end, _listening(port) as listening:
+        app = console_app(access, until_end, stopping)
+        running = UvicornServer(
+            app,
+            limits=_LIMITS,
+            on_stop=stopping.set,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        on_ready(listening.getsockname()[1], access)
+        running.run(sockets=[listening])
+
+
+def _listening(port: int | None) -> socket.socket:
+    if port is not None:
+        return listen(HOST, port)
+    try:
+        return listen(HOST, PORT)
+    except LoadError:
+        return listen(HOST, 0)
+
+
+def _file(path: Path) -> Route:
+    """A file of the page, read once; the page itself is at `/`."""
+    body, kind = path.read_bytes(), _TYPES[path.suffix]
+    name = path.relative_to(_STATIC).as_posix()
+
+    async def handle(_: Request) -> Response:
+        return Response(body, media_type=kind)
+
+    return Route("/" if name == "index.html" else f"/{name}", handle, methods=["GET"])
+
+
+def _session_routes(access: ConsoleAccess) -> list[Route]:
+    async def open_link(request: Request) -> Response:
+        session = access.exchange((await read_json(request, LinkUse)).link)
+        if session is None:
+            raise ApiError(
+                "This link was used already, or is too old: press Enter where `claw console` runs "
+                "for another one",
+                403,
+            )
+        response = _about(session.token)
+        response.headers["set-cookie"] = access.cookie_header(session)
+        return response
+
+    async def session(request: Request) -> Response:
+        found = access.session_of(read_headers(request.scope["headers"]))
+        return _about(found.token if found is not None else "")
+
+    return [
+        Route(OPEN_PATH, guarded(open_link), methods=["POST"]),
+        Route("/api/session", guarded(session), methods=["GET"]),
+    ]
+
+
+def _about(token: str) -> Response:
+    return json_response({"token": token, "version": __version__})

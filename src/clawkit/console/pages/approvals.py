@@ -1,0 +1,237 @@
+"""Approvals: the calls that wait for a person, with the same answers as in the terminal."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack, suppress
+from hashlib import sha256
+from typing import Literal
+
+from msgspec import Struct
+
+from clawkit.console.api import ApiError, ConsolePage, get, post
+from clawkit.console.file_changes import FileChange, file_changes
+from clawkit.errors import PolicyError
+from clawkit.guard.approvals import Answer, Ask
+from clawkit.guard.approvals_view import EACH_CALL, Scope, is_whole, policy_of, rule_of, write_rule
+from clawkit.guard.authoring.edit import rule_text
+from clawkit.guard.call_display import call_lines, spelled
+from clawkit.guard.locations import approvals_socket
+from clawkit.guard.pending_approvals import FOR_ALL
+from clawkit.guard.policy_file.parser import read_policy
+from clawkit.guard.shared_view import SharedView
+from clawkit.text.normalization import visible
+from clawkit.wire.jsonrpc import as_object
+
+ALONE_SECONDS = 15.0
+"""How long after the last page was open calls are still taken to be asked about there."""
+_TICK = 1.0
+_NOT_WHOLE = "What came cannot be shown, or is not what was asked about: it can only be denied."
+_GONE = "This call no longer waits: it was answered elsewhere, or its time is over."
+_LONGEST_NAME = 200
+
+
+class Waiting(Struct, frozen=True):
+    """A question in the list."""
+
+    id: str
+    server: str
+    tool: str
+    client: str
+    deadline: float
+
+
+class Past(Struct, frozen=True):
+    """A question that waits no longer."""
+
+    id: str
+    server: str
+    tool: str
+    how: str
+
+
+class Pending(Struct, frozen=True):
+    """What the list shows."""
+
+    asks: tuple[Waiting, ...]
+    ended: tuple[Past, ...]
+
+
+class ShownQuestion(Struct, frozen=True):
+    """All that a person decides about, with everything hidden spelled out."""
+
+    id: str
+    digest: str
+    server: str
+    tool: str
+    client: str
+    deadline: float
+    rule: int
+    description: str
+    rule_text: str
+    policy: str
+    lines: tuple[str, ...]
+    changes: tuple[FileChange, ...]
+    is_whole: bool
+    each_call: bool
+    note: str
+
+
+class Which(Struct, frozen=True):
+    """One question."""
+
+    id: str
+
+
+class ScopeOf(Struct, frozen=True):
+    """A question, and how far a rule for it would reach."""
+
+    id: str
+    scope: Scope
+
+
+class ProposedRule(Struct, frozen=True):
+    """A rule as it would be written."""
+
+    rule: str
+    file: str
+    above: int
+
+
+class GivenAnswer(Struct, frozen=True):
+    """A person's answer to what they were shown: the digest says what that was."""
+
+    id: str
+    digest: str
+    answer: Literal["once", "session", "tool", "always", "deny"]
+    scope: Scope = "call"
+    rule: str = ""
+    """For "always": the rule as it was shown."""
+
+
+def page(until_end: ExitStack) -> ConsolePage:
+    desk = ApprovalsDesk(SharedView(approvals_socket()))
+    until_end.callback(desk.close)
+    return ConsolePage(
+        routes=(
+            get("/api/approvals/question", Which, desk.question),
+            get("/api/approvals/rule", ScopeOf, desk.proposed),
+            post("/api/approvals/answer", GivenAnswer, desk.answer),
+        ),
+        topics={"approvals": desk.pending},
+    )
+
+
+class ApprovalsDesk:
+    """The view while a page is open: without one nobody would see a question, so none is taken."""
+
+    def __init__(self, view: SharedView) -> None:
+        self._view = view
+        self._looked = 0.0
+        self._closing = threading.Event()
+        self._watch = threading.Thread(target=self._leave_when_alone, daemon=True)
+        self._watch.start()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._watch.join()
+        self._view.close()
+
+    def pending(self) -> Pending:
+        """The list; whoever looks at it can be asked."""
+        if self._closing.is_set():
+            return Pending((), ())
+        self._looked = time.monotonic()
+        asks = tuple(
+            Waiting(ask.id, _name(ask.server), _name(ask.tool), _name(ask.client), ask.deadline)
+            for ask in self._view.asks()
+        )
+        ended = tuple(
+            Past(one.ask.id, _name(one.ask.server), _name(one.ask.tool), one.how)
+            for one in self._view.ended()
+        )
+        return Pending(asks, ended)
+
+    def question(self, which: Which) -> ShownQuestion:
+        ask = self._ask(which.id)
+        lines = _lines(ask)
+        return ShownQuestion(
+            id=ask.id,
+            digest=ask.digest,
+            server=spelled(ask.server),
+            tool=spelled(ask.tool),
+            client=spelled(ask.client or "unknown"),
+            deadline=ask.deadline,
+            rule=ask.rule,
+            description=spelled(ask.description),
+            rule_text=_rule_that_asked(ask),
+            policy=str(policy_of(ask)),
+            lines=lines or (_NOT_WHOLE,),
+            changes=file_changes(as_object(ask.call.get("arguments")) or {}) if lines else (),
+            is_whole=lines is not None,
+            each_call=ask.each_call,
+            note=FOR_ALL,
+        )
+
+    def proposed(self, given: ScopeOf) -> ProposedRule:
+        ask = self._ask(given.id)
+        return ProposedRule(rule_of(ask, given.scope), str(policy_of(ask)), ask.rule)
+
+    def answer(self, given: GivenAnswer) -> Pending:
+        """Answer what was shown, once."""
+        ask = self._ask(given.id)
+        if given.digest != ask.digest:
+            raise ApiError("This is not the call that was shown: look at it again", 409)
+        if given.answer != "deny":
+            _check_allowing(ask, given.answer)
+        if given.answer == "always":
+            self._write(ask, given)
+        if not self._view.answer(given.id, given.answer):
+            raise ApiError(_GONE, 409)
+        return self.pending()
+
+    def _write(self, ask: Ask, given: GivenAnswer) -> None:
+        if rule_of(ask, given.scope) != given.rule:
+            raise ApiError("This is not the rule that was shown: look at it again", 409)
+        write_rule(ask, given.rule)
+
+    def _ask(self, id: str) -> Ask:
+        found = next((ask for ask in self._view.asks() if ask.id == id), None)
+        if found is None:
+            raise ApiError(_GONE, 404)
+        return found
+
+    def _leave_when_alone(self) -> None:
+        while not self._closing.wait(_TICK):
+            if time.monotonic() - self._looked > ALONE_SECONDS:
+                self._view.close()
+
+
+def _check_allowing(ask: Ask, answer: Answer) -> None:
+    if _lines(ask) is None:
+        raise ApiError(_NOT_WHOLE, 409)
+    if ask.each_call and answer != "once":
+        raise ApiError(f"{EACH_CALL}: answer once or deny", 409)
+
+
+def _lines(ask: Ask) -> tuple[str, ...] | None:
+    """The call itself; None where what came cannot be shown, or is not what was asked about."""
+    try:
+        return tuple(call_lines(ask.call)) if is_whole(ask) else None
+    except (RecursionError, ValueError):
+        return None
+
+
+def _rule_that_asked(ask: Ask) -> str:
+    """The rule as the policy has it, while that is the policy that asked."""
+    with suppress(OSError, UnicodeDecodeError, PolicyError):
+        text = policy_of(ask).read_bytes()
+        if sha256(text).hexdigest() == ask.policy:
+            rules = read_policy(text.decode(), str(policy_of(ask))).rules
+            return "".join(rule_text(rule) for rule in rules if rule.number == ask.rule)
+    return ""
+
+
+def _name(text: str) -> str:
+    return visible(text, _LONGEST_NAME)

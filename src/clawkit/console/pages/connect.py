@@ -1,0 +1,217 @@
+"""The page Connect: what each client on this machine has of ours, and what others paste."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from clawkit.console import api
+from clawkit.console.api import ApiError, ConsolePage, NoParameters
+from clawkit.console.pages.memory import OpenedMemories
+from clawkit.guard.authoring.default_policy import write_default_policy
+from clawkit.guard.locations import policy_file
+from clawkit.hosts import installation
+from clawkit.hosts.clients import CLIENTS, client_called
+from clawkit.hosts.discovery import SearchScope, ServerStatus, status
+from clawkit.hosts.installation import (
+    InstallOrder,
+    InstallOutcome,
+    Presence,
+    assistant_order,
+    memory_order,
+    survey,
+)
+from clawkit.hosts.paste import pastes_for_command
+from clawkit.hosts.removal import remove_everything
+from clawkit.hosts.wrap import EntryChange, Report, unwrap, wrap
+from clawkit.memory import tokens
+from clawkit.memory.being_store import DEFAULT_BEING
+from clawkit.memory.http.served_address import served_url
+from clawkit.memory.records import Being, Scope, Token
+from clawkit.memory.sharing import ShareRequest, address_given, app_called, share_being
+
+Thing = Literal["assistant", "memory"]
+
+
+class ClientChange(Struct, frozen=True):
+    """What is to be done to a client: `what` is one of ours, or the name of a server to guard."""
+
+    client: str
+    change: Literal["install", "remove", "guard", "unguard"]
+    what: str = ""
+
+
+class ShareBody(Struct, frozen=True):
+    """Who is to reach which Being, with which client."""
+
+    being: str
+    client: str = ""
+    person: str = ""
+    scope: Scope = "full"
+    expires: str = ""
+    url: str = ""
+
+
+class PasteParameters(Struct, frozen=True):
+    """What is to be pasted."""
+
+    what: Thing = "assistant"
+
+
+def page(until_end: ExitStack) -> ConsolePage:
+    memories = OpenedMemories(until_end)
+    return ConsolePage(
+        (
+            api.get("/api/connect/clients", NoParameters, partial(_clients, memories)),
+            api.get("/api/connect/pastes", PasteParameters, partial(_pastes, memories)),
+            api.get("/api/connect/tokens", NoParameters, partial(_tokens, memories)),
+            api.post("/api/connect/change", ClientChange, partial(_change, memories)),
+            api.post("/api/connect/remove-all", NoParameters, _remove_all),
+            api.post("/api/connect/share", ShareBody, partial(_share, memories)),
+        )
+    )
+
+
+class ClientState(Struct, frozen=True):
+    """A client on this machine: whether it has the assistant and the memory, and its servers."""
+
+    id: str
+    title: str
+    file: str
+    assistant: Presence
+    memory: Presence
+    servers: tuple[ServerStatus, ...]
+    shows_forms: bool
+
+
+def _clients(memories: OpenedMemories, _: NoParameters) -> object:
+    ours = {one: {p.client: p for p in survey(_order(memories, one))} for one in _THINGS}
+    servers = status(SearchScope())
+    names = {order.name for order in (_order(memories, one) for one in _THINGS)}
+    states = [
+        ClientState(
+            client.id,
+            client.title,
+            ours["assistant"][client.id].file,
+            ours["assistant"][client.id],
+            ours["memory"][client.id],
+            tuple(
+                one
+                for one in servers.servers
+                if one.client == client.id
+                and (one.server not in names or one.state != "not wrapped")
+            ),
+            client.forms,
+        )
+        for client in CLIENTS
+    ]
+    there = [one for one in states if one.assistant.state != "no such client"]
+    return {
+        "clients": there,
+        "missing": [one.title for one in states if one.assistant.state == "no such client"],
+        "problems": servers.problems,
+        "home": str(Path.home()),
+    }
+
+
+_THINGS: tuple[Thing, ...] = ("assistant", "memory")
+
+
+def _order(memories: OpenedMemories, what: Thing) -> InstallOrder:
+    if what == "assistant":
+        return assistant_order()
+    return memory_order(memories.place.config.memory.being or DEFAULT_BEING)
+
+
+def _change(memories: OpenedMemories, given: ClientChange) -> object:
+    client = client_called(given.client)
+    if given.change in ("guard", "unguard"):
+        return _guarded(given, client.id)
+    if given.what not in _THINGS:
+        raise ApiError(f"{given.what[:60]!r} is nothing to {given.change}: assistant or memory is")
+    order = _order(memories, given.what)
+    if given.change == "remove":
+        return _installed(installation.remove(client, order))
+    if given.what == "memory":
+        # One that is not there would only be missed when the client starts its server.
+        memories.store().called(order.argv[-1])
+    return _installed(installation.install(client, order))
+
+
+def _installed(outcome: InstallOutcome) -> InstallOutcome:
+    if outcome.action == "failed":
+        raise ApiError(outcome.note)
+    return outcome
+
+
+class GuardOutcome(Struct, frozen=True):
+    """What was done, and whether a policy had to be made for it."""
+
+    changes: tuple[EntryChange, ...]
+    policy_made: bool = False
+
+
+def _guarded(given: ClientChange, client: str) -> GuardOutcome:
+    act = wrap if given.change == "guard" else unwrap
+    report: Report = act(given.what or None, SearchScope(client))
+    if report.failed:
+        notes = [one.note for one in report.changes if one.action == "failed"]
+        raise ApiError("; ".join((*report.problems, *notes)))
+    made = given.change == "guard" and write_default_policy(policy_file())
+    return GuardOutcome(report.changes, bool(made))
+
+
+def _remove_all(_: NoParameters) -> object:
+    return remove_everything(SearchScope(), dry_run=False)
+
+
+def _pastes(memories: OpenedMemories, given: PasteParameters) -> object:
+    return pastes_for_command(_order(memories, given.what))
+
+
+class TokenLine(Struct, frozen=True):
+    """A token in the list of all that count, with the Being that it opens."""
+
+    being: str
+    being_id: str
+    token: Token
+
+
+def _tokens(memories: OpenedMemories, _: NoParameters) -> object:
+    """All tokens that count, the last used first."""
+    if not memories.is_begun():
+        return {"served": "", "beings": [], "tokens": []}
+    store = memories.store()
+    beings = store.every()[: api.MOST_ROWS]
+    with store.database.registry() as connection:
+        found = [(being, one) for being in beings for one in tokens.of_being(connection, being.n)]
+    good = [
+        TokenLine(being.name, being.id, one)
+        for being, one in found
+        if tokens.is_good(one, store.clock())
+    ]
+    good.sort(key=lambda line: line.token.used or 0, reverse=True)
+    return {
+        "served": served_url(store.database.address),
+        "beings": [_named(being) for being in beings],
+        "clients": [{"id": one.id, "title": one.title} for one in CLIENTS],
+        "tokens": good[: api.MOST_ROWS],
+        "total": len(good),
+    }
+
+
+def _named(being: Being) -> dict[str, str]:
+    return {"id": being.id, "name": being.name}
+
+
+def _share(memories: OpenedMemories, given: ShareBody) -> object:
+    store = memories.store()
+    until = tokens.parse_expires(given.expires, store.clock()) if given.expires else None
+    wanted = ShareRequest(
+        app_called(given.client), given.person, given.scope, until, url=address_given(given.url)
+    )
+    return share_being(store, memories.being(given.being), wanted)

@@ -1,0 +1,122 @@
+"""The page Sessions: what was said to the assistant, with media, steps, tokens and cost."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from clawkit.assistant.config import Config, Price, read_config
+from clawkit.assistant.prices import costs
+from clawkit.assistant.sessions.queries import StoredTurn
+from clawkit.assistant.sessions.records import LAST
+from clawkit.assistant.sessions.store import SessionStore
+from clawkit.console import api
+from clawkit.console.api import ApiError, ConsolePage
+from clawkit.errors import ClawError
+
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Pictures that a browser shows and that run nothing; SVG could."""
+
+
+class ListParameters(Struct, frozen=True):
+    """A part of the list of sessions; those that contain a text in their name or beginning."""
+
+    contains: str = ""
+    offset: int = 0
+    limit: int = 50
+
+
+class SessionParameters(Struct, frozen=True):
+    """A part of a session: the messages before one of that number."""
+
+    key: str
+    before: int = LAST
+    limit: int = 50
+
+
+class PictureParameters(Struct, frozen=True):
+    """A picture of a session, by its digest."""
+
+    key: str
+    digest: str
+
+
+class SessionKey(Struct, frozen=True):
+    """One session."""
+
+    key: str
+
+
+def page(_: ExitStack) -> ConsolePage:
+    return ConsolePage(
+        (
+            api.get("/api/sessions/list", ListParameters, _list),
+            api.get("/api/sessions/show", SessionParameters, _show),
+            api.get("/api/sessions/picture", PictureParameters, _picture),
+            api.get("/api/sessions/export", SessionKey, _export),
+            api.post("/api/sessions/delete", SessionKey, _delete),
+        )
+    )
+
+
+def _store() -> SessionStore:
+    # Where the store is does not depend on the rest of the config, which may be broken.
+    return SessionStore(Config().store_file)
+
+
+def _prices() -> dict[str, Price]:
+    try:
+        return read_config().prices
+    except ClawError:  # the page Health says what is wrong with the config
+        return {}
+
+
+def _list(given: ListParameters) -> object:
+    wanted = given.contains.casefold()
+    found = [
+        one
+        for one in _store().list_sessions()
+        if (one.running or one.messages) and wanted in f"{one.key}\n{one.title}".casefold()
+    ]
+    end = given.offset + min(given.limit, api.MOST_ROWS)
+    return {"total": len(found), "rows": found[given.offset : end]}
+
+
+def _show(given: SessionParameters) -> object:
+    prices = _prices()
+    found = _store().page(given.key, given.before, max(1, min(given.limit, api.MOST_ROWS)))
+    return {
+        **msgspec.to_builtins(found),
+        "turns": [_turn(one, prices) for one in found.turns],
+        "costs": costs(found.usage, prices),
+        "unpriced": [name for name in found.usage if "/" in name and name not in prices],
+    }
+
+
+def _turn(turn: StoredTurn, prices: dict[str, Price]) -> dict[str, Any]:
+    return {**msgspec.to_builtins(turn), "costs": costs({turn.model: turn.usage}, prices)}
+
+
+def _picture(given: PictureParameters) -> object:
+    found = _store().picture(given.key, given.digest)
+    if found is None:
+        raise ApiError(f"There is no picture {given.digest[:20]!r} in this session", 404)
+    if found.mime_type not in _PICTURES:
+        raise ApiError(f"A picture of the type {found.mime_type[:60]!r} is not shown here", 415)
+    return Response(found.data, media_type=found.mime_type)
+
+
+def _export(given: SessionKey) -> object:
+    lines = [msgspec.json.encode(record) for record in _store().export([given.key])]
+    headers = {"content-disposition": 'attachment; filename="session.jsonl"'}
+    return Response(b"\n".join([*lines, b""]), headers=headers, media_type="application/jsonl")
+
+
+def _delete(given: SessionKey) -> object:
+    if not _store().delete(given.key):
+        raise ApiError(f"There is no session {given.key[:60]!r} any more: load the page again", 404)
+    return {"deleted": given.key}

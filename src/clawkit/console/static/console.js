@@ -1,0 +1,167 @@
+// The shell: navigation, the page that is shown, and what the pages share.
+
+import { announce, confirm, element, replace, toast } from "./dom.js";
+import { begin, connect, fetchJson, watch } from "./net.js";
+
+export * from "./dom.js";
+export { ApiError, fetchJson, watch } from "./net.js";
+
+/** The pages in their order: the name is that of the address and of the module. */
+const PAGES = [
+  ["approvals", "Approvals"],
+  ["activity", "Activity"],
+  ["policy", "Policy"],
+  ["memory", "Memory"],
+  ["sessions", "Sessions"],
+  ["connect", "Connect"],
+  ["health", "Health"],
+];
+const main = document.getElementById("content");
+let leaving = new AbortController();
+
+function drawNavigation(current) {
+  replace(
+    document.getElementById("pages"),
+    PAGES.map(([name, title]) =>
+      element(
+        "li",
+        {},
+        element(
+          "a",
+          { href: `#/${name}`, id: `to-${name}`, "aria-current": name === current ? "page" : null },
+          element("span", {}, title),
+          element("span", { class: "count", id: `count-${name}` }),
+        ),
+      ),
+    ),
+  );
+  drawCounts();
+  // On a phone the navigation is wider than the screen.
+  document.getElementById(`to-${current}`)?.scrollIntoView({ block: "nearest", inline: "center" });
+}
+
+const counts = new Map();
+
+function drawCounts() {
+  for (const [name, number] of counts) {
+    const place = document.getElementById(`count-${name}`);
+    if (place) replace(place, number ? [element("span", { class: "unseen" }, ", waiting: "), String(number)] : null);
+  }
+  const waiting = counts.get("approvals") || 0;
+  const title = PAGES.find(([name]) => name === address().name)?.[1] || "";
+  document.title = `${waiting ? `(${waiting}) ` : ""}${title} · Clawkit console`;
+}
+
+/** The page and the parameters that the address names: `#/activity?server=files`. */
+function address() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const name = PAGES.some(([one]) => one === path) ? path : PAGES[0][0];
+  return { name, parameters: new URLSearchParams(query || "") };
+}
+
+/** What a page's `show(root, context)` gets besides its place. */
+function contextFor(name, parameters, signal) {
+  return {
+    name,
+    parameters,
+    signal,
+    fetchJson: (path, options) => fetchJson(path, { signal, ...options }),
+    announce,
+    toast,
+    confirm,
+    /** Hears of a topic until the page is left. */
+    watch(topic, listener) {
+      const end = watch(topic, listener);
+      signal.addEventListener("abort", end);
+    },
+    onLeave: (act) => signal.addEventListener("abort", act),
+    /** Goes to a page; with parameters, to a place in it. */
+    go(page, given) {
+      const query = new URLSearchParams(given || {}).toString();
+      location.hash = `#/${page}${query ? `?${query}` : ""}`;
+    },
+    /** Keeps parameters in the address without showing the page anew. */
+    remember(given) {
+      const query = new URLSearchParams(given).toString();
+      history.replaceState(null, "", `#/${name}${query ? `?${query}` : ""}`);
+    },
+    /** Runs what a button does, and tells what went wrong. */
+    async attempt(act) {
+      try {
+        return await act();
+      } catch (error) {
+        if (error.name !== "AbortError") toast(error.message, { kind: "bad", seconds: 12 });
+        return undefined;
+      }
+    },
+  };
+}
+
+async function show() {
+  leaving.abort();
+  leaving = new AbortController();
+  const { name, parameters } = address();
+  const title = PAGES.find(([one]) => one === name)[1];
+  drawNavigation(name);
+  const root = element("div", { class: `page page-${name}` });
+  const { signal } = leaving;
+  try {
+    const page = await import(`./pages/${name}.js`);
+    if (signal.aborted) return;
+    replace(main, element("h1", {}, title), root);
+    await page.show(root, contextFor(name, parameters, signal));
+    if (!signal.aborted) {
+      root.dataset.ready = "true";
+      announce(`${title} is shown`);
+    }
+  } catch (error) {
+    if (signal.aborted || error.name === "AbortError") return;
+    if (error.status === 401) locked(error.message);
+    else replace(main, element("h1", {}, title), problem(error.message));
+  }
+}
+
+export function problem(text) {
+  return element("p", { class: "problem", role: "alert" }, text);
+}
+
+function locked(text) {
+  leaving.abort();
+  replace(
+    main,
+    element("h1", {}, "This page needs a link"),
+    problem(text),
+    element("p", {}, "In the terminal where ", element("code", {}, "claw console"), " runs, press Enter for another link; or start it again."),
+  );
+}
+
+function drawConnection(connected) {
+  const place = document.getElementById("connection");
+  const text = connected ? "Live" : "Not connected: is `claw console` still running?";
+  if (place.textContent !== text) replace(place, text);
+  place.classList.toggle("lost", !connected);
+}
+
+async function start() {
+  try {
+    await begin();
+  } catch (error) {
+    locked(error.message);
+    return;
+  }
+  window.addEventListener("hashchange", () => {
+    // A link that is opened in a tab that has the console already begins a new session there.
+    if (location.hash.startsWith("#open=")) location.reload();
+    else if (location.hash.startsWith("#/") || !location.hash) show().then(() => main.focus({ preventScroll: true }));
+  });
+  connect(drawConnection);
+  watch("approvals", ({ asks }) => {
+    const before = counts.get("approvals") || 0;
+    counts.set("approvals", asks?.length || 0);
+    if ((asks?.length || 0) > before) announce("A call waits for your answer");
+    drawCounts();
+  });
+  await show();
+}
+
+start();

@@ -1,0 +1,280 @@
+// Builds the page. Everything that is shown is text: nothing here or in a page ever parses markup.
+
+const MOST_ROWS = 200;
+
+// What nobody sees, or what moves other text about: controls, formats, separators, unassigned
+// and lone surrogates; blanks that are no space; selectors that can carry a hidden text.
+const HIDDEN =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cn}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]+/gu;
+const JOINED = /[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]/u;
+const FLAG_TAGS = /^[\u{e0020}-\u{e007e}]{1,6}\u{e007f}/u;
+
+function escaped(run) {
+  return Array.from(run, (letter) => {
+    const code = letter.codePointAt(0);
+    if (letter === "\n" || letter === "\t") return letter;
+    if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;
+    if (code < 0x10000) return `\\u${code.toString(16).padStart(4, "0")}`;
+    return `\\U${code.toString(16).padStart(8, "0")}`;
+  }).join("");
+}
+
+function needed(run, before, after) {
+  const first = run.codePointAt(0);
+  if (first === 0x200c || first === 0x200d) {
+    return run.length === 1 && JOINED.test(before) && JOINED.test(after) ? 1 : 0;
+  }
+  if (first === 0xfe0e || first === 0xfe0f) {
+    // "❤️‍🔥": a selector may be followed by the joiner of the same sign, and by nothing else.
+    if (!before.trim()) return 0;
+    if (run.length === 1) return 1;
+    return run.length === 2 && run[1] === "\u200d" && JOINED.test(after) ? 2 : 0;
+  }
+  if (first === 0xad) return run.length === 1 && /\p{L}/u.test(before) && /\p{L}/u.test(after) ? 1 : 0;
+  if (before === "\u{1f3f4}") return (FLAG_TAGS.exec(run) || [""])[0].length;
+  return 0;
+}
+
+/** A text as it may be shown: what is hidden in it is spelled out. Ends of lines stay. */
+export function visible(text) {
+  return String(text).replace(HIDDEN, (run, at, whole) => {
+    const before = Array.from(whole.slice(Math.max(0, at - 2), at)).pop() || "";
+    const after = Array.from(whole.slice(at + run.length, at + run.length + 2))[0] || "";
+    const kept = needed(run, before, after);
+    return run.slice(0, kept) + escaped(run.slice(kept));
+  });
+}
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "value") node.value = value;
+    else if (name === "href" && !/^(#|\/(?!\/))/.test(value)) throw new Error(`no address of ours: ${value}`);
+    else node.setAttribute(name, value === true ? "" : visible(value));
+  }
+  append(node, children);
+  return node;
+}
+
+function append(node, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : document.createTextNode(visible(child)));
+  }
+}
+
+/** An element: attributes by name, `onclick` and the like as functions; strings become inert text. */
+export function element(name, attributes, ...children) {
+  return fill(document.createElement(name), attributes, children);
+}
+
+/** The same for a part of a drawing. */
+export function svg(name, attributes, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}
+
+/** Puts these children in the place of those that are there. */
+export function replace(node, ...children) {
+  node.replaceChildren();
+  append(node, children);
+  return node;
+}
+
+export function button(label, onclick, attributes) {
+  return element("button", { type: "button", onclick, ...attributes }, label);
+}
+
+/** A label with its field; the field gets an id if it has none. */
+export function field(label, input, hint) {
+  input.id ||= `field-${(field.count = (field.count || 0) + 1)}`;
+  const about = hint ? element("span", { class: "hint", id: `${input.id}-hint` }, hint) : null;
+  if (about) input.setAttribute("aria-describedby", about.id);
+  return element("div", { class: "field" }, element("label", { for: input.id }, label), input, about);
+}
+
+/** A text of any length: its beginning, and a button for the rest of it. */
+export function longText(text, most = 2000) {
+  const shown = visible(text);
+  if (shown.length <= most) return element("pre", { tabindex: "0" }, shown);
+  const pre = element("pre", { tabindex: "0" }, `${shown.slice(0, most)}…`);
+  const more = button(`Show ${shown.length - most} more characters`, () => {
+    replace(pre, shown);
+    more.remove();
+    pre.focus();
+  });
+  return element("div", {}, pre, more);
+}
+
+/** A mark such as a decision: `kind` chooses its colour. */
+export function badge(text, kind = "plain") {
+  return element("span", { class: `badge ${kind}` }, text);
+}
+
+/** Name and value pairs. */
+export function facts(pairs) {
+  return element(
+    "dl",
+    { class: "facts" },
+    pairs
+      .filter(([, value]) => value !== null && value !== undefined && value !== "")
+      .map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
+  );
+}
+
+export function emptyState(title, text) {
+  return element("div", { class: "empty" }, element("p", { class: "strong" }, title), text && element("p", { class: "dim" }, text));
+}
+
+/**
+ * A table of at most 200 rows. A column has `title`, `cell(row)` and perhaps `class`;
+ * with `onOpen`, the first cell of each row is a button.
+ */
+export function table({ caption, columns, rows, empty = "Nothing here.", onOpen, rowClass }) {
+  const head = columns.map((one) => element("th", { scope: "col", class: one.class }, one.title));
+  const line = (row) =>
+    element(
+      "tr",
+      { class: rowClass && rowClass(row) },
+      columns.map((one, at) => {
+        const cell = one.cell(row);
+        const opened = at === 0 && onOpen;
+        return element("td", { class: one.class }, opened ? button(cell, () => onOpen(row), { class: "link" }) : cell);
+      }),
+    );
+  const body = rows.slice(0, MOST_ROWS).map(line);
+  if (!body.length) body.push(element("tr", {}, element("td", { colspan: columns.length, class: "dim" }, empty)));
+  return element(
+    "div",
+    { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" },
+    element(
+      "table",
+      {},
+      element("caption", { class: "unseen" }, caption),
+      element("thead", {}, element("tr", {}, head)),
+      element("tbody", {}, body),
+    ),
+  );
+}
+
+/** A table in pages: `load({offset, limit})` gives `{rows, total}`. */
+export function pagedTable({ load, size = 50, ...options }) {
+  const place = element("div", { class: "paged" });
+  const limit = Math.min(size, MOST_ROWS);
+  let offset = 0;
+  async function reload(to = offset) {
+    const { rows, total } = await load({ offset: to, limit });
+    offset = to;
+    const last = Math.min(offset + rows.length, total);
+    replace(
+      place,
+      table({ ...options, rows }),
+      pager({
+        text: total ? `${offset + 1} to ${last} of ${total}` : "",
+        back: offset > 0 && (() => reload(Math.max(0, offset - limit))),
+        on: last < total && (() => reload(offset + limit)),
+      }),
+    );
+  }
+  return { node: place, reload };
+}
+
+export function pager({ text, back, on, backLabel = "Back", onLabel = "More" }) {
+  if (!back && !on) return element("p", { class: "pager dim" }, text);
+  return element(
+    "p",
+    { class: "pager" },
+    button(backLabel, back || null, { disabled: !back }),
+    element("span", { class: "dim", role: "status" }, text),
+    button(onLabel, on || null, { disabled: !on }),
+  );
+}
+
+/** Says something to those who do not see the page. */
+export function announce(text) {
+  const region = document.getElementById("announcements");
+  replace(region);
+  setTimeout(() => replace(region, text), 50);
+}
+
+/** A short message; with `undo` it can be taken back for ten seconds. */
+export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = {}) {
+  const end = () => node.remove();
+  let timer = setTimeout(end, seconds * 1000);
+  const hold = () => clearTimeout(timer);
+  const resume = () => (timer = setTimeout(end, seconds * 1000));
+  const undoing = async () => {
+    end();
+    try {
+      await undo();
+    } catch (error) {
+      toast(error.message, { kind: "bad" });
+    }
+  };
+  const node = element(
+    "div",
+    { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status", onmouseenter: hold, onfocusin: hold, onmouseleave: resume, onfocusout: resume },
+    element("span", {}, text),
+    undo && button("Undo", undoing),
+    button("×", end, { class: "quiet", "aria-label": "Close this message" }),
+  );
+  document.getElementById("toasts").append(node);
+  return node;
+}
+
+/** Asks in a dialog; gives the value of the action that was chosen, or null. */
+export function dialog({ title, body, actions = [{ label: "Close", value: null }] }) {
+  const heading = `dialog-${(dialog.count = (dialog.count || 0) + 1)}`;
+  return new Promise((resolve) => {
+    let chosen = null;
+    const buttons = actions.map(({ label, value, kind }) =>
+      button(label, () => ((chosen = value), node.close()), { class: kind }),
+    );
+    const node = element(
+      "dialog",
+      { "aria-labelledby": heading },
+      element("h2", { id: heading }, title),
+      element("div", { class: "dialog-body" }, body),
+      element("p", { class: "actions" }, buttons),
+    );
+    node.addEventListener("close", () => (node.remove(), resolve(chosen)));
+    document.body.append(node);
+    node.showModal();
+  });
+}
+
+export async function confirm({ title, body, action = "Yes", kind = "primary" }) {
+  return dialog({ title, body, actions: [{ label: action, value: true, kind }, { label: "Cancel", value: null }] });
+}
+
+const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+/** A moment (ISO text or seconds) as an element: how long ago, the whole of it as its title. */
+export function moment(when) {
+  const date = new Date(typeof when === "number" ? when * 1000 : when);
+  if (isNaN(date)) return element("span", {}, String(when));
+  const exact = date.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+  return element("time", { datetime: date.toISOString(), title: exact }, shortTime(date));
+}
+
+function shortTime(date) {
+  const today = new Date().toDateString() === date.toDateString();
+  const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return today ? time : `${date.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
+}
+
+export function ago(when) {
+  const seconds = (Date.now() - new Date(typeof when === "number" ? when * 1000 : when)) / 1000;
+  const [unit, size] = UNITS.find(([, one]) => Math.abs(seconds) >= one) || UNITS[3];
+  return new Intl.RelativeTimeFormat("en", { numeric: "auto" }).format(-Math.round(seconds / size), unit);
+}
+
+export function duration(milliseconds) {
+  if (milliseconds === null || milliseconds === undefined) return "";
+  if (milliseconds < 1000) return `${Number(milliseconds.toPrecision(3))} ms`;
+  return `${(milliseconds / 1000).toFixed(1)} s`;
+}
+
+export function counted(number, one, many = `${one}s`) {
+  return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+}

@@ -1,0 +1,275 @@
+// Approvals: what waits, one call shown whole, and the answers to it.
+
+import { announce, button, counted, dialog, element, emptyState, facts, problem, replace, toast } from "../console.js";
+
+const CALM = 600; // milliseconds in which no answer counts after the call shown changed by itself
+const ENDS = {
+  once: "allowed once",
+  session: "allowed for this session",
+  tool: "its tool allowed for this session",
+  always: "allowed always",
+  deny: "denied",
+  expired: "denied: nobody answered in time",
+  withdrawn: "no longer asked",
+  elsewhere: "answered elsewhere",
+};
+const NOW = [
+  ["once", "Allow once", "primary"],
+  ["session", "These arguments, this session"],
+  ["tool", "This tool, this session"],
+];
+const FOR_GOOD = [
+  ["folder", "This tool in this folder…"],
+  ["tool", "This tool…"],
+  ["call", "Exactly this…"],
+];
+
+export async function show(root, context) {
+  const list = element("section", { class: "asks", "aria-label": "Waiting calls" });
+  const detail = element("section", { class: "ask", "aria-label": "The chosen call" });
+  root.append(element("div", { class: "approvals" }, list, detail));
+  let chosen = context.parameters.get("id") || "";
+  let shown = "";
+  let asks = [];
+
+  async function choose(id, { itself = false } = {}) {
+    chosen = id;
+    drawList();
+    shown = id;
+    if (!id) {
+      replace(detail);
+      return;
+    }
+    try {
+      const question = await context.fetchJson(`/api/approvals/question?id=${encodeURIComponent(id)}`);
+      if (chosen === id) drawQuestion(detail, question, context, { itself, onAnswered });
+    } catch (error) {
+      if (error.name !== "AbortError" && chosen === id) replace(detail, problem(error.message));
+    }
+  }
+
+  async function onAnswered(id, text) {
+    announce(text);
+    toast(text);
+    if (chosen === id) await next(id, true);
+  }
+
+  async function next(gone, itself) {
+    const following = asks.find((ask) => ask.id !== gone);
+    await choose(following ? following.id : "", { itself });
+  }
+
+  function drawList() {
+    const items = asks.map((ask) =>
+      element(
+        "li",
+        {},
+        element(
+          "button",
+          { type: "button", class: "ask-item", "aria-current": ask.id === chosen ? "true" : null, onclick: () => choose(ask.id) },
+          element("span", { class: "strong text" }, ask.tool),
+          element("span", { class: "dim small text" }, ask.server),
+          element("span", { class: "dim small left", "data-deadline": String(ask.deadline) }, left(ask.deadline)),
+        ),
+      ),
+    );
+    replace(
+      list,
+      asks.length
+        ? [element("h2", {}, `${counted(asks.length, "call")} ${asks.length === 1 ? "waits" : "wait"}`), element("ul", { class: "plain" }, items)]
+        : emptyState("Nothing waits for you", "When a prompt rule holds a call while this page is open, you are asked here."),
+      drawEnded(),
+    );
+  }
+
+  let ended = [];
+  function drawEnded() {
+    if (!ended.length) return null;
+    return [
+      element("h2", { class: "later" }, "Before"),
+      element(
+        "ul",
+        { class: "plain small" },
+        ended.slice(-10).reverse().map((one) =>
+          element("li", {}, element("span", { class: "strong text" }, one.tool), " ", element("span", { class: "dim text" }, `${one.server}: ${ENDS[one.how] || one.how}`)),
+        ),
+      ),
+    ];
+  }
+
+  const first = new Promise((resolve) => {
+    context.watch("approvals", async (value) => {
+      if (value.error) {
+        replace(list, problem(value.error));
+        resolve();
+        return;
+      }
+      ({ asks, ended } = value);
+      const still = asks.some((ask) => ask.id === chosen);
+      if (still && shown === chosen) drawList();
+      else if (still) await choose(chosen);
+      else await choose(asks[0]?.id || "", { itself: true });
+      resolve();
+    });
+  });
+  const clock = setInterval(() => {
+    for (const place of root.querySelectorAll("[data-deadline]")) replace(place, left(Number(place.dataset.deadline)));
+  }, 1000);
+  context.onLeave(() => clearInterval(clock));
+  await first;
+}
+
+function left(deadline) {
+  return `${Math.max(0, Math.round(deadline - Date.now() / 1000))} s left`;
+}
+
+function drawQuestion(place, question, context, { itself, onAnswered }) {
+  const text = element(
+    "div",
+    { class: "call", tabindex: "0", role: "region", "aria-label": "The whole call" },
+    question.changes.map(drawChange),
+    element("pre", { class: "plain-text" }, question.lines.join("\n")),
+  );
+  const hint = element("div", { class: "row hint" });
+  const answers = element("div", {});
+  const state = { read: false, seen: 0, calm: !itself, busy: false };
+  let reader = null;
+
+  const answer = async (value, more, words) => {
+    if (state.busy) return;
+    state.busy = true;
+    draw();
+    await context.attempt(async () => {
+      await context.fetchJson("/api/approvals/answer", { body: { id: question.id, digest: question.digest, answer: value, ...more } });
+      await onAnswered(question.id, `${question.tool}: ${words}`);
+    });
+    state.busy = false;
+    draw();
+  };
+
+  const always = (scope) =>
+    context.attempt(async () => {
+      const proposed = await context.fetchJson(`/api/approvals/rule?id=${encodeURIComponent(question.id)}&scope=${scope}`);
+      const chosen = await dialog({
+        title: "Write this rule?",
+        body: [
+          element("p", {}, "It goes into ", element("code", {}, proposed.file), `, above rule ${proposed.above}, and allows such calls from now on.`),
+          element("pre", { tabindex: "0" }, proposed.rule),
+        ],
+        actions: [{ label: "Write it and allow", value: true, kind: "primary" }, { label: "Cancel", value: null }],
+      });
+      if (chosen) await answer("always", { scope, rule: proposed.rule }, ENDS.always);
+    });
+
+  function draw() {
+    const may = state.read && state.calm && question.is_whole && !state.busy;
+    const given = document.activeElement?.dataset?.answer;
+    const reading = document.activeElement?.dataset?.answer === "read";
+    replace(
+      hint,
+      !question.is_whole
+        ? "It can only be denied."
+        : state.read
+          ? question.note
+          : [element("span", { role: "status" }, `Read it to its end to allow it: ${Math.floor(100 * state.seen)} % was on the screen.`), button("Read on", () => reader.readOn(), { "data-answer": "read" })],
+    );
+    if (reading) (hint.querySelector("button") || text).focus();
+    const one = (name, label, act, kind, enabled) => button(label, act, { class: kind, disabled: !enabled, "data-answer": name });
+    replace(
+      answers,
+      element(
+        "p",
+        { class: "actions" },
+        NOW.filter(([value]) => value === "once" || !question.each_call).map(([value, label, kind]) =>
+          one(value, label, () => answer(value, {}, ENDS[value]), kind, may),
+        ),
+        one("deny", "Deny", () => answer("deny", {}, ENDS.deny), "danger", state.calm && !state.busy),
+      ),
+      !question.each_call &&
+        element(
+          "p",
+          { class: "actions" },
+          element("span", { class: "dim small" }, "From now on, by a rule:"),
+          FOR_GOOD.map(([scope, label]) => one(`always-${scope}`, label, () => always(scope), null, may)),
+        ),
+    );
+    if (given) answers.querySelector(`[data-answer="${given}"]`)?.focus();
+  }
+
+  replace(
+    place,
+    element(
+      "div",
+      { class: "card" },
+      element("div", { class: "spread" }, element("h2", {}, question.tool), element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline))),
+      facts([
+        ["Server", question.server],
+        ["Client", question.client],
+        ["Rule", question.description ? `${question.rule}: ${question.description}` : String(question.rule)],
+      ]),
+      question.rule_text && element("details", {}, element("summary", {}, "The rule that asks"), element("pre", {}, question.rule_text)),
+      text,
+      hint,
+      answers,
+    ),
+  );
+  draw();
+  if (!state.calm) setTimeout(() => ((state.calm = true), draw()), CALM);
+  reader = noteReading(text, context.signal, (seen) => {
+    state.seen = seen;
+    state.read = seen >= 1;
+    draw();
+  });
+}
+
+/** Tells `onSeen` how much of a box was on the screen, each part after what is before it. */
+function noteReading(box, signal, onSeen) {
+  let seen = 0;
+  let inView = false;
+  let done = false;
+  const look = () => {
+    if (done || !inView || document.visibilityState !== "visible") return;
+    const { scrollTop, clientHeight, scrollHeight } = box;
+    if (scrollTop > seen + 1 || scrollTop + clientHeight <= seen) return;
+    seen = scrollTop + clientHeight;
+    done = seen >= scrollHeight - 2;
+    if (done) observer.disconnect();
+    onSeen(done ? 1 : seen / scrollHeight);
+  };
+  const observer = new IntersectionObserver(
+    ([entry]) => {
+      inView = entry.intersectionRatio > 0.9;
+      look();
+    },
+    { threshold: [0, 0.9, 0.95, 1] },
+  );
+  box.addEventListener("scroll", look);
+  document.addEventListener("visibilitychange", look, { signal });
+  signal.addEventListener("abort", () => observer.disconnect());
+  observer.observe(box);
+  return {
+    /** Goes on where the first part is that was not on the screen. */
+    readOn() {
+      box.scrollIntoView({ block: "nearest" });
+      box.scrollTo({ top: Math.max(0, seen - 24), behavior: "instant" });
+    },
+  };
+}
+
+const KINDS = { "+": ["added", "added: "], "-": ["removed", "removed: "], " ": ["same", ""], "@": ["where", ""] };
+
+function drawChange(change) {
+  return element(
+    "figure",
+    { class: "change" },
+    element("figcaption", {}, element("code", {}, change.path), " ", element("span", { class: "dim small" }, change.about)),
+    element(
+      "div",
+      { class: "diff" },
+      change.lines.map(({ kind, text }) => {
+        const [name, spoken] = KINDS[kind];
+        return element("div", { class: name }, spoken && element("span", { class: "unseen" }, spoken), element("span", { class: "sign", "aria-hidden": "true" }, kind === "@" ? "" : kind), element("span", { class: "text" }, text));
+      }),
+    ),
+  );
+}

@@ -1,0 +1,153 @@
+// The page Connect: which client has what of ours, a button for each, and what others paste.
+
+import { ago, badge, button, confirm, dialog, element, emptyState, field, problem, replace, table, toast } from "../console.js";
+import { showSecret } from "./memory.js";
+
+const OURS = [
+  ["assistant", "Assistant"],
+  ["memory", "Memory"],
+];
+
+export async function show(root, context) {
+  const clients = element("section", { "aria-labelledby": "clients-title" });
+  const team = element("section", { "aria-labelledby": "team-title" });
+  root.append(clients, await pastes(context), team);
+  await Promise.all([drawClients(clients, context), drawTeam(team, context)]);
+}
+
+async function drawClients(place, context) {
+  const { clients, missing, problems, home } = await context.fetchJson("/api/connect/clients");
+  const reload = () => drawClients(place, context);
+  const removeAll = () => context.attempt(async () => {
+    const body = element("p", {}, "The assistant, memories and tools go out of every client's file, and guarded servers go on without the guard. What you told the assistant and what is remembered stays.");
+    if (!(await confirm({ title: "Take everything of ours out of every client?", body, action: "Take it out", kind: "danger" }))) return;
+    const { removals, problems: failed } = await context.fetchJson("/api/connect/remove-all", { body: {} });
+    toast(failed.length ? failed.join("; ") : `Taken out: ${removals.length}. Restart the clients for this to count.`, { kind: failed.length ? "bad" : "plain", seconds: 10 });
+    await reload();
+  });
+  const any = clients.some((one) => OURS.some(([what]) => one[what].state === "installed") || one.servers.some((server) => server.state.startsWith("wrapped")));
+  replace(
+    place,
+    element("div", { class: "spread" }, element("h2", { id: "clients-title" }, "Clients on this machine"), any && button("Take everything out", removeAll, { class: "quiet" })),
+    problems.map((text) => problem(text)),
+    clients.length ? element("div", { class: "clients" }, clients.map((one) => clientCard(one, home, context, reload))) : emptyState("No MCP client that we know was found here", "Start one once, and load this page again."),
+    missing.length ? element("p", { class: "dim small" }, `Not found here: ${missing.join(", ")}.`) : null,
+  );
+}
+
+function clientCard(client, home, context, reload) {
+  const file = client.file.startsWith(home) ? `~${client.file.slice(home.length)}` : client.file;
+  const act = (change, what, done) => () => context.attempt(async () => {
+    const outcome = await context.fetchJson("/api/connect/change", { body: { client: client.id, change, what } });
+    const note = outcome.note || outcome.changes?.map((one) => one.note).filter(Boolean).join("; ");
+    toast([done, `Restart ${client.title} for this to count.`, note].filter(Boolean).join(" "), { seconds: 9 });
+    await reload();
+  });
+  const open = client.servers.filter((one) => one.state === "not wrapped" && one.transport);
+  return element(
+    "article",
+    { class: "card", "aria-label": client.title },
+    element("h3", {}, client.title),
+    element("p", { class: "dim small mono" }, file),
+    element(
+      "ul",
+      { class: "has" },
+      OURS.map(([what, title]) => ourLine(client, what, title, act)),
+      client.servers.map((one) => serverLine(one, act)),
+    ),
+    open.length > 1 ? element("p", { class: "actions" }, button(`Guard all ${open.length}`, act("guard", "", "They go through the guard."))) : null,
+    open.length && !client.shows_forms ? element("p", { class: "dim small" }, "It shows no questions of servers: keep Approvals open here, or whatever asks is denied.") : null,
+  );
+}
+
+function ourLine(client, what, title, act) {
+  const { state, note } = client[what];
+  const has = state === "installed";
+  const label = `${has ? "Remove" : "Add"} ${title.toLowerCase()} ${has ? "from" : "to"} ${client.title}`;
+  const can = has || state === "not installed";
+  return element(
+    "li",
+    {},
+    element("span", {}, element("span", { class: "strong" }, title), " ", has ? badge("added", "good") : state !== "not installed" && badge(state, "warn"), note ? element("span", { class: "dim small" }, ` ${note}`) : null),
+    can && button(has ? "Remove" : "Add", act(has ? "remove" : "install", what, has ? `${title} is taken out.` : `${title} is added.`), { class: has ? "" : "primary", "aria-label": label }),
+  );
+}
+
+function serverLine(server, act) {
+  const guarded = server.state === "wrapped";
+  const kind = guarded ? "good" : server.state === "not wrapped" ? "plain" : "warn";
+  const said = { wrapped: "guarded", "not wrapped": "not guarded" }[server.state] || server.state;
+  const can = guarded || (server.state === "not wrapped" && server.transport);
+  return element(
+    "li",
+    {},
+    element("span", {}, server.server, " ", badge(said, kind), server.note ? element("span", { class: "dim small" }, ` ${server.note}`) : null),
+    can && button(guarded ? "Unguard" : "Guard", act(guarded ? "unguard" : "guard", server.server, guarded ? "It goes on without the guard." : "It goes through the guard."), { "aria-label": `${guarded ? "Unguard" : "Guard"} ${server.server}` }),
+  );
+}
+
+async function pastes(context) {
+  const place = element("div", {});
+  const what = element("select", {}, OURS.map(([name, title]) => element("option", { value: name }, title)));
+  const draw = async () => {
+    const found = await context.fetchJson(`/api/connect/pastes?what=${what.value}`);
+    replace(place, found.map(({ client, place: where, text }) => pasteBlock(client, where, text)));
+  };
+  what.addEventListener("change", () => context.attempt(draw));
+  await draw();
+  return element("details", { class: "card" }, element("summary", {}, "Another client on this machine: what to paste"), field("What", what), place);
+}
+
+function pasteBlock(title, where, text) {
+  const copy = button("Copy", async () => {
+    await navigator.clipboard.writeText(text);
+    toast("Copied");
+  }, { "aria-label": `Copy for ${title}` });
+  return element("div", { class: "paste" }, element("p", { class: "spread" }, element("span", {}, element("span", { class: "strong" }, title), element("span", { class: "dim" }, ` ${where}`)), copy), element("pre", { tabindex: "0" }, text));
+}
+
+async function drawTeam(place, context) {
+  const { served, beings, clients, tokens, total } = await context.fetchJson("/api/connect/tokens");
+  const reload = () => drawTeam(place, context);
+  const revoke = ({ token, being_id: being }) => context.attempt(async () => {
+    const body = element("p", {}, `“${token.label || token.id.slice(0, 8)}” opens its Being no longer.`);
+    if (!(await confirm({ title: "Revoke this token?", body, action: "Revoke", kind: "danger" }))) return;
+    await context.fetchJson("/api/memory/tokens/revoke", { body: { being, token: token.id } });
+    toast("Revoked");
+    await reload();
+  });
+  replace(
+    place,
+    element("div", { class: "spread" }, element("h2", { id: "team-title" }, "Others and your team"), beings.length > 0 && button("Share a memory", () => context.attempt(async () => (await share(context, beings, clients)) && reload()), { class: "primary" })),
+    element("p", { class: "dim" }, served ? ["Memories are served at ", element("code", {}, served), "."] : ["Nobody serves memories right now: ", element("code", {}, "claw being serve"), " does."]),
+    table({
+      caption: "Tokens that count, the last used first",
+      columns: [
+        { title: "Token", cell: ({ token }) => token.label || token.id.slice(0, 8) },
+        { title: "Being", cell: ({ being }) => being },
+        { title: "May", cell: ({ token }) => (token.owner && token.scope === "full" ? "full, owner" : token.scope) },
+        { title: "Person", cell: ({ token }) => token.person },
+        { title: "Last used", cell: ({ token }) => (token.used === null ? "never" : ago(token.used)), class: "nowrap" },
+        { title: "", cell: (one) => button("Revoke", () => revoke(one), { class: "danger", "aria-label": `Revoke ${one.token.label || one.token.id.slice(0, 8)}` }) },
+      ],
+      rows: tokens,
+      empty: "No token counts: nobody reaches a memory over HTTP.",
+    }),
+    total > tokens.length ? element("p", { class: "dim small" }, `The first ${tokens.length} of ${total}.`) : null,
+  );
+}
+
+async function share(context, beings, clients) {
+  const being = element("select", {}, beings.map((one) => element("option", { value: one.id }, one.name)));
+  const person = element("input", { maxlength: "200" });
+  const client = element("select", {}, element("option", { value: "" }, "Most clients"), clients.map(({ id, title }) => element("option", { value: id }, title)));
+  const scope = element("select", {}, element("option", { value: "full" }, "full"), element("option", { value: "read-only" }, "read-only"));
+  const expires = element("input", { placeholder: "never, or 30d, 2027-01-31" });
+  const url = element("input", { placeholder: "where `claw being serve` runs" });
+  const body = element("div", { class: "stack" }, field("Memory of", being), field("For whom", person), field("Their client", client), field("May", scope), field("Expires", expires), field("Address that they use", url));
+  if (!(await dialog({ title: "Share a memory", body, actions: [{ label: "Make it", value: true, kind: "primary" }, { label: "Cancel", value: null }] }))) return false;
+  const made = await context.fetchJson("/api/connect/share", { body: { being: being.value, person: person.value, client: client.value, scope: scope.value, expires: expires.value, url: url.value } });
+  const more = element("div", {}, element("p", {}, "Address: ", element("code", {}, made.url)), element("p", { class: "dim" }, made.place || "In their client's config:"), element("pre", { tabindex: "0" }, made.config), made.served ? null : element("p", { class: "note" }, "Nobody serves it right now: `claw being serve` does, at this address."));
+  await showSecret("What to hand over, this once", made.token, more);
+  return true;
+}

@@ -1,0 +1,268 @@
+// Policy: the rules and what they decided, a call tried on them, an edit replayed before it is saved.
+
+import { badge, button, counted, element, emptyState, facts, field, problem, replace, table, toast } from "../console.js";
+
+const KINDS = { allow: "good", deny: "bad", prompt: "warn", uncertain: "plain" };
+
+export async function show(root, context) {
+  const place = {
+    about: element("div", {}),
+    rules: element("section", { "aria-label": "Rules" }),
+    tester: element("section", { class: "card", "aria-label": "Try a call" }),
+    editor: element("section", { class: "card", "aria-label": "Edit" }),
+  };
+  root.append(place.about, element("div", { class: "policy" }, element("div", {}, place.tester, place.rules), place.editor));
+  let shown = await context.fetchJson("/api/policy/shown");
+  const editor = drawEditor(place.editor, context, () => shown, load);
+  drawTester(place.tester, context, editor);
+
+  async function load() {
+    shown = await context.fetchJson("/api/policy/shown");
+    draw();
+    await countHits();
+  }
+
+  function draw(hits) {
+    drawAbout(place.about, shown);
+    drawRules(place.rules, shown, hits);
+    editor.opened(shown);
+  }
+
+  async function countHits() {
+    if (!shown.text || shown.problem) return;
+    const hits = await context.fetchJson("/api/policy/hits");
+    drawRules(place.rules, shown, hits);
+    const wanted = root.querySelector(`[data-rule="${CSS.escape(context.parameters.get("rule") || "")}"]`);
+    wanted?.scrollIntoView({ block: "center" });
+    wanted?.focus({ preventScroll: true });
+  }
+
+  draw();
+  context.watch("policy", (stamp) => {
+    if (stamp !== shown.stamp && !editor.isSaving()) context.attempt(load);
+  });
+  await countHits();
+}
+
+function drawAbout(place, shown) {
+  replace(
+    place,
+    shown.problem && shown.there && problem(`${shown.problem}. Until this is mended, the guard denies everything.`),
+    !shown.there && element("p", { class: "note" }, "There is no policy yet, so the guard refuses every call. Below is one to begin with: secrets denied, all the rest prompted."),
+    element("p", { class: "dim small" }, element("code", {}, shown.file), " The first rule that matches decides; a call that no rule matches is denied."),
+    shown.issues.length
+      ? element(
+          "details",
+          { open: shown.issues.some((issue) => issue.level === "error") },
+          element("summary", {}, `${counted(shown.issues.length, "remark")} of \`claw policy lint\``),
+          element("ul", { class: "plain small" }, shown.issues.map(drawIssue)),
+        )
+      : null,
+  );
+}
+
+function drawIssue(issue) {
+  return element("li", {}, badge(issue.level, issue.level === "error" ? "bad" : issue.level === "warning" ? "warn" : "plain"), ` line ${issue.line || "–"}: `, element("span", { class: "text" }, issue.reason));
+}
+
+function drawRules(place, shown, hits) {
+  if (!shown.rules.length) {
+    replace(place, element("h2", {}, "Rules"), emptyState("No rules", shown.problem || "Write the first one beside this."));
+    return;
+  }
+  const times = (rule) => {
+    if (rule.action === "profile") return "";
+    if (!hits) return element("span", { class: "dim" }, "…");
+    const number = hits.hits[rule.number] || 0;
+    return number ? number.toLocaleString("en") : badge("never hit", "warn");
+  };
+  const none = hits && hits.hits[0];
+  replace(
+    place,
+    element("h2", {}, "Rules, in order"),
+    element(
+      "ol",
+      { class: "plain rules" },
+      shown.rules.map((rule) =>
+        element(
+          "li",
+          { class: "card rule", tabindex: "-1", "data-rule": String(rule.number), "aria-label": `Rule ${rule.number}` },
+          element(
+            "div",
+            { class: "rule-head" },
+            element("span", { class: "dim number" }, String(rule.number)),
+            badge(rule.action, KINDS[rule.action]),
+            element("span", { class: "strong text" }, rule.description),
+            element("span", { class: "hits small" }, times(rule), hits && hits.hits[rule.number] ? ` ${hits.hits[rule.number] === 1 ? "call" : "calls"}` : null),
+          ),
+          rule.text && element("pre", { tabindex: "0" }, rule.text.replace(/^\[\[rule\]\]\naction = .*\n/, "").replace(/^description = .*\n/m, "").trim()),
+        ),
+      ),
+    ),
+    hits &&
+      element(
+        "p",
+        { class: "dim small" },
+        `Counted over ${counted(hits.calls, "call")} of the log, each held against the rules as they are now`,
+        none ? `; ${counted(none, "call")} matched no rule` : "",
+        hits.uncertain ? `; ${counted(hits.uncertain, "call")} uncertain, because the log has their arguments redacted` : "",
+        ".",
+      ),
+  );
+}
+
+function drawTester(place, context, editor) {
+  const call = element("textarea", { rows: "3", spellcheck: "false", placeholder: "read_file path=/home/me/.ssh/id_rsa" });
+  const server = element("input", { type: "text", placeholder: "any" });
+  const edited = element("input", { type: "checkbox", id: "try-edited" });
+  const verdict = element("div", { role: "status" });
+  const attempt = (event) => {
+    event.preventDefault();
+    return context.attempt(async () => {
+      const body = { call: call.value, server: server.value.trim(), ...(edited.checked ? { text: editor.text() } : {}) };
+      try {
+        drawVerdict(verdict, await context.fetchJson("/api/policy/try", { body }));
+      } catch (error) {
+        if (error.name !== "AbortError") replace(verdict, problem(error.message));
+      }
+    });
+  };
+  replace(
+    place,
+    element("h2", {}, "Try a call"),
+    element(
+      "form",
+      { onsubmit: attempt },
+      field("Call", call, "TOOL NAME=VALUE …, or the JSON of a request"),
+      element("div", { class: "tester" }, field("Server", server), element("div", { class: "check" }, edited, element("label", { for: "try-edited" }, "On the edited policy"))),
+      element("p", { class: "actions" }, element("button", { type: "submit", class: "primary" }, "Decide")),
+    ),
+    verdict,
+  );
+}
+
+function drawVerdict(place, found) {
+  const by = found.rule ? `by rule ${found.rule}, line ${found.line}${found.description ? `: ${found.description}` : ""}` : "no rule matches";
+  replace(
+    place,
+    element("p", { class: "verdict" }, badge(found.decision, KINDS[found.decision]), " ", element("span", { class: "strong text" }, by)),
+    facts([
+      ["Because", list(found.because)],
+      ["Came close", list(found.near.map((one) => `rule ${one.rule} (${one.action}): ${one.missing.join("; ")}`))],
+      ["To allow it", list(found.needed)],
+    ]),
+  );
+}
+
+function list(texts) {
+  return texts.length ? element("ul", { class: "plain" }, texts.map((text) => element("li", { class: "text" }, text))) : "";
+}
+
+function drawEditor(place, context, current, reload) {
+  const area = element("textarea", { rows: "28", spellcheck: "false", autocapitalize: "off", wrap: "off" });
+  const report = element("div", { role: "status" });
+  const state = element("p", { class: "hint", role: "status" });
+  let base = null;
+  let tried = null;
+  let saving = false;
+
+  const changed = () => base !== null && area.value !== (base.there ? base.text : "");
+  const draw = () => {
+    const text = !changed() ? "This is the policy in use." : tried === area.value ? "Replayed as it stands here: it can be saved." : "Changed. Replay it over the log to see what it would do; then it can be saved.";
+    replace(state, text);
+    save.disabled = !(changed() && tried === area.value);
+    test.disabled = !changed();
+    undo.disabled = !changed();
+  };
+  area.addEventListener("input", draw);
+
+  const test = button("Replay over the log", () =>
+    context.attempt(async () => {
+      const text = area.value;
+      try {
+        drawReport(report, await context.fetchJson("/api/policy/replay", { body: { text } }));
+        tried = text;
+      } catch (error) {
+        if (error.name === "AbortError") throw error;
+        tried = null;
+        replace(report, problem(error.message));
+      }
+      draw();
+    }),
+  );
+  const save = button("Save", () => context.attempt(() => write(area.value, base)), { class: "primary" });
+  const undo = button("Drop changes", () => ((area.value = base.there ? base.text : base.default), replace(report), draw()));
+
+  async function write(text, over) {
+    saving = true;
+    try {
+      const before = over.text;
+      const saved = await context.fetchJson("/api/policy/save", { body: { text, digest: over.digest } });
+      replace(report);
+      tried = null;
+      base = { ...over, text, there: true, digest: saved.digest };
+      area.value = text;
+      const kept = saved.backup ? ` The one before is kept as ${saved.backup}.` : "";
+      const undone = () => write(before, { ...over, text, digest: saved.digest });
+      toast(`The policy is saved; every guard uses it from now on.${kept}`, over.there ? { undo: undone } : {});
+    } finally {
+      saving = false;
+    }
+    await reload();
+  }
+
+  replace(place, element("h2", {}, "Edit"), field("Policy as TOML", area), state, element("p", { class: "actions" }, test, save, undo), report);
+  return {
+    text: () => area.value,
+    isSaving: () => saving,
+    opened(shown) {
+      const untouched = base === null || !changed();
+      if (!untouched && shown.digest !== base.digest) {
+        replace(report, problem("The policy was changed elsewhere while you edit it: what you have here cannot be saved over it. Copy it, and load this page again."));
+        return;
+      }
+      if (untouched) {
+        base = shown;
+        area.value = shown.there ? shown.text : shown.default;
+      }
+      draw();
+    },
+  };
+}
+
+function drawReport(place, found) {
+  const stay = found.calls - found.changed - found.uncertain;
+  const said = { allow: " (approved by a person)", deny: " (denied by a person)" };
+  replace(
+    place,
+    element("p", { class: "strong" }, found.calls ? `${counted(found.calls, "call")} of the log: ${stay.toLocaleString("en")} stay, ${found.changed.toLocaleString("en")} change${found.uncertain ? `, ${found.uncertain.toLocaleString("en")} uncertain` : ""}.` : "It can be used. There are no calls in the log yet to replay."),
+    found.issues.length ? element("ul", { class: "plain small" }, found.issues.map(drawIssue)) : null,
+    found.changes.map((change) =>
+      element(
+        "details",
+        { class: "change-report" },
+        element(
+          "summary",
+          {},
+          badge(change.was, KINDS[change.was]),
+          `${said[change.answer] || ""} by ${change.was_rule ? `rule ${change.was_rule}` : "no rule"} → `,
+          badge(change.now, KINDS[change.now]),
+          change.now_rule ? ` by rule ${change.now_rule}${change.now_description ? `: ${change.now_description}` : ""}` : " by no rule",
+          ` · ${counted(change.count, "call")}`,
+        ),
+        table({
+          caption: "Calls that change",
+          columns: [
+            { title: "Tool", cell: (one) => one.tool, class: "mono name" },
+            { title: "Server", cell: (one) => one.server },
+            { title: "With", cell: (one) => one.arguments, class: "mono small" },
+            { title: "Times", cell: (one) => String(one.count), class: "number" },
+          ],
+          rows: change.calls,
+        }),
+        change.kinds > change.calls.length ? element("p", { class: "dim small" }, `… and ${change.kinds - change.calls.length} more kinds of calls`) : null,
+      ),
+    ),
+    element("p", { class: "dim small" }, "Paths were compared as text."),
+  );
+}

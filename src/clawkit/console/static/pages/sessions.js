@@ -1,0 +1,172 @@
+// The page Sessions: what was said, with pictures, tool steps, tokens and cost.
+
+import { ago, badge, button, confirm, counted, element, emptyState, field, longText, moment, pagedTable, pager, replace, toast, visible } from "../console.js";
+
+const ENDS = { "": "", end: "", command: "", length: "cut short", refusal: "declined", lost: "interrupted" };
+const NAMES = { user: "You", assistant: "Assistant", tool: "Tool" };
+
+export async function show(root, context) {
+  const key = context.parameters.get("key");
+  if (key !== null) await showSession(root, context, key);
+  else await showList(root, context);
+}
+
+async function showList(root, context) {
+  const contains = element("input", { type: "search", value: context.parameters.get("contains") || "", autocomplete: "off" });
+  const list = pagedTable({
+    caption: "Sessions, the last used first",
+    columns: [
+      { title: "Begins with", cell: (one) => shortened(one.title) || one.key },
+      { title: "Session", cell: (one) => element("span", { class: "dim" }, shortened(one.key, 60)) },
+      { title: "From", cell: (one) => one.origin, class: "dim" },
+      { title: "Model", cell: (one) => one.model || "", class: "dim" },
+      { title: "Messages", cell: (one) => one.messages.toLocaleString("en"), class: "number" },
+      { title: "Last used", cell: (one) => ago(one.updated), class: "nowrap" },
+      { title: "", cell: (one) => state(one) },
+    ],
+    onOpen: (one) => context.go("sessions", { key: one.key }),
+    empty: "No session is like this.",
+    load: async ({ offset, limit }) => context.fetchJson(`/api/sessions/list?${new URLSearchParams({ offset, limit, contains: contains.value.trim() })}`),
+  });
+  const { total } = await context.fetchJson("/api/sessions/list?limit=1");
+  if (!total) {
+    root.append(emptyState("No session yet", "A message to the assistant begins one: from an MCP client (see Connect), claw ask \"…\", or claw chat."));
+    return;
+  }
+  const find = (event) => {
+    event.preventDefault();
+    context.remember(contains.value.trim() ? { contains: contains.value.trim() } : {});
+    context.attempt(() => list.reload(0));
+  };
+  root.append(element("form", { class: "memory-search short", role: "search", onsubmit: find }, field("Find a session by its name or first words", contains), element("button", { class: "primary" }, "Find")), list.node);
+  await list.reload(0);
+}
+
+const shortened = (text, most = 120) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+function state(one) {
+  if (one.running) return badge("running", "good");
+  const how = one.last_reason.split(":")[0];
+  const said = how in ENDS ? ENDS[how] : how;
+  return said ? badge(said, "warn") : "";
+}
+
+async function showSession(root, context, key) {
+  const place = element("div", { class: "transcript" });
+  const first = await context.fetchJson(address(key));
+  const earlier = element("div", {});
+  let oldest = first;
+  const drawEarlier = () =>
+    replace(earlier, oldest.more && button("Show what was said before", () => context.attempt(async () => {
+      oldest = await context.fetchJson(address(key, oldest.messages[0].id));
+      place.prepend(...messages(oldest, key));
+      drawEarlier();
+    })));
+  root.append(heading(first, context), usage(first), summary(first), earlier, place);
+  place.append(...messages(first, key));
+  if (!first.messages.length) place.append(element("p", { class: "dim" }, "Nothing was said here."));
+  drawEarlier();
+}
+
+const address = (key, before) => `/api/sessions/show?${new URLSearchParams({ key, ...(before ? { before } : {}) })}`;
+
+function heading({ info }, context) {
+  const remove = () => context.attempt(async () => {
+    const body = element("p", {}, `“${shortened(info.title || info.key)}”, ${counted(info.messages, "message")}, with its pictures. Nothing brings it back.`);
+    if (!(await confirm({ title: "Delete this session for good?", body, action: "Delete", kind: "danger" }))) return;
+    await context.fetchJson("/api/sessions/delete", { body: { key: info.key } });
+    toast("Deleted");
+    context.go("sessions");
+  });
+  return element(
+    "div",
+    { class: "session-head" },
+    element("p", {}, element("a", { href: "#/sessions" }, "All sessions")),
+    element("h2", { class: "text" }, shortened(info.title || info.key, 300)),
+    element("p", { class: "dim small" }, [info.key, info.origin, info.model, counted(info.messages, "message"), info.named ? "" : "goes after 30 days without use"].filter(Boolean).join(" · "), " · ", moment(info.updated)),
+    element("p", { class: "actions" }, element("a", { href: `/api/sessions/export?${new URLSearchParams({ key: info.key })}`, download: "session.jsonl" }, "Export as JSON lines"), button("Delete", remove, { class: "danger" })),
+  );
+}
+
+const amount = (value, currency) => {
+  try {
+    return new Intl.NumberFormat("en", { style: "currency", currency, maximumFractionDigits: value < 1 ? 4 : 2 }).format(value);
+  } catch {
+    return `${value.toFixed(4)} ${visible(currency)}`;
+  }
+};
+
+function usage({ usage: models, costs, unpriced }) {
+  const names = Object.keys(models);
+  if (!names.length) return element("p", { class: "dim small" }, "No provider counted tokens here.");
+  const total = (what) => names.reduce((sum, name) => sum + models[name][what], 0).toLocaleString("en");
+  const cost = Object.entries(costs).map(([currency, value]) => amount(value, currency)).join(" + ");
+  return element(
+    "div",
+    { class: "cards" },
+    card("Tokens in", total("input")),
+    card("of them cached", total("cached")),
+    card("Tokens out", total("output")),
+    card("Cost", cost || "–", unpriced.length ? `No price for ${unpriced.join(", ")}: config.toml can give one, under [prices."${unpriced[0]}"].` : ""),
+  );
+}
+
+function card(title, value, hint) {
+  return element("div", { class: "card" }, element("p", { class: "dim small" }, title), element("p", { class: "figure" }, value), hint && element("p", { class: "hint" }, hint));
+}
+
+function summary({ summary: text }) {
+  if (!text) return "";
+  return element("details", { class: "card" }, element("summary", {}, "Summary of what came first"), longText(text));
+}
+
+function messages({ messages: found, turns }, key) {
+  const nodes = [];
+  const byId = new Map(turns.map((one) => [one.id, one]));
+  found.forEach((one, at) => {
+    if (at && one.epoch !== found[at - 1].epoch) nodes.push(element("p", { class: "note" }, "Begun anew: what stands above is no longer remembered."));
+    nodes.push(message(one, key));
+    if (found[at + 1]?.turn !== one.turn) nodes.push(turnEnd(byId.get(one.turn)));
+  });
+  return nodes.filter(Boolean);
+}
+
+function turnEnd(turn) {
+  if (!turn) return null;
+  const { input, output, cached } = turn.usage;
+  const how = turn.reason.split(":")[0];
+  const ended = how in ENDS ? ENDS[how] : turn.reason;
+  const cost = Object.entries(turn.costs).map(([currency, value]) => amount(value, currency)).join(" + ");
+  return element(
+    "p",
+    { class: "turn-end" },
+    [turn.model, input || output ? `${input.toLocaleString("en")} in${cached ? ` (${cached.toLocaleString("en")} cached)` : ""}, ${output.toLocaleString("en")} out` : "", cost].filter(Boolean).map((one) => element("span", {}, one)),
+    turn.ended ? element("span", {}, `${(turn.ended - turn.began).toFixed(1)} s`) : badge("running", "good"),
+    ended && badge(ended, "warn"),
+  );
+}
+
+function message(one, key) {
+  const about = element("p", { class: "who" }, `${NAMES[one.role] || one.role}, `, moment(one.created));
+  return element("article", { class: `said ${one.role === "user" ? "user" : "other"}` }, about, one.parts.map((part) => drawPart(part, key)));
+}
+
+const PARTS = {
+  text: (part) => (part.text.length > 6000 ? longText(part.text, 6000) : element("div", { class: "bubble" }, part.text)),
+  image: (part, key) => picture(part, key),
+  call: (part) =>
+    element("details", { class: "step" }, element("summary", {}, "Calls ", element("code", {}, part.name)), longText(JSON.stringify(part.arguments, null, 2))),
+  outcome: (part, key) =>
+    element("details", { class: `step ${part.is_error ? "bad" : ""}`, open: part.is_error }, element("summary", {}, part.is_error ? "It failed" : "What came of it"), part.parts.map((inner) => (inner.type === "text" ? longText(inner.text) : drawPart(inner, key)))),
+};
+
+function drawPart(part, key) {
+  return (PARTS[part.type] || (() => longText(JSON.stringify(part))))(part, key);
+}
+
+function picture({ digest, mime_type: type, name, size }, key) {
+  const about = `${name}, ${type}, ${counted(Math.max(1, Math.round(size / 1000)), "KB", "KB")}`;
+  if (!/^image\/(png|jpeg|gif|webp)$/.test(type)) return element("div", { class: "bubble dim" }, about);
+  const image = element("img", { class: "picture", alt: name, loading: "lazy", src: `/api/sessions/picture?${new URLSearchParams({ key, digest })}` });
+  return element("figure", { class: "media" }, image, element("figcaption", { class: "dim small" }, about));
+}

@@ -1,0 +1,180 @@
+"""Activity in a real browser: what a guard wrote, filtered, charted, opened, and a lot of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from clawkit.guard.audit.log import AuditLog
+from clawkit.guard.audit.record import AuditRecord
+from clawkit.guard.locations import audit_directory
+from tests.console.big_log import write_big_log
+from tests.console.browser import RunningConsole, Visitor
+from tests.guard.guarded_server import Guarded, guarded
+
+POLICY = """
+[[rule]]
+action = "deny"
+tool = "delete_file"
+description = "Nothing is deleted"
+
+[[rule]]
+action = "allow"
+tool = "*"
+"""
+SCRIPT = "<img src=x onerror=alert(1)><script>alert(1)</script>\u202eb\x1b[2J"
+
+
+@pytest.fixture
+def guard(console: RunningConsole, tmp_path: Path) -> Iterator[Guarded]:  # noqa: ARG001 - its home
+    with guarded(tmp_path, POLICY, "--name", "files") as running:
+        running.initialize()
+        yield running
+
+
+@pytest.fixture
+def page(visitor: Visitor, console: RunningConsole, guard: Guarded) -> Page:
+    assert "result" in guard.tool("read_file", 1, path="/work/a")
+    assert "error" in guard.tool("delete_file", 2, path="/work/b")
+    return visitor.open(console.link, "activity")
+
+
+def rows(page: Page) -> list[str]:
+    return page.locator("section[aria-label=Calls] tbody tr").all_inner_texts()
+
+
+def test_each_decision_is_shown_with_its_rule(page: Page) -> None:
+    denied, allowed = rows(page)
+    assert "delete_file" in denied
+    assert "deny" in denied
+    assert "rule 1: Nothing is deleted" in denied
+    assert "read_file" in allowed
+    assert "rule 2" in allowed
+    assert "ms" in allowed
+
+
+def test_calls_arrive_while_one_looks(page: Page, guard: Guarded) -> None:
+    assert "result" in guard.tool("read_file", 3, path="/work/later")
+    expect(page.get_by_text("/work/later")).to_be_visible()
+    expect(page.locator(".figure").first).to_have_text("3")
+
+
+def test_filters_leave_what_was_asked_for_and_stand_in_the_address(page: Page) -> None:
+    table = page.locator("section[aria-label=Calls] tbody tr")
+    page.get_by_label("Decision").select_option("blocked")
+    expect(table).to_have_count(1)
+    expect(table).to_contain_text("delete_file")
+    assert "decision=blocked" in page.url
+    page.get_by_label("Decision").select_option("")
+    page.get_by_label("Tool", exact=True).fill("read_*")
+    expect(table).to_have_count(1)
+    expect(table).to_contain_text("read_file")
+    page.get_by_label("Tool", exact=True).fill("")
+    page.get_by_label("Text").fill("/work/b")
+    expect(table).to_have_count(1)
+    page.get_by_label("Text").fill("")
+    page.get_by_label("Rule").fill("2")
+    expect(table).to_have_count(1)
+    page.get_by_label("Rule").fill("")
+    page.get_by_label("Lists, starts and notices too").check()
+    expect(page.get_by_text("initialize").first).to_be_visible()
+
+
+def test_a_call_opens_to_its_arguments_its_result_and_its_session(
+    page: Page, guard: Guarded
+) -> None:
+    page.get_by_role("button", name="read_file", exact=True).first.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text('"path": "/work/a"')
+    expect(dialog).to_contain_text("sha256")
+    expect(dialog.locator("dd code")).to_have_text(digest_of_answer())
+    dialog.get_by_text("Before and after in the same session").click()
+    expect(dialog.get_by_role("cell", name="delete_file")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert guard.process.poll() is None
+
+
+def digest_of_answer() -> str:
+    from clawkit.guard.audit.reader import read
+
+    answers = [record for record in read(audit_directory()) if record["kind"] == "answer"]
+    return next(one.get("digest", "") for one in answers if one.get("tool") == "read_file")
+
+
+def test_the_charts_have_tables_behind_them(page: Page) -> None:
+    expect(page.get_by_role("img", name="Calls per")).to_have_count(2)
+    chart = page.locator("figure", has_text="Calls per second").first
+    chart.get_by_text("Show as a table").click()
+    counts = chart.locator("td.number").all_inner_texts()
+    assert sum(map(int, counts[::2])) == 2
+    lanes = page.locator("figure", has_text="Calls per server over time")
+    lanes.get_by_text("Show as a table").click()
+    assert lanes.locator("tbody tr").inner_text().split()[:3] == ["files", "2", "1"]
+    blocked = page.locator("figure", has_text="Why calls were blocked")
+    expect(blocked).to_contain_text("rule 1: Nothing is deleted")
+
+
+def test_the_state_of_the_hash_chain_is_shown(page: Page, visitor: Visitor) -> None:
+    expect(page.get_by_text("The log is whole")).to_be_visible()
+    live = next(audit_directory().glob("*.jsonl"))
+    live.write_bytes(live.read_bytes().replace(b"delete_file", b"create_file"))
+    AuditLog(audit_directory()).write(AuditRecord(kind="call", server="files", tool="x"))
+    visitor.go("policy")
+    visitor.go("activity")
+    expect(page.get_by_role("alert")).to_contain_text("The log is broken")
+    expect(page.get_by_role("alert")).to_contain_text("was changed")
+
+
+def test_hostile_text_is_inert_in_every_field(
+    visitor: Visitor,
+    console: RunningConsole,
+) -> None:
+    names = ("id", "server", "client", "session", "method", "tool", "reason")
+    fields = dict.fromkeys(names, SCRIPT)
+    record = AuditRecord(
+        kind="call",
+        decision="deny",
+        rule=3,
+        arguments={SCRIPT: [SCRIPT, "x" * 50_000]},
+        outside={SCRIPT: SCRIPT},
+        flags=(SCRIPT,),
+        **fields,
+    )
+    AuditLog(audit_directory()).write(record)
+    page = visitor.open(console.link, "activity")
+    page.locator("section[aria-label=Calls] tbody button").first.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("\\u202eb\\x1b[2J")
+    expect(dialog.get_by_role("button", name="more characters").first).to_be_visible()
+    assert page.locator("main img, main script, dialog img, dialog script").count() == 0
+
+
+@pytest.fixture
+def many(claw_home: Path) -> int:  # noqa: ARG001 - in that home
+    """The records of a log that a guard would write in weeks."""
+    write_big_log(50_000)
+    return 100_000
+
+
+def test_a_hundred_thousand_records_stay_in_pages(
+    many: int, visitor: Visitor, console: RunningConsole
+) -> None:
+    page = visitor.open(console.link, "activity")
+    expect(page.locator(".figure").first).to_have_text(f"{many // 2:,}")
+    table = page.locator("section[aria-label=Calls] tbody tr")
+    assert table.count() <= 200
+    assert page.locator("*").count() < 5000
+    newest = table.first.inner_text()
+    page.get_by_role("button", name="Older").click()
+    expect(page.get_by_role("button", name="Newer")).to_be_enabled()
+    assert table.first.inner_text() != newest
+    page.get_by_role("button", name="Newer").click()
+    expect(table.first).to_have_text(newest.replace("\t", "").replace("\n", ""))
+    page.get_by_label("Text").fill("/work/12345")
+    expect(table).to_have_count(1)
+    page.get_by_role("button", name="tool_7", exact=True).first.click()
+    expect(page.get_by_role("dialog")).to_contain_text("/work/12345")

@@ -1,0 +1,209 @@
+"""Approvals answered in a real browser: what is shown, what is released, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from clawkit.guard.approvals import answer_pending, has_view, pending
+from clawkit.guard.locations import approvals_socket
+from clawkit.guard.shared_view import SharedView
+from tests.console.browser import RunningConsole, Visitor
+from tests.guard.approvals import until
+from tests.guard.guarded_server import Guarded, guarded
+from tests.guard.test_prompt_rules import POLICY as IMPATIENT
+from tests.guard.test_prompt_rules import deletions
+from tests.processes import PATIENCE
+
+POLICY = IMPATIENT.replace("prompt_timeout = 20", f"prompt_timeout = {PATIENCE}")
+
+
+def call(guard: Guarded, number: int, path: str = "/work/a", **more: Any) -> None:
+    params = {"name": "delete_file", "arguments": {"path": path, **more}}
+    guard.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+
+@pytest.fixture
+def page(visitor: Visitor, console: RunningConsole) -> Page:
+    return visitor.open(console.link)
+
+
+@pytest.fixture
+def guard(page: Page, tmp_path: Path) -> Iterator[Guarded]:  # noqa: ARG001 - someone to ask
+    """A guard whose prompts a person at an open page can answer."""
+    with guarded(tmp_path, POLICY, "--name", "files") as running:
+        running.initialize()
+        yield running
+
+
+def allow(page: Page, label: str) -> None:
+    page.get_by_role("button", name=label, exact=True).click()
+
+
+@pytest.mark.parametrize(
+    ("label", "passes"),
+    [
+        ("Allow once", True),
+        ("These arguments, this session", True),
+        ("This tool, this session", True),
+        ("Deny", False),
+    ],
+)
+def test_an_answer_in_the_page_releases_or_refuses_a_waiting_call(
+    page: Page, guard: Guarded, label: str, passes: bool
+) -> None:
+    call(guard, 1)
+    region = page.get_by_role("region", name="The whole call")
+    expect(region).to_contain_text("/work/a")
+    expect(page.get_by_text("tester/7")).to_be_visible()
+    assert deletions(guard) == 0
+    allow(page, label)
+    reply = guard.receive()
+    assert ("result" in reply) is passes
+    assert deletions(guard) == int(passes)
+    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+
+
+def test_a_rule_is_shown_before_it_is_written_and_then_allows_the_call(
+    page: Page, guard: Guarded
+) -> None:
+    before = guard.policy.read_text()
+    call(guard, 1)
+    allow(page, "Exactly this…")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("/work/a")
+    shown = dialog.locator("pre").inner_text()
+    assert guard.policy.read_text() == before
+    dialog.get_by_role("button", name="Write it and allow").click()
+    assert "result" in guard.receive()
+    assert shown.strip() in guard.policy.read_text()
+    call(guard, 2)
+    assert "result" in guard.receive()
+
+
+def test_a_rule_that_is_not_confirmed_is_not_written_and_the_call_goes_on_waiting(
+    page: Page, guard: Guarded
+) -> None:
+    before = guard.policy.read_text()
+    call(guard, 1)
+    allow(page, "This tool…")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    assert guard.policy.read_text() == before
+    allow(page, "Deny")
+    assert "error" in guard.receive()
+
+
+def test_an_answer_in_the_terminal_is_the_answer_in_the_page(page: Page, guard: Guarded) -> None:
+    call(guard, 1)
+    expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
+    asked = pending(approvals_socket())
+    assert asked is not None
+    assert answer_pending(approvals_socket(), asked[0].id, "once") == ""
+    assert "result" in guard.receive()
+    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    expect(page.get_by_text("files: allowed once")).to_be_visible()
+
+
+def test_a_page_answers_what_a_terminal_holds(
+    claw_home: Path,  # noqa: ARG001 - in that home
+    visitor: Visitor,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    """The terminal's view was there first: the page shows what waits in it, and takes over."""
+    with SharedView(approvals_socket()) as terminal:
+        assert terminal.denies_when_closed
+        console: RunningConsole = request.getfixturevalue("console")
+        page = visitor.open(console.link)
+        with guarded(tmp_path, POLICY, "--name", "files") as guard:
+            guard.initialize()
+            call(guard, 1)
+            until(terminal.asks)
+            allow(page, "Allow once")
+            assert "result" in guard.receive()
+            assert terminal.asks() == ()
+            assert [one.how for one in terminal.ended()] == ["once"]
+            terminal.close()
+            until(lambda: has_view(approvals_socket()))
+            call(guard, 2)
+            expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
+            allow(page, "Deny")
+            assert "error" in guard.receive()
+
+
+def test_nothing_is_allowed_before_all_of_it_was_on_the_screen(page: Page, guard: Guarded) -> None:
+    call(guard, 1, note="\n".join(f"line {number}" for number in range(4000)))
+    region = page.get_by_role("region", name="The whole call")
+    expect(region).to_contain_text("line 3999")
+    once = page.get_by_role("button", name="Allow once")
+    expect(once).to_be_disabled()
+    expect(page.get_by_role("button", name="Deny")).to_be_enabled()
+    region.focus()
+    page.keyboard.press("End")
+    page.wait_for_timeout(300)
+    expect(once).to_be_disabled()
+    on = page.get_by_role("button", name="Read on")
+    on.focus()
+    while once.is_disabled():
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(50)
+    once.click()
+    assert "result" in guard.receive()
+
+
+def test_a_file_that_changes_is_shown_as_a_diff(page: Page, guard: Guarded, tmp_path: Path) -> None:
+    file = tmp_path / "poem.txt"
+    file.write_text("roses are red\nviolets are blue\n")
+    call(guard, 1, str(file), content="roses are red\nviolets are green\n")
+    diff = page.locator(".diff")
+    expect(diff.locator(".removed")).to_contain_text("violets are blue")
+    expect(diff.locator(".added")).to_contain_text("violets are green")
+    expect(diff.locator(".same").first).to_contain_text("roses are red")
+    allow(page, "Deny")
+    assert "error" in guard.receive()
+
+
+def test_hostile_text_is_inert_in_every_field(page: Page, tmp_path: Path) -> None:
+    script = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    hidden = f"{script}\u202egnp.exe\x1b[2Ja\u200bb\U000e0041"
+    policy = f'[[rule]]\naction = "prompt"\ntool = "delete_file"\ndescription = "{script[:40]!s}"\n'
+    policy = policy.replace('"document', "'document").replace('onerror="', "onerror=")
+    policy = POLICY.replace("Ask before deleting", script.replace('"', "'"))
+    with guarded(tmp_path, policy, "--name", script) as guard:
+        guard.initialize()
+        call(guard, 1, hidden, **{script: hidden})
+        region = page.get_by_role("region", name="The whole call")
+        expect(region).to_contain_text("\\u202egnp.exe\\u001b[2Ja\\u200bb\\U000e0041")
+        expect(page.get_by_text(script).first).to_be_visible()
+        assert page.locator("main img, main script").count() == 0
+        assert page.title() == "(1) Approvals · Clawkit console"
+        allow(page, "Deny")
+        assert "error" in guard.receive()
+
+
+def test_everything_can_be_done_with_the_keyboard(page: Page, guard: Guarded) -> None:
+    call(guard, 1)
+    expect(page.get_by_role("button", name="Allow once")).to_be_enabled()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.answer") == "once":
+            break
+    page.keyboard.press("Enter")
+    assert "result" in guard.receive()
+
+
+def test_without_a_page_nobody_is_asked(
+    visitor: Visitor, console: RunningConsole, tmp_path: Path
+) -> None:
+    visitor.open(console.link)
+    until(lambda: pending(approvals_socket()) is not None)
+    visitor.page.close()
+    until(lambda: pending(approvals_socket()) is None)
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize()
+        call(guard, 1)
+        assert "nobody can be asked" in guard.receive()["error"]["message"]

@@ -1,0 +1,111 @@
+"""The page Connect in a real browser: clients' files are changed by its buttons, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from clawkit.guard.locations import policy_file
+from tests.claw import claw
+from tests.console.browser import RunningConsole, Visitor
+
+FILES = {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/work"]}
+HOSTILE = "<b>fi\u202eles"
+
+
+@pytest.fixture
+def cursor(claw_home: Path) -> Path:  # noqa: ARG001 - after it
+    """Cursor's file, with a server in it."""
+    file = Path(os.environ["HOME"]) / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"mcpServers": {"files": FILES}}, indent=2))
+    return file
+
+
+@pytest.fixture
+def page(cursor: Path, visitor: Visitor, console: RunningConsole) -> Page:  # noqa: ARG001 - it is there
+    visitor.open(console.link)
+    visitor.go("connect")
+    return visitor.page
+
+
+def servers(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text())["mcpServers"]
+
+
+def test_a_client_gets_the_assistant_the_memory_and_the_guard_by_a_button_each(
+    page: Page, cursor: Path
+) -> None:
+    before = cursor.read_bytes()
+    card = page.get_by_role("article", name="Cursor")
+    card.get_by_role("button", name="Add assistant to Cursor").click()
+    expect(card.get_by_role("button", name="Remove assistant from Cursor")).to_be_visible()
+    assert servers(cursor)["openclaw"]["args"][-1] == "mcp-server"
+    card.get_by_role("button", name="Add memory to Cursor").click()
+    expect(card.get_by_role("button", name="Remove memory from Cursor")).to_be_visible()
+    assert servers(cursor)["memory"]["args"][-3:] == ["being", "stdio", "assistant"]
+    assert "assistant" in claw("being", "list", code=0).stdout
+
+    card.get_by_role("button", name="Guard files").focus()
+    page.keyboard.press("Enter")
+    expect(card.get_by_role("button", name="Unguard files")).to_be_visible()
+    assert "proxy" in servers(cursor)["files"]["args"]
+    assert policy_file().is_file()
+
+    page.get_by_role("button", name="Take everything out").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take it out").click()
+    expect(card.get_by_role("button", name="Add assistant to Cursor")).to_be_visible()
+    assert cursor.read_bytes() == before
+
+
+def test_a_hostile_name_of_a_server_is_inert(
+    cursor: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    cursor.write_text(json.dumps({"mcpServers": {HOSTILE: FILES}}))
+    visitor.open(console.link)
+    visitor.go("connect")
+    card = visitor.page.get_by_role("article", name="Cursor")
+    expect(card.get_by_text(r"<b>fi\u202eles")).to_be_visible()
+    assert card.locator("b").count() == 0
+
+
+def test_a_memory_is_shared_and_what_to_paste_is_shown_once(
+    visitor: Visitor,
+    console: RunningConsole,
+) -> None:
+    claw("being", "create", "team", code=0)
+    visitor.open(console.link)
+    visitor.go("connect")
+    page = visitor.page
+    page.get_by_role("button", name="Share a memory").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("For whom").fill("Ben")
+    dialog.get_by_label("Their client").select_option("cursor")
+    dialog.get_by_role("button", name="Make it").click()
+    handed = page.get_by_role("dialog")
+    secret = handed.locator(".secret").inner_text()
+    config = json.loads(handed.locator("pre").nth(1).inner_text())
+    entry = config["mcpServers"]["team"]
+    assert entry["headers"] == {"Authorization": f"Bearer {secret}"}
+    handed.get_by_role("button", name="I have it").click()
+    row = page.locator("tbody tr")
+    expect(row).to_contain_text("Ben (Cursor)")
+    expect(row).to_contain_text("never")
+    assert secret not in page.content()
+    page.get_by_role("button", name="Revoke Ben (Cursor)").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(page.get_by_text("No token counts")).to_be_visible()
+
+
+def test_what_to_paste_starts_the_same_server_as_a_button_does(page: Page, cursor: Path) -> None:
+    page.get_by_text("Another client on this machine").click()
+    block = page.locator(".paste", has_text="Cursor").locator("pre")
+    pasted = json.loads(block.inner_text())["mcpServers"]["openclaw"]
+    page.get_by_role("button", name="Add assistant to Cursor").click()
+    expect(page.get_by_role("button", name="Remove assistant from Cursor")).to_be_visible()
+    assert servers(cursor)["openclaw"] == pasted

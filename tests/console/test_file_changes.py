@@ -1,0 +1,50 @@
+"""What a call would change in a file, as a diff: only where it says so, and without a trap."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from clawkit.console.file_changes import file_changes
+
+
+def lines(**arguments: Any) -> list[str]:
+    return [f"{one.kind}{one.text}" for each in file_changes(arguments) for one in each.lines]
+
+
+def test_a_part_that_is_replaced_is_shown(tmp_path: Path) -> None:
+    found = lines(path=str(tmp_path / "a"), old_string="one\ntwo", new_string="one\nthree")
+    assert [line for line in found if line[0] in "+-"] == ["-two", "+three"]
+
+
+def test_each_of_several_edits_is_shown() -> None:
+    edits = [{"oldText": "a", "newText": "b"}, {"oldText": "c", "newText": "d"}, "no edit"]
+    found = file_changes({"path": "/x", "edits": edits})
+    assert [one.path for one in found] == ["/x", "/x"]
+
+
+def test_a_whole_file_is_compared_with_the_one_that_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    assert lines(path=str(file), content="new") == ["@@@ -0,0 +1 @@", "+new"]
+    file.write_text("old\nsame")
+    assert lines(path=str(file), content="new\nsame")[1:] == ["-old", "+new", " same"]
+
+
+def test_what_is_hidden_in_a_line_is_spelled_out() -> None:
+    assert "+a\\u202eb" in lines(path="/x", old_string="a", new_string="a\u202eb")
+
+
+def test_no_file_makes_it_wait_or_fail(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    places = (str(pipe), str(tmp_path), "/dev/zero", str(tmp_path / "bytes"), "here", "a\0b")
+    for place in places:
+        assert "+new" in lines(path=place, content="new")
+
+
+def test_a_call_without_a_path_or_with_too_much_changes_no_file() -> None:
+    assert lines(content="x") == []
+    assert lines(path="/x", old_string="\n" * 3000, new_string="a\n" * 3000) == []
+    assert lines(path=["/x"], content="x") == []

@@ -1,0 +1,214 @@
+"""The page Memory in a real browser, with memories that a client told over MCP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from playwright.sync_api import Page, expect
+
+from clawkit.assistant.memory.place import MemoryPlace, opened
+from clawkit.memory.memory import Memory
+from clawkit.memory.tokens import Caller
+from tests.claw import CLAW, claw
+from tests.console.browser import RunningConsole, Visitor
+from tests.console.many_memories import remember_many
+from tests.processes import PATIENCE
+
+HOSTILE = (
+    "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>\u202egnp.exe\x1b[31m\x00"
+)
+INERT = r"<script>window.pwned=1</script><img src=x onerror=window.pwned=1>\u202egnp.exe\x1b[31m"
+
+
+def told(*scenes: dict[str, Any]) -> None:
+    """What a client tells the person's own Being, over MCP."""
+    claw("being", "create", "assistant", code=0)
+
+    async def tell() -> None:
+        command, *arguments = CLAW
+        server = StdioServerParameters(
+            command=command,
+            args=[*arguments, "being", "stdio", "assistant"],
+            env=dict(os.environ),
+        )
+        async with Client(server, read_timeout_seconds=PATIENCE) as client:
+            await client.call_tool("update_notes", {"scenes": list(scenes)})
+            done = await client.call_tool("trigger_patrol", {"messages": []})
+            assert not done.is_error
+
+    with ThreadPoolExecutor(1) as thread:  # the browser's driver has an event loop here already
+        thread.submit(lambda: asyncio.run(tell())).result()
+
+
+def scene(action: str, day: str = "2026-03-01", **more: Any) -> dict[str, Any]:
+    return {"action": action, "actors": [], "when": [day], **more}
+
+
+@pytest.fixture(autouse=True)
+def words_only(claw_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - after it
+    monkeypatch.setenv("CLAW_EMBEDDER", "none")
+
+
+def opened_page(visitor: Visitor, console: RunningConsole, query: str = "") -> Page:
+    visitor.open(console.link)
+    visitor.go("memory", query)
+    return visitor.page
+
+
+def own(store: Any) -> Memory:
+    return store.open(store.default())
+
+
+def test_nothing_remembered_yet_is_said_and_nothing_is_made(
+    claw_home: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    page = opened_page(visitor, console)
+    expect(page.get_by_text("Nothing is remembered yet")).to_be_visible()
+    assert list(claw_home.rglob("beings.db")) == []
+
+
+def test_a_memory_is_found_corrected_and_the_correction_undone_with_keys_alone(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    told(scene("The boss is Renate", actors=["Renate"]), scene("Mira plays the cello"))
+    page = opened_page(visitor, console)
+    expect(page.locator("canvas.memory-map[data-drawn]")).to_be_visible()
+    expect(page.locator(".memories li")).to_have_count(2)
+
+    page.get_by_label("Search").focus()
+    page.keyboard.type("boss")
+    page.keyboard.press("Enter")
+    hit = page.get_by_label("What was found").get_by_role("button", name="The boss is Renate")
+    expect(page.get_by_text(re.compile(r"^score \d"))).to_have_count(1)
+    hit.focus()
+    page.keyboard.press("Enter")
+    chosen = page.get_by_label("The chosen memory")
+    expect(chosen.get_by_role("heading", name="The boss is Renate")).to_be_focused()
+
+    chosen.get_by_role("button", name="Edit").focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Memory").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("The boss is Tom")
+    dialog.get_by_role("button", name="Save").focus()
+    page.keyboard.press("Enter")
+    expect(chosen.get_by_role("heading", name="The boss is Tom")).to_be_visible()
+    expect(chosen).to_contain_text("Until")
+    expect(chosen).to_contain_text("The boss is Renate")
+
+    visitor.go("memory", "?view=facts")
+    expect(page.locator(".fact")).to_contain_text("The boss is Renate")
+    expect(page.locator(".fact")).to_contain_text("Now: The boss is Tom")
+
+    visitor.go("memory", "?view=history")
+    newest = page.locator("tbody tr").first
+    expect(newest).to_contain_text("replaced: 'The boss is Renate' → 'The boss is Tom'")
+    newest.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr").first).to_contain_text("undid")
+    assert "Renate" in claw("memory", "search", "boss", code=0).stdout
+
+
+def test_a_memory_is_forgotten_with_a_reason_and_comes_back(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    told(scene("We have a blue kayak"))
+    page = opened_page(visitor, console)
+    page.locator(".memories").get_by_role("button", name="blue kayak").click()
+    page.get_by_label("The chosen memory").get_by_role("button", name="Forget").click()
+    page.get_by_role("dialog").get_by_label("Why").fill("sold")
+    page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+    expect(page.get_by_text("Forgotten")).to_be_visible()
+    expect(page.get_by_text("No memory to draw yet")).to_be_visible()
+    assert "No memory was found" in claw("memory", "search", "kayak", code=0).stdout
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator(".memories").get_by_role("button", name="blue kayak")).to_be_visible()
+    assert "blue kayak" in claw("memory", "search", "kayak", code=0).stdout
+
+
+def test_days_are_listed_with_what_happened_then(visitor: Visitor, console: RunningConsole) -> None:
+    told(scene("Moved to Bern", "2026-03-01"), scene("Met Ada", "2026-05-09"))
+    page = opened_page(visitor, console, "?view=days")
+    expect(page.locator(".day h2")).to_have_text(["May 9, 2026", "March 1, 2026"])
+    page.get_by_role("button", name=re.compile("Mar")).click()
+    expect(page.locator(".day h2")).to_have_text(["March 1, 2026"])
+
+
+def test_a_token_is_shown_once_opens_the_being_and_is_revoked(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    told(scene("Mira plays the cello"))
+    page = opened_page(visitor, console, "?view=access")
+    page.get_by_role("button", name="New token").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Label").fill("phone")
+    dialog.get_by_label("May", exact=True).select_option("read-only")
+    dialog.get_by_role("button", name="Make it").click()
+    secret = page.locator(".secret").inner_text()
+    assert secret.startswith("brt_")
+    page.get_by_role("button", name="I have it").click()
+    expect(page.locator("tbody tr")).to_contain_text("phone")
+    assert secret not in page.content()
+    assert "read-only" in claw("being", "token", "list", "assistant", code=0).stdout
+    page.get_by_role("button", name="Revoke phone").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(page.locator("tbody tr")).to_contain_text("revoked")
+    assert "revoked" in claw("being", "token", "list", "assistant", code=0).stdout
+
+
+def test_hostile_text_is_inert_in_every_field(visitor: Visitor, console: RunningConsole) -> None:
+    with opened(MemoryPlace()) as store:
+        memory = own(store)
+        old = memory.remember(
+            f"{HOSTILE} boss",
+            Caller(),
+            actors=[HOSTILE],
+            setting=HOSTILE,
+            feeling=HOSTILE,
+            themes=[HOSTILE],
+            speaker="Eve",
+        )
+        memory.restate(old, f"{HOSTILE} now {'x' * 10_000}", Caller())
+        gone = memory.remember("to forget", Caller())
+        memory.retract([gone.id], Caller(), HOSTILE)
+        store.create(HOSTILE[:40])
+        node = memory.search("now").hits[0].node.id
+    page = opened_page(visitor, console, f"?node={node}")
+    expect(page.get_by_label("The chosen memory")).to_contain_text(INERT)
+    for view in ("days", "facts", "history", "access"):
+        visitor.go("memory", f"?view={view}")
+        assert page.evaluate("() => window.pwned") is None
+        shown = page.locator("main").inner_text()
+        assert not any(letter in shown for letter in "\u202e\x1b\x00")
+    assert page.locator("main script, main img, main iframe").count() == 0
+
+
+def test_ten_thousand_memories_are_drawn_on_one_canvas_and_listed_in_pages(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    remember_many(10_000)
+    page = opened_page(visitor, console)
+    expect(page.get_by_text("10,000 memories", exact=True)).to_be_visible()
+    canvas = page.locator("canvas.memory-map[data-drawn]")
+    expect(canvas).to_be_visible()
+    assert page.locator("main *").count() < 600
+    expect(page.locator(".memories li")).to_have_count(50)
+    page.get_by_role("button", name="More").click()
+    expect(page.get_by_text("51 to 100")).to_be_visible()
+    canvas.focus()
+    before = int(canvas.get_attribute("data-drawn") or 0)
+    for key in ("+", "+", "ArrowLeft", "ArrowUp", "-", "0", "+"):
+        page.keyboard.press(key)
+    page.wait_for_function(
+        "(count) => Number(document.querySelector('canvas').dataset.drawn) > count", arg=before
+    )
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("The chosen memory")).to_contain_text("fact ")

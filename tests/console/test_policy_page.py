@@ -1,0 +1,139 @@
+"""Policy in a real browser: rules and their hits, a call tried, an edit replayed and saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from clawkit.guard.locations import policy_file
+from tests.console.browser import RunningConsole, Visitor
+from tests.guard.guarded_server import guarded
+
+POLICY = """# Kept by hand.
+[[rule]]
+action = "deny"
+tool = "delete_file"
+description = "Nothing is deleted"
+
+[[rule]]
+action = "prompt"
+tool = "never_called"
+description = "Ask first"
+
+[[rule]]
+action = "allow"
+tool = "*"
+"""
+
+
+@pytest.fixture
+def page(visitor: Visitor, console: RunningConsole, tmp_path: Path) -> Page:
+    """The page after a real guard has decided three calls by the policy in use."""
+    policy_file().parent.mkdir(parents=True)
+    policy_file().write_text(POLICY)
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize()
+        guard.tool("read_file", 1, path="/work/a")
+        guard.tool("read_file", 2, path="/work/b")
+        guard.tool("delete_file", 3, path="/work/b")
+    return visitor.open(console.link, "policy")
+
+
+def rule(page: Page, number: int) -> str:
+    return page.get_by_label(f"Rule {number}", exact=True).inner_text()
+
+
+def edit(page: Page, text: str) -> None:
+    page.get_by_label("Policy as TOML").fill(text)
+
+
+def test_rules_stand_in_order_with_their_hits(page: Page) -> None:
+    assert page.locator(".rule").count() == 3
+    assert "Nothing is deleted" in rule(page, 1)
+    assert "1 call" in rule(page, 1)
+    assert "never hit" in rule(page, 2)
+    assert "2 calls" in rule(page, 3)
+
+
+def test_a_call_is_tried_and_the_deciding_rule_explained(page: Page) -> None:
+    page.get_by_label("Call", exact=True).fill("delete_file path=/work/c")
+    page.get_by_role("button", name="Decide").click()
+    verdict = page.locator(".verdict")
+    expect(verdict).to_contain_text("deny")
+    expect(verdict).to_contain_text("by rule 1, line 2: Nothing is deleted")
+    page.get_by_label("Call", exact=True).fill('{"name": "read_file", "arguments": {"path": "/x"}}')
+    page.get_by_role("button", name="Decide").click()
+    expect(verdict).to_contain_text("allow")
+    page.get_by_label("Call", exact=True).fill("read_file nonsense")
+    page.get_by_role("button", name="Decide").click()
+    expect(page.get_by_role("alert")).to_contain_text("write NAME=VALUE")
+
+
+def test_an_edit_is_replayed_before_it_can_be_saved_and_the_old_one_is_kept(page: Page) -> None:
+    save = page.get_by_role("button", name="Save", exact=True)
+    expect(save).to_be_disabled()
+    new = POLICY.replace('tool = "delete_file"', 'tool = "read_*"')
+    edit(page, new)
+    expect(save).to_be_disabled()
+    page.get_by_role("button", name="Replay over the log").click()
+    expect(page.get_by_text(", 3 change.")).to_be_visible()
+    page.locator(".change-report summary").first.click()
+    expect(page.get_by_role("cell", name="read_file").first).to_be_visible()
+    save.click()
+    expect(page.get_by_text("The policy is saved")).to_be_visible()
+    assert policy_file().read_text() == new
+    kept = [path for path in policy_file().parent.glob("policy.toml.*") if path.is_file()]
+    assert [path.read_text() for path in kept] == [POLICY]
+    expect(page.get_by_label("Rule 1", exact=True)).to_contain_text("read_*")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("Rule 1", exact=True)).to_contain_text("delete_file")
+    assert policy_file().read_text() == POLICY
+
+
+def test_what_cannot_be_used_is_not_saved(page: Page) -> None:
+    edit(page, POLICY.replace('"allow"', '"perhaps"'))
+    page.get_by_role("button", name="Replay over the log").click()
+    expect(page.get_by_role("alert")).to_contain_text("perhaps")
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_disabled()
+    assert policy_file().read_text() == POLICY
+
+
+def test_an_edit_is_not_saved_over_one_that_was_made_elsewhere(page: Page) -> None:
+    edit(page, POLICY + "\n")
+    page.get_by_role("button", name="Replay over the log").click()
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_enabled()
+    policy_file().write_text(POLICY + "# from elsewhere\n")
+    expect(page.get_by_role("alert")).to_contain_text("changed elsewhere")
+    assert policy_file().read_text() == POLICY + "# from elsewhere\n"
+
+
+def test_the_edited_policy_can_be_tried_before_it_is_saved(page: Page) -> None:
+    edit(page, POLICY.replace('"deny"', '"allow"'))
+    page.get_by_label("On the edited policy").check()
+    page.get_by_label("Call", exact=True).fill("delete_file path=/a")
+    page.get_by_label("Call", exact=True).press("Tab")
+    page.get_by_role("button", name="Decide").press("Enter")
+    expect(page.locator(".verdict")).to_contain_text("allow")
+
+
+def test_markup_in_a_policy_is_text(visitor: Visitor, console: RunningConsole) -> None:
+    script = "<img src=x onerror=alert(1)>\\u202eb"
+    policy_file().parent.mkdir(parents=True)
+    policy_file().write_text(
+        f'[[rule]]\naction = "allow"\ntool = "{script}"\ndescription = "{script}"\n'
+    )
+    page = visitor.open(console.link, "policy")
+    expect(page.get_by_label("Rule 1", exact=True)).to_contain_text("<img src=x")
+    assert page.locator("main img").count() == 0
+    assert "\u202e" not in page.locator("main").inner_text()
+
+
+def test_without_a_policy_the_default_is_offered(visitor: Visitor, console: RunningConsole) -> None:
+    page = visitor.open(console.link, "policy")
+    expect(page.get_by_text("There is no policy yet")).to_be_visible()
+    page.get_by_role("button", name="Replay over the log").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_label("Rule 2", exact=True)).to_contain_text("Keys and credentials")
+    assert policy_file().stat().st_mode & 0o077 == 0

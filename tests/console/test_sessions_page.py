@@ -1,0 +1,125 @@
+"""The page Sessions in a real browser, with sessions that `claw ask` made."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from clawkit.assistant.config import Config
+from clawkit.assistant.sessions.store import SessionStore
+from tests.assistant.providers.scripted import Call, Say, scripted_openai
+from tests.assistant.providers.steps import Reply
+from tests.claw import claw
+from tests.cli.test_ask import PNG, TOOL
+from tests.console.browser import RunningConsole, Visitor
+
+HOSTILE = "<img src=x onerror=window.pwned=1>\u202egnp.exe\x1b[31m"
+INERT = r"<img src=x onerror=window.pwned=1>\u202egnp.exe\x1b[31m"
+
+
+def configured(claw_home: Path, url: str) -> None:
+    folder = claw_home / "config" / "claw"
+    (folder / "tools").mkdir(parents=True)
+    (folder / "tools" / "dice.py").write_text(TOOL)
+    (folder / "config.toml").write_text(
+        f'[model]\nuse = "local/gpt-test"\n[providers.local]\nbase_url = "{url}"\n'
+        "[memory]\nenabled = false\n"
+        '[prices."local/gpt-test"]\ninput = 2.0\noutput = 10.0\ncached = 0.5\n'
+    )
+
+
+def opened_page(visitor: Visitor, console: RunningConsole, query: str = "") -> Page:
+    visitor.open(console.link)
+    visitor.go("sessions", query)
+    return visitor.page
+
+
+def test_a_session_is_shown_with_its_picture_steps_tokens_and_cost(
+    claw_home: Path, tmp_path: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    picture = tmp_path / "dot.png"
+    picture.write_bytes(PNG)
+    answers = [
+        Reply(Call("mcp__dice__dice", {"sides": 6}), input=1_000_000, output=100_000),
+        Reply(Say(f"It is a dot. {HOSTILE}"), input=500_000, output=0, cached=500_000),
+    ]
+    with scripted_openai(answers) as server:
+        configured(claw_home, server.url)
+        claw("ask", f"What is it? {HOSTILE[:34]}", "--image", picture, "--session", "dot", code=0)
+    page = opened_page(visitor, console)
+    page.get_by_role("button", name="What is it?").click()
+    visitor.ready("sessions")
+    image = page.locator("img.picture")
+    expect(image).to_be_visible()
+    assert image.evaluate("(one) => one.naturalWidth") == 1
+    expect(page.get_by_text("Calls mcp__dice__dice")).to_be_visible()
+    page.get_by_text("What came of it").click()
+    expect(page.get_by_text("rolled with 6")).to_be_visible()
+    expect(page.get_by_text(INERT)).to_be_visible()
+    assert page.evaluate("() => window.pwned") is None
+    expect(page.locator(".cards")).to_contain_text("1,500,000")
+    expect(page.locator(".cards")).to_contain_text("$3.25")
+    expect(page.locator(".turn-end")).to_contain_text("local/gpt-test")
+
+
+def test_no_cost_is_shown_where_the_config_gives_no_price(
+    claw_home: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    with scripted_openai([Reply(Say("Hello."))]) as server:
+        configured(claw_home, server.url)
+        config = claw_home / "config" / "claw" / "config.toml"
+        config.write_text(config.read_text().partition("[prices")[0])
+        claw("ask", "hi", "--session", "k", code=0)
+    page = opened_page(visitor, console, "?key=k")
+    expect(page.locator(".cards")).to_contain_text("No price for local/gpt-test")
+    assert "$" not in page.locator(".transcript").inner_text()
+
+
+def test_a_session_is_exported_whole_and_deleted_after_a_question(
+    claw_home: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    (claw_home / "config" / "claw").mkdir(parents=True)
+    (claw_home / "config" / "claw" / "config.toml").write_text("[memory]\nenabled = false\n")
+    claw("ask", "My sister is called Lena", "--session", "family", code=0)
+    claw("ask", "My favourite colour is red", "--session", "colours", code=0)
+    page = opened_page(visitor, console)
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_label(re.compile("Find a session")).fill("sister")
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.locator("tbody button").focus()
+    page.keyboard.press("Enter")
+    visitor.ready("sessions")
+    with page.expect_download() as downloading:
+        page.get_by_role("link", name="Export as JSON lines").click()
+    lines = Path(downloading.value.path()).read_text().splitlines()
+    written = claw("sessions", "export", "family", code=0).stdout.splitlines()
+    assert [json.loads(line) for line in lines] == [json.loads(line) for line in written]
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    assert len(SessionStore(Config().store_file).list_sessions()) == 2
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Deleted")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    assert [one.key for one in SessionStore(Config().store_file).list_sessions()] == ["colours"]
+
+
+def test_long_sessions_are_shown_in_parts(
+    claw_home: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    with scripted_openai([Reply(Say(f"answer {number}")) for number in range(30)]) as server:
+        configured(claw_home, server.url)
+        conversation = "".join(f"question {number}\n" for number in range(30))
+        claw("chat", "--session", "long", stdin=conversation)
+    page = opened_page(visitor, console, "?key=long")
+    expect(page.locator(".said")).to_have_count(50)
+    said = page.locator(".transcript")
+    expect(said.get_by_text("question 29", exact=True)).to_be_visible()
+    expect(said.get_by_text("question 0", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Show what was said before").click()
+    expect(page.locator(".said")).to_have_count(60)
+    expect(said.get_by_text("question 0", exact=True)).to_be_visible()

@@ -1,0 +1,215 @@
+"""The page around the pages: how it is opened, through what, and that it shows text as text."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from clawkit.text.normalization import visible
+from tests.claw import CLAW, finished
+from tests.console.browser import RunningConsole, Visitor, visiting
+from tests.guard.approvals import until
+from tests.guard.terminal import terminal
+from tests.processes import PATIENCE
+
+
+def test_a_link_opens_the_console_and_vanishes_from_the_address(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    page = visitor.open(console.link)
+    assert page.url == f"{console.origin}/"
+    page.reload()
+    visitor.ready("approvals")
+    expect(page.locator("#connection")).to_have_text("Live")
+
+
+def test_a_link_that_was_used_says_what_to_do(browser: Browser, console: RunningConsole) -> None:
+    with visiting(browser) as first:
+        first.open(console.link)
+    with visiting(browser) as second:
+        second.page.goto(console.link)
+        expect(second.page.get_by_role("alert")).to_contain_text("was used already")
+        expect(second.page.get_by_text("press Enter for another link")).to_be_visible()
+
+
+def test_enter_in_the_terminal_prints_another_link(claw_home: Path, browser: Browser) -> None:  # noqa: ARG001 - in that home
+    with terminal(*CLAW, "console", "--no-open", "--port", "0", width=160) as screen:
+        screen.shows("Press Enter for another link.")
+        screen.type("\r")
+        until(lambda: screen.text.count("#open=") == 2)
+        link = screen.text.rpartition("http://")[2].split()[0]
+        with visiting(browser) as visitor:
+            visitor.open(f"http://{link}")
+
+
+@contextmanager
+def forwarded(port: int) -> Iterator[int]:
+    """Another port that leads there byte by byte, as `ssh -L` does."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    ends: list[socket.socket] = []
+
+    def pump(source: socket.socket, target: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+        except OSError:
+            pass
+        for end in (source, target):
+            end.close()
+
+    def accept() -> None:
+        while True:
+            try:
+                near, _ = listening.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", port))
+            ends.extend((near, far))
+            for pair in ((near, far), (far, near)):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join(PATIENCE)
+        for end in ends:
+            end.close()
+
+
+def test_it_works_through_a_tunnel_on_another_port(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    with forwarded(console.port) as port:
+        assert port != console.port
+        page = visitor.open(console.link.replace(f":{console.port}/", f":{port}/"))
+        expect(page.locator("#connection")).to_have_text("Live")
+        visitor.go("policy")
+        page.get_by_label("Call", exact=True).fill("read_file path=/a")
+        page.get_by_role("button", name="Decide").click()
+        expect(page.get_by_role("alert").first).to_contain_text("claw policy init")
+        page.goto("about:blank")
+
+
+def test_over_ssh_it_says_how_to_open_a_tunnel(
+    claw_home: Path,  # noqa: ARG001 - in that home
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 5 10.0.0.2 22")
+    with terminal(*CLAW, "console", "--port", "0", width=160) as screen:
+        screen.shows("ssh -L")
+        port = screen.text.partition("localhost:")[2].partition("/")[0]
+        assert f"ssh -L {port}:localhost:{port} " in screen.text
+
+
+def test_a_guarded_server_may_not_open_a_console() -> None:
+    done = finished(*CLAW, "console", "--no-open", env={"CLAW_GUARDED": "1"}, code=1)
+    assert "may not answer for a person" in done.stderr
+
+
+def test_the_help_of_all_commands_loads_no_server() -> None:
+    check = (
+        "import sys\nfrom clawkit.cli import main\nsys.argv = ['claw', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print([n for n in ('starlette', 'uvicorn') if n in sys.modules])"
+    )
+    assert finished(CLAW[0], "-c", check, code=0).stdout.endswith("[]\n")
+
+
+FLAG = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+HIDDEN = [
+    *(
+        "plain",
+        "na\xefve caf\xe9",
+        "日本語",
+        "\u05e9\u05dc\u05d5\u05dd",
+        "\u0645\u06cc\u200c\u062e\u0648",
+    ),
+    *(
+        "\U0001f469\u200d\U0001f469\u200d\U0001f467",
+        "\u2764\ufe0f",
+        "\u2764\ufe0f\u200d\U0001f525",
+        FLAG,
+    ),
+    *("a\u202eb", "a\u200bb", "a\u2066b", "\ufeffa", "a\x1b[31mb", "a\x00b", "\x9ba", "a\u2028b"),
+    *("a\U000e0041\U000e0042", "a\ufe0f\ufe0f\ufe0f", "1\u00ad2", "co\u00adop", "a\u115fb"),
+    *("a\u3164b", "a\u200c\u200cb", "\ue000", "a\u2064b", "x\u0085y", "\u180eq"),
+]
+
+
+def test_text_is_shown_as_the_terminal_shows_it(visitor: Visitor, console: RunningConsole) -> None:
+    page = visitor.open(console.link)
+    shown = page.evaluate("async (texts) => texts.map((await import('/dom.js')).visible)", HIDDEN)
+    differing = {
+        text: (found, visible(text))
+        for text, found in zip(HIDDEN, shown, strict=True)
+        if found != visible(text)
+    }
+    assert differing == {}
+
+
+def test_markup_cannot_be_made_of_text(visitor: Visitor, console: RunningConsole) -> None:
+    page = visitor.open(console.link)
+    refused = page.evaluate(
+        "() => { try { document.body.innerHTML = '<b>x</b>'; } catch (e) { return e.name; } }"
+    )
+    assert refused == "TypeError"
+    visitor.complaints.clear()  # the browser notes what it refused
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_every_page_fits_the_screen_in_both_colours(
+    browser: Browser, console: RunningConsole, scheme: str, width: int
+) -> None:
+    size = {"width": width, "height": 740}
+    with visiting(browser, color_scheme=scheme, viewport=size) as visitor:
+        page = visitor.open(console.link)
+        names = page.locator("#pages a").evaluate_all("(all) => all.map((a) => a.hash.slice(2))")
+        assert len(names) >= 4
+        for name in names:
+            visitor.go(name)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, (name, wide)
+
+
+def test_every_page_has_its_landmarks_and_names(visitor: Visitor, console: RunningConsole) -> None:
+    """What a screen reader goes by: one heading, landmarks, a name for every control."""
+    page = visitor.open(console.link)
+    for name in page.locator("#pages a").evaluate_all("(all) => all.map((a) => a.hash.slice(2))"):
+        visitor.go(name)
+        assert page.get_by_role("heading", level=1).count() == 1
+        assert page.get_by_role("main").count() == 1
+        assert page.get_by_role("navigation", name="Pages").count() == 1
+        nameless = page.locator("main button, main input, main select, main textarea").evaluate_all(
+            "(all) => all.filter((e) => !(e.textContent.trim() || e.ariaLabel || e.labels?.length))"
+            ".map((e) => e.outerHTML)"
+        )
+        assert nameless == [], name
+
+
+def test_all_pages_are_reached_with_the_keyboard(visitor: Visitor, console: RunningConsole) -> None:
+    page = visitor.open(console.link)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for name in ("approvals", "activity", "policy"):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.id") == f"to-{name}"
+    page.keyboard.press("Enter")
+    visitor.ready("policy")
+    assert page.evaluate("document.activeElement.id") == "content"
+
+
+def test_a_port_that_is_taken_is_an_error_only_if_it_was_asked_for(console: RunningConsole) -> None:
+    port = str(console.port)
+    done = finished(*CLAW, "console", "--no-open", "--port", port, code=1)
+    assert "choose another port" in done.stderr
