@@ -78,7 +78,7 @@ def visit(browser: Browser) -> Visit:
         first = page.locator(_ROWS).first.get_attribute("data-seq")
         older = page.get_by_role("button", name="Older")
         next_rows = 0.0
-        if older.is_enabled():
+        if older.count():
             click = "[...document.querySelectorAll('.pager button')].at(-1).click()"
             next_rows = timed(page, click, f"{_ROWS}:first-child:not([data-seq='{first}'])")
     return Visit(first_paint, filled, next_rows, rows, elements)

@@ -30,7 +30,7 @@ NoOpen = Annotated[bool, typer.Option("--no-open", help="Print the link and open
 
 
 def console(port: Port = None, no_open: NoOpen = False) -> None:
-    """Show on one local page what your agents did, remember and ask for, and answer there."""
+    """Show on one local page what your agents did, remember and ask for."""
     if os.environ.get("CLAW_GUARDED"):
         raise CommandFailure(
             "a guarded server may not answer for a person: use a terminal of your own"
