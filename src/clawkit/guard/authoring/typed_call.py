@@ -31,6 +31,10 @@ def typed_call(text: str) -> Fixture:
     return call_from_words(words)
 
 
+def _not_a_call(why: str) -> PolicyError:
+    return PolicyError(_GIVEN, 0, f"{why}: write TOOL NAME=VALUE …, or JSON").of_usage()
+
+
 def paths_for(fixture: Fixture, cwd: Path | None, *, as_text: bool) -> Paths:
     """This machine, or nothing but the text."""
     given = fixture.cwd if cwd is None else os.fspath(cwd)
