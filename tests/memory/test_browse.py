@@ -161,3 +161,10 @@ def test_the_story_of_a_memory_has_all_that_was_so_before(store: BeingStore, clo
     assert first.after is not None
     assert first.after.now is not None
     assert first.after.now.scene.action == "The boss is Tom"
+
+
+def test_who_is_not_named_any_more_does_not_belong_to_a_restated_memory(store: BeingStore) -> None:
+    memory = store.open(store.default())
+    old = memory.remember("The boss is Renate", Caller(), actors=["Renate", "Ada"])
+    new = memory.restate(old, "The boss is Tom", Caller())
+    assert new.scene.actors == ("Ada",)
