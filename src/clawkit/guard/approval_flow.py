@@ -100,7 +100,7 @@ _WHY: dict[Answer, str] = {
     "deny": "a person said no",
     "timeout": "nobody answered in time",
     "nobody": "a person must approve this call, and nobody can be asked; "
-    'open "claw approvals" in a terminal and try again',
+    'open "claw approvals" in a terminal, or "claw console", and try again',
     "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
 }
 
@@ -111,7 +111,7 @@ _CHANGED = (
 _TOO_LARGE = "it is too large to be read by a person, and nothing is approved unread"
 _NO_ROOM = (
     "it is too long to be shown whole in a form, and nothing is approved unseen; "
-    'open "claw approvals" in a terminal and try again'
+    'open "claw approvals" in a terminal, or "claw console", and try again'
 )
 Release = Callable[..., Passage]
 About = tuple[tuple[Call, Rule], ...]
