@@ -31,7 +31,7 @@ def login_for(
     from clawkit.login.packages import need_packages
 
     need_packages()
-    from clawkit.cli.being.opened_store import MemoryPlace
+    from clawkit.assistant.memory.place import MemoryPlace
     from clawkit.login.resources import address_of
     from clawkit.login.tool_logins import tool_login
     from clawkit.store import open_store

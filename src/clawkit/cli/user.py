@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clawkit.cli.being.opened_store import MemoryPlace, StoreOption, opened
+from clawkit.assistant.memory.place import MemoryPlace, opened
+from clawkit.cli.being.opened_store import StoreOption
 from clawkit.cli.being.output import day
 from clawkit.cli.commands import AsJson, CommandFailure, Yes, command_group, confirm
 from clawkit.cli.output import print_json

@@ -23,11 +23,9 @@ def typed_call(text: str) -> Fixture:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise PolicyError(
-            _GIVEN, 0, f"{error}: write TOOL NAME=VALUE …, or JSON"
-        ).of_usage() from None
+        raise _not_a_call(str(error)) from None
     if not words:
-        raise PolicyError(_GIVEN, 0, "it is empty: write TOOL NAME=VALUE …, or JSON").of_usage()
+        raise _not_a_call("it is empty")
     return call_from_words(words)
 
 
