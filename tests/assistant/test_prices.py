@@ -23,7 +23,7 @@ def test_cached_tokens_have_their_own_price() -> None:
 
 def test_a_model_without_a_price_costs_nothing_that_is_shown() -> None:
     prices = {"a/b": Price(1, 1), "c/d": Price(1, 1, currency="CHF")}
-    usage = dict.fromkeys(("a/b", "c/d", "e/f"), Usage(1_000_000, 0))
+    usage: dict[str, Usage] = {name: Usage(1_000_000, 0) for name in ("a/b", "c/d", "e/f")}
     assert costs(usage, prices) == {"USD": 1.0, "CHF": 1.0}
     assert costs(usage, {}) == {}
 
