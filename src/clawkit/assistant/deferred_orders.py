@@ -177,23 +177,24 @@ class DeferredOrders:
         options: AssistantOptions,
         carry_out: CarryOut,
     ) -> OrderRun:
-        if options.keep_running:
-            self._make_room()
+        self._make_room(keep_running=options.keep_running)
         run = OrderRun(order, context)
         run.start(carry_out)
         self._open.append(run)
         return run
 
-    def _make_room(self) -> None:
+    def _make_room(self, *, keep_running: bool) -> None:
+        """Forget the oldest answer that nobody came for."""
         if len(self._open) < MOST_OPEN:
             return
         done = next((run for run in self._open if run.task.done()), None)
-        if done is None:
+        if done is not None:
+            self._open.remove(done)
+        elif keep_running:
             raise SessionError(
                 f"{MOST_OPEN} orders are being worked on: wait until one is done, or end one with "
                 "`/stop` under its session key"
             )
-        self._open.remove(done)
 
     def _earlier(self, run: OrderRun) -> list[OrderRun]:
         """What was ordered before under the same key: its answer is brought along."""
