@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from clawkit.settings import settings as read_once
 from tests import needs
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, ROOT
 
 # How fast the machine is says nothing about the code.
 settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,6 +26,13 @@ if hasattr(signal, "SIGHUP"):
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    closed = needs.closed_folder(ROOT)
+    if closed is not None and os.name == "posix" and os.getuid() == 0:
+        pytest.exit(
+            f"Only root may enter {closed}. For root, tests start PostgreSQL and others as an "
+            "ordinary user: clone to where everybody can read.",
+            returncode=4,
+        )
     needs.register(config)
     if "not process" in config.option.markexpr:
         config.pluginmanager.register(needs.ProcessWatch())

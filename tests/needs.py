@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -149,3 +151,9 @@ class ProcessWatch:
         yield
         if self._started:
             pytest.fail(f"needs @pytest.mark.process: it started {self._started[0]}", pytrace=False)
+
+
+def closed_folder(folder: Path) -> Path | None:
+    """The folder, or the one above it, that an ordinary user may not enter."""
+    above = (folder, *folder.parents)
+    return next((one for one in above if not one.stat().st_mode & stat.S_IXOTH), None)

@@ -14,6 +14,7 @@ import pytest
 
 from tests import every_python
 from tests.every_python import interpreters
+from tests.needs import closed_folder
 from tests.processes import PATIENCE, ROOT
 
 
@@ -119,3 +120,12 @@ def test_a_machine_without_a_browser_gets_debians_for_root(tmp_path: Path) -> No
     else:
         assert "install -y -qq --no-install-recommends chromium" in (tmp_path / "asked").read_text()
         assert ready.exists()
+
+
+def test_a_clone_that_only_its_owner_may_enter_is_known(tmp_path: Path) -> None:
+    inside = tmp_path / "private" / "clone"
+    inside.mkdir(parents=True)
+    above = closed_folder(tmp_path)
+    assert closed_folder(inside) == above
+    inside.parent.chmod(0o700)
+    assert closed_folder(inside) == inside.parent

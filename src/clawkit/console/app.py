@@ -99,9 +99,9 @@ def serve(
             app,
             limits=_LIMITS,
             on_stop=stopping.set,
+            on_ready=lambda: on_ready(listening.getsockname()[1], access),
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
-        on_ready(listening.getsockname()[1], access)
         running.run(sockets=[listening])
 
 

@@ -410,18 +410,22 @@ async def _serve(
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
     known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback(address[0]) else None
     app = ReverseProxyApp(judge, upstream, Origins(known, ()))
+    where = f"http://{shown}:{address[1]}{OUR_PATH}"
+
+    def announce() -> None:
+        say(f"{judge.server} ({upstream.target.origin}) is at {where}")
+        if not is_loopback(address[0]):
+            say(_OPEN)
+
     running = UvicornServer(
         app,
         limits=limits,
         on_stop=app.close,
+        on_ready=announce,
         lifespan="off",
         proxy_headers=False,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
-    where = f"http://{shown}:{address[1]}{OUR_PATH}"
-    say(f"{judge.server} ({upstream.target.origin}) is at {where}")
-    if not is_loopback(address[0]):
-        say(_OPEN)
     try:
         await running.serve(sockets=[listening])
     finally:

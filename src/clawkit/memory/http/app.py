@@ -307,9 +307,9 @@ def serve(
             trusted_proxies=trusted_proxies,
             logins=_logins(store, public_url, (address[0], address[1])) if login else None,
         )
-        if on_ready is not None:
-            on_ready(f"http://{shown}:{address[1]}/mcp")
-        uvicorn_for(app, log).run(sockets=[listening])
+        url = f"http://{shown}:{address[1]}/mcp"
+        ready = partial(on_ready, url) if on_ready is not None else None
+        uvicorn_for(app, log, ready).run(sockets=[listening])
 
 
 def _logins(store: BeingStore, public_url: str, listens: tuple[str, int]) -> GateMaker:
@@ -322,12 +322,15 @@ def _logins(store: BeingStore, public_url: str, listens: tuple[str, int]) -> Gat
     return partial(login_gate, store, address_of(public_url, *listens))
 
 
-def uvicorn_for(app: BeingApp, log: Log) -> UvicornServer:
+def uvicorn_for(
+    app: BeingApp, log: Log, on_ready: Callable[[], None] | None = None
+) -> UvicornServer:
     """The HTTP server of an app, about to run."""
     return UvicornServer(
         app.asgi,
         limits=app.limits.http,
         on_stop=app.stop,
+        on_ready=on_ready,
         on_end=log.close,
         ws="websockets-sansio",
         ws_max_size=LONGEST_FRAME,

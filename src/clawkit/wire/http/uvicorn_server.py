@@ -15,6 +15,7 @@ import math
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -244,10 +245,14 @@ class UvicornServer(uvicorn.Server):
         *,
         limits: HttpLimits | None = None,
         on_stop: Callable[[], None],
+        on_ready: Callable[[], None] | None = None,
         on_end: Callable[[], None] = lambda: None,
         **options: Any,
     ) -> None:
-        """`on_end` is called at the very end; `options` are uvicorn's."""
+        """`on_ready` is called when it answers and a signal ends it, `on_end` at the very end.
+
+        `options` are uvicorn's.
+        """
         fitted = within_file_limit(limits or HttpLimits())
         common: dict[str, Any] = {
             "http": HttpConnection,
@@ -262,6 +267,7 @@ class UvicornServer(uvicorn.Server):
         super().__init__(uvicorn.Config(app, **{**common, **options}))
         self.server_state: HttpConnections = HttpConnections(fitted)
         self._on_stop = on_stop
+        self._on_ready = on_ready
         self._on_end = on_end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -269,6 +275,8 @@ class UvicornServer(uvicorn.Server):
         await super().startup(sockets)
         for listening in sockets or ():
             listening.listen(_BACKLOG)
+        if self.started and self._on_ready is not None:
+            self._on_ready()
 
     async def on_tick(self, counter: int) -> bool:
         self.server_state.close_late(asyncio.get_running_loop().time())
@@ -311,14 +319,14 @@ def serve_http(
             origins = Origins(options.get("hosts"), options.get("origins", ()))
             made = login(address[0], address[1], origins)
             options.update(admit=made.admit, authenticate=made.authenticate, routes=made.routes)
+        url = f"http://{shown}:{address[1]}{options.get('path', '/mcp')}"
         running = UvicornServer(
             http_app(server, **options),
             limits=limits,
             on_stop=server.hub.close,
+            on_ready=partial(on_ready, url) if on_ready is not None else None,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
-        if on_ready is not None:
-            on_ready(f"http://{shown}:{address[1]}{options.get('path', '/mcp')}")
         running.run(sockets=[listening])
 
 
