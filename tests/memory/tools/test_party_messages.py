@@ -86,7 +86,7 @@ async def test_a_being_of_almost_the_same_name_is_a_stranger(
     store: BeingStore, server: ServerCore, sora: BeingClient, being: Being, friend: Being
 ) -> None:
     await know(sora, "Hana", f"{being.id} messages: yes")
-    impostor = BeingClient(server, store.create("hana"))
+    impostor = BeingClient(server, store.create("Hanna"))
     await know(impostor, "Sora", f"{friend.id} messages: yes")
     assert (await impostor.json("update_memory", **HELLO))["delivered"] is False
     assert await messages(sora) == []

@@ -1,8 +1,8 @@
 """A second look, from the best memory: at those whom it introduces, and at what became of it.
 
 "Where does Stan's daughter work?" finds that his daughter is Ivy, and only then what Ivy does. What
-is near to the best and later may have replaced it. Neither comes before what fits the question
-itself: both only choose what is told beside that.
+is near to the best and later may have replaced it, unless it only asks. Neither comes before what
+fits the question itself: both only choose what is told beside that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clawkit.memory.recall.signals import mentioned
+from clawkit.memory.recall.signals import mentioned, only_asks
 
 if TYPE_CHECKING:
     from clawkit.memory.people import ParticipantNames
@@ -35,10 +35,11 @@ def looked_again(
     if not hits:
         return ()
     nodes, best = [hit.node for hit in hits], hits[0].node
-    leads = mentioned(nodes, names.named(best.scene.action) - names.named(question)) > 0
+    tells = np.array([not only_asks(node.scene.action) for node in nodes])
+    leads = tells & (mentioned(nodes, names.named(best.scene.action) - names.named(question)) > 0)
     later = np.array([node.created > best.created for node in nodes], np.float32)
     near = _nearness(best.seq, [node.seq for node in nodes], vectors)
-    gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
+    gain = _INTRODUCED * leads + tells * near * (_NEAR + _LATER * later)
     scores = np.array([hit.score for hit in hits]) + far_behind * gain
     scores[:first] = [hit.score for hit in hits[:first]]
     rest = sorted(range(first, len(hits)), key=lambda at: -scores[at])
