@@ -376,6 +376,7 @@ def test_the_table_of_settings_has_every_one_with_its_default() -> None:
         "transcription": settings_of.Transcription,
         "memory": settings_of.MemoryOptions,
         "secrets": settings_of.Secrets,
+        "prices.NAME": settings_of.Price,
     }
     wanted = [
         [f"`{section}.{field.name}`", _default(field)]
@@ -388,6 +389,8 @@ def test_the_table_of_settings_has_every_one_with_its_default() -> None:
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return ""
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
     return "" if value is None else f"`{msgspec.json.encode(value).decode()}`"
 

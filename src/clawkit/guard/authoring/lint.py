@@ -202,7 +202,10 @@ def _missing_defaults(policy: Policy) -> Iterator[Issue]:
     for rule in read_policy(DEFAULT_POLICY, "the default policy").rules:
         if rule.action == "deny":
             found += [
-                p for each in rule.args for p in each.patterns if not _denies(policy, rule, p)
+                pattern
+                for argument in rule.args
+                for pattern in argument.patterns
+                if not _denies(policy, rule, argument.name, pattern)
             ]
     if found and policy.rules:
         reason = (
@@ -212,8 +215,9 @@ def _missing_defaults(policy: Policy) -> Iterator[Issue]:
         yield Issue("note", 0, 0, reason)
 
 
-def _denies(policy: Policy, rule: Rule, pattern: str) -> bool:
-    call = Call("tools/call", sample(rule.tools[0]), {sample("?"): sample(pattern)})
+def _denies(policy: Policy, rule: Rule, argument: tuple[str, ...], pattern: str) -> bool:
+    name = sample("?" if argument == ("*",) else argument[0])
+    call = Call("tools/call", sample(rule.tools[0]), {name: sample(pattern)})
     return policy.decide(call, NAMELESS, PLACE).action == "deny"
 
 
