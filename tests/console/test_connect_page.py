@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.guard.locations import policy_file
+from clawkit.login import grants, people
 from tests.claw import claw
 from tests.console.browser import RunningConsole, Visitor
 
@@ -100,6 +103,36 @@ def test_a_memory_is_shared_and_what_to_paste_is_shown_once(
     page.get_by_role("button", name="Revoke Ben (Cursor)").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_text("No token counts")).to_be_visible()
+
+
+def test_logins_are_listed_and_ended(visitor: Visitor, console: RunningConsole) -> None:
+    claw("being", "create", "team", code=0)
+    now = time.time()
+    with opened(MemoryPlace()) as store, store.database.registry(write=True) as connection:
+        person = people.add(connection, "ada", "owner", now)
+        consent = grants.Consent(
+            client="c1",
+            client_name=HOSTILE,
+            redirect_uri="http://localhost/",
+            challenge="x",
+            person=person.id,
+            resource="http://localhost:8765/mcp",
+            scope="read-only",
+            being=1,
+        )
+        code = grants.use_code(connection, grants.keep_code(connection, consent, now), now)
+        assert code is not None
+        grants.begin(connection, code, now)
+    visitor.open(console.link)
+    visitor.go("connect")
+    page = visitor.page
+    row = page.get_by_role("table", name="Logins that count").locator("tbody tr")
+    for text in ("<b>fi", "team", "read-only", "ada"):
+        expect(row).to_contain_text(text)
+    row.get_by_role("button", name="End the login").click()
+    page.get_by_role("dialog").get_by_role("button", name="End").click()
+    expect(page.get_by_role("table", name="Logins that count")).to_have_count(0)
+    assert "ended" in claw("being", "token", "list", "team", code=0).stdout
 
 
 def test_what_to_paste_starts_the_same_server_as_a_button_does(page: Page, cursor: Path) -> None:

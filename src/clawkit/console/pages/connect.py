@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -28,11 +29,13 @@ from clawkit.hosts.installation import (
 from clawkit.hosts.paste import pastes_for_command
 from clawkit.hosts.removal import remove_everything
 from clawkit.hosts.wrap import EntryChange, Report, unwrap, wrap
+from clawkit.login import grants, people
 from clawkit.memory import tokens
 from clawkit.memory.being_store import DEFAULT_BEING
 from clawkit.memory.http.served_address import served_url
 from clawkit.memory.records import Being, Scope, Token
 from clawkit.memory.sharing import ShareRequest, address_given, app_called, share_being
+from clawkit.store.database import Connection
 
 Thing = Literal["assistant", "memory"]
 
@@ -56,6 +59,12 @@ class ShareBody(Struct, frozen=True):
     url: str = ""
 
 
+class EndLoginBody(Struct, frozen=True):
+    """A login to end."""
+
+    login: str
+
+
 class PasteParameters(Struct, frozen=True):
     """What is to be pasted."""
 
@@ -72,6 +81,7 @@ def page(until_end: ExitStack) -> ConsolePage:
             api.post("/api/connect/change", ClientChange, partial(_change, memories)),
             api.post("/api/connect/remove-all", NoParameters, _remove_all),
             api.post("/api/connect/share", ShareBody, partial(_share, memories)),
+            api.post("/api/connect/end-login", EndLoginBody, partial(_end_login, memories)),
         )
     )
 
@@ -181,14 +191,26 @@ class TokenLine(Struct, frozen=True):
     token: Token
 
 
+class LoginLine(Struct, frozen=True):
+    """A login in the list of all that count: who let which program use what."""
+
+    id: str
+    person: str
+    client: str
+    opens: str
+    scope: str
+    used: float
+
+
 def _tokens(memories: OpenedMemories, _: NoParameters) -> object:
-    """All tokens that count, the last used first."""
+    """All tokens and logins that count, the last used first."""
     if not memories.is_begun():
-        return {"served": "", "beings": [], "tokens": []}
+        return {"served": "", "beings": [], "clients": [], "tokens": [], "logins": [], "total": 0}
     store = memories.store()
     beings = store.every()[: api.MOST_ROWS]
     with store.database.registry() as connection:
         found = [(being, one) for being in beings for one in tokens.of_being(connection, being.n)]
+        logins = list(_logins(connection, {being.n: being.name for being in beings}))
     good = [
         TokenLine(being.name, being.id, one)
         for being, one in found
@@ -201,7 +223,26 @@ def _tokens(memories: OpenedMemories, _: NoParameters) -> object:
         "clients": [{"id": one.id, "title": one.title} for one in CLIENTS],
         "tokens": good[: api.MOST_ROWS],
         "total": len(good),
+        "logins": sorted(logins, key=lambda line: -line.used)[: api.MOST_ROWS],
     }
+
+
+def _logins(connection: Connection, names: dict[int, str]) -> Iterator[LoginLine]:
+    for person in people.everybody(connection):
+        for grant in grants.of_person(connection, person):
+            if grant.ended is None:
+                opens = grant.resource if grant.being is None else names.get(grant.being, "")
+                client = grant.client_name or grant.client
+                yield LoginLine(grant.id, person.name, client, opens, grant.scope, grant.used)
+
+
+def _end_login(memories: OpenedMemories, given: EndLoginBody) -> object:
+    store = memories.store()
+    with store.database.registry(write=True) as connection:
+        ended = grants.end(connection, given.login, "ended in the console", store.clock())
+    if not ended:
+        raise ApiError(f"No login {given.login[:60]!r} counts any more: load the page again", 404)
+    return {"ended": given.login}
 
 
 def _named(being: Being) -> dict[str, str]:

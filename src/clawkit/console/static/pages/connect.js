@@ -107,13 +107,20 @@ function pasteBlock(title, where, text) {
 }
 
 async function drawTeam(place, context) {
-  const { served, beings, clients, tokens, total } = await context.fetchJson("/api/connect/tokens");
+  const { served, beings, clients, tokens, total, logins } = await context.fetchJson("/api/connect/tokens");
   const reload = () => drawTeam(place, context);
   const revoke = ({ token, being_id: being }) => context.attempt(async () => {
     const body = element("p", {}, `“${token.label || token.id.slice(0, 8)}” opens its Being no longer.`);
     if (!(await confirm({ title: "Revoke this token?", body, action: "Revoke", kind: "danger" }))) return;
     await context.fetchJson("/api/memory/tokens/revoke", { body: { being, token: token.id } });
     toast("Revoked");
+    await reload();
+  });
+  const end = ({ id, client, person }) => context.attempt(async () => {
+    const body = element("p", {}, `“${client}” has to ask ${person} again.`);
+    if (!(await confirm({ title: "End this login?", body, action: "End", kind: "danger" }))) return;
+    await context.fetchJson("/api/connect/end-login", { body: { login: id } });
+    toast("Ended");
     await reload();
   });
   replace(
@@ -134,6 +141,18 @@ async function drawTeam(place, context) {
       empty: "No token counts: nobody reaches a memory over HTTP.",
     }),
     total > tokens.length ? element("p", { class: "dim small" }, `The first ${tokens.length} of ${total}.`) : null,
+    logins.length > 0 && table({
+      caption: "Logins that count, the last used first",
+      columns: [
+        { title: "Client", cell: ({ client }) => client },
+        { title: "Opens", cell: ({ opens }) => opens },
+        { title: "May", cell: ({ scope }) => scope.replaceAll(" ", ", ") },
+        { title: "Person", cell: ({ person }) => person },
+        { title: "Last used", cell: ({ used }) => ago(used), class: "nowrap" },
+        { title: "", cell: (one) => button("End", () => end(one), { class: "danger", "aria-label": `End the login of ${one.client}` }) },
+      ],
+      rows: logins,
+    }),
   );
 }
 
