@@ -78,6 +78,24 @@ def test_without_a_cookie_there_is_no_data(asking: Asking) -> None:
     assert asking.ask("GET", "/api/session", cookie="claw_console_00000000=x")[0] == 401
 
 
+def test_the_cookie_alone_which_every_port_of_the_machine_gets_opens_nothing(
+    opened: tuple[Asking, dict[str, str]],
+) -> None:
+    asking, session = opened
+    for path in ("/api/session", "/api/activity/rows", "/api/watch", "/api/policy/shown"):
+        status, said, _ = asking.ask("GET", path, cookie=session["cookie"])
+        assert (status, "token" in said) == (401, False)
+        assert asking.ask("GET", path, cookie=session["cookie"], x_claw_token="guess")[0] == 401
+    assert "token" not in asking.ask("GET", "/api/session", **session)[1]
+
+
+def test_a_number_that_no_database_has_is_refused(opened: tuple[Asking, dict[str, str]]) -> None:
+    asking, session = opened
+    status, said, _ = asking.ask("GET", f"/api/memory/list?offset={10**20}", **session)
+    assert status == 400
+    assert "error" in said
+
+
 def test_what_changes_something_needs_the_token_of_the_page(
     opened: tuple[Asking, dict[str, str]],
 ) -> None:

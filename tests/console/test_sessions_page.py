@@ -94,7 +94,7 @@ def test_a_session_is_exported_whole_and_deleted_after_a_question(
     page.keyboard.press("Enter")
     visitor.ready("sessions")
     with page.expect_download() as downloading:
-        page.get_by_role("link", name="Export as JSON lines").click()
+        page.get_by_role("button", name="Export as JSON lines").click()
     lines = Path(downloading.value.path()).read_text().splitlines()
     written = claw("sessions", "export", "family", code=0).stdout.splitlines()
     assert [json.loads(line) for line in lines] == [json.loads(line) for line in written]

@@ -253,7 +253,16 @@ def test_a_long_call_can_be_allowed_when_its_last_page_was_shown(
     assert asking.answer == "once"
 
 
-def test_a_second_view_says_that_one_is_open(screen: Terminal) -> None:
+def test_a_second_terminal_shows_the_same_and_its_answer_counts_once(
+    screen: Terminal, socket: Path
+) -> None:
     with terminal(*COMMAND) as second:
-        assert second.ends() == 1
-        until(lambda: f"already open in process {screen.process.pid}" in second.output)
+        second.shows("nothing waiting")
+        asking = Asking(socket, question(arguments={"path": "/srv/a"}))
+        screen.shows("1 waiting")
+        second.shows("1 waiting", KEYS)
+        second.type("d")
+        assert asking.answer == "deny"
+        screen.shows("nothing waiting")
+        second.type("q")
+        assert second.ends() == 0

@@ -2,8 +2,10 @@
 
 Every local program can reach a loopback port, and so can every web page that a person visits. So a
 link is good for one exchange and a few minutes, what it is exchanged for is a cookie that no other
-site sends, a request that changes something brings a token that only our page can read, and the
-`Host` and `Origin` must be this machine's.
+site sends, and the `Host` and `Origin` must be this machine's.
+
+Cookies know no ports: whatever listens on another port of this machine gets ours. So the cookie
+alone opens nothing: every request brings a token, too, which the browser keeps for our port only.
 """
 
 from __future__ import annotations
@@ -137,9 +139,11 @@ class ConsoleAccess:
         if session is None:
             return NO_SESSION
         sent = headers.get(_TOKEN_HEADER, "").encode()
-        if method not in _SAFE and not hmac.compare_digest(sent, session.token.encode()):
-            return Refusal(403, "The request lacks the page's token: load the page again")
-        return None
+        if hmac.compare_digest(sent, session.token.encode()):
+            return None
+        if method in _SAFE:
+            return NO_SESSION
+        return Refusal(403, "The request lacks the page's token: load the page again")
 
     def _foreign(self, headers: Headers) -> str | None:
         """Why a request is not from this machine's own page.

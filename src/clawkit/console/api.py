@@ -146,5 +146,7 @@ def guarded(
             return json_response({"error": refusal.message}, refusal.status)
         except ClawError as error:
             return json_response({"error": str(error)}, 400)
+        except (OverflowError, RecursionError) as error:
+            return json_response({"error": f"The request has too large a value: {error}"}, 400)
 
     return handled

@@ -35,7 +35,6 @@ from clawkit.console.pages import (
 )
 from clawkit.errors import LoadError
 from clawkit.version import __version__
-from clawkit.wire.http.request_checks import read_headers
 from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listen
 
 HOST = "127.0.0.1"
@@ -134,19 +133,14 @@ def _session_routes(access: ConsoleAccess) -> list[Route]:
                 "for another one",
                 403,
             )
-        response = _about(session.token)
+        response = json_response({"token": session.token, "version": __version__})
         response.headers["set-cookie"] = access.cookie_header(session)
         return response
 
-    async def session(request: Request) -> Response:
-        found = access.session_of(read_headers(request.scope["headers"]))
-        return _about(found.token if found is not None else "")
+    async def session(_: Request) -> Response:
+        return json_response({"version": __version__})
 
     return [
         Route(OPEN_PATH, guarded(open_link), methods=["POST"]),
         Route("/api/session", guarded(session), methods=["GET"]),
     ]
-
-
-def _about(token: str) -> Response:
-    return json_response({"token": token, "version": __version__})

@@ -40,6 +40,16 @@ class Scene(msgspec.Struct, frozen=True, omit_defaults=True):
     context: str = ""
     """What was said just before, or how a model puts it: whom "she" and "it" mean."""
 
+    @property
+    def text(self) -> str:
+        """What happened, without who says so: topics are about that."""
+        return self.told_by("")
+
+    def told_by(self, speaker: str) -> str:
+        feeling = f"({self.feeling})" if self.feeling else ""
+        when = ", ".join(part for part in (*self.when, speaker) if part)
+        return " — ".join(part for part in (when, self.setting, self.action, feeling) if part)
+
 
 class Node(msgspec.Struct, frozen=True):
     """A scene that is remembered. `seq` counts within its Being and never changes.
@@ -74,11 +84,7 @@ class Node(msgspec.Struct, frozen=True):
 
         Whoever is called by a name says so, as "I" may be any of several people.
         """
-        scene = self.scene
-        feeling = f"({scene.feeling})" if scene.feeling else ""
-        speaker = self.source.speaker if self.source.speaker != USER else ""
-        when = ", ".join(part for part in (*scene.when, speaker) if part)
-        return " — ".join(part for part in (when, scene.setting, scene.action, feeling) if part)
+        return self.scene.told_by(self.source.speaker if self.source.speaker != USER else "")
 
 
 class Cluster(msgspec.Struct, frozen=True):

@@ -273,6 +273,6 @@ def test_what_is_no_message_is_refused_and_the_next_one_is_served(
 @pytest.mark.parametrize("url", ["ftp://x/", "http://me:pass@x/", "nonsense"])
 def test_an_address_that_cannot_be_used_is_said_at_once(url: str, tmp_path: Path) -> None:
     with stdio_server(*remote_command(url, tmp_path)) as guard:
-        assert guard.process.wait(PATIENCE) == 1
+        assert guard.process.wait(PATIENCE) == 2
         until(lambda: "claw proxy: " in guard.stderr)
         assert "pass" not in guard.stderr.replace("password", "")

@@ -4,7 +4,7 @@ import { announce, confirm, element, replace, toast } from "./dom.js";
 import { begin, connect, fetchJson, watch } from "./net.js";
 
 export * from "./dom.js";
-export { ApiError, fetchJson, watch } from "./net.js";
+export { ApiError, fetchFile, fetchJson, watch } from "./net.js";
 
 /** The pages in their order: the name is that of the address and of the module. */
 const PAGES = [
@@ -65,7 +65,8 @@ function contextFor(name, parameters, signal) {
     name,
     parameters,
     signal,
-    fetchJson: (path, options) => fetchJson(path, { signal, ...options }),
+    /** What only reads ends with the page; what changes something is done to its end. */
+    fetchJson: (path, options = {}) => fetchJson(path, options.body === undefined ? { signal, ...options } : options),
     announce,
     toast,
     confirm,
@@ -100,6 +101,7 @@ function contextFor(name, parameters, signal) {
 async function show() {
   leaving.abort();
   leaving = new AbortController();
+  for (const open of document.querySelectorAll("dialog[open]")) open.close();
   const { name, parameters } = address();
   const title = PAGES.find(([one]) => one === name)[1];
   drawNavigation(name);

@@ -223,7 +223,7 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
 }
 
 /** Asks in a dialog; gives the value of the action that was chosen, or null. */
-export function dialog({ title, body, actions = [{ label: "Close", value: null }] }) {
+export function dialog({ title, body, actions = [{ label: "Close", value: null }], keep = false }) {
   const heading = `dialog-${(dialog.count = (dialog.count || 0) + 1)}`;
   return new Promise((resolve) => {
     let chosen = null;
@@ -237,6 +237,8 @@ export function dialog({ title, body, actions = [{ label: "Close", value: null }
       element("div", { class: "dialog-body" }, body),
       element("p", { class: "actions" }, buttons),
     );
+    // What is shown once does not go with a key that was meant for something else.
+    if (keep) node.addEventListener("cancel", (event) => event.preventDefault());
     node.addEventListener("close", () => (node.remove(), resolve(chosen)));
     document.body.append(node);
     node.showModal();

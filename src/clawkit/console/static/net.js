@@ -1,6 +1,8 @@
 // Talks with the console's server: JSON requests, and the one stream of what changes.
 
-let token = "";
+// Kept for this port only, unlike the cookie; a tab that is left open gets that of a new link.
+const TOKEN = "claw-token";
+const AGAIN = 1000; // milliseconds until the stream is asked for again
 const listeners = new Map();
 const latest = new Map();
 
@@ -11,43 +13,53 @@ export class ApiError extends Error {
   }
 }
 
-/** JSON from an address below /api; with `body`, posted. Throws an ApiError that says why not. */
-export async function fetchJson(path, { body, signal } = {}) {
-  const options = { signal, headers: { accept: "application/json" }, credentials: "same-origin" };
+/** The response of the console to a request that brings this browser's token. */
+async function fetched(path, { body, signal, accept = "*/*" } = {}) {
+  const headers = { accept, "x-claw-token": localStorage.getItem(TOKEN) || "" };
+  const options = { signal, headers, credentials: "same-origin" };
   if (body !== undefined) {
     options.method = "POST";
     options.body = JSON.stringify(body);
-    Object.assign(options.headers, { "content-type": "application/json", "x-claw-token": token });
+    headers["content-type"] = "application/json";
   }
-  let response;
   try {
-    response = await fetch(path, options);
+    return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError("The console does not answer: is `claw console` still running?", 0);
   }
+}
+
+/** A file from an address below /api, as a blob. */
+export async function fetchFile(path, options) {
+  const response = await fetched(path, options);
+  if (!response.ok) throw new ApiError(`The console answered with ${response.status}.`, response.status);
+  return response.blob();
+}
+
+/** JSON from an address below /api; with `body`, posted. Throws an ApiError that says why not. */
+export async function fetchJson(path, { body, signal } = {}) {
+  const response = await fetched(path, { body, signal, accept: "application/json" });
   const value = await response.json().catch(() => ({ error: `The console answered with ${response.status}.` }));
   if (!response.ok) throw new ApiError(value.error || `The console answered with ${response.status}.`, response.status);
   return value;
 }
 
-/** Begins a session with the link in the address, or goes on with the one that the cookie has. */
+/** Begins a session with the link in the address, or goes on with the one that this browser has. */
 export async function begin() {
   const link = /^#open=([\w-]+)$/.exec(location.hash);
   if (link) {
     // A link is used once: nobody finds it in the history afterwards.
     history.replaceState(null, "", location.pathname);
     try {
-      ({ token } = await fetchJson("/api/open", { body: { link: link[1] } }));
-      return;
+      const { token } = await fetchJson("/api/open", { body: { link: link[1] } });
+      localStorage.setItem(TOKEN, token);
     } catch (error) {
-      const open = await fetchJson("/api/session").catch(() => null);
-      if (!open) throw error;
-      ({ token } = open);
-      return;
+      if (!(await fetchJson("/api/session").catch(() => null))) throw error;
     }
+    return;
   }
-  ({ token } = await fetchJson("/api/session"));
+  await fetchJson("/api/session");
 }
 
 /** Calls `listener` with a topic's value, now if it is known and whenever it changes. */
@@ -58,16 +70,51 @@ export function watch(topic, listener) {
   return () => listeners.get(topic).delete(listener);
 }
 
-function heard(event) {
-  const { topic, value } = JSON.parse(event.data);
+function heard({ topic, value }) {
   latest.set(topic, value);
   for (const listener of listeners.get(topic) || []) listener(value);
 }
 
-/** Opens the stream; it reconnects by itself, and `onState` hears whether it is connected. */
+/** Opens the stream, in one tab for all: a browser has few connections. `onState` hears of it. */
 export function connect(onState) {
-  const source = new EventSource("/api/watch");
-  source.onmessage = heard;
-  source.onopen = () => onState(true);
-  source.onerror = () => onState(false);
+  const others = new BroadcastChannel("claw-console");
+  let connected = null; // null where another tab has the stream
+  const tell = (message) => {
+    if ("connected" in message) onState((connected = message.connected));
+    else heard(message);
+    others.postMessage(message);
+  };
+  others.onmessage = ({ data }) => {
+    if (data.hello) {
+      if (connected === null) return;
+      others.postMessage({ connected });
+      for (const [topic, value] of latest) others.postMessage({ topic, value });
+    } else if ("connected" in data) onState(data.connected);
+    else heard(data);
+  };
+  others.postMessage({ hello: true });
+  const lead = async () => {
+    for (;;) {
+      await read(tell).catch(() => null);
+      tell({ connected: false });
+      await new Promise((done) => setTimeout(done, AGAIN));
+    }
+  };
+  navigator.locks.request("claw-console", lead);
+}
+
+/** Reads the stream to its end. */
+async function read(tell) {
+  const response = await fetched("/api/watch", { accept: "text/event-stream" });
+  if (!response.ok) return;
+  tell({ connected: true });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const events = (rest + value).split("\n\n");
+    rest = events.pop();
+    for (const event of events) if (event.startsWith("data: ")) tell(JSON.parse(event.slice(6)));
+  }
 }

@@ -279,7 +279,7 @@ def _groups(unit: Unit) -> list[list[Node]]:
 def _merge_prompt(llm: Llm, group: list[Node]) -> list[_Wanted]:
     if len(group) < 2:
         return []
-    said = llm.complete(_MERGE_PROMPT, listed([node.text for node in group]), _MERGE_TOKENS)
+    said = llm.complete(_MERGE_PROMPT, listed([node.scene.text for node in group]), _MERGE_TOKENS)
     answer = decoded(said, _MergeAnswer)
     found: list[_Wanted] = []
     used: set[int] = set()

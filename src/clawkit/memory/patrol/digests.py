@@ -139,7 +139,7 @@ def _write(
 
 def _most_important(unit: Unit, cluster: int) -> list[str]:
     found = nodes.page(unit, cluster=cluster, statuses=("active",), limit=_LOOKED_AT)
-    return [node.text for node in found]
+    return [node.scene.text for node in found]
 
 
 def _asked(llm: Llm, lines: list[str]) -> _Answer:

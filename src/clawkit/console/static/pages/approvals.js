@@ -243,9 +243,19 @@ function noteReading(box, signal, onSeen) {
     },
     { threshold: [0, 0.9, 0.95, 1] },
   );
+  // In another width the same text stands elsewhere: it is read from its beginning.
+  let width = box.clientWidth;
+  const widths = new ResizeObserver(() => {
+    if (box.clientWidth === width || done) return;
+    width = box.clientWidth;
+    seen = 0;
+    onSeen(0);
+    look();
+  });
+  widths.observe(box);
   box.addEventListener("scroll", look);
   document.addEventListener("visibilitychange", look, { signal });
-  signal.addEventListener("abort", () => observer.disconnect());
+  signal.addEventListener("abort", () => (observer.disconnect(), widths.disconnect()));
   observer.observe(box);
   return {
     /** Goes on where the first part is that was not on the screen. */

@@ -495,5 +495,5 @@ export async function showSecret(title, secret, more) {
     await navigator.clipboard.writeText(secret);
     toast("Copied");
   });
-  await dialog({ title, body: element("div", {}, element("pre", { class: "secret", tabindex: "0" }, secret), element("p", {}, copy), more, element("p", { class: "dim" }, "It is kept nowhere and not shown again.")), actions: [{ label: "I have it", value: true, kind: "primary" }] });
+  await dialog({ title, body: element("div", {}, element("pre", { class: "secret", tabindex: "0" }, secret), element("p", {}, copy), more, element("p", { class: "dim" }, "It is kept nowhere and not shown again.")), actions: [{ label: "I have it", value: true, kind: "primary" }], keep: true });
 }

@@ -1,6 +1,6 @@
 // The page Sessions: what was said, with pictures, tool steps, tokens and cost.
 
-import { ago, badge, button, confirm, counted, element, emptyState, field, longText, moment, pagedTable, pager, replace, toast, visible } from "../console.js";
+import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, longText, moment, pagedTable, pager, replace, toast, visible } from "../console.js";
 
 const ENDS = { "": "", end: "", command: "", length: "cut short", refusal: "declined", lost: "interrupted" };
 const NAMES = { user: "You", assistant: "Assistant", tool: "Tool" };
@@ -84,7 +84,7 @@ function heading({ info }, context) {
     element("p", {}, element("a", { href: "#/sessions" }, "All sessions")),
     element("h2", { class: "text" }, shortened(info.title || info.key, 300)),
     element("p", { class: "dim small" }, [info.key, info.origin, info.model, counted(info.messages, "message"), info.named ? "" : "goes after 30 days without use"].filter(Boolean).join(" · "), " · ", moment(info.updated)),
-    element("p", { class: "actions" }, element("a", { href: `/api/sessions/export?${new URLSearchParams({ key: info.key })}`, download: "session.jsonl" }, "Export as JSON lines"), button("Delete", remove, { class: "danger" })),
+    element("p", { class: "actions" }, button("Export as JSON lines", () => context.attempt(() => download(info.key))), button("Delete", remove, { class: "danger" })),
   );
 }
 
@@ -164,9 +164,21 @@ function drawPart(part, key) {
   return (PARTS[part.type] || (() => longText(JSON.stringify(part))))(part, key);
 }
 
+async function download(key) {
+  const file = URL.createObjectURL(await fetchFile(`/api/sessions/export?${new URLSearchParams({ key })}`));
+  const name = `${key.replaceAll(/[^\w.-]+/g, "-").slice(0, 80)}.jsonl`;
+  const link = element("a", { download: name });
+  link.href = file; // of our own making
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(file), 60_000);
+}
+
 function picture({ digest, mime_type: type, name, size }, key) {
   const about = `${name}, ${type}, ${counted(Math.max(1, Math.round(size / 1000)), "KB", "KB")}`;
   if (!/^image\/(png|jpeg|gif|webp)$/.test(type)) return element("div", { class: "bubble dim" }, about);
-  const image = element("img", { class: "picture", alt: name, loading: "lazy", src: `/api/sessions/picture?${new URLSearchParams({ key, digest })}` });
+  const image = element("img", { class: "picture", alt: name });
+  const reader = new FileReader();
+  reader.addEventListener("load", () => (image.src = reader.result));
+  fetchFile(`/api/sessions/picture?${new URLSearchParams({ key, digest })}`).then((file) => reader.readAsDataURL(file), () => null);
   return element("figure", { class: "media" }, image, element("figcaption", { class: "dim small" }, about));
 }

@@ -151,14 +151,17 @@ def approval_for_more(bench: Bench, more: str) -> None:
 
 
 def approvals_crossed(bench: Bench) -> None:
-    """Two questions at once: the yes goes to the one that it answers."""
+    """Two calls wait: the yes goes to the one that it answers, however many are asked at once."""
     first, second = bench.token(), bench.token()
     wanted, question = ask(bench, path=first)
-    unwanted, other = ask(bench, path=second)
-    if other["id"] == question["id"]:
-        raise Leaked("two questions have the same id")
+    since = bench.mark()
+    params = {"name": "delete_file", "arguments": {"path": second}}
+    unwanted = bench.request("tools/call", params)
     say(bench, question, yes())
     require_passed(bench.reply(wanted))
+    other = bench.asked("elicitation/create", since)
+    if other["id"] == question["id"]:
+        raise Leaked("two questions have the same id")
     denies(bench, unwanted, other)
     if second.encode() in bench.journal():
         raise Leaked("the call that was denied reached the server")
