@@ -89,7 +89,7 @@ def check_address(url: str) -> None:
         raise HostError(
             "an address with a user or password in it is not used: put them into a header, "
             f"as {_VARIABLE}AUTHORIZATION in the environment"
-        )
+        ).of_usage()
 
 
 def origin_of(url: str) -> str:
