@@ -12,11 +12,12 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 
 from clawkit.login import grants, people
-from clawkit.login.records import ACCESS_SECONDS, CODE_SECONDS
+from clawkit.login.records import ACCESS_SECONDS, CODE_SECONDS, User
 from tests.login.visitors import (
     CALLBACK,
     PASSWORD,
     Logins,
+    Visitor,
     forms_of,
     gate_maker,
     query_of,
@@ -434,3 +435,43 @@ def test_a_host_that_is_not_ours_gets_nothing(logins: Logins) -> None:
 def test_a_body_that_is_too_large_is_not_read(logins: Logins) -> None:
     answer = logins.client.http.post("/login/register", content=b" " * 70_000)
     assert answer.status_code == 413
+
+
+def member(logins: Logins, name: str) -> tuple[User, Visitor]:
+    """Somebody who may use the one Being, and is signed in."""
+    person = logins.person(name)
+    with logins.server.store.database.registry(write=True) as connection:
+        people.allow(connection, person, logins.server.being.n)
+    visitor = logins.browser()
+    visitor.begin(logins.link(person))
+    return person, visitor
+
+
+def test_a_code_on_the_way_ends_with_what_it_was_for(stored_logins: Logins) -> None:
+    logins = stored_logins
+    bob, visitor = member(logins, "bob")
+    database = logins.server.store.database
+    code = visitor.agree(logins.client.address())["code"]
+    with database.registry(write=True) as connection:
+        people.disallow(connection, bob, logins.server.being.n)
+        people.allow(connection, bob, logins.server.being.n)
+    assert logins.client.exchange(code).status_code == 400
+    code = visitor.agree(logins.client.address())["code"]
+    with database.registry(write=True) as connection:
+        people.lock_out(connection, bob)
+    assert logins.client.exchange(code).status_code == 400
+
+
+def test_a_being_that_somebody_may_no_longer_use_is_closed_at_once(stored_logins: Logins) -> None:
+    """Whatever took it from them: each use of a login asks."""
+    logins = stored_logins
+    bob, visitor = member(logins, "bob")
+    waiting = visitor.agree(logins.client.address())["code"]
+    code = visitor.agree(logins.client.address())["code"]
+    tokens = logins.client.exchange(code).json()
+    assert logins.call(tokens["access_token"]).status_code == 200
+    with logins.server.store.database.registry(write=True) as connection:
+        connection.run("DELETE FROM login_beings WHERE person = ?", (bob.id,))
+    assert logins.call(tokens["access_token"]).status_code == 401
+    assert logins.client.refresh(tokens["refresh_token"]).status_code == 400
+    assert logins.client.exchange(waiting).status_code == 400

@@ -61,6 +61,9 @@ class ProtectedServer(Protocol):
     title: str
     """What it is called, for people."""
 
+    kind: str
+    """Which server it is: a login for one is for no other that is at the same address later."""
+
     main_path: str
     """The path of the resource that is meant where a client names none."""
 
@@ -71,6 +74,10 @@ class ProtectedServer(Protocol):
 
     def is_resource(self, path: str) -> bool:
         """Whether a path is one of its resources; no matter whether something is there."""
+        ...
+
+    def is_for(self, person: User) -> bool:
+        """Whether somebody may use it at all: asked with every call, as that can change."""
         ...
 
     def offer(self, person: User, path: str, wanted: Collection[str]) -> Offer:
@@ -144,7 +151,7 @@ class ServerAddress:
 
     def resource(self, path: str) -> str:
         """The one name of a resource: what tokens are bound to."""
-        return f"{self.origin}{path.rstrip('/')}"
+        return f"{self.origin}{quote(path.rstrip('/'))}"
 
 
 def address_of(public_url: str, host: str, port: int) -> ServerAddress:

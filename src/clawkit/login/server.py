@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clawkit.errors import LoginError
-from clawkit.login import clients, grants, pages
+from clawkit.login import clients, grants, pages, people
 from clawkit.login.browsers import AUTHORIZE, Browsers
 from clawkit.login.document_fetch import DocumentFetcher
 from clawkit.login.grants import Consent, Tokens
@@ -124,8 +124,13 @@ class LoginServer:
 
     def check(self, connection: Connection, secret: str, path: str) -> Login | None:
         """Who shows an access token for the resource at this path; None if nobody does."""
-        resource = self.address.resource(path)
-        return grants.check(connection, digest(secret), resource, self._clock())
+        login = grants.check(connection, digest(secret), self._bound(path), self._clock())
+        return login if login is not None and self._server.is_for(login.person) else None
+
+    def _bound(self, path: str) -> str:
+        """What a login is bound to: a resource, and after `#` which server it is of."""
+        kind = self._server.kind
+        return self.address.resource(path) + (f"#{kind}" if kind else "")
 
     def _about_server(self, _: LoginRequest) -> Response:
         origin = self.address.origin
@@ -247,7 +252,7 @@ class LoginServer:
             redirect_uri=wanted.redirect_uri,
             challenge=wanted.challenge,
             person=person.id,
-            resource=self.address.resource(wanted.path),
+            resource=self._bound(wanted.path),
             scope=answer.scope,
             being=answer.being,
         )
@@ -335,7 +340,9 @@ class LoginServer:
         with self._database.registry(write=True) as connection:
             found = grants.use_code(connection, fields.get("code", ""), now)
             if found is not None and found.fresh and self._fits(found.consent, fields):
-                tokens = grants.begin(connection, found, now)
+                agreed = found.consent
+                if self._may_use(connection, agreed.person, agreed.being):
+                    tokens = grants.begin(connection, found, now)
         if tokens is None:
             raise OAuthRefusal(
                 "invalid_grant", "The code is not known, over, used, or not for this"
@@ -355,11 +362,16 @@ class LoginServer:
         )
 
     def _is_for(self, fields: Mapping[str, str], resource: str) -> bool:
-        """Whether a token request names the resource that was agreed to, or none."""
-        if "resource" not in fields:
-            return True
-        path = self._path(fields["resource"])
-        return path is not None and self.address.resource(path) == resource
+        """Whether what was agreed to is of this server, and what a token request names, if any."""
+        path = self._path(fields.get("resource", resource.partition("#")[0]))
+        return path is not None and self._bound(path) == resource
+
+    def _may_use(self, connection: Connection, person_id: str, being: int | None) -> bool:
+        """Whether somebody may still use what they agreed to."""
+        person = people.of_id(connection, person_id)
+        if person is None or not self._server.is_for(person):
+            return False
+        return being is None or people.may_use(connection, person, being)
 
     def _refresh(self, fields: Mapping[str, str]) -> Tokens:
         now = self._clock()
@@ -371,7 +383,11 @@ class LoginServer:
                 scope = _narrowed(grant.scope, fields.get("scope", ""))
                 if fields.get("client_id") != grant.client:
                     grants.end(connection, grant.id, "another client had its refresh token", now)
-                elif scope and self._is_for(fields, grant.resource):
+                elif (
+                    scope
+                    and self._is_for(fields, grant.resource)
+                    and self._may_use(connection, grant.person, grant.being)
+                ):
                     tokens = grants.renew(connection, grant, scope, now)
         if tokens is None:
             raise OAuthRefusal(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
 
@@ -41,9 +42,12 @@ class ToolLogins:
 
     main_path = "/mcp"
 
-    def __init__(self, server: ServerCore, title: str, *, members: bool = True) -> None:
+    def __init__(
+        self, server: ServerCore, title: str, *, kind: str = "tools", members: bool = True
+    ) -> None:
         """`members` says whether it is for them, too, or for owners alone."""
         self.title = title
+        self.kind = quote(f"{kind}:{server.name}")
         self._members = members
         self._server = server
 
@@ -56,8 +60,11 @@ class ToolLogins:
     def is_resource(self, path: str) -> bool:
         return path == self.main_path
 
+    def is_for(self, person: User) -> bool:
+        return self._members or person.role == "owner"
+
     def offer(self, person: User, path: str, wanted: Collection[str]) -> Offer:  # noqa: ARG002 - there is one path
-        if person.role == "member" and not self._members:
+        if not self.is_for(person):
             return Offer(())
         tools = self._server.tools
         if len(tools) <= 1:
@@ -160,10 +167,11 @@ def tool_login(
     origins: Origins,
     proxies: TrustedProxies,
     *,
+    kind: str = "tools",
     members: bool = True,
 ) -> HttpLogin:
     """Logins for a server of tools that is served at an address."""
-    logins = ToolLogins(server, title, members=members)
+    logins = ToolLogins(server, title, kind=kind, members=members)
     login = LoginServer(database, logins, address, origins=origins, proxies=proxies)
     gate = ToolGate(database, login, logins.main_path)
     return HttpLogin(gate.admit, gate, login.routes)

@@ -1,0 +1,96 @@
+"""Logins to servers of tools: whose they are for, and which server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawkit.login import people
+from clawkit.login.records import Role
+from clawkit.store import open_store
+from clawkit.store.database import Database
+from tests.login.served_tools import ServedTools, served_tools, tools
+from tests.login.visitors import LoginClient, Visitor
+
+
+@pytest.fixture
+def people_store(tmp_path: Path) -> Iterator[Database]:
+    with closing(open_store(f"sqlite:{tmp_path / 'people.db'}")) as database:
+        yield database
+
+
+@contextmanager
+def somebody(
+    database: Database, server: ServedTools, name: str, role: Role
+) -> Iterator[tuple[Visitor, LoginClient]]:
+    """Somebody new who is signed in, and a client that registered."""
+    with database.registry(write=True) as connection:
+        person = people.add(connection, name, role, 1000.0)
+        link = people.make_link(connection, person, 4e9)
+    visitor, client = Visitor(server.origin), LoginClient(server.origin)
+    with visitor.http, client.http:
+        visitor.begin(link)
+        client.register()
+        yield visitor, client
+
+
+def tokens(visitor: Visitor, client: LoginClient, **changed: Any) -> dict[str, Any]:
+    code = visitor.agree(client.address(**changed))["code"]
+    return client.exchange(code).json()
+
+
+def test_a_member_loses_the_assistant_once_it_is_for_owners_alone(people_store: Database) -> None:
+    server = tools("openclaw", "order")
+    with (
+        served_tools(people_store, server, kind="assistant", members=True) as first,
+        somebody(people_store, first, "bob", "member") as (bob, client),
+    ):
+        granted = tokens(bob, client)
+        waiting = bob.agree(client.address())["code"]
+        assert first.call(granted["access_token"], "order").status_code == 200
+        with served_tools(
+            people_store, server, first.port, kind="assistant", members=False
+        ) as second:
+            assert second.call(granted["access_token"], "order").status_code == 401
+            same = LoginClient(second.origin)
+            same.id, same.verifier = client.id, client.verifier
+            with same.http:
+                assert same.refresh(granted["refresh_token"]).status_code == 400
+                assert same.exchange(waiting).status_code == 400
+
+
+@pytest.mark.parametrize(("kind", "name"), [("tools", "weather"), ("assistant", "sums")])
+def test_a_login_is_for_no_other_server_at_the_same_address(
+    people_store: Database, kind: str, name: str
+) -> None:
+    with (
+        served_tools(people_store, tools("sums", "greet")) as first,
+        somebody(people_store, first, "ada", "owner") as (ada, client),
+    ):
+        granted = tokens(ada, client)
+        assert first.call(granted["access_token"], "greet").status_code == 200
+        other = tools(name, "greet")
+        with served_tools(people_store, other, first.port, kind=kind) as second:
+            assert second.call(granted["access_token"], "greet").status_code == 401
+            same = LoginClient(second.origin)
+            same.id = client.id
+            with same.http:
+                assert same.refresh(granted["refresh_token"]).status_code == 400
+
+
+def test_the_same_server_at_the_same_address_knows_its_logins(people_store: Database) -> None:
+    with (
+        served_tools(people_store, tools("sums", "greet")) as first,
+        somebody(people_store, first, "ada", "owner") as (ada, client),
+    ):
+        granted = tokens(ada, client)
+        with served_tools(people_store, tools("sums", "greet", "wave"), first.port) as second:
+            assert second.call(granted["access_token"], "greet").status_code == 200
+            same = LoginClient(second.origin)
+            same.id = client.id
+            with same.http:
+                assert same.refresh(granted["refresh_token"]).status_code == 200
