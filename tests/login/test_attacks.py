@@ -13,6 +13,9 @@ import pytest
 
 from clawkit.login import grants, people
 from clawkit.login.records import ACCESS_SECONDS, CODE_SECONDS, User
+from clawkit.login.requests import OAuthRefusal
+from clawkit.login.sign_in import SignInLimits
+from clawkit.system.addresses import network_of
 from tests.login.visitors import (
     CALLBACK,
     PASSWORD,
@@ -295,6 +298,42 @@ def test_guessing_a_password_is_stopped_and_others_still_get_in(
         assert guesser.sign_in("ada", PASSWORD).status_code == 429
         assert ada.sign_in("ada").status_code == 303
         logins.close()
+
+
+def test_a_guesser_is_one_whatever_address_of_a_network_and_spelling_of_a_name() -> None:
+    limits = SignInLimits()
+    spellings = ("ada", " Ada", "ADA ", "\uff41da", "ada\u3000")
+    for n, name in enumerate(spellings):
+        limits.count(network_of(f"2001:db8:1:2::{n}"), name)
+    with pytest.raises(OAuthRefusal, match="Too many"):
+        limits.count(network_of("2001:db8:1:2:ffff::1"), "A\uff24A")
+    limits.count(network_of("2001:db8:1:3::1"), "ada")
+
+
+def test_limits_count_a_network_of_ipv6(tmp_path: Path, clock: Clock) -> None:
+    store = store_at(tmp_path, clock)
+    with served(store, logins=partial(gate_maker, store), trusted_proxies=("127.0.0.1",)) as server:
+        logins = Logins(server)
+        guesser = logins.browser()
+        answers: list[int] = []
+        for n in range(6):
+            guesser.http.headers["x-forwarded-for"] = f"2001:db8::{n}"
+            answers.append(guesser.sign_in("ada", f"guess {n}").status_code)
+        assert answers == [401] * 5 + [429]
+        logins.close()
+
+
+def test_strangers_cannot_lock_a_name_for_its_owner() -> None:
+    limits = SignInLimits()
+    for n in range(300):
+        limits.count(f"198.51.{n // 200}.{n % 200}", "ada")
+    limits.count("203.0.113.1", "ada")
+
+
+def test_agreeing_is_limited_as_asking_is(logins: Logins) -> None:
+    answers = [logins.visitor.post("/login/authorize", "").status_code for _ in range(80)]
+    assert answers[0] == 403
+    assert answers[-1] == 429
 
 
 def test_a_one_time_link_works_once_and_looking_at_it_does_not_use_it(logins: Logins) -> None:

@@ -177,8 +177,6 @@ class LoginServer:
         now = self._clock()
         with self._database.registry(write=True) as connection:
             client = clients.register(connection, metadata, now)
-        if client is None:
-            raise slow_down(3600)
         return JSONResponse(
             {
                 "client_id": client.id,
@@ -193,15 +191,16 @@ class LoginServer:
         )
 
     def _authorize(self, asked: LoginRequest) -> Response:
+        """Sign in first: for a stranger nothing is fetched, and nobody is sent anywhere."""
         _count(self._requests, asked)
-        try:
-            wanted = self._wanted(asked.fields)
-        except _SentBack as back:
-            return self._redirect(back.redirect_uri, back.told)
         next_ = f"{AUTHORIZE}?{asked.query}"
         person = self._browsers.person(asked)
         if person is None:
             return self._sign_in.page(asked, next_)
+        try:
+            wanted = self._wanted(asked.fields)
+        except _SentBack as back:
+            return self._redirect(back.redirect_uri, back.told)
         return self._ask(asked, wanted, person, next_)
 
     def _ask(
@@ -226,18 +225,19 @@ class LoginServer:
 
     def _agreed(self, asked: LoginRequest) -> Response:
         """What a person answered; all that was asked is read and checked again."""
+        _count(self._requests, asked)
         self._browsers.check_form(asked, asked.fields.get("csrf", ""))
         next_ = asked.fields.get("next", "")
         path, _, query = next_.partition("?")
         if path != AUTHORIZE:
             raise OAuthRefusal("invalid_request", "This form is not complete")
+        person = self._browsers.person(asked)
+        if person is None:
+            return self._sign_in.page(asked, next_)
         try:
             wanted = self._wanted(fields_of(query)[0])
         except _SentBack as back:
             return self._redirect(back.redirect_uri, back.told)
-        person = self._browsers.person(asked)
-        if person is None:
-            return self._sign_in.page(asked, next_)
         if asked.fields.get("answer") != "yes":
             told = {"error": "access_denied", "state": wanted.state}
             return self._redirect(wanted.redirect_uri, told)
