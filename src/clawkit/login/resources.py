@@ -157,7 +157,7 @@ class ServerAddress:
 def address_of(public_url: str, host: str, port: int) -> ServerAddress:
     """Where a server is, from what it was told, or from where it listens on this machine."""
     if public_url:
-        return ServerAddress(_checked_origin(public_url))
+        return ServerAddress(checked_origin(public_url))
     local = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     if not is_loopback(local):
         raise SettingsError(
@@ -168,13 +168,14 @@ def address_of(public_url: str, host: str, port: int) -> ServerAddress:
     return ServerAddress(*(f"http://{name}:{port}" for name in names), local)
 
 
-def _checked_origin(url: str) -> str:
+def checked_origin(url: str, option: str = "--public-url") -> str:
+    """The origin of an address where people sign in; `option` is where it was given."""
     try:
         parts = urlsplit(url.rstrip("/"))
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
-    shown = f"--public-url {url[:100]!r}"
+    shown = f"{option} {url[:100]!r}"
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
         raise SettingsError(f"{shown} must be an address such as https://claw.example.com")
     if parts.path or parts.query or parts.fragment:
