@@ -249,9 +249,20 @@ def test_a_client_is_known_by_the_document_at_its_address(
     assert "Let Good Editor use your memory?" in page.text
     assert f"program of <strong>{web.origin.removeprefix('https://')}</strong>" in page.text
     assert "Nobody has checked" not in page.text
+    assert "its name cannot be checked" in page.text
     told = sent_back(known_web.visitor.submit(page, answer="yes"))
     assert client.exchange(told["code"]).status_code == 200
     assert web.asked == ["/client.json"]
+
+
+def test_a_client_that_is_answered_at_its_own_host_is_checked(
+    known_web: Logins, web: Documents
+) -> None:
+    client = known_web.program("https://example.com/callback")
+    client.id = web.client(redirect_uris=["https://example.com/callback"])
+    page = known_web.visitor.get(client.address()).text
+    assert "It is the program of" in page
+    assert "cannot be checked" not in page
 
 
 def test_a_document_is_fetched_again_after_an_hour(
@@ -346,6 +357,12 @@ def test_nothing_is_fetched_from_this_machine_or_its_network(web: Documents) -> 
         "2002:7f00:1::",
         "2001:db8::1",
         "ff02::1",
+        "::5db8:d822",
+        "fec0::1",
+        "64:ff9b:1::5db8:d822",
+        "::ffff:0:93.184.216.34",
+        "5f00::1",
+        "3fff::1",
     ],
 )
 def test_addresses_that_are_not_public(address: str) -> None:

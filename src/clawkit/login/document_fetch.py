@@ -26,12 +26,27 @@ SECONDS = 5.0
 AT_ONCE = 4
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NOT_PUBLIC = tuple(
+    ipaddress.IPv6Network(one)
+    for one in (
+        "::/96",  # IPv4-compatible
+        "::ffff:0:0:0/96",  # IPv4-translated
+        "64:ff9b:1::/48",  # NAT64 of a network's own
+        "3fff::/20",  # documentation
+        "5f00::/16",  # segment routing
+        "fec0::/10",  # site-local
+    )
+)
+"""What some versions of Python take for public."""
+
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_public(text: str) -> bool:
     """Whether an address is on the internet, also one that carries another in it."""
     address = ipaddress.ip_address(text.partition("%")[0])
+    if any(address in network for network in _NOT_PUBLIC):
+        return False
     return all(one.is_global and not one.is_multicast for one in (address, *_inside(address)))
 
 
