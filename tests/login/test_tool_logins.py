@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from clawkit.login import people
 from clawkit.login.records import Role
 from clawkit.store import open_store
 from clawkit.store.database import Database
+from clawkit.wire.http import endpoint
 from tests.login.served_tools import ServedTools, served_tools, tools
-from tests.login.visitors import LoginClient, Visitor
+from tests.login.visitors import LoginClient, Visitor, sent_back
+from tests.processes import PATIENCE
 
 
 @pytest.fixture
@@ -94,3 +98,55 @@ def test_the_same_server_at_the_same_address_knows_its_logins(people_store: Data
             same.id = client.id
             with same.http:
                 assert same.refresh(granted["refresh_token"]).status_code == 200
+
+
+def test_who_agrees_to_the_only_tool_agrees_to_no_later_one(people_store: Database) -> None:
+    with (
+        served_tools(people_store, tools("sums", "greet")) as first,
+        somebody(people_store, first, "ada", "owner") as (ada, client),
+    ):
+        granted = tokens(ada, client)
+        assert granted["scope"] == "tool:greet"
+        assert "also those that come later" in ada.get(client.address(scope="all")).text
+        assert tokens(ada, client, scope="all")["scope"] == "all"
+        with served_tools(people_store, tools("sums", "greet", "wave"), first.port) as second:
+            assert second.call(granted["access_token"], "greet").status_code == 200
+            assert second.call(granted["access_token"], "wave").status_code == 403
+
+
+def test_strangers_do_not_learn_what_tools_are_called(people_store: Database) -> None:
+    with served_tools(people_store, tools("sums", "greet", "wave")) as server:
+        for path in ("oauth-authorization-server", "oauth-protected-resource/mcp"):
+            about = httpx2.get(f"{server.origin}/.well-known/{path}", timeout=PATIENCE)
+            assert about.json()["scopes_supported"] == ["all"]
+
+
+def test_the_client_is_told_that_somebody_may_not_use_this(people_store: Database) -> None:
+    with (
+        served_tools(people_store, tools("openclaw", "order"), members=False) as server,
+        somebody(people_store, server, "bob", "member") as (bob, client),
+    ):
+        told = sent_back(bob.get(client.address()))
+        assert (told["error"], told["state"]) == ("access_denied", "xyz")
+        assert "bob may not use this" in told["error_description"]
+
+
+def test_a_stream_of_somebody_who_was_removed_ends(
+    people_store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "RECHECK_SECONDS", 0.05)
+    with (
+        served_tools(people_store, tools("sums", "greet")) as server,
+        somebody(people_store, server, "bob", "member") as (bob, client),
+    ):
+        access = tokens(bob, client)["access_token"]
+        headers = {"authorization": f"Bearer {access}", "accept": "text/event-stream"}
+        with client.http.stream("GET", "/mcp", headers=headers) as stream:
+            assert stream.status_code == 200
+            time.sleep(0.3)  # it was looked at several times, and is open
+            assert server.call(access, "greet").status_code == 200
+            with people_store.registry(write=True) as connection:
+                people.remove(connection, people.named(connection, "bob"))
+            for _ in stream.iter_bytes():
+                pass
+        assert server.call(access, "greet").status_code == 401

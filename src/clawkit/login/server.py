@@ -213,11 +213,9 @@ class LoginServer:
     ) -> Response:
         offer = self._server.offer(person, wanted.path, wanted.wanted)
         if offer.is_empty:
-            raise OAuthRefusal(
-                "access_denied",
-                f"{person.name} may not use this here. Whoever runs this server can change that.",
-                403,
-            )
+            why = f"{person.name} may not use this here. Whoever runs this server can change that."
+            told = {"error": "access_denied", "error_description": why, "state": wanted.state}
+            return self._redirect(wanted.redirect_uri, told)
         page = partial(
             pages.consent, self._server.title, wanted.client, wanted.redirect_uri, person, offer
         )

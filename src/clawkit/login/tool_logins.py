@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ALL = "all"
 TOOL = "tool:"
 
-_MOST_NAMED = 50
 _LONGEST_WORDS = 200
 _THREADS = 8
 _READS = ("resources/read", "resources/subscribe", "prompts/get", "completion/complete")
@@ -41,6 +40,8 @@ class ToolLogins:
     """A server's tools as what people log in to."""
 
     main_path = "/mcp"
+    scopes: Sequence[str] = (ALL,)
+    """Not the names of tools: strangers read this."""
 
     def __init__(
         self, server: ServerCore, title: str, *, kind: str = "tools", members: bool = True
@@ -50,12 +51,6 @@ class ToolLogins:
         self.kind = quote(f"{kind}:{server.name}")
         self._members = members
         self._server = server
-
-    @property
-    def scopes(self) -> Sequence[str]:
-        names = sorted(self._server.tools)
-        named = (f"{TOOL}{name}" for name in names) if 1 < len(names) <= _MOST_NAMED else ()
-        return (ALL, *named)
 
     def is_resource(self, path: str) -> bool:
         return path == self.main_path
@@ -67,10 +62,12 @@ class ToolLogins:
         if not self.is_for(person):
             return Offer(())
         tools = self._server.tools
-        if len(tools) <= 1:
-            words = f"Call its tool {next(iter(tools))}" if tools else "Use all that it offers"
-            return Offer((ScopeChoice(ALL, words),))
-        extras = [ScopeChoice(f"{TOOL}{name}", _words(name, tools[name])) for name in sorted(tools)]
+        names = sorted(filter(_plain, tools))
+        if not names:
+            return Offer((ScopeChoice(ALL, "Use all that it offers, also what comes later"),))
+        if len(tools) == 1 and ALL not in wanted:
+            return Offer((ScopeChoice(f"{TOOL}{names[0]}", f"Call its tool {names[0]}"),))
+        extras = [ScopeChoice(f"{TOOL}{name}", _words(name, tools[name])) for name in names]
         asked = {one.scope for one in extras} & set(wanted)
         only = ScopeChoice("", "Call only these tools:")
         if asked and ALL not in wanted:
@@ -117,7 +114,7 @@ class ToolGate:
         """Who calls; AccessError if their login is not for this call."""
         if _KEY not in request.scope:
             await self.admit(request)
-        login: Login = request.scope[_KEY]
+        login: Login = request.scope.pop(_KEY)  # whoever asks again, for a stream, looks again
         wanted = _scope_for(message)
         if wanted and ALL not in login.scopes and wanted not in login.scopes:
             raise self._server.challenges.refusal(

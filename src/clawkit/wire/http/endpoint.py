@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from clawkit.wire.server import ServerCore
 
 IDLE_SECONDS = 3600.0
+RECHECK_SECONDS = 30.0
 MOST = 10_000
 _KEPT = 100
 _SHOWS_APPS = "shows-apps"
@@ -347,14 +348,35 @@ class Endpoint:
             stream = self._lasting(headers, principal).attach()
             if stream is None:
                 raise HttpRefusal(409, "This session has a stream already")
-            await stream.write(receive, send)
+            await self._write(stream, scope, receive, send)
             return
         stream, listener = NoticeStream(), Session()
         self._server.hub.join(listener, stream.tell, self._server.features())
         try:
-            await stream.write(receive, send)
+            await self._write(stream, scope, receive, send)
         finally:
             self._server.hub.leave(listener)
+
+    async def _write(
+        self, stream: NoticeStream, scope: Any, receive: Receive, send: SendAsgi
+    ) -> None:
+        """Write a stream for as long as its reader is one who may read it."""
+        watch = asyncio.create_task(self._close_to_strangers(stream, scope))
+        try:
+            await stream.write(receive, send)
+        finally:
+            watch.cancel()
+
+    async def _close_to_strangers(self, stream: NoticeStream, scope: Any) -> None:
+        while True:
+            await asyncio.sleep(RECHECK_SECONDS)
+            try:
+                await self._who(scope, _nothing, None)
+            except AccessError:
+                stream.close()
+                return
+            except HttpRefusal:
+                continue  # who calls cannot be told now: it will be asked again
 
     async def _delete(self, scope: Any, headers: Headers, send: SendAsgi) -> None:
         principal = await self._who(scope, _nothing, None)
