@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from clawkit.login.records import Role
 from clawkit.store import open_store
 from clawkit.store.database import Database
 from clawkit.wire.http import endpoint
+from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.login.served_tools import ServedTools, served_tools, tools
 from tests.login.visitors import LoginClient, Visitor, sent_back
 from tests.processes import PATIENCE
@@ -131,8 +132,31 @@ def test_the_client_is_told_that_somebody_may_not_use_this(people_store: Databas
         assert "bob may not use this" in told["error_description"]
 
 
+def read_to_the_end(stream: httpx2.Response) -> None:
+    with suppress(httpx2.RemoteProtocolError):
+        for _ in stream.iter_bytes():
+            pass
+
+
+LISTEN = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "subscriptions/listen",
+    "params": {
+        "notifications": {"toolsListChanged": True},
+        "_meta": {META_VERSION: MODERN, META_CAPABILITIES: {}},
+    },
+}
+LISTEN_HEADERS = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
+
+
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [("GET", {}), ("POST", {"json": LISTEN, "headers": LISTEN_HEADERS})],
+    ids=["handshake", "modern"],
+)
 def test_a_stream_of_somebody_who_was_removed_ends(
-    people_store: Database, monkeypatch: pytest.MonkeyPatch
+    people_store: Database, monkeypatch: pytest.MonkeyPatch, method: str, more: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(endpoint, "RECHECK_SECONDS", 0.05)
     with (
@@ -141,12 +165,15 @@ def test_a_stream_of_somebody_who_was_removed_ends(
     ):
         access = tokens(bob, client)["access_token"]
         headers = {"authorization": f"Bearer {access}", "accept": "text/event-stream"}
-        with client.http.stream("GET", "/mcp", headers=headers) as stream:
+        headers |= more.get("headers", {})
+        with client.http.stream(method, "/mcp", **{**more, "headers": headers}) as stream:
             assert stream.status_code == 200
-            time.sleep(0.3)  # it was looked at several times, and is open
-            assert server.call(access, "greet").status_code == 200
+            ended = threading.Thread(target=read_to_the_end, args=(stream,))
+            ended.start()
+            ended.join(0.3)  # it was looked at several times
+            assert ended.is_alive()
             with people_store.registry(write=True) as connection:
                 people.remove(connection, people.named(connection, "bob"))
-            for _ in stream.iter_bytes():
-                pass
+            ended.join(PATIENCE / 2)
+            assert not ended.is_alive()
         assert server.call(access, "greet").status_code == 401

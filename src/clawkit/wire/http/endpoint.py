@@ -7,7 +7,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -289,6 +289,8 @@ class Endpoint:
             return
         if modern:
             check_modern(headers, message, self._server)
+        if message["method"] == "subscriptions/listen":
+            receive = self._while_admitted(scope, receive)
         extra: HeaderList = []
         if message["method"] == "initialize" and (session_id := self._new_id(session, message)):
             extra.append((b"mcp-session-id", session_id.encode()))
@@ -342,41 +344,37 @@ class Endpoint:
     async def _get(self, scope: Any, headers: Headers, receive: Receive, send: SendAsgi) -> None:
         """The handshake era's stream of notices."""
         principal = await self._who(scope, receive, None)
+        receive = self._while_admitted(scope, receive)
         if is_modern(headers, {}) or not _accepts(headers, "text/event-stream"):
             raise HttpRefusal(405, "Use POST", (b"allow", b"POST"))
         if self._sessions is not None:
             stream = self._lasting(headers, principal).attach()
             if stream is None:
                 raise HttpRefusal(409, "This session has a stream already")
-            await self._write(stream, scope, receive, send)
+            await stream.write(receive, send)
             return
         stream, listener = NoticeStream(), Session()
         self._server.hub.join(listener, stream.tell, self._server.features())
         try:
-            await self._write(stream, scope, receive, send)
+            await stream.write(receive, send)
         finally:
             self._server.hub.leave(listener)
 
-    async def _write(
-        self, stream: NoticeStream, scope: Any, receive: Receive, send: SendAsgi
-    ) -> None:
-        """Write a stream for as long as its reader is one who may read it."""
-        watch = asyncio.create_task(self._close_to_strangers(stream, scope))
-        try:
-            await stream.write(receive, send)
-        finally:
-            watch.cancel()
+    def _while_admitted(self, scope: Any, receive: Receive) -> Receive:
+        """Receives what comes, or that the caller left: also once they are let in no longer."""
 
-    async def _close_to_strangers(self, stream: NoticeStream, scope: Any) -> None:
-        while True:
-            await asyncio.sleep(RECHECK_SECONDS)
+        async def received() -> Any:
+            event = asyncio.ensure_future(receive())
             try:
-                await self._who(scope, _nothing, None)
-            except AccessError:
-                stream.close()
-                return
-            except HttpRefusal:
-                continue  # who calls cannot be told now: it will be asked again
+                while not (await asyncio.wait((event,), timeout=RECHECK_SECONDS))[0]:
+                    with suppress(HttpRefusal):  # who calls cannot be told now: ask again
+                        if not await self.admits(scope, _nothing):
+                            return {"type": "http.disconnect"}
+                return event.result()
+            finally:
+                event.cancel()
+
+        return received
 
     async def _delete(self, scope: Any, headers: Headers, send: SendAsgi) -> None:
         principal = await self._who(scope, _nothing, None)
