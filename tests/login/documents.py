@@ -58,6 +58,7 @@ class Documents:
         self.pages: dict[str, tuple[int, dict[str, str], bytes]] = {}
         self.asked: list[str] = []
         self.pause = 0.0
+        self.head_pause = 0.0
         self._pem = pem
 
     def put(
@@ -97,6 +98,9 @@ def documents(folder: Path) -> Iterator[Documents]:
         def do_GET(self) -> None:
             found.asked.append(self.path)
             status, headers, body = found.pages.get(self.path, (404, {}, b""))
+            for byte in b"HTTP/1.0 200 OK\r\nX-Slow: " + b"x" * 100 if found.head_pause else b"":
+                self.wfile.write(bytes([byte]))
+                time.sleep(found.head_pause)
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)

@@ -12,11 +12,15 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 
 from clawkit.login import grants, people
-from clawkit.login.records import ACCESS_SECONDS, CODE_SECONDS
+from clawkit.login.records import ACCESS_SECONDS, CODE_SECONDS, User
+from clawkit.login.requests import OAuthRefusal
+from clawkit.login.sign_in import SignInLimits
+from clawkit.system.addresses import network_of
 from tests.login.visitors import (
     CALLBACK,
     PASSWORD,
     Logins,
+    Visitor,
     forms_of,
     gate_maker,
     query_of,
@@ -296,6 +300,42 @@ def test_guessing_a_password_is_stopped_and_others_still_get_in(
         logins.close()
 
 
+def test_a_guesser_is_one_whatever_address_of_a_network_and_spelling_of_a_name() -> None:
+    limits = SignInLimits()
+    spellings = ("ada", " Ada", "ADA ", "\uff41da", "ada\u3000")
+    for n, name in enumerate(spellings):
+        limits.count(network_of(f"2001:db8:1:2::{n}"), name)
+    with pytest.raises(OAuthRefusal, match="Too many"):
+        limits.count(network_of("2001:db8:1:2:ffff::1"), "A\uff24A")
+    limits.count(network_of("2001:db8:1:3::1"), "ada")
+
+
+def test_limits_count_a_network_of_ipv6(tmp_path: Path, clock: Clock) -> None:
+    store = store_at(tmp_path, clock)
+    with served(store, logins=partial(gate_maker, store), trusted_proxies=("127.0.0.1",)) as server:
+        logins = Logins(server)
+        guesser = logins.browser()
+        answers: list[int] = []
+        for n in range(6):
+            guesser.http.headers["x-forwarded-for"] = f"2001:db8::{n}"
+            answers.append(guesser.sign_in("ada", f"guess {n}").status_code)
+        assert answers == [401] * 5 + [429]
+        logins.close()
+
+
+def test_strangers_cannot_lock_a_name_for_its_owner() -> None:
+    limits = SignInLimits()
+    for n in range(300):
+        limits.count(f"198.51.{n // 200}.{n % 200}", "ada")
+    limits.count("203.0.113.1", "ada")
+
+
+def test_agreeing_is_limited_as_asking_is(logins: Logins) -> None:
+    answers = [logins.visitor.post("/login/authorize", "").status_code for _ in range(80)]
+    assert answers[0] == 403
+    assert answers[-1] == 429
+
+
 def test_a_one_time_link_works_once_and_looking_at_it_does_not_use_it(logins: Logins) -> None:
     bob = logins.person("bob")
     link = logins.link(bob)
@@ -434,3 +474,43 @@ def test_a_host_that_is_not_ours_gets_nothing(logins: Logins) -> None:
 def test_a_body_that_is_too_large_is_not_read(logins: Logins) -> None:
     answer = logins.client.http.post("/login/register", content=b" " * 70_000)
     assert answer.status_code == 413
+
+
+def member(logins: Logins, name: str) -> tuple[User, Visitor]:
+    """Somebody who may use the one Being, and is signed in."""
+    person = logins.person(name)
+    with logins.server.store.database.registry(write=True) as connection:
+        people.allow(connection, person, logins.server.being.n)
+    visitor = logins.browser()
+    visitor.begin(logins.link(person))
+    return person, visitor
+
+
+def test_a_code_on_the_way_ends_with_what_it_was_for(stored_logins: Logins) -> None:
+    logins = stored_logins
+    bob, visitor = member(logins, "bob")
+    database = logins.server.store.database
+    code = visitor.agree(logins.client.address())["code"]
+    with database.registry(write=True) as connection:
+        people.disallow(connection, bob, logins.server.being.n)
+        people.allow(connection, bob, logins.server.being.n)
+    assert logins.client.exchange(code).status_code == 400
+    code = visitor.agree(logins.client.address())["code"]
+    with database.registry(write=True) as connection:
+        people.lock_out(connection, bob)
+    assert logins.client.exchange(code).status_code == 400
+
+
+def test_a_being_that_somebody_may_no_longer_use_is_closed_at_once(stored_logins: Logins) -> None:
+    """Whatever took it from them: each use of a login asks."""
+    logins = stored_logins
+    bob, visitor = member(logins, "bob")
+    waiting = visitor.agree(logins.client.address())["code"]
+    code = visitor.agree(logins.client.address())["code"]
+    tokens = logins.client.exchange(code).json()
+    assert logins.call(tokens["access_token"]).status_code == 200
+    with logins.server.store.database.registry(write=True) as connection:
+        connection.run("DELETE FROM login_beings WHERE person = ?", (bob.id,))
+    assert logins.call(tokens["access_token"]).status_code == 401
+    assert logins.client.refresh(tokens["refresh_token"]).status_code == 400
+    assert logins.client.exchange(waiting).status_code == 400

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from clawkit.errors import LoginError
-from clawkit.login import clients
+from clawkit.login import clients, grants
 from clawkit.login.clients import check_redirect, is_document_address, redirect_allowed
-from clawkit.login.document_fetch import LONGEST, DocumentFetcher, is_public
+from clawkit.login.document_fetch import AT_ONCE, LONGEST, DocumentFetcher, is_public
 from clawkit.login.records import Client
 from tests.login.documents import Documents, documents
-from tests.login.visitors import CALLBACK, Logins, gate_maker, sent_back
+from tests.login.visitors import CALLBACK, Logins, forms_of, gate_maker, sent_back
 from tests.memory.http.being_store import Clock, store_at
 from tests.memory.http.served_beings import served
 
@@ -166,11 +169,75 @@ def test_registrations_from_everywhere_cannot_fill_the_store(
     metadata = clients.read_metadata(b'{"redirect_uris": ["https://example.com/"]}')
     store = store_at(tmp_path)
     with store.database.registry(write=True) as connection:
-        made = [clients.register(connection, metadata, 1000.0) for _ in range(7)]
-        assert [one is None for one in made] == [False] * 5 + [True] * 2
-        later = 1000.0 + clients.UNUSED_SECONDS
-        assert clients.register(connection, metadata, later) is not None
+        used = clients.register(connection, metadata, 999.0)
+        grants.note_client(connection, used)
+        made = [clients.register(connection, metadata, 1000.0 + n) for n in range(7)]
+        known = [clients.known(connection, one.id, 1010.0) is not None for one in (used, *made)]
+        assert known == [True] + [False] * 2 + [True] * 5
     store.close()
+
+
+def test_documents_from_everywhere_cannot_fill_the_store(
+    known_web: Logins, web: Documents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "MOST_UNUSED", 3)
+    for n in range(5):
+        client = known_web.program("http://127.0.0.1:9999/callback")
+        client.id = web.client(f"/client{n}.json")
+        assert known_web.visitor.get(client.address()).status_code == 200
+    with known_web.server.store.database.registry() as connection:
+        sql = "SELECT count(*) FROM login_clients WHERE verified = ?"
+        assert connection.rows(sql, (True,)) == [(3,)]
+
+
+def test_for_a_stranger_nothing_is_fetched_and_nobody_is_sent_anywhere(
+    known_web: Logins, web: Documents
+) -> None:
+    client = known_web.program("https://example.com/callback")
+    client.id = web.client(redirect_uris=["https://example.com/callback"])
+    stranger = known_web.browser()
+    for address in (client.address(), client.address(response_type="token")):
+        page = stranger.get(address)
+        assert "Sign in" in page.text
+        assert "location" not in page.headers
+        (_, fields), *_ = forms_of(page.text)
+        again = stranger.post("/login/authorize", urlencode({**dict(fields), "answer": "yes"}))
+        assert "Sign in" in again.text
+    assert web.asked == []
+
+
+@pytest.mark.parametrize("host", ["a..b", ".a", "a" * 70])
+def test_an_address_without_a_host_name_that_can_be_is_refused(logins: Logins, host: str) -> None:
+    client = logins.program()
+    client.id = f"https://{host}/client.json"
+    page = logins.visitor.get(client.address())
+    assert page.status_code == 400
+    assert "no host name that can be used" in page.text
+
+
+def test_a_document_whose_headers_drip_is_given_up(web: Documents) -> None:
+    address = web.client()
+    web.head_pause = 0.02
+    with pytest.raises(LoginError, match="too long"):
+        web.fetcher(seconds=0.3).get(address)
+
+
+def test_a_name_that_takes_long_to_resolve_is_given_up(
+    web: Documents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, fetcher, over = web.client(), web.fetcher(seconds=0.3), threading.Event()
+
+    def slowly(*_: Any, **__: Any) -> list[Any]:
+        over.wait()
+        return []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", slowly)
+        for _ in range(AT_ONCE + 1):
+            with pytest.raises(LoginError, match="too long"):
+                fetcher.get(address)
+    over.set()
+    assert b"Good Editor" in web.fetcher().get(address)
 
 
 def test_a_client_is_known_by_the_document_at_its_address(
@@ -182,9 +249,20 @@ def test_a_client_is_known_by_the_document_at_its_address(
     assert "Let Good Editor use your memory?" in page.text
     assert f"program of <strong>{web.origin.removeprefix('https://')}</strong>" in page.text
     assert "Nobody has checked" not in page.text
+    assert "its name cannot be checked" in page.text
     told = sent_back(known_web.visitor.submit(page, answer="yes"))
     assert client.exchange(told["code"]).status_code == 200
     assert web.asked == ["/client.json"]
+
+
+def test_a_client_that_is_answered_at_its_own_host_is_checked(
+    known_web: Logins, web: Documents
+) -> None:
+    client = known_web.program("https://example.com/callback")
+    client.id = web.client(redirect_uris=["https://example.com/callback"])
+    page = known_web.visitor.get(client.address()).text
+    assert "It is the program of" in page
+    assert "cannot be checked" not in page
 
 
 def test_a_document_is_fetched_again_after_an_hour(
@@ -279,6 +357,12 @@ def test_nothing_is_fetched_from_this_machine_or_its_network(web: Documents) -> 
         "2002:7f00:1::",
         "2001:db8::1",
         "ff02::1",
+        "::5db8:d822",
+        "fec0::1",
+        "64:ff9b:1::5db8:d822",
+        "::ffff:0:93.184.216.34",
+        "5f00::1",
+        "3fff::1",
     ],
 )
 def test_addresses_that_are_not_public(address: str) -> None:

@@ -96,6 +96,8 @@ def test_a_login_behind_a_proxy(proxy: Any, tmp_path: Path, home: Path) -> None:
         ) as http,
     ):
         answering(http)
+        assert http.get("/metrics").status_code == 404
+        assert httpx2.get(f"{server.origin}/metrics", timeout=PATIENCE).status_code == 200
         visitor, client = Visitor(public), LoginClient(public)
         visitor.http.close()
         client.http.close()

@@ -25,6 +25,7 @@ def login_for(
     public_url: str,
     proxies: Sequence[str],
     *,
+    kind: str = "tools",
     members: bool = True,
 ) -> Generator[Callable[[str, int, Origins], HttpLogin]]:
     """Logins for a server, over the store that Beings are in, until it ends."""
@@ -42,7 +43,9 @@ def login_for(
 
         def make(host: str, port: int, origins: Origins) -> Any:
             address = address_of(public_url, host, port)
-            return tool_login(database, server, title, address, origins, trusted, members=members)
+            return tool_login(
+                database, server, title, address, origins, trusted, kind=kind, members=members
+            )
 
         yield make
 

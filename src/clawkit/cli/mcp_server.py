@@ -113,6 +113,7 @@ def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
                     "your assistant",
                     place.public_url,
                     place.trusted_proxies,
+                    kind="assistant",
                     members=place.members,
                 ) as login:
                     run(**options, login=login)

@@ -78,9 +78,11 @@ def add(
 
 
 def _new_link(connection: Connection, person: User, url: str, now: float) -> str:
+    from clawkit.login.resources import checked_origin
     from clawkit.login.server import last_server
 
-    origin = (url or last_server(connection) or _DEFAULT_ORIGIN).rstrip("/")
+    given = checked_origin(url, "--url") if url else ""
+    origin = given or last_server(connection) or _DEFAULT_ORIGIN
     return f"{origin}/login/link/{people.make_link(connection, person, now)}"
 
 

@@ -1,8 +1,9 @@
 """Clients: registered by themselves (RFC 7591), or known by a document at their own address.
 
 A redirect address must be one that the client gave, to the letter; only the port of a program on
-this machine is free. A registration that nobody agrees to is forgotten after a day, and there are
-never more than a thousand of those. All clients are public: none has a secret.
+this machine is free. A registration that nobody agrees to is forgotten after a day, a document
+after an hour, and both before that where there are more than a thousand: the oldest goes first. All
+clients are public: none has a secret.
 """
 
 from __future__ import annotations
@@ -114,12 +115,7 @@ def _without_port(uri: str, parts: SplitResult) -> str:
     return uri.replace(parts.netloc, parts.netloc.removesuffix(suffix), 1)
 
 
-def register(connection: Connection, metadata: ClientMetadata, now: float) -> Client | None:
-    """A new client; None if too many have registered that nobody uses."""
-    connection.run("DELETE FROM login_clients WHERE expires <= ?", (now,))
-    sql = "SELECT count(*) FROM login_clients WHERE expires IS NOT NULL AND verified = 0"
-    if connection.rows(sql)[0][0] >= MOST_UNUSED:
-        return None
+def register(connection: Connection, metadata: ClientMetadata, now: float) -> Client:
     client = Client(secrets.token_urlsafe(16), metadata.client_name, metadata.redirect_uris, False)
     _keep(connection, client, now, now + UNUSED_SECONDS)
     return client
@@ -163,7 +159,6 @@ def find(database: Database, fetcher: DocumentFetcher, client_id: str, now: floa
         return client
     client = _from_document(client_id, fetcher.get(client_id))
     with database.registry(write=True) as connection:
-        connection.run("DELETE FROM login_clients WHERE expires <= ?", (now,))
         _keep(connection, client, now, now + DOCUMENT_SECONDS)
     return client
 
@@ -178,7 +173,16 @@ def _from_document(address: str, body: bytes) -> Client:
 
 
 def _keep(connection: Connection, client: Client, now: float, expires: float) -> None:
-    connection.run("DELETE FROM login_clients WHERE id = ?", (client.id,))
+    """Keep a client for a while; of its kind, the oldest that nobody uses makes room for it."""
+    connection.run("DELETE FROM login_clients WHERE expires <= ? OR id = ?", (now, client.id))
+    others = "FROM login_clients WHERE expires IS NOT NULL AND verified = ?"
+    ((count,),) = connection.rows(f"SELECT count(*) {others}", (client.verified,))
+    if count >= MOST_UNUSED:
+        connection.run(
+            f"DELETE FROM login_clients WHERE id IN (SELECT id {others} ORDER BY created, id "
+            "LIMIT ?)",
+            (client.verified, count - MOST_UNUSED + 1),
+        )
     uris = msgspec.json.encode(client.redirect_uris).decode()
     connection.run(
         "INSERT INTO login_clients (id, name, redirect_uris, verified, created, expires) "

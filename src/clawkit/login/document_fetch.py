@@ -1,12 +1,14 @@
 """Fetches a small JSON document from an address that a stranger named.
 
 It is asked for over HTTPS only, at public addresses only, and what a name was resolved to is what
-is connected to. No redirect is followed, no proxy used; size and time are limited.
+is connected to. No redirect is followed, no proxy used. Its size is limited, and so is the time
+from the look-up of its name to its last byte.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import queue
 import socket
 import ssl
 import threading
@@ -24,12 +26,27 @@ SECONDS = 5.0
 AT_ONCE = 4
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NOT_PUBLIC = tuple(
+    ipaddress.IPv6Network(one)
+    for one in (
+        "::/96",  # IPv4-compatible
+        "::ffff:0:0:0/96",  # IPv4-translated
+        "64:ff9b:1::/48",  # NAT64 of a network's own
+        "3fff::/20",  # documentation
+        "5f00::/16",  # segment routing
+        "fec0::/10",  # site-local
+    )
+)
+"""What some versions of Python take for public."""
+
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_public(text: str) -> bool:
     """Whether an address is on the internet, also one that carries another in it."""
     address = ipaddress.ip_address(text.partition("%")[0])
+    if any(address in network for network in _NOT_PUBLIC):
+        return False
     return all(one.is_global and not one.is_multicast for one in (address, *_inside(address)))
 
 
@@ -41,29 +58,93 @@ def _inside(address: _Address) -> Iterable[_Address]:
             yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
 
 
-class _CheckedBackend(httpcore2.NetworkBackend):
-    """Connects only to addresses that may be connected to."""
+class _Deadline:
+    """When a fetch must be over; all that it waits for is given what is left until then."""
 
-    def __init__(self, may_connect: Callable[[str], bool]) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+
+    def left(self) -> float:
+        seconds = self._until - time.monotonic()
+        if seconds <= 0:
+            raise httpcore2.ReadTimeout
+        return seconds
+
+
+class _TimedStream(httpcore2.NetworkStream):
+    """A connection that ends with its deadline, however often something comes."""
+
+    def __init__(self, stream: httpcore2.NetworkStream, deadline: _Deadline) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline counts
+        return self._stream.read(max_bytes, self._deadline.left())
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - the same
+        self._stream.write(buffer, self._deadline.left())
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002 - the same
+    ) -> httpcore2.NetworkStream:
+        inner = self._stream.start_tls(ssl_context, server_hostname, self._deadline.left())
+        return _TimedStream(inner, self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def _resolved(host: str, port: int, seconds: float) -> set[str]:
+    """The addresses of a name. A look-up cannot be stopped: one that is late is left alone."""
+    answers: queue.SimpleQueue[set[str] | Exception] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers.put({str(entry[4][0]) for entry in found})
+        except (OSError, UnicodeError) as error:
+            answers.put(error)
+
+    threading.Thread(target=look_up, name="claw-look-up", daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise httpcore2.ConnectTimeout from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+class _CheckedBackend(httpcore2.NetworkBackend):
+    """Connects only to addresses that may be connected to, until a deadline."""
+
+    def __init__(self, may_connect: Callable[[str], bool], deadline: _Deadline) -> None:
         self._may_connect = may_connect
+        self._deadline = deadline
         self._plain = httpcore2.SyncBackend()
 
     def connect_tcp(
         self,
         host: str,
         port: int,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ARG002 - the deadline counts
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        found = {
-            str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        }
+        found = _resolved(host, port, self._deadline.left())
         if not found or not all(map(self._may_connect, found)):
             raise LoginError(f"{host} is not a public address")
-        return self._plain.connect_tcp(
-            min(found, key=lambda one: ":" in one), port, timeout, local_address, socket_options
+        chosen = min(found, key=lambda one: ":" in one)
+        stream = self._plain.connect_tcp(
+            chosen, port, self._deadline.left(), local_address, socket_options
         )
+        return _TimedStream(stream, self._deadline)
 
 
 class DocumentFetcher:
@@ -91,23 +172,23 @@ class DocumentFetcher:
             return self._get(url)
         except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError, ssl.SSLError):
             raise LoginError("it cannot be reached") from None
+        except UnicodeError:
+            raise LoginError("it has no host name that can be used") from None
         except httpcore2.TimeoutException:
             raise LoginError("it takes too long") from None
         finally:
             self._at_once.release()
 
     def _get(self, url: str) -> bytes:
-        until = time.monotonic() + self._seconds
-        timeout = dict.fromkeys(("connect", "read", "write", "pool"), self._seconds)
         tls = self._tls or ssl.create_default_context()
-        backend = _CheckedBackend(self._may_connect)
+        backend = _CheckedBackend(self._may_connect, _Deadline(self._seconds))
         headers = [("accept", "application/json"), ("user-agent", "clawkit")]
         with (
             httpcore2.ConnectionPool(ssl_context=tls, network_backend=backend) as pool,
-            pool.stream("GET", url, headers=headers, extensions={"timeout": timeout}) as response,
+            pool.stream("GET", url, headers=headers) as response,
         ):
             _check_head(response)
-            return _read(response.iter_stream(), until)
+            return _read(response.iter_stream())
 
 
 def _check_head(response: httpcore2.Response) -> None:
@@ -119,12 +200,10 @@ def _check_head(response: httpcore2.Response) -> None:
         raise LoginError("it is not JSON")
 
 
-def _read(parts: Iterable[bytes], until: float) -> bytes:
+def _read(parts: Iterable[bytes]) -> bytes:
     body = b""
     for part in parts:
         body += part
         if len(body) > LONGEST:
             raise LoginError(f"it has more than {LONGEST} bytes")
-        if time.monotonic() > until:
-            raise LoginError("it takes too long")
     return body

@@ -161,7 +161,8 @@ def check(connection: Connection, token_digest: str, resource: str, now: float) 
         "SELECT g.resource, t.scope, g.id, g.being, p.id, p.name, p.role, p.created "
         "FROM login_tokens t, login_grants g, login_people p WHERE t.hash = ? "
         "AND t.kind = 'access' AND t.expires > ? AND g.id = t.grant_id AND g.ended IS NULL "
-        "AND p.id = g.person",
+        "AND p.id = g.person AND (g.being IS NULL OR p.role = 'owner' OR EXISTS "
+        "(SELECT 1 FROM login_beings b WHERE b.person = p.id AND b.being = g.being))",
         (token_digest, now),
     )
     if not rows or rows[0][0] != resource:

@@ -198,15 +198,23 @@ def sorry(title: str, why: str, status: int = 400) -> HTMLResponse:
 
 def _who(client: Client, redirect_uri: str) -> str:
     parts = urlsplit(redirect_uri)
+    local = True
     if parts.hostname in ("127.0.0.1", "::1", "localhost"):
         place = "a program on the computer that this browser runs on"
     elif parts.scheme in ("http", "https"):
-        place = parts.netloc
+        place, local = parts.netloc, False
     else:
         place = f"the program that opens “{parts.scheme}:” on this device"
     goes = f'<p class="dim">Your answer goes to {_text(place)}.</p>'
-    if client.verified:
+    if client.verified and not local:
         return f"<p>It is the program of <strong>{_text(client.host)}</strong>.</p>{goes}"
+    if client.verified:
+        return (
+            '<div class="warn" role="note"><p>It says that it is the program of '
+            f"<strong>{_text(client.host)}</strong>. A program on this computer gets the login, "
+            "and for that its name cannot be checked. Agree only if you have just started this "
+            f"yourself.</p></div>{goes}"
+        )
     return (
         '<div class="warn" role="note"><p><strong>Nobody has checked who this is.</strong> The '
         "name is what the program calls itself. Agree only if you have just started this "

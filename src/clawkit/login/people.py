@@ -80,6 +80,11 @@ def find(connection: Connection, name: str) -> User | None:
     return User(*rows[0]) if rows else None
 
 
+def of_id(connection: Connection, person_id: str) -> User | None:
+    rows = connection.rows(f"{_PERSON} WHERE id = ?", (person_id,))
+    return User(*rows[0]) if rows else None
+
+
 def named(connection: Connection, name: str) -> User:
     """The person of this name; LoginError if there is none."""
     person = find(connection, name)
@@ -102,9 +107,9 @@ def remove(connection: Connection, person: User) -> None:
 
 
 def lock_out(connection: Connection, person: User) -> None:
-    """End every way in that somebody has: password, passkeys, links, browsers."""
+    """End every way in that somebody has: password, passkeys, links, browsers, codes on the way."""
     connection.run("UPDATE login_people SET password = '' WHERE id = ?", (person.id,))
-    for table in ("login_passkeys", "login_links", "login_browsers"):
+    for table in ("login_passkeys", "login_links", "login_browsers", "login_codes"):
         connection.run(f"DELETE FROM {table} WHERE person = ?", (person.id,))
 
 
@@ -278,5 +283,8 @@ def allow(connection: Connection, person: User, being: int) -> None:
 
 
 def disallow(connection: Connection, person: User, being: int) -> None:
-    sql = "DELETE FROM login_beings WHERE person = ? AND being = ?"
-    connection.run(sql, (person.id, being))
+    """Take a Being from a member, with the codes for it that are on the way."""
+    tables = ("login_beings", "login_codes") if person.role == "member" else ("login_beings",)
+    for table in tables:
+        sql = f"DELETE FROM {table} WHERE person = ? AND being = ?"
+        connection.run(sql, (person.id, being))

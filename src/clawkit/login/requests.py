@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from clawkit.errors import LoginError, ProtocolError, StoreError
 from clawkit.login import pages
+from clawkit.system.addresses import network_of
 from clawkit.wire.http.endpoint import HttpRefusal, read_body
 from clawkit.wire.http.request_checks import Origins, read_headers
 from clawkit.wire.http.trusted_proxies import TrustedProxies
@@ -70,6 +71,7 @@ class LoginRequest(msgspec.Struct, frozen=True):
     cookies: Mapping[str, str]
     headers: Mapping[str, str]
     caller: str
+    """Whom limits count: an address, of IPv6 a network."""
     parameters: Mapping[str, str]
 
     @property
@@ -170,7 +172,7 @@ class RouteMaker:
             body=body,
             cookies=request.cookies,
             headers=headers,
-            caller=self._proxies.caller(scope),
+            caller=network_of(self._proxies.caller(scope)),
             parameters=request.path_params,
         )
 

@@ -61,6 +61,9 @@ class ProtectedServer(Protocol):
     title: str
     """What it is called, for people."""
 
+    kind: str
+    """Which server it is: a login for one is for no other that is at the same address later."""
+
     main_path: str
     """The path of the resource that is meant where a client names none."""
 
@@ -71,6 +74,10 @@ class ProtectedServer(Protocol):
 
     def is_resource(self, path: str) -> bool:
         """Whether a path is one of its resources; no matter whether something is there."""
+        ...
+
+    def is_for(self, person: User) -> bool:
+        """Whether somebody may use it at all: asked with every call, as that can change."""
         ...
 
     def offer(self, person: User, path: str, wanted: Collection[str]) -> Offer:
@@ -144,13 +151,13 @@ class ServerAddress:
 
     def resource(self, path: str) -> str:
         """The one name of a resource: what tokens are bound to."""
-        return f"{self.origin}{path.rstrip('/')}"
+        return f"{self.origin}{quote(path.rstrip('/'))}"
 
 
 def address_of(public_url: str, host: str, port: int) -> ServerAddress:
     """Where a server is, from what it was told, or from where it listens on this machine."""
     if public_url:
-        return ServerAddress(_checked_origin(public_url))
+        return ServerAddress(checked_origin(public_url))
     local = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     if not is_loopback(local):
         raise SettingsError(
@@ -161,13 +168,14 @@ def address_of(public_url: str, host: str, port: int) -> ServerAddress:
     return ServerAddress(*(f"http://{name}:{port}" for name in names), local)
 
 
-def _checked_origin(url: str) -> str:
+def checked_origin(url: str, option: str = "--public-url") -> str:
+    """The origin of an address where people sign in; `option` is where it was given."""
     try:
         parts = urlsplit(url.rstrip("/"))
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
-    shown = f"--public-url {url[:100]!r}"
+    shown = f"{option} {url[:100]!r}"
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
         raise SettingsError(f"{shown} must be an address such as https://claw.example.com")
     if parts.path or parts.query or parts.fragment:

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clawkit.errors import LoginError
-from clawkit.login import clients, grants, pages
+from clawkit.login import clients, grants, pages, people
 from clawkit.login.browsers import AUTHORIZE, Browsers
 from clawkit.login.document_fetch import DocumentFetcher
 from clawkit.login.grants import Consent, Tokens
@@ -124,8 +124,13 @@ class LoginServer:
 
     def check(self, connection: Connection, secret: str, path: str) -> Login | None:
         """Who shows an access token for the resource at this path; None if nobody does."""
-        resource = self.address.resource(path)
-        return grants.check(connection, digest(secret), resource, self._clock())
+        login = grants.check(connection, digest(secret), self._bound(path), self._clock())
+        return login if login is not None and self._server.is_for(login.person) else None
+
+    def _bound(self, path: str) -> str:
+        """What a login is bound to: a resource, and after `#` which server it is of."""
+        kind = self._server.kind
+        return self.address.resource(path) + (f"#{kind}" if kind else "")
 
     def _about_server(self, _: LoginRequest) -> Response:
         origin = self.address.origin
@@ -172,8 +177,6 @@ class LoginServer:
         now = self._clock()
         with self._database.registry(write=True) as connection:
             client = clients.register(connection, metadata, now)
-        if client is None:
-            raise slow_down(3600)
         return JSONResponse(
             {
                 "client_id": client.id,
@@ -188,15 +191,16 @@ class LoginServer:
         )
 
     def _authorize(self, asked: LoginRequest) -> Response:
+        """Sign in first: for a stranger nothing is fetched, and nobody is sent anywhere."""
         _count(self._requests, asked)
-        try:
-            wanted = self._wanted(asked.fields)
-        except _SentBack as back:
-            return self._redirect(back.redirect_uri, back.told)
         next_ = f"{AUTHORIZE}?{asked.query}"
         person = self._browsers.person(asked)
         if person is None:
             return self._sign_in.page(asked, next_)
+        try:
+            wanted = self._wanted(asked.fields)
+        except _SentBack as back:
+            return self._redirect(back.redirect_uri, back.told)
         return self._ask(asked, wanted, person, next_)
 
     def _ask(
@@ -209,11 +213,9 @@ class LoginServer:
     ) -> Response:
         offer = self._server.offer(person, wanted.path, wanted.wanted)
         if offer.is_empty:
-            raise OAuthRefusal(
-                "access_denied",
-                f"{person.name} may not use this here. Whoever runs this server can change that.",
-                403,
-            )
+            why = f"{person.name} may not use this here. Whoever runs this server can change that."
+            told = {"error": "access_denied", "error_description": why, "state": wanted.state}
+            return self._redirect(wanted.redirect_uri, told)
         page = partial(
             pages.consent, self._server.title, wanted.client, wanted.redirect_uri, person, offer
         )
@@ -221,18 +223,19 @@ class LoginServer:
 
     def _agreed(self, asked: LoginRequest) -> Response:
         """What a person answered; all that was asked is read and checked again."""
+        _count(self._requests, asked)
         self._browsers.check_form(asked, asked.fields.get("csrf", ""))
         next_ = asked.fields.get("next", "")
         path, _, query = next_.partition("?")
         if path != AUTHORIZE:
             raise OAuthRefusal("invalid_request", "This form is not complete")
+        person = self._browsers.person(asked)
+        if person is None:
+            return self._sign_in.page(asked, next_)
         try:
             wanted = self._wanted(fields_of(query)[0])
         except _SentBack as back:
             return self._redirect(back.redirect_uri, back.told)
-        person = self._browsers.person(asked)
-        if person is None:
-            return self._sign_in.page(asked, next_)
         if asked.fields.get("answer") != "yes":
             told = {"error": "access_denied", "state": wanted.state}
             return self._redirect(wanted.redirect_uri, told)
@@ -247,7 +250,7 @@ class LoginServer:
             redirect_uri=wanted.redirect_uri,
             challenge=wanted.challenge,
             person=person.id,
-            resource=self.address.resource(wanted.path),
+            resource=self._bound(wanted.path),
             scope=answer.scope,
             being=answer.being,
         )
@@ -335,7 +338,9 @@ class LoginServer:
         with self._database.registry(write=True) as connection:
             found = grants.use_code(connection, fields.get("code", ""), now)
             if found is not None and found.fresh and self._fits(found.consent, fields):
-                tokens = grants.begin(connection, found, now)
+                agreed = found.consent
+                if self._may_use(connection, agreed.person, agreed.being):
+                    tokens = grants.begin(connection, found, now)
         if tokens is None:
             raise OAuthRefusal(
                 "invalid_grant", "The code is not known, over, used, or not for this"
@@ -355,11 +360,16 @@ class LoginServer:
         )
 
     def _is_for(self, fields: Mapping[str, str], resource: str) -> bool:
-        """Whether a token request names the resource that was agreed to, or none."""
-        if "resource" not in fields:
-            return True
-        path = self._path(fields["resource"])
-        return path is not None and self.address.resource(path) == resource
+        """Whether what was agreed to is of this server, and what a token request names, if any."""
+        path = self._path(fields.get("resource", resource.partition("#")[0]))
+        return path is not None and self._bound(path) == resource
+
+    def _may_use(self, connection: Connection, person_id: str, being: int | None) -> bool:
+        """Whether somebody may still use what they agreed to."""
+        person = people.of_id(connection, person_id)
+        if person is None or not self._server.is_for(person):
+            return False
+        return being is None or people.may_use(connection, person, being)
 
     def _refresh(self, fields: Mapping[str, str]) -> Tokens:
         now = self._clock()
@@ -371,7 +381,11 @@ class LoginServer:
                 scope = _narrowed(grant.scope, fields.get("scope", ""))
                 if fields.get("client_id") != grant.client:
                     grants.end(connection, grant.id, "another client had its refresh token", now)
-                elif scope and self._is_for(fields, grant.resource):
+                elif (
+                    scope
+                    and self._is_for(fields, grant.resource)
+                    and self._may_use(connection, grant.person, grant.being)
+                ):
                     tokens = grants.renew(connection, grant, scope, now)
         if tokens is None:
             raise OAuthRefusal(

@@ -17,7 +17,7 @@ from clawkit.login.browsers import HOME, Browsers, safe_next
 from clawkit.login.records import User
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, slow_down
 from clawkit.login.resources import ProtectedServer, ServerAddress
-from clawkit.store.database import Database
+from clawkit.store.database import Database, folded
 from clawkit.system.rate_limiter import TokenBuckets
 
 _WRONG = "That name and password do not belong together."
@@ -34,17 +34,19 @@ class _Said(msgspec.Struct):
 
 
 class SignInLimits:
-    """How often may be guessed: by one address, at one name from one address, and at one name."""
+    """How often may be guessed: by one address, and at one name from one address.
+
+    None counts a name from everywhere: strangers could lock its owner out with that. Who has many
+    addresses is slowed by what each password costs to verify, few at once.
+    """
 
     def __init__(self) -> None:
         self._caller = TokenBuckets(1 / 15, 20)
         self._pair = TokenBuckets(1 / 30, 5)
-        self._name = TokenBuckets(1 / 10, 100)
 
     def count(self, caller: str, name: str) -> None:
         """One more attempt, or none if that would be too many."""
-        name = name[:200].casefold()
-        attempts = ((self._caller, caller), (self._pair, (caller, name)), (self._name, name))
+        attempts = ((self._caller, caller), (self._pair, (caller, folded(name[:200]))))
         wait = max(bucket.wait(key) for bucket, key in attempts)
         if wait:
             raise slow_down(wait)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 ALL = "all"
 TOOL = "tool:"
 
-_MOST_NAMED = 50
 _LONGEST_WORDS = 200
 _THREADS = 8
 _READS = ("resources/read", "resources/subscribe", "prompts/get", "completion/complete")
@@ -40,30 +40,34 @@ class ToolLogins:
     """A server's tools as what people log in to."""
 
     main_path = "/mcp"
+    scopes: Sequence[str] = (ALL,)
+    """Not the names of tools: strangers read this."""
 
-    def __init__(self, server: ServerCore, title: str, *, members: bool = True) -> None:
+    def __init__(
+        self, server: ServerCore, title: str, *, kind: str = "tools", members: bool = True
+    ) -> None:
         """`members` says whether it is for them, too, or for owners alone."""
         self.title = title
+        self.kind = quote(f"{kind}:{server.name}")
         self._members = members
         self._server = server
-
-    @property
-    def scopes(self) -> Sequence[str]:
-        names = sorted(self._server.tools)
-        named = (f"{TOOL}{name}" for name in names) if 1 < len(names) <= _MOST_NAMED else ()
-        return (ALL, *named)
 
     def is_resource(self, path: str) -> bool:
         return path == self.main_path
 
+    def is_for(self, person: User) -> bool:
+        return self._members or person.role == "owner"
+
     def offer(self, person: User, path: str, wanted: Collection[str]) -> Offer:  # noqa: ARG002 - there is one path
-        if person.role == "member" and not self._members:
+        if not self.is_for(person):
             return Offer(())
         tools = self._server.tools
-        if len(tools) <= 1:
-            words = f"Call its tool {next(iter(tools))}" if tools else "Use all that it offers"
-            return Offer((ScopeChoice(ALL, words),))
-        extras = [ScopeChoice(f"{TOOL}{name}", _words(name, tools[name])) for name in sorted(tools)]
+        names = sorted(filter(_plain, tools))
+        if not names:
+            return Offer((ScopeChoice(ALL, "Use all that it offers, also what comes later"),))
+        if len(tools) == 1 and ALL not in wanted:
+            return Offer((ScopeChoice(f"{TOOL}{names[0]}", f"Call its tool {names[0]}"),))
+        extras = [ScopeChoice(f"{TOOL}{name}", _words(name, tools[name])) for name in names]
         asked = {one.scope for one in extras} & set(wanted)
         only = ScopeChoice("", "Call only these tools:")
         if asked and ALL not in wanted:
@@ -110,7 +114,7 @@ class ToolGate:
         """Who calls; AccessError if their login is not for this call."""
         if _KEY not in request.scope:
             await self.admit(request)
-        login: Login = request.scope[_KEY]
+        login: Login = request.scope.pop(_KEY)  # whoever asks again, for a stream, looks again
         wanted = _scope_for(message)
         if wanted and ALL not in login.scopes and wanted not in login.scopes:
             raise self._server.challenges.refusal(
@@ -160,10 +164,11 @@ def tool_login(
     origins: Origins,
     proxies: TrustedProxies,
     *,
+    kind: str = "tools",
     members: bool = True,
 ) -> HttpLogin:
     """Logins for a server of tools that is served at an address."""
-    logins = ToolLogins(server, title, members=members)
+    logins = ToolLogins(server, title, kind=kind, members=members)
     login = LoginServer(database, logins, address, origins=origins, proxies=proxies)
     gate = ToolGate(database, login, logins.main_path)
     return HttpLogin(gate.admit, gate, login.routes)

@@ -60,6 +60,17 @@ def is_private(url: str) -> bool:
         return "." not in host or host.endswith(_PRIVATE_ENDINGS)
 
 
+def network_of(address: str) -> str:
+    """Whom an address is counted as: of IPv6, the /64 that one customer has all of."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address) or found.ipv4_mapped is not None:
+        return address
+    return str(ipaddress.ip_network((int(found), 64), strict=False))
+
+
 def origin_of(url: str) -> str:
     """What may be shown of an address that somebody else gave: neither a name nor a password."""
     try:

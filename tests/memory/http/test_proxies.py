@@ -64,6 +64,12 @@ def test_behind_a_trusted_proxy_each_caller_is_locked_out_alone(tmp_path: Path) 
         # What a caller writes into the header itself helps nobody.
         assert guess("1.1.1.1, 198.51.100.1") == 429
         assert guess("198.51.100.2") == 401
+        # Who has one address of IPv6 has the whole /64.
+        assert [guess("2001:db8::1"), guess("2001:db8::2"), guess("2001:db8:0:1::1")] == [
+            401,
+            429,
+            401,
+        ]
 
 
 def test_without_trusted_proxies_the_header_says_nothing(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ import msgspec
 from clawkit.errors import AccessError, ClawError, SettingsError, StoreError
 from clawkit.memory import model_keys, tokens
 from clawkit.memory.tokens import Access
+from clawkit.system.addresses import network_of
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.endpoint import HttpRefusal
 from clawkit.wire.http.request_checks import Headers
@@ -197,7 +198,7 @@ class Authenticator:
         """The access that a request has; raises Refusal or AccessError if it has none."""
         being_id = _being_id(scope)
         secret = bearer(headers)
-        address = self._proxies.caller(scope)
+        address = network_of(self._proxies.caller(scope))
         digest = tokens.digest(secret)
         locked = self.callers.locked_for(address)
         if locked and not await self._is_good(digest):

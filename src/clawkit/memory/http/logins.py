@@ -44,6 +44,7 @@ class BeingLogins:
     """The Beings of a store as what people log in to."""
 
     title = "your memory"
+    kind = ""
     main_path = "/mcp"
     scopes: Sequence[str] = (READ_ONLY, FULL)
 
@@ -52,6 +53,9 @@ class BeingLogins:
 
     def is_resource(self, path: str) -> bool:
         return _PATH.fullmatch(path) is not None
+
+    def is_for(self, person: User) -> bool:  # noqa: ARG002 - which Beings are, is asked of each
+        return True
 
     def offer(self, person: User, path: str, wanted: Collection[str]) -> Offer:
         levels = _LEVELS[1:] if READ_ONLY in wanted and FULL not in wanted else _LEVELS

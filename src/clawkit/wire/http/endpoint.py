@@ -7,7 +7,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from clawkit.wire.server import ServerCore
 
 IDLE_SECONDS = 3600.0
+RECHECK_SECONDS = 30.0
 MOST = 10_000
 _KEPT = 100
 _SHOWS_APPS = "shows-apps"
@@ -288,6 +289,8 @@ class Endpoint:
             return
         if modern:
             check_modern(headers, message, self._server)
+        if message["method"] == "subscriptions/listen":
+            receive = self._while_admitted(scope, receive)
         extra: HeaderList = []
         if message["method"] == "initialize" and (session_id := self._new_id(session, message)):
             extra.append((b"mcp-session-id", session_id.encode()))
@@ -341,6 +344,7 @@ class Endpoint:
     async def _get(self, scope: Any, headers: Headers, receive: Receive, send: SendAsgi) -> None:
         """The handshake era's stream of notices."""
         principal = await self._who(scope, receive, None)
+        receive = self._while_admitted(scope, receive)
         if is_modern(headers, {}) or not _accepts(headers, "text/event-stream"):
             raise HttpRefusal(405, "Use POST", (b"allow", b"POST"))
         if self._sessions is not None:
@@ -355,6 +359,22 @@ class Endpoint:
             await stream.write(receive, send)
         finally:
             self._server.hub.leave(listener)
+
+    def _while_admitted(self, scope: Any, receive: Receive) -> Receive:
+        """Receives what comes, or that the caller left: also once they are let in no longer."""
+
+        async def received() -> Any:
+            event = asyncio.ensure_future(receive())
+            try:
+                while not (await asyncio.wait((event,), timeout=RECHECK_SECONDS))[0]:
+                    with suppress(HttpRefusal):  # who calls cannot be told now: ask again
+                        if not await self.admits(scope, _nothing):
+                            return {"type": "http.disconnect"}
+                return event.result()
+            finally:
+                event.cancel()
+
+        return received
 
     async def _delete(self, scope: Any, headers: Headers, send: SendAsgi) -> None:
         principal = await self._who(scope, _nothing, None)

@@ -1,0 +1,179 @@
+"""Logins to servers of tools: whose they are for, and which server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from clawkit.login import people
+from clawkit.login.records import Role
+from clawkit.store import open_store
+from clawkit.store.database import Database
+from clawkit.wire.http import endpoint
+from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
+from tests.login.served_tools import ServedTools, served_tools, tools
+from tests.login.visitors import LoginClient, Visitor, sent_back
+from tests.processes import PATIENCE
+
+
+@pytest.fixture
+def people_store(tmp_path: Path) -> Iterator[Database]:
+    with closing(open_store(f"sqlite:{tmp_path / 'people.db'}")) as database:
+        yield database
+
+
+@contextmanager
+def somebody(
+    database: Database, server: ServedTools, name: str, role: Role
+) -> Iterator[tuple[Visitor, LoginClient]]:
+    """Somebody new who is signed in, and a client that registered."""
+    with database.registry(write=True) as connection:
+        person = people.add(connection, name, role, 1000.0)
+        link = people.make_link(connection, person, 4e9)
+    visitor, client = Visitor(server.origin), LoginClient(server.origin)
+    with visitor.http, client.http:
+        visitor.begin(link)
+        client.register()
+        yield visitor, client
+
+
+def tokens(visitor: Visitor, client: LoginClient, **changed: Any) -> dict[str, Any]:
+    code = visitor.agree(client.address(**changed))["code"]
+    return client.exchange(code).json()
+
+
+def test_a_member_loses_the_assistant_once_it_is_for_owners_alone(people_store: Database) -> None:
+    server = tools("openclaw", "order")
+    with (
+        served_tools(people_store, server, kind="assistant", members=True) as first,
+        somebody(people_store, first, "bob", "member") as (bob, client),
+    ):
+        granted = tokens(bob, client)
+        waiting = bob.agree(client.address())["code"]
+        assert first.call(granted["access_token"], "order").status_code == 200
+        with served_tools(
+            people_store, server, first.port, kind="assistant", members=False
+        ) as second:
+            assert second.call(granted["access_token"], "order").status_code == 401
+            same = LoginClient(second.origin)
+            same.id, same.verifier = client.id, client.verifier
+            with same.http:
+                assert same.refresh(granted["refresh_token"]).status_code == 400
+                assert same.exchange(waiting).status_code == 400
+
+
+@pytest.mark.parametrize(("kind", "name"), [("tools", "weather"), ("assistant", "sums")])
+def test_a_login_is_for_no_other_server_at_the_same_address(
+    people_store: Database, kind: str, name: str
+) -> None:
+    with (
+        served_tools(people_store, tools("sums", "greet")) as first,
+        somebody(people_store, first, "ada", "owner") as (ada, client),
+    ):
+        granted = tokens(ada, client)
+        assert first.call(granted["access_token"], "greet").status_code == 200
+        other = tools(name, "greet")
+        with served_tools(people_store, other, first.port, kind=kind) as second:
+            assert second.call(granted["access_token"], "greet").status_code == 401
+            same = LoginClient(second.origin)
+            same.id = client.id
+            with same.http:
+                assert same.refresh(granted["refresh_token"]).status_code == 400
+
+
+def test_the_same_server_at_the_same_address_knows_its_logins(people_store: Database) -> None:
+    with (
+        served_tools(people_store, tools("sums", "greet")) as first,
+        somebody(people_store, first, "ada", "owner") as (ada, client),
+    ):
+        granted = tokens(ada, client)
+        with served_tools(people_store, tools("sums", "greet", "wave"), first.port) as second:
+            assert second.call(granted["access_token"], "greet").status_code == 200
+            same = LoginClient(second.origin)
+            same.id = client.id
+            with same.http:
+                assert same.refresh(granted["refresh_token"]).status_code == 200
+
+
+def test_who_agrees_to_the_only_tool_agrees_to_no_later_one(people_store: Database) -> None:
+    with (
+        served_tools(people_store, tools("sums", "greet")) as first,
+        somebody(people_store, first, "ada", "owner") as (ada, client),
+    ):
+        granted = tokens(ada, client)
+        assert granted["scope"] == "tool:greet"
+        assert "also those that come later" in ada.get(client.address(scope="all")).text
+        assert tokens(ada, client, scope="all")["scope"] == "all"
+        with served_tools(people_store, tools("sums", "greet", "wave"), first.port) as second:
+            assert second.call(granted["access_token"], "greet").status_code == 200
+            assert second.call(granted["access_token"], "wave").status_code == 403
+
+
+def test_strangers_do_not_learn_what_tools_are_called(people_store: Database) -> None:
+    with served_tools(people_store, tools("sums", "greet", "wave")) as server:
+        for path in ("oauth-authorization-server", "oauth-protected-resource/mcp"):
+            about = httpx2.get(f"{server.origin}/.well-known/{path}", timeout=PATIENCE)
+            assert about.json()["scopes_supported"] == ["all"]
+
+
+def test_the_client_is_told_that_somebody_may_not_use_this(people_store: Database) -> None:
+    with (
+        served_tools(people_store, tools("openclaw", "order"), members=False) as server,
+        somebody(people_store, server, "bob", "member") as (bob, client),
+    ):
+        told = sent_back(bob.get(client.address()))
+        assert (told["error"], told["state"]) == ("access_denied", "xyz")
+        assert "bob may not use this" in told["error_description"]
+
+
+def read_to_the_end(stream: httpx2.Response) -> None:
+    with suppress(httpx2.RemoteProtocolError):
+        for _ in stream.iter_bytes():
+            pass
+
+
+LISTEN = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "subscriptions/listen",
+    "params": {
+        "notifications": {"toolsListChanged": True},
+        "_meta": {META_VERSION: MODERN, META_CAPABILITIES: {}},
+    },
+}
+LISTEN_HEADERS = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
+
+
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [("GET", {}), ("POST", {"json": LISTEN, "headers": LISTEN_HEADERS})],
+    ids=["handshake", "modern"],
+)
+def test_a_stream_of_somebody_who_was_removed_ends(
+    people_store: Database, monkeypatch: pytest.MonkeyPatch, method: str, more: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(endpoint, "RECHECK_SECONDS", 0.05)
+    with (
+        served_tools(people_store, tools("sums", "greet")) as server,
+        somebody(people_store, server, "bob", "member") as (bob, client),
+    ):
+        access = tokens(bob, client)["access_token"]
+        headers = {"authorization": f"Bearer {access}", "accept": "text/event-stream"}
+        headers |= more.get("headers", {})
+        with client.http.stream(method, "/mcp", **{**more, "headers": headers}) as stream:
+            assert stream.status_code == 200
+            ended = threading.Thread(target=read_to_the_end, args=(stream,))
+            ended.start()
+            ended.join(0.3)  # it was looked at several times
+            assert ended.is_alive()
+            with people_store.registry(write=True) as connection:
+                people.remove(connection, people.named(connection, "bob"))
+            ended.join(PATIENCE / 2)
+            assert not ended.is_alive()
+        assert server.call(access, "greet").status_code == 401
