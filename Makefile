@@ -34,7 +34,7 @@ MODEL_READY := $(MODELS)/.ready-$(MODEL_VERSION)
 # A browser for the tests of the console: one that is there, else Debian's Chromium.
 BROWSERS := chromium chromium-browser google-chrome chrome
 BROWSER_READY := build/.browser-ready
-PROXIES_READY := build/.proxies-ready
+PROGRAMS_READY := build/.programs-ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -148,16 +148,18 @@ $(BROWSER_READY):
 	  fi
 	@mkdir -p $(@D) && touch $@
 
-# The proxies that docs/login.md shows a config for, run before a server by the tests.
-setup coverage pytest: $(PROXIES_READY)
+# What tests start besides: the proxies that docs/login.md shows a config for, and shells for completion.
+PROGRAMS := nginx caddy zsh fish
 
-$(PROXIES_READY):
-	@if PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null && command -v caddy >/dev/null; then exit 0; fi; \
+setup coverage pytest: $(PROGRAMS_READY)
+
+$(PROGRAMS_READY):
+	@missing=; for name in $(PROGRAMS); do PATH="$$PATH:/usr/sbin" command -v $$name >/dev/null || missing="$$missing $$name"; done; \
+	  if [ -z "$$missing" ]; then exit 0; fi; \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-	      --no-install-recommends nginx-light caddy; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 	  else \
-	    echo 'The tests of logins need nginx and Caddy; on Debian and Ubuntu: apt install nginx caddy' >&2; exit 1; \
+	    echo "The tests need$$missing; on Debian and Ubuntu: apt install$$missing" >&2; exit 1; \
 	  fi
 	@mkdir -p $(@D) && touch $@
 
