@@ -21,7 +21,7 @@ from benchmarks.rounds import Samples, interleaved
 SMALL, LARGE = 10_000, 100_000
 NOTED_AT_ONCE = 10
 TOLD, NOTHING = "<memory-recall>", "No relevant memories found."
-TIMES_FASTER, MOST_MS, TIMES_LARGE, MOST_NOTES_MS = 4, 30, 3, 50
+TIMES_FASTER, MOST_MS, TIMES_LARGE, MOST_NOTES_MS = 4, 15, 2, 20 * NOTED_AT_ONCE
 
 _OURS, _OURS_LARGE = f"recall, {SMALL:,} memories", f"recall, {LARGE:,} memories"
 _SEARCH = f"search_memory, {SMALL:,} memories"

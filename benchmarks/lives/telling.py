@@ -65,7 +65,7 @@ def asked(memory: Memory, question: Question) -> Asked:
     found = memory.recall(question.text, Caller(person=question.by))
     answered = is_told(found.text, question.accept)
     outdated = not answered and is_told(found.text, question.outdated)
-    confidence = memory.search(question.text, Caller(person=question.by)).confidence
+    confidence = memory.search(question.text, Caller(person=question.by), explain=True).confidence
     return Asked(question, found.text, answered, outdated, confidence)
 
 

@@ -89,12 +89,10 @@ class Memory:
             now=self.now,
             as_of=_moment(as_of),
             apart_from=apart_from,
+            explain=explain,
         )
         self._catch_up_later(told.kind, caller)
-        if explain:
-            return told
-        hits, beside = _unexplained(told.hits), _unexplained(told.beside)
-        return msgspec.structs.replace(told, hits=hits, beside=beside)
+        return told
 
     def search(
         self,
@@ -121,9 +119,10 @@ class Memory:
                 as_of=_moment(as_of),
                 asker=caller.person if caller is not None else "",
                 now=self.now,
+                explain=explain,
             )
         self._catch_up_later(found.kind, caller)
-        return found if explain else msgspec.structs.replace(found, hits=_unexplained(found.hits))
+        return found
 
     def explore(self, caller: Caller, asked: recollection.ExploreRequest) -> str:
         """The clusters, one cluster or one node, as plain text; dead nodes shown are touched."""
@@ -482,7 +481,3 @@ class Memory:
 
 def _moment(given: str | float | None) -> float | None:
     return validation.earlier("as_of", given) if isinstance(given, str) else given
-
-
-def _unexplained(hits: Sequence[recollection.Hit]) -> tuple[recollection.Hit, ...]:
-    return tuple(msgspec.structs.replace(hit, signals={}) for hit in hits)

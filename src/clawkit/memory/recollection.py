@@ -70,6 +70,7 @@ def recollect(
     now: float,
     as_of: float | None = None,
     apart_from: str = "",
+    explain: bool = False,
 ) -> Recollection:
     """What is worth telling about a message, which this conversation has not been told.
 
@@ -86,6 +87,7 @@ def recollect(
             exclude=[seq for seq in told_to(unit, caller) if seq > 0],
             asker=caller.person,
             now=now,
+            explain=explain,
         )
         hits = known.hits if known.relevant else ()
         if apart_from:

@@ -182,7 +182,7 @@ def test_a_day_that_is_asked_for_comes_first(mind: Mind):
 
 def test_a_hit_says_what_speaks_for_it(mind: Mind):
     mind.remember(*LIFE)
-    hit = mind.ask("grey kitten").hits[0]
+    hit = mind.ask("grey kitten", explain=True).hits[0]
     assert hit.signals["words"] == 1.0
     assert hit.signals.keys() <= set(SIGNALS)
 

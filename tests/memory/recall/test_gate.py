@@ -124,3 +124,25 @@ def test_whose_words_they_are_is_said_wherever_memories_are_listed(memory: Memor
     hits = memory.search("Who takes the bus?").hits
     assert any(", Ben Whitaker — I take the bus" in hit.node.text for hit in hits)
     assert any(", Anna Ruiz — I take the train" in hit.node.text for hit in hits)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where does Sara swim?",
+        "What is my dog called?",
+        "Wann kommt das Auto in die Werkstatt?",
+        "Which instrument does Tom play?",
+        "What colour is the fence?",
+        "What is my blood type?",
+        "umbrella",
+        "Who repairs the roof?",
+    ],
+)
+def test_whether_it_is_told_does_not_depend_on_how_exactly_it_is_weighed(
+    memory: Memory, question: str
+) -> None:
+    memory.patrol(Caller(), [ConversationMessage("user", text) for text in (*ENGLISH, *MORE)])
+    quick, exact = memory.search(question), memory.search(question, explain=True)
+    assert quick.relevant == exact.relevant
+    assert quick.confidence <= exact.confidence + 1e-6

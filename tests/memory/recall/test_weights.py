@@ -18,6 +18,10 @@ def test_the_gate_can_be_passed_and_can_be_closed():
     assert "bias" in DIALOGUE.gate
 
 
+def test_what_words_mean_can_only_open_the_gate_further():
+    assert NOTES.gate["answered"] > 0 > NOTES.gate["missing"]
+
+
 def test_the_same_seed_makes_the_same_conversations():
     assert synthetic.pools("en", 2, 1) == synthetic.pools("en", 2, 1)
     assert synthetic.pools("en", 2, 1) != synthetic.pools("en", 2, 2)

@@ -284,12 +284,12 @@ _WORDS_ABOUT = (
 _ABOUT = frozenset(terms(_WORDS_ABOUT))
 """Words of questions that ask for whatever is known about somebody."""
 
-_SPARE = 4
+_SPARE = 2
 """So many times the hits that are wanted are looked at, as some say the same."""
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """A memory that was found. `score` orders the hits of one search, `signals` say why."""
+    """A memory that was found. `score` orders the hits of a search; if asked, `signals` say why."""
 
     node: Node
     score: float
@@ -297,7 +297,10 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class SearchResult(msgspec.Struct, frozen=True):
-    """What a search found; `confidence`, from 0 to 1, that an answer is among it."""
+    """What a search found; `confidence`, from 0 to 1, that an answer is among it.
+
+    Of a search that explains nothing it is only as exact as `relevant` needs.
+    """
 
     kind: Kind
     hits: tuple[Hit, ...]
@@ -316,6 +319,7 @@ def search(
     embedder: Embedder | None,
     limit: int,
     now: float,
+    explain: bool = False,
     **options: Unpack[SearchOptions],
 ) -> SearchResult:
     """The memories that fit a query best, the best first; what is not known is not among them."""
@@ -330,9 +334,17 @@ def search(
     best = np.argsort(-scores, kind="stable")[: limit * _SPARE]
     order = [int(at) for at in best if scores[at] > -np.inf]
     kept = [order[place] for place in without_repetition([gathered.pool.nodes[at] for at in order])]
-    hits = [_hit(gathered, rows, scores, at) for at in kept[:limit]]
-    sure = confidence(gathered, rows, scores, way, speaker_weights())
-    return SearchResult(gathered.kind, tuple(hits), sure, sure >= way.threshold, way.far_behind)
+    hits = tuple(
+        Hit(
+            gathered.pool.nodes[at],
+            round(float(scores[at]), 4),
+            _signals(rows[at]) if explain else {},
+        )
+        for at in kept[:limit]
+    )
+    enough = 1.0 if explain else way.threshold
+    sure = confidence(gathered, rows, scores, way, speaker_weights(), enough=enough)
+    return SearchResult(gathered.kind, hits, sure, sure >= way.threshold, way.far_behind)
 
 
 def way_for(gathered: Gathered) -> SignalWeights:
@@ -370,10 +382,5 @@ def fused(matrix: Floats, way: SignalWeights) -> Floats:
     return matrix @ np.array([way.weights.get(name, 0.0) for name in SIGNALS], np.float32)
 
 
-def _hit(gathered: Gathered, matrix: Floats, scores: Floats, at: int) -> Hit:
-    shown = zip(SIGNALS, matrix[at], strict=True)
-    return Hit(
-        gathered.pool.nodes[at],
-        round(float(scores[at]), 4),
-        {name: round(float(value), 4) for name, value in shown if value},
-    )
+def _signals(row: Floats) -> dict[str, float]:
+    return {name: round(float(value), 4) for name, value in zip(SIGNALS, row, strict=True) if value}

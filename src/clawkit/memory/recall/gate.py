@@ -22,6 +22,8 @@ from clawkit.text.tokenizer import telling_words
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats, Seqs
 
+    WordVectors = Callable[[list[str]], Floats]
+
 Kind = Literal["vector", "keyword", "hybrid"]
 
 _LOOKED_AT = 3
@@ -64,7 +66,7 @@ class Gathered(msgspec.Struct, frozen=True):
     ordinary: float = 0.0
     """How near the question is to whatever people tell."""
 
-    word_vectors: Callable[[list[str]], Floats] | None = None
+    word_vectors: WordVectors | None = None
     """What words mean, where the embedder can say it at once."""
 
 
@@ -84,13 +86,26 @@ def confidence(
     scores: Floats,
     way: SignalWeights,
     by_speaker: tuple[float, float],
+    *,
+    enough: float = 1.0,
 ) -> float:
-    """How sure it is, from 0 to 1, that an answer is among the best."""
+    """How sure it is, from 0 to 1, that an answer is among the best; whoever only asks whether it
+    is `enough` gets less than that only if it is less.
+
+    What words mean can only add to what they say, and is the dearest to ask for.
+    """
     if is_sum(gathered.question.text):
         return 0.0
     found = features(gathered, matrix, scores, by_speaker)
-    if "answered" in way.gate:
-        found |= read_features(gathered, matrix, scores)
+    if "answered" not in way.gate:
+        return _logistic(way, found)
+    least = _logistic(way, found | read_features(gathered, matrix, scores, by_meaning=False))
+    if least >= enough:
+        return least
+    return _logistic(way, found | read_features(gathered, matrix, scores))
+
+
+def _logistic(way: SignalWeights, found: dict[str, float]) -> float:
     total = way.gate.get("bias", 0.0)
     total += sum(way.gate.get(name, 0.0) * value for name, value in found.items())
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
@@ -173,7 +188,9 @@ def _coverage(gathered: Gathered, best: Sequence[int]) -> float:
     return sum(there) / total
 
 
-def read_features(gathered: Gathered, matrix: Floats, scores: Floats) -> dict[str, float]:
+def read_features(
+    gathered: Gathered, matrix: Floats, scores: Floats, *, by_meaning: bool = True
+) -> dict[str, float]:
     """What the best say, word by word: a long word that nothing comes near to is missing."""
     best = _told(matrix, scores)[:_LOOKED_AT]
     if not len(best):
@@ -189,7 +206,8 @@ def read_features(gathered: Gathered, matrix: Floats, scores: Floats) -> dict[st
     }
     if not wanted:
         return {**read, "answered": _UNKNOWN}
-    near, same = _nearness(gathered, wanted, best)
+    vectors = gathered.word_vectors if by_meaning else None
+    near, same = _nearness(gathered, wanted, best, vectors)
     weights = np.array([_weight(word) for word in wanted], np.float32)
     share = weights / weights.sum()
     spoken_of = about > 0 if named else np.ones(len(best), bool)
@@ -201,17 +219,19 @@ def read_features(gathered: Gathered, matrix: Floats, scores: Floats) -> dict[st
     }
 
 
-def _nearness(gathered: Gathered, wanted: dict[str, str], best: Seqs) -> tuple[Floats, Floats]:
+def _nearness(
+    gathered: Gathered, wanted: dict[str, str], best: Seqs, word_vectors: WordVectors | None
+) -> tuple[Floats, Floats]:
     """How near each fragment comes to each word that is asked for, and which it has as it is."""
     texts = [telling_words(gathered.pool.nodes[int(at)].scene.action) for at in best]
     same = np.array(
         [[stem in set(text.values()) for stem in wanted.values()] for text in texts], np.float32
     )
-    if gathered.word_vectors is None:
+    if word_vectors is None:
         return same, same
     every = list(dict.fromkeys((*wanted, *(word for text in texts for word in text))))
     places = {word: at for at, word in enumerate(every)}
-    vectors = gathered.word_vectors(every)
+    vectors = word_vectors(every)
     alike = vectors[: len(wanted)] @ vectors.T
     near = [alike[:, [places[word] for word in text]].max(axis=1, initial=0.0) for text in texts]
     return np.maximum(np.array(near, np.float32), same), same
