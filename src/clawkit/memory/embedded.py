@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clawkit.errors import BeingError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.recollection import NOTHING
+from clawkit.memory.recollection import NOTHING, NOTHING_NEW
 from clawkit.memory.statistics import node_called
 from clawkit.memory.tokens import Caller
 from clawkit.store import open_store
@@ -54,7 +54,7 @@ class OpenBeing:
     def recall(self, message: str, *, person: str = "") -> str:
         """What is worth knowing at a message, as a model should read it; empty if nothing is."""
         told = self._memory.recall(message, Caller(person=person)).text
-        return "" if told == NOTHING else told
+        return "" if told in (NOTHING, NOTHING_NEW) else told
 
     def search(self, query: str, limit: int = 10) -> list[tuple[str, str]]:
         """The ids and words of the memories that fit best, whatever they are worth."""

@@ -46,6 +46,8 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
     if not all(map(is_known, entry.changes)):
         raise BeingError(f"entry {n} says of its changes what this program does not know")
     changes = [_backwards(unit, entry, change, now) for change in reversed(entry.changes)]
+    if entry.kind == "corrected":
+        changes += _corrections(unit, entry, changes, now)
     _check_clusters(unit, entry, changes)
     _check_places(unit, entry, changes)
     if dry_run:
@@ -90,6 +92,19 @@ def _node_backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) 
         before = {column: before[column] for column in firm}
         after = firm
     return Change(NODES, change.key, after, before)
+
+
+def _corrections(
+    unit: Unit, entry: LedgerEntry, changes: list[Change], now: float
+) -> list[Change]:
+    """The end of what was said in place of memories that come back: both cannot be right."""
+    names = {str(seq) for change in changes if (seq := (change.before or {}).get("successor"))}
+    current = {"ended": None, "ending": ""}
+    return [
+        Change(NODES, key, current, {"ended": _not_before(unit, key, now), "ending": "retracted"})
+        for key in sorted(names)
+        if _nodes_have(unit, key, {**current, "created": entry.at})
+    ]
 
 
 def _not_before(unit: Unit, key: str, now: float) -> float:

@@ -11,6 +11,7 @@ import logging
 import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from clawkit.store.arrays import Floats
 
 NOTHING = "No relevant memories found."
+NOTHING_NEW = (
+    "No relevant memories found that this conversation was not told already; search_memory shows "
+    "them again."
+)
 _OF_ACTIVE, _OF_DEAD = 1, 2
 _APART = "\x1f"
 _NEXT = " · "
@@ -78,18 +83,21 @@ def recollect(
     """
     most = limit + _BESIDE
     with database.read(being) as unit:
-        known = search(
+        before = [seq for seq in told_to(unit, caller) if seq > 0]
+        find = partial(
+            search,
             unit,
             message,
             embedder=embedder,
             limit=_LOOKED_AT,
             as_of=as_of,
-            exclude=[seq for seq in told_to(unit, caller) if seq > 0],
             asker=caller.person,
             now=now,
             explain=explain,
         )
+        known = find(exclude=before)
         hits = known.hits if known.relevant else ()
+        nothing = NOTHING_NEW if before and not hits and find().relevant else NOTHING
         if apart_from:
             hits = tuple(hit for hit in hits if hit.node.source.conversation != apart_from)
         vectors = _vectors(unit, embedder, hits)
@@ -100,7 +108,7 @@ def recollect(
     if hits:
         hits = _told_now(database, being, hits, caller, now)
     matters = _matters([hit.node for hit in hits], limit, vectors)
-    block = telling.block(message, matters)
+    block = telling.block(message, matters) if matters else nothing
     return Recollection(known.kind, hits[:limit], hits[limit:], block)
 
 
@@ -148,8 +156,6 @@ class MemoryTexts:
 
     def block(self, message: str, matters: Sequence[Sequence[Node]]) -> str:
         """The fragments of memories, shuffled; the same for the same message and memories."""
-        if not matters:
-            return NOTHING
         fragments = [self._matter(nodes) for nodes in matters]
         random.Random(f"{message}{[nodes[0].id for nodes in matters]}").shuffle(fragments)
         return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"

@@ -222,3 +222,20 @@ async def test_an_update_without_scenes_forgets_memories_and_can_be_undone(
     (entry,) = [one for one in memory.ledger() if one.kind == "retracted"]
     memory.undo(entry.n, FULL)
     assert memory.figures()["nodes"] == 2
+
+
+async def test_an_undone_correction_leaves_only_what_was_there_before(
+    client: BeingClient, memory: Memory
+) -> None:
+    wrong = memory.remember("Rika adopted a grey kitten", FULL)
+    brown = [scene("Rika adopted a brown kitten")]
+    await client.json("update_notes", action="update", scene_ids=[wrong.id], scenes=brown)
+    (entry,) = [one for one in memory.ledger() if one.kind == "corrected"]
+    memory.undo(entry.n, FULL)
+    told = await client.call("recall", user_message="Which kitten did Rika adopt?")
+    assert "grey" in told
+    assert "brown" not in told
+    memory.undo(memory.ledger()[0].n, FULL)
+    again = await client.call("recall", user_message="Which kitten did Rika adopt?")
+    assert "brown" in again
+    assert "grey" not in again
