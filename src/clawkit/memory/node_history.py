@@ -94,9 +94,7 @@ def _node_backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) 
     return Change(NODES, change.key, after, before)
 
 
-def _corrections(
-    unit: Unit, entry: LedgerEntry, changes: list[Change], now: float
-) -> list[Change]:
+def _corrections(unit: Unit, entry: LedgerEntry, changes: list[Change], now: float) -> list[Change]:
     """The end of what was said in place of memories that come back: both cannot be right."""
     names = {str(seq) for change in changes if (seq := (change.before or {}).get("successor"))}
     current = {"ended": None, "ending": ""}

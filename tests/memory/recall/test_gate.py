@@ -107,6 +107,13 @@ def test_a_sum_is_neither_answered_with_memories_nor_told_as_one(memory: Memory)
     assert " / " not in block
 
 
+@pytest.mark.parametrize(
+    "text", ["Please forget that Leo is allergic to cashews", "bitte vergiss die Adresse von Tom"]
+)
+def test_a_polite_order_tells_nothing(text: str) -> None:
+    assert only_asks(text)
+
+
 @pytest.mark.parametrize("text", ["12 * 7 =", "(3+4)*2", "17 - 4", "/hlep", "claw memory serch x"])
 def test_what_is_typed_for_a_program_tells_nothing(text: str) -> None:
     assert only_asks(text)
@@ -146,3 +153,51 @@ def test_whether_it_is_told_does_not_depend_on_how_exactly_it_is_weighed(
     quick, exact = memory.search(question), memory.search(question, explain=True)
     assert quick.relevant == exact.relevant
     assert quick.confidence <= exact.confidence + 1e-6
+
+
+@pytest.mark.parametrize("texts", [ENGLISH, (*ENGLISH, *MORE)], ids=["five", "twenty"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("ok", "yes please", "hello!", "good morning", "thanks, that's great", "lol"),
+        *("sounds good, go ahead", "passt", "danke dir", "klingt gut, mach", "ja bitte"),
+        *("what about the other one?", "What's 17% of 340?", "was ist 17% von 340?"),
+    ],
+)
+def test_small_talk_and_sums_bring_nothing_to_mind(
+    memory: Memory, texts: tuple[str, ...], message: str
+) -> None:
+    said = [*texts, "ok, thanks", "good morning!", "Danke, passt."]
+    memory.patrol(Caller(), [ConversationMessage("user", text) for text in said])
+    assert told(memory, message) == NOTHING
+
+
+def test_few_words_are_enough_to_ask(memory: Memory) -> None:
+    said = [*ENGLISH, "The spare key is with Mrs Dahl."]
+    memory.patrol(Caller(), [ConversationMessage("user", text) for text in said])
+    assert "Mrs Dahl" in told(memory, "spare key")
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "question", "now"),
+    [
+        (
+            "We're flying to Lisbon on 12 December with TAP.",
+            "Sorry, wrong: the flight is on 14 December, not the 12th.",
+            "When do we fly to Lisbon?",
+            "14 December",
+        ),
+        (
+            "I'm saving 200 a month for the holiday.",
+            "Made it 150 a month for the holiday pot, petrol is killing me.",
+            "How much do I save each month for the holiday?",
+            "150",
+        ),
+    ],
+)
+def test_what_corrects_the_best_is_told_beside_it_however_far_behind(
+    memory: Memory, first: str, then: str, question: str, now: str
+) -> None:
+    said = [first, *ENGLISH, then]
+    memory.patrol(Caller(), [ConversationMessage("user", text) for text in said])
+    assert now in told(memory, question)

@@ -27,11 +27,10 @@ DIMENSIONS = 512
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 _SENTENCES = Path(__file__).with_name("sentences.txt")
-"""Remarks in English and Japanese, questions in both, and what people tell an assistant.
-
-An empty line is between them.
+"""Remarks in English and Japanese, questions in both, what people tell an assistant, and what they
+say to it that has nothing to do with them. An empty line is between them.
 """
-_QUESTIONS, _ORDINARY, _WORDS = 2, 4, 5
+_QUESTIONS, _ORDINARY, _CHATTER, _WORDS = 2, 4, 5, 6
 """Which of their centroids is whose; the last is that of the words of what people tell."""
 _MOST_WORDS = 8192
 """How many words are kept with their vectors, of a kilobyte each."""
@@ -45,6 +44,7 @@ class _Model:
         words = "\n".join(sorted(set(groups[_ORDINARY].lower().split())))
         self._encode, self._middles = table_cache.load([*groups, words])
         self.ordinary: Floats = self._middles[_ORDINARY] - self._middles[0]
+        self.chatter: Floats = self._middles[_CHATTER] - self._middles[0]
 
     def centred(self, texts: list[str], first: int = 0) -> Floats:
         which = [first + bool(_EAST_ASIAN.search(text)) for text in texts]
@@ -88,6 +88,10 @@ class BuiltinEmbedder:
     def ordinary(self, question: Floats) -> float:
         """How near a question's vector is to whatever people tell an assistant."""
         return float(self._loaded().ordinary @ question)
+
+    def chatter(self, message: Floats) -> float:
+        """How near a message's vector is to thanks, greetings, and requests to any assistant."""
+        return float(self._loaded().chatter @ message)
 
     def words(self, words: Sequence[str]) -> Floats:
         """One row for each word, by what it means alone."""

@@ -122,13 +122,15 @@ def gather(
         _rarities(wanted, known),
         known.having,
         known.top,
-        _ordinary(embedder, vector),
+        _nearness(embedder, "ordinary", vector),
+        _nearness(embedder, "chatter", vector),
         getattr(embedder, "words", None),
     )
 
 
-def _ordinary(embedder: Embedder | None, vector: Floats | None) -> float:
-    nearness = getattr(embedder, "ordinary", None)
+def _nearness(embedder: Embedder | None, to: str, vector: Floats | None) -> float:
+    """How near a question is to a kind of sentences, where the embedder can say it."""
+    nearness = getattr(embedder, to, None)
     return nearness(vector) if nearness is not None and vector is not None else 0.0
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
+from clawkit.memory.people import speaks_of_self
 from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, is_sum
 from clawkit.text.tokenizer import telling_words
 
@@ -42,6 +43,9 @@ _EAST_ASIAN = 3
 _UNKNOWN = 0.6
 """How much is taken to be there of a question that says nothing, as "What did I do then?"."""
 
+_CHATTER = 0.22
+"""No question about the made lives comes so near to it; a bare "spare key" comes up to 0.17."""
+
 _SPEAKER, _OTHER = SIGNALS.index("speaker"), SIGNALS.index("other_speaker")
 _QUESTION = SIGNALS.index("question")
 _TIME, _MENTIONED = SIGNALS.index("time"), SIGNALS.index("mentioned")
@@ -65,6 +69,9 @@ class Gathered(msgspec.Struct, frozen=True):
 
     ordinary: float = 0.0
     """How near the question is to whatever people tell."""
+
+    chatter: float = 0.0
+    """How near it is to what people say to any assistant."""
 
     word_vectors: WordVectors | None = None
     """What words mean, where the embedder can say it at once."""
@@ -94,7 +101,7 @@ def confidence(
 
     What words mean can only add to what they say, and is the dearest to ask for.
     """
-    if is_sum(gathered.question.text):
+    if is_sum(gathered.question.text) or _is_chatter(gathered):
         return 0.0
     found = features(gathered, matrix, scores, by_speaker)
     if "answered" not in way.gate:
@@ -103,6 +110,15 @@ def confidence(
     if least >= enough:
         return least
     return _logistic(way, found | read_features(gathered, matrix, scores))
+
+
+def _is_chatter(gathered: Gathered) -> bool:
+    """Whether it is thanks, a greeting or a request to any assistant, and about nobody here."""
+    asked = gathered.question
+    about_somebody = asked.nameless != asked.text or speaks_of_self(asked.text)
+    if about_somebody or asked.times:
+        return False
+    return gathered.chatter > _CHATTER or not telling_words(asked.text)
 
 
 def _logistic(way: SignalWeights, found: dict[str, float]) -> float:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6
 """As shares of how far behind the best one may be; chosen on the made lives."""
 
+_FIRST_FEW, _SAME_MATTER = 4, 0.4
+"""Who is among so many and so near to the best may say what is so now, however far behind."""
+
 
 def looked_again(
     hits: Sequence[Hit],
@@ -38,14 +41,16 @@ def looked_again(
     tells = np.array([not only_asks(node.scene.action) for node in nodes])
     leads = tells & (mentioned(nodes, names.named(best.scene.action) - names.named(question)) > 0)
     later = np.array([node.created > best.created for node in nodes], np.float32)
-    near = _nearness(best.seq, [node.seq for node in nodes], vectors)
-    gain = _INTRODUCED * leads + tells * near * (_NEAR + _LATER * later)
+    near = tells * _nearness(best.seq, [node.seq for node in nodes], vectors)
+    gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
     scores = np.array([hit.score for hit in hits]) + far_behind * gain
     scores[:first] = [hit.score for hit in hits[:first]]
     rest = sorted(range(first, len(hits)), key=lambda at: -scores[at])
     order = (*range(min(first, len(hits))), *rest)
     enough = hits[0].score - far_behind
-    return tuple(hits[at] for at in order if leads[at] or scores[at] >= enough)
+    kept = leads | (scores >= enough)
+    kept[:_FIRST_FEW] |= near[:_FIRST_FEW] >= _SAME_MATTER
+    return tuple(hits[at] for at in order if kept[at])
 
 
 def _nearness(best: int, seqs: Sequence[int], vectors: Mapping[int, Floats]) -> Floats:

@@ -52,6 +52,7 @@ _TELLS_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _ASKS_UNMARKED = re.compile(
+    r"(?:(?:please|bitte|por favor|per favore),? )?"
     r"(?:(?:who|what|where|when|why|how|which|whose)"
     r"(?:'s| (?:is|are|was|were|am|do|does|did|has|have|had|can|should|will))\b"
     r"|how (?:old|many|much|often|long|far)\b"
@@ -65,7 +66,12 @@ _ASKS_UNMARKED = re.compile(
 """A question or an order as people type it, without any mark."""
 _COMMAND = re.compile(r"(?:claw [a-z-]+|/[a-z]+)(?: \S+){0,3}$")
 """What somebody typed for the program and not for the memory, also if there is no such command."""
-_SUM = re.compile(r"\s*\(*\d[\d\s.,()]*(?:(?:[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$")
+_SUM = re.compile(
+    r"\s*(?:(?:what(?:['’]s| is)|how much is|was (?:ist|sind)|wie ?viel ist|cu[aá]nto es"
+    r"|combien font)\s)?"
+    r"\s*\(*\d[\d\s.,()]*(?:(?:% (?:of|von|de) |[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$",
+    re.IGNORECASE,
+)
 _SHORT = 80
 _TYPICAL_LENGTH = 4.0
 _MONTH = 30 * 86_400.0
