@@ -76,7 +76,7 @@ def usual(texts: list[str]) -> dict[str, Any]:
 @pytest.fixture
 def server() -> Iterator[Server]:
     found = Server()
-    thread = threading.Thread(target=found.serve_forever, daemon=True)
+    thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield found
     found.shutdown()
