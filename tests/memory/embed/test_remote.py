@@ -20,7 +20,6 @@ from clawkit.errors import (
 )
 from clawkit.memory.embed.factory import embedder
 from clawkit.memory.embed.remote import RemoteEmbedder
-from clawkit.models import retries
 
 KEY = "sk-test-0123456789"
 
@@ -82,11 +81,6 @@ def server() -> Iterator[Server]:
     found.shutdown()
     thread.join()
     found.server_close()
-
-
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
 
 
 @pytest.fixture
