@@ -295,7 +295,7 @@ class UvicornServer(uvicorn.Server):
         """uvicorn's, which alone would see a tenth of a second late that it should end."""
         ticking = asyncio.create_task(super().main_loop())
         loop = asyncio.get_running_loop()
-        self._wake = partial(loop.call_soon_threadsafe, ticking.cancel)
+        self._wake = lambda: loop.call_soon_threadsafe(ticking.cancel)
         await asyncio.wait([ticking])
         self._wake = lambda: None
         if not ticking.cancelled():
