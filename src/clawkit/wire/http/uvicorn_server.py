@@ -316,8 +316,9 @@ class UvicornServer(uvicorn.Server):
             async with asyncio.timeout(self.config.timeout_graceful_shutdown):
                 await self._drained()
         except TimeoutError:
-            _log.error("%d requests are cut off: they take too long", len(self.server_state.tasks))
-            for task in self.server_state.tasks:
+            left = self.server_state.tasks
+            _log.error("requests are cut off, because they take too long: %d", len(left))
+            for task in left:
                 task.cancel()
         if not self.force_exit:
             await self.lifespan.shutdown()
