@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from clawkit.models import retries
 from clawkit.settings import settings as read_once
 from tests import needs
 from tests.processes import PATIENCE, ROOT
@@ -58,6 +59,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CLAW_MEMORY_PATIENCE", str(PATIENCE))
     # What this machine runs is none of a test's business, unless it is about that.
     monkeypatch.setenv("CLAW_SEARCH_PATIENCE", "0")
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)  # no provider here needs a rest
     for variable in ("CLAW_STORE", "CLAW_EMBEDDER", "CLAW_MODEL", "OLLAMA_HOST", "LLAMA_ARG_PORT"):
         monkeypatch.delenv(variable, raising=False)
     read_once.cache_clear()  # a test before may have read those of its own home

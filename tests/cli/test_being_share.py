@@ -195,7 +195,7 @@ def test_a_server_that_was_killed_is_not_taken_for_one_that_answers(home: Path) 
     port = urlsplit(address).port
     assert port is not None
     with ThreadingHTTPServer(("127.0.0.1", port), _Anybody) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
+        threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
         try:
             shared = as_json("being", "share", "team")
         finally:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.errors import InvalidRequestError, ParseError
-from clawkit.guard.strict_parser import MOST_VALUES, parse
+from clawkit.guard import strict_parser
+from clawkit.guard.strict_parser import parse
 
 HEAD = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":'
 
@@ -19,16 +20,28 @@ def message(value: bytes) -> bytes:
     return HEAD + value + b"}}}"
 
 
+@pytest.fixture
+def most(monkeypatch: pytest.MonkeyPatch) -> int:
+    """As many values as a message may have: fewer than usual."""
+    monkeypatch.setattr(strict_parser, "MOST_VALUES", 1000)
+    return strict_parser.MOST_VALUES
+
+
 @pytest.mark.parametrize("value", [b"[]", b"{}", b'""', b"1", b'{"a":"b"}', b"[[[]]]"], ids=repr)
-def test_a_message_of_too_many_values_is_refused(value: bytes) -> None:
-    line = message(b"[" + b",".join([value] * (MOST_VALUES + 1)) + b"]")
-    with pytest.raises(ParseError, match="more than 1000000 values"):
+def test_a_message_of_too_many_values_is_refused(value: bytes, most: int) -> None:
+    line = message(b"[" + b",".join([value] * (most + 1)) + b"]")
+    with pytest.raises(ParseError, match="more than 1000 values"):
         parse(line, 200)
 
 
+def test_a_million_values_are_too_many() -> None:
+    with pytest.raises(ParseError, match="more than 1000000 values"):
+        parse(message(b"[" + b"1," * 1_000_000 + b"1]"), 200)
+
+
 @pytest.mark.parametrize("text", [b",[{", b'\\",', b"\\\\,,", b'\\\\\\",'], ids=repr)
-def test_what_stands_in_a_string_is_no_value(text: bytes) -> None:
-    line = message(b'["' + text * (MOST_VALUES + 1) + b'",1]')
+def test_what_stands_in_a_string_is_no_value(text: bytes, most: int) -> None:
+    line = message(b'["' + text * (most + 1) + b'",1]')
     assert parse(line, 200)["params"]["arguments"]["a"][1] == 1
 
 

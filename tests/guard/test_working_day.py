@@ -70,7 +70,7 @@ class Web(BaseHTTPRequestHandler):
 @pytest.fixture
 def web() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Web) as serving:
-        thread = Thread(target=serving.serve_forever, daemon=True)
+        thread = Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{serving.server_port}"
         serving.shutdown()

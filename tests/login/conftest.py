@@ -7,7 +7,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from argon2 import PasswordHasher
 
+from clawkit.login import people
 from clawkit.memory.being_store import BeingStore
 from clawkit.store import open_store
 from tests.login.visitors import Logins, gate_maker
@@ -16,6 +18,26 @@ from tests.memory.http.being_store import Clock, store_at
 from tests.memory.http.served_beings import served
 
 __all__ = ["address", "clock", "database", "postgres_server"]
+
+
+CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Passwords are hashed by argon2id at its least cost, which tests would only wait for."""
+    if "costly_passwords" not in request.fixturenames:
+        monkeypatch.setattr(people, "_hasher", lambda: CHEAP)
+    people._nobodys.cache_clear()
+    yield
+    people._nobodys.cache_clear()
+
+
+@pytest.fixture
+def costly_passwords() -> None:
+    """Passwords are hashed as they are for people."""
 
 
 def _logins(store: BeingStore) -> Iterator[Logins]:

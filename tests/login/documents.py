@@ -123,7 +123,7 @@ def documents(folder: Path) -> Iterator[Documents]:
     tls.load_cert_chain(pem)
     server.socket = tls.wrap_socket(server.socket, server_side=True)
     found = Documents(server.server_address[1], pem)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield found

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx2
-import uvicorn
 
 from clawkit import SdkMcpServerImpl
 from clawkit.login.resources import address_of
@@ -17,8 +15,9 @@ from clawkit.store.database import Database
 from clawkit.wire.http import http_app
 from clawkit.wire.http.request_checks import LOOPBACK, Origins
 from clawkit.wire.http.trusted_proxies import TrustedProxies
-from clawkit.wire.http.uvicorn_server import listen
+from clawkit.wire.http.uvicorn_server import UvicornServer, listen
 from tests.processes import PATIENCE
+from tests.served import running
 
 
 def tools(name: str, *called: str) -> SdkMcpServerImpl:
@@ -51,7 +50,8 @@ class ServedTools:
             "params": {"name": tool, "arguments": {}},
         }
         headers = {"authorization": f"Bearer {token}"}
-        return httpx2.post(f"{self.origin}/mcp", json=message, headers=headers, timeout=PATIENCE)
+        place = f"{self.origin}/mcp"
+        return httpx2.post(place, json=message, headers=headers, timeout=PATIENCE, verify=False)
 
 
 @contextmanager
@@ -72,12 +72,5 @@ def served_tools(
         **options,
     )
     app = http_app(server, admit=login.admit, authenticate=login.authenticate, routes=login.routes)
-    running = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    try:
+    with running(UvicornServer(app, on_stop=server.hub.close), listening):
         yield ServedTools(port, known_port or port)
-    finally:
-        running.should_exit = True
-        thread.join(PATIENCE)
-        assert not thread.is_alive()

@@ -225,7 +225,7 @@ def test_a_document_whose_headers_drip_is_given_up(web: Documents) -> None:
 def test_a_name_that_takes_long_to_resolve_is_given_up(
     web: Documents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address, fetcher, over = web.client(), web.fetcher(seconds=0.3), threading.Event()
+    address, fetcher, over = web.client(), web.fetcher(seconds=0.05), threading.Event()
 
     def slowly(*_: Any, **__: Any) -> list[Any]:
         over.wait()

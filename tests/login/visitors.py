@@ -65,7 +65,7 @@ class Visitor:
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
-        self.http = httpx2.Client(base_url=origin, timeout=PATIENCE, follow_redirects=False)
+        self.http = httpx2.Client(base_url=origin, timeout=PATIENCE, verify=False)
 
     def get(self, path: str) -> httpx2.Response:
         return self.http.get(path)
@@ -111,7 +111,7 @@ class LoginClient:
 
     def __init__(self, origin: str, redirect_uri: str = CALLBACK) -> None:
         self.origin = origin
-        self.http = httpx2.Client(base_url=origin, timeout=PATIENCE)
+        self.http = httpx2.Client(base_url=origin, timeout=PATIENCE, verify=False)
         self.redirect_uri = redirect_uri
         self.verifier = secrets.token_urlsafe(48)
         self.id = ""

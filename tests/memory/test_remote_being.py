@@ -37,7 +37,7 @@ def answering(*answers: bytes, status: int = 200) -> Iterator[tuple[RemoteBeing,
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     remote = RemoteBeing(f"http://127.0.0.1:{server.server_port}/mcp", "brt_secret")
     try:
         yield remote, asked

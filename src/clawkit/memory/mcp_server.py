@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,7 +30,7 @@ from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Acces
 from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
 from clawkit.store.database import written
 from clawkit.tools.results import ToolContent, ToolResult
-from clawkit.tools.schema.converter import converter_for
+from clawkit.tools.schema.converter import Converter, converter_for
 from clawkit.tools.schema.problems import unknown_argument
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.version import __version__
@@ -68,6 +68,12 @@ class ActArguments(msgspec.Struct, frozen=True):
 
 
 _act_arguments = converter_for(ActArguments, where=ACT).convert
+
+
+@cache
+def _converter(arguments: type, tool: str) -> Converter:
+    """The converter of a tool's arguments, which is the same in every server."""
+    return converter_for(arguments, where=tool)
 
 
 class CallQueue:
@@ -164,7 +170,7 @@ class BeingServer(ServerCore):
     def _tool(self, work: BeingTool) -> SdkMcpTool:
         """A tool whose calls take turns."""
         definition = DEFINITIONS[work.name]
-        convert = converter_for(work.arguments, where=work.name).convert
+        convert = _converter(work.arguments, work.name).convert
 
         def run(
             access: Access,

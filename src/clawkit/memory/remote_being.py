@@ -15,6 +15,7 @@ import msgspec
 from clawkit.errors import BeingError
 from clawkit.memory.details import META_DETAILS, DetailsRequest
 from clawkit.memory.tokens import META_CONVERSATION
+from clawkit.system.addresses import trusted
 from clawkit.wire.revisions import NEWEST_LEGACY
 
 T = TypeVar("T")
@@ -54,6 +55,7 @@ class RemoteBeing:
         self._ids = itertools.count(1)
         self._client = httpx2.Client(
             timeout=httpx2.Timeout(timeout, connect=_CONNECT),
+            verify=trusted(url),
             headers={
                 "Authorization": f"Bearer {token}",
                 "Accept": "application/json, text/event-stream",

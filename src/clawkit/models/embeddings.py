@@ -20,7 +20,7 @@ from clawkit.models.provider_errors import (
     unreachable,
 )
 from clawkit.models.retries import pause_before_retry
-from clawkit.system.addresses import is_loopback
+from clawkit.system.addresses import is_loopback, trusted
 
 if TYPE_CHECKING:
     import httpx2
@@ -101,7 +101,10 @@ class EmbeddingClient:
         with self._lock:
             if self._client is None:
                 self._client = httpx2.Client(
-                    timeout=self._timeout, follow_redirects=False, headers=self._headers
+                    timeout=self._timeout,
+                    follow_redirects=False,
+                    headers=self._headers,
+                    verify=trusted(self.base_url),
                 )
             return self._client
 

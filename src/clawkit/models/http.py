@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -33,7 +32,7 @@ from clawkit.models.provider_errors import (
     silent,
     unreachable,
 )
-from clawkit.system.addresses import check_base_url, is_loopback, origin_of
+from clawkit.system.addresses import check_base_url, is_loopback, origin_of, trusted
 from clawkit.text.sse import SseParser
 
 LONGEST_EVENT = 32 * 1024 * 1024
@@ -206,7 +205,7 @@ class ProviderClient:
                 timeout=httpx2.Timeout(self._timeout, connect=connect, pool=None),
                 # What runs on this machine is not to be looked for behind a proxy.
                 trust_env=not self.party.is_local,
-                verify=trust(self.base_url),
+                verify=trusted(self.base_url),
             )
         return self._opened
 
@@ -277,11 +276,6 @@ class ProviderClient:
         return ProviderRefusal(
             from_status(self.party, status, said, response.headers), status, said
         )
-
-
-def trust(url: str) -> ssl.SSLContext | bool:
-    """To read the certificates of all authorities takes a while, and plain http asks for none."""
-    return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _check_key(settings: ModelSettings, key_env: str) -> None:

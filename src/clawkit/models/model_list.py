@@ -47,12 +47,12 @@ async def _get(url: str) -> bytes:
     """The body of a good answer; whatever else comes raises ConnectionError."""
     import httpx2
 
-    from clawkit.models.http import trust
+    from clawkit.system.addresses import trusted
 
     try:
         # What runs on this machine is not to be looked for behind a proxy.
         async with (
-            httpx2.AsyncClient(timeout=None, trust_env=False, verify=trust(url)) as client,
+            httpx2.AsyncClient(timeout=None, trust_env=False, verify=trusted(url)) as client,
             client.stream("GET", url) as response,
         ):
             body = b""

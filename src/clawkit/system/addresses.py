@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from clawkit.errors import SettingsError
+
+if TYPE_CHECKING:
+    import ssl
 
 _PRIVATE_ENDINGS = (".local", ".lan", ".internal", ".home.arpa", ".localhost")
 
@@ -81,6 +85,16 @@ def origin_of(url: str) -> str:
         return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port is not None else "")
     except ValueError:
         return ""
+
+
+def trusted(url: str) -> ssl.SSLContext | bool:
+    """Whom an HTTP client trusts there.
+
+    To read the certificates of all authorities takes a while, and plain http asks for none.
+    """
+    import ssl
+
+    return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _host(url: str) -> str:

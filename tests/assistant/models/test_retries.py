@@ -33,11 +33,6 @@ from tests.assistant.providers.scripted import (
 )
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
-
-
 class Asked:
     """What came of one prompt: the text, the notices, and how often each server was asked."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,20 @@ from clawkit.errors import SettingsError
 from clawkit.memory.embed import table_cache
 from clawkit.memory.embed.builtin import BuiltinEmbedder, shared
 from clawkit.memory.embed.factory import embedder
+from clawkit.settings import settings
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tables")
+
+
+@pytest.fixture(autouse=True)
+def one_copy(tables: Path, home: Path) -> None:  # noqa: ARG001 - the folder is in this home
+    """A fresh embedder reads the tables that the first one copied, as it does for a person."""
+    data = settings().data
+    data.mkdir(parents=True)
+    (data / "cache").symlink_to(tables)
 
 
 def test_the_default_is_the_one_of_this_process():

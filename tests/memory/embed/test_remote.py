@@ -20,7 +20,6 @@ from clawkit.errors import (
 )
 from clawkit.memory.embed.factory import embedder
 from clawkit.memory.embed.remote import RemoteEmbedder
-from clawkit.models import retries
 
 KEY = "sk-test-0123456789"
 
@@ -76,17 +75,12 @@ def usual(texts: list[str]) -> dict[str, Any]:
 @pytest.fixture
 def server() -> Iterator[Server]:
     found = Server()
-    thread = threading.Thread(target=found.serve_forever, daemon=True)
+    thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield found
     found.shutdown()
     thread.join()
     found.server_close()
-
-
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
 
 
 @pytest.fixture

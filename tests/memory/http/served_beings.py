@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from clawkit.memory.http.request_log import Log
 from clawkit.memory.records import Being, Scope
 from clawkit.wire.http.uvicorn_server import listen
 from tests.processes import PATIENCE
+from tests.served import running
 
 MANY = httpx2.Limits(max_connections=200)
 MODERN = "2026-07-28"
@@ -50,7 +50,7 @@ class Served:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.being = next(iter(store.every()), None) or store.create("Ada")
-        self.http = httpx2.Client(base_url=self.url, timeout=PATIENCE, limits=MANY)
+        self.http = httpx2.Client(base_url=self.url, timeout=PATIENCE, limits=MANY, verify=False)
         self._lines = lines
 
     def token(self, being: Being | None = None, scope: Scope = "full", **more: Any) -> str:
@@ -99,19 +99,13 @@ def served(
     if logins is not None:
         options["logins"] = logins(listening.getsockname()[1])
     app = BeingApp(store, limits=limits, log=log, **options)
-    server = uvicorn_for(app, log)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
     found = Served(store, app, listening.getsockname()[1], lines)
     try:
-        yield found
+        with running(uvicorn_for(app, log), listening), found.http:
+            yield found
     finally:
-        found.http.close()
-        server.should_exit = True
-        thread.join(PATIENCE)
         log.close()
         store.close()
-        assert not thread.is_alive()
 
 
 def text_of(response: httpx2.Response) -> str:

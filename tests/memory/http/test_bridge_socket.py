@@ -18,7 +18,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from clawkit.memory import tokens
 from clawkit.memory.bridges.registry import LONGEST_FRAME
-from clawkit.memory.http import endpoints
+from clawkit.memory.http import app, endpoints
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served, text_of
 from tests.memory.http.test_authentication import revoke
@@ -72,11 +72,15 @@ def until_gone(server: Served) -> None:
 
 
 def test_a_bridge_that_floods_is_read_no_faster_than_others_bear(
-    server: Served, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoints, "FRAMES_AT_ONCE", 2)
     monkeypatch.setattr(endpoints, "FRAMES_A_SECOND", 1e-6)
-    with opened(server, server.token()) as socket:
+    monkeypatch.setattr(app, "DRAIN_SECONDS", 0)  # it would read on in days
+    with (
+        served(store_at(tmp_path)) as server,
+        opened(server, server.token(), close_timeout=0) as socket,
+    ):
         for _ in range(5):
             say(socket, {"type": "ping"})
         assert [hear(socket) for _ in range(2)] == [{"type": "pong"}] * 2

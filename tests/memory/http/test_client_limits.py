@@ -5,9 +5,11 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,8 +41,9 @@ def test_a_token_that_asks_too_much_waits_and_others_do_not(tmp_path: Path) -> N
 
 
 def test_an_address_that_guesses_is_locked_out_and_good_tokens_behind_it_are_not(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(authentication, "READ_EVERY", 0.05)
     limits = RequestLimits(failures=3, failures_a_minute=NEVER)
     with served(store_at(tmp_path), limits) as server:
         known, unused = server.token(), server.token()
@@ -63,9 +66,16 @@ def test_an_address_that_guesses_is_locked_out_and_good_tokens_behind_it_are_not
 def test_guesses_of_a_locked_address_are_looked_for_together_and_few_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reads: list[float] = []
-    whole = tokens.good_hashes
-    monkeypatch.setattr(tokens, "good_hashes", lambda *given: reads.append(1) or whole(*given))
+    reads: list[int] = []
+    whole, others_refused = tokens.good_hashes, threading.Event()
+
+    def good_hashes(*given: Any) -> list[str]:
+        reads.append(1)
+        assert len(reads) == 1 or others_refused.wait(PATIENCE)
+        return whole(*given)
+
+    monkeypatch.setattr(tokens, "good_hashes", good_hashes)
+    monkeypatch.setattr(authentication, "READ_EVERY", 0.0)
     monkeypatch.setattr(authentication, "MOST_WAITING", 5)
     limits = RequestLimits(failures=1, failures_a_minute=NEVER)
     with served(store_at(tmp_path), limits) as server:
@@ -73,9 +83,11 @@ def test_guesses_of_a_locked_address_are_looked_for_together_and_few_wait(
         assert server.ask(WRONG, "tools/list").status_code == 401
         assert server.ask(good, "tools/list").status_code == 200
         with ThreadPoolExecutor(20) as pool:
-            asked = [f"{WRONG}{n}" for n in range(20)]
-            answers = list(pool.map(lambda one: server.ask(one, "tools/list").status_code, asked))
-        assert answers == [429] * 20
+            asked = [pool.submit(server.ask, f"{WRONG}{n}", "tools/list") for n in range(20)]
+            for _ in islice(as_completed(asked, PATIENCE), 15):
+                assert not others_refused.is_set()
+            others_refused.set()
+            assert [one.result().status_code for one in asked] == [429] * 20
         assert len(reads) == 2
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clawkit.errors import SettingsError
+from clawkit.memory.http import authentication
 from clawkit.memory.http.authentication import RequestLimits
 from clawkit.wire.http.trusted_proxies import TrustedProxies
 from tests.memory.http.being_store import store_at
@@ -52,7 +53,10 @@ def test_a_proxy_is_an_address_or_a_network() -> None:
         TrustedProxies(("10.0.0.7/24",))
 
 
-def test_behind_a_trusted_proxy_each_caller_is_locked_out_alone(tmp_path: Path) -> None:
+def test_behind_a_trusted_proxy_each_caller_is_locked_out_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "READ_EVERY", 0.0)
     limits = RequestLimits(failures=1, failures_a_minute=NEVER)
     with served(store_at(tmp_path), limits, trusted_proxies=("127.0.0.1",)) as server:
 

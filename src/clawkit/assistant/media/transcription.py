@@ -23,7 +23,7 @@ from clawkit.assistant.media.file_names import with_suffix
 from clawkit.assistant.media.helper_process import HelperProcess
 from clawkit.assistant.redaction import redact
 from clawkit.errors import ClawError, MediaError
-from clawkit.system.addresses import check_address
+from clawkit.system.addresses import check_address, trusted
 
 if TYPE_CHECKING:
     import httpx2
@@ -170,7 +170,7 @@ class _Service(ABC):
             check_address("[transcription] base_url", self._base, secret=bool(key))
             async with (
                 asyncio.timeout(seconds),
-                httpx2.AsyncClient(timeout=None) as client,
+                httpx2.AsyncClient(timeout=None, verify=trusted(self._base)) as client,
             ):
                 data = await asyncio.to_thread(file.read_bytes)
                 audio = _Audio(_name(file, mime_type), mime_type, data)

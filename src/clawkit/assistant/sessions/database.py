@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import sys
 import threading
 import time
@@ -223,13 +224,14 @@ def _make(file: Path) -> None:
     """See that the file is there; a new one is only for its owner."""
     make_private(file.parent)
     try:
-        size = file.stat().st_size
+        found = file.stat()
     except FileNotFoundError:
         with suppress(FileExistsError):  # another process was quicker
             os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         return
     keep_alike(file, *companions(file))
-    if 0 < size < _SMALLEST and not file.with_name(f"{file.name}-journal").exists():
+    tiny = stat.S_ISREG(found.st_mode) and 0 < found.st_size < _SMALLEST
+    if tiny and not file.with_name(f"{file.name}-journal").exists():
         # SQLite takes so little for nothing, and would write over it.
         error = sqlite3.DatabaseError("file is not a database")
         error.sqlite_errorcode = sqlite3.SQLITE_NOTADB

@@ -110,15 +110,9 @@ MOST_WAITING = 100
 class GoodTokens:
     """What was good when it was last read."""
 
-    def __init__(
-        self,
-        store: BeingStore,
-        read_every: float = READ_EVERY,
-        logins: LoginGate | None = None,
-    ) -> None:
+    def __init__(self, store: BeingStore, logins: LoginGate | None = None) -> None:
         self._store = store
         self._logins = logins
-        self._read_every = read_every
         self._digests: frozenset[str] = frozenset()
         self._next = 0.0
         self._reading: asyncio.Task[None] | None = None
@@ -145,7 +139,7 @@ class GoodTokens:
     async def _read(self, away: Callable[..., Awaitable[Any]]) -> None:
         try:
             await asyncio.sleep(max(0.0, self._next - time.monotonic()))
-            self._next = time.monotonic() + self._read_every
+            self._next = time.monotonic() + READ_EVERY
             self._digests = await away(self._from_store)
         finally:
             self._reading = None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawkit.settings import settings
+from clawkit.system.addresses import trusted
 from clawkit.system.files import write_whole
 from clawkit.system.locks import try_lock
 
@@ -93,7 +94,8 @@ def _answers(url: str) -> bool:
     import httpx2
 
     try:
-        health = httpx2.get(f"{url.removesuffix('/mcp')}/healthz", timeout=_PATIENCE)
+        place = f"{url.removesuffix('/mcp')}/healthz"
+        health = httpx2.get(place, timeout=_PATIENCE, verify=trusted(url))
     except httpx2.HTTPError:
         return False
     return health.status_code in (200, 503)

@@ -1,0 +1,24 @@
+"""A server of ours on a real socket, in a thread of the test."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from clawkit.wire.http.uvicorn_server import UvicornServer
+from tests.processes import PATIENCE
+
+
+@contextmanager
+def running(server: UvicornServer, listening: socket.socket) -> Iterator[None]:
+    """Run a server until the block ends."""
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.stop()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()

@@ -1,0 +1,86 @@
+"""How a server of ours ends: at once, but not before what it is answering is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+
+from clawkit.wire.http.uvicorn_server import UvicornServer, listen
+from tests.processes import PATIENCE
+from tests.served import running
+
+
+@contextmanager
+def served(
+    answer: Callable[[], Awaitable[None]],
+    on_stop: Callable[[], None] = lambda: None,
+    **options: Any,
+) -> Iterator[str]:
+    """A server that says `done` to everything, after this; gives its address."""
+
+    async def app(scope: Any, _receive: Any, send: Any) -> None:
+        assert scope["type"] == "http"
+        await answer()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"done"})
+
+    listening = listen("127.0.0.1", 0)
+    url = "http://{}:{}".format(*listening.getsockname())
+    with running(UvicornServer(app, on_stop=on_stop, lifespan="off", **options), listening):
+        yield url
+
+
+def asked(url: str) -> str:
+    return httpx2.get(url, timeout=PATIENCE, verify=False).text
+
+
+async def at_once() -> None:
+    pass
+
+
+def test_it_stops_without_waiting_for_the_next_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never_looks(_: uvicorn.Server) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(uvicorn.Server, "main_loop", never_looks)
+    with served(at_once) as url:
+        assert asked(url) == "done"
+
+
+def test_what_it_is_answering_is_answered_first() -> None:
+    begun, stopping = threading.Event(), threading.Event()
+
+    async def answer() -> None:
+        begun.set()
+        await asyncio.to_thread(stopping.wait, PATIENCE)
+
+    with ThreadPoolExecutor() as pool:
+        with served(answer, stopping.set) as url:
+            asking = pool.submit(asked, url)
+            assert begun.wait(PATIENCE)
+            assert not stopping.is_set()
+        assert asking.result(PATIENCE) == "done"
+
+
+def test_what_takes_too_long_is_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+    begun = threading.Event()
+
+    async def answer() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    with caplog.at_level(logging.ERROR), ThreadPoolExecutor() as pool:
+        with served(answer, timeout_graceful_shutdown=0, log_level="critical") as url:
+            asking = pool.submit(asked, url)
+            assert begun.wait(PATIENCE)
+        assert asking.result(PATIENCE) != "done"
+    assert "cut off, because they take too long: 1" in caplog.text
