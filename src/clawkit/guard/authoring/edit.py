@@ -22,7 +22,7 @@ from clawkit.guard.policy.policy import Paths
 from clawkit.guard.policy.readings import is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy_file.parser import read_policy
-from clawkit.system.files import write_new, write_whole
+from clawkit.system.files import make_private, write_new, write_whole
 from clawkit.system.locks import locked
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -244,7 +244,7 @@ def save_policy(policy: Path, text: str, digest: str) -> Path | None:
     """
     read_policy(text, os.fspath(policy))
     try:
-        policy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(policy.parent)
         with locked(policy.with_name(f".{policy.name}.lock")):
             return _save(policy, text.encode(), digest)
     except OSError as error:
