@@ -85,6 +85,12 @@ export function button(label, onclick, attributes) {
   return element("button", { type: "button", onclick, ...attributes }, label);
 }
 
+/** Gives the focus to what is no control, such as a heading. */
+export function focusOn(node) {
+  node.tabIndex = -1;
+  node.focus();
+}
+
 /** A label with its field; the field gets an id if it has none. */
 export function field(label, input, hint) {
   input.id ||= `field-${(field.count = (field.count || 0) + 1)}`;
