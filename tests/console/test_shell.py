@@ -38,6 +38,21 @@ def test_a_link_that_was_used_says_what_to_do(browser: Browser, console: Running
         expect(second.page.get_by_text("press Enter for another link")).to_be_visible()
 
 
+def test_cookies_of_other_programs_on_this_machine_lock_nobody_out(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    others = [
+        {"name": f"other{number}", "value": "x" * 4000, "url": console.origin}
+        for number in range(150)
+    ]
+    odd = {"name": "odd", "value": '{"a": [1], b}', "url": console.origin}
+    visitor.page.context.add_cookies([odd, *others])  # pyright: ignore[reportArgumentType]
+    page = visitor.open(console.link)
+    page.reload()
+    visitor.ready("approvals")
+    expect(page.locator("#connection")).to_have_text("Live")
+
+
 def test_enter_in_the_terminal_prints_another_link(claw_home: Path, browser: Browser) -> None:  # noqa: ARG001 - in that home
     with terminal(*CLAW, "console", "--no-open", "--port", "0", width=160) as screen:
         screen.shows("Press Enter for another link.")

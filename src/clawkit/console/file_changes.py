@@ -55,7 +55,7 @@ def file_changes(
     rest = dict(arguments)
     found: list[FileChange] = []
     for text in list(_replacements(rest, path)) if path else ():
-        lines = _diff(text.old, text.new) if len(found) < _MOST_CHANGES else ()
+        lines = text_diff(text.old, text.new) if len(found) < _MOST_CHANGES else ()
         if lines:
             found.append(FileChange(spelled(path), text.about, lines))
             text.within.update(dict.fromkeys(text.names, _SHOWN))
@@ -116,13 +116,13 @@ def _current_text(path: str) -> str | None:
         return None
 
 
-def _diff(old: str, new: str) -> tuple[DiffLine, ...]:
+def text_diff(old: str, new: str, context: int = _MOST_LINES) -> tuple[DiffLine, ...]:
+    """A text as it becomes another one; nothing where they are equal, or too long to compare."""
     before, after = ([spelled(line) for line in text.split("\n")] for text in (old, new))
     if len(before) + len(after) > _MOST_LINES or before == after:
         return ()
-    whole = len(before) + len(after)
-    lines = list(difflib.unified_diff(before if old else [], after, n=whole, lineterm=""))[2:]
-    return tuple(_line(line) for line in lines)
+    lines = difflib.unified_diff(before if old else [], after, n=context, lineterm="")
+    return tuple(_line(line) for line in list(lines)[2:])
 
 
 def _line(line: str) -> DiffLine:

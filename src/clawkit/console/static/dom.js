@@ -112,6 +112,20 @@ export function longText(text, most = 2000) {
   return element("div", {}, pre, more);
 }
 
+const LINES = { "+": ["added", "added: "], "-": ["removed", "removed: "], " ": ["same", ""], "@": ["where", ""] };
+
+/** The lines of a diff, each with its kind. */
+export function diff(lines) {
+  return element(
+    "div",
+    { class: "diff" },
+    lines.map(({ kind, text }) => {
+      const [name, spoken] = LINES[kind];
+      return element("div", { class: name }, spoken && element("span", { class: "unseen" }, spoken), element("span", { class: "sign", "aria-hidden": "true" }, kind === "@" ? "" : kind), element("span", { class: "text" }, text));
+    }),
+  );
+}
+
 /** A mark such as a decision: `kind` chooses its colour. */
 export function badge(text, kind = "plain") {
   return element("span", { class: `badge ${kind}` }, text);
@@ -214,7 +228,7 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
     try {
       await undo();
     } catch (error) {
-      toast(error.message, { kind: "bad" });
+      if (error.name !== "AbortError") toast(error.message, { kind: "bad" });
     }
   };
   const node = element(

@@ -1,6 +1,6 @@
 // Approvals: what waits, one call shown whole, and the answers to it.
 
-import { announce, button, counted, dialog, element, emptyState, facts, focusOn, longText, problem, replace, toast } from "../console.js";
+import { announce, button, counted, dialog, diff, element, emptyState, facts, focusOn, longText, problem, replace, toast } from "../console.js";
 
 const CALM = 600; // milliseconds in which no answer counts after the call shown changed by itself
 const ENDS = {
@@ -264,20 +264,11 @@ function noteReading(box, signal, onSeen) {
   };
 }
 
-const KINDS = { "+": ["added", "added: "], "-": ["removed", "removed: "], " ": ["same", ""], "@": ["where", ""] };
-
 function drawChange(change) {
   return element(
     "figure",
     { class: "change" },
     element("figcaption", {}, element("code", {}, change.path), " ", element("span", { class: "dim small" }, change.about)),
-    element(
-      "div",
-      { class: "diff" },
-      change.lines.map(({ kind, text }) => {
-        const [name, spoken] = KINDS[kind];
-        return element("div", { class: name }, spoken && element("span", { class: "unseen" }, spoken), element("span", { class: "sign", "aria-hidden": "true" }, kind === "@" ? "" : kind), element("span", { class: "text" }, text));
-      }),
-    ),
+    diff(change.lines),
   );
 }
