@@ -35,6 +35,7 @@ def page(visitor: Visitor, console: RunningConsole, tmp_path: Path) -> Page:
     policy_file().write_text(POLICY)
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
+        guard.call("tools/list", {}, "list")
         guard.tool("read_file", 1, path="/work/a")
         guard.tool("read_file", 2, path="/work/b")
         guard.tool("delete_file", 3, path="/work/b")
@@ -55,6 +56,13 @@ def test_rules_stand_in_order_with_their_hits(page: Page) -> None:
     assert "1 call" in rule(page, 1)
     assert "never hit" in rule(page, 2)
     assert "2 calls" in rule(page, 3)
+
+
+def test_the_hits_are_of_the_calls_that_activity_counts(visitor: Visitor, page: Page) -> None:
+    expect(page.get_by_text("Counted over 3 calls of the log")).to_be_visible()
+    expect(page.get_by_text("matched no rule")).to_have_count(0)
+    visitor.go("activity")
+    expect(page.locator(".figure").first).to_have_text("3")
 
 
 def test_a_call_is_tried_and_the_deciding_rule_explained(page: Page) -> None:

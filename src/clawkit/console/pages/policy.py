@@ -358,6 +358,8 @@ def _hits(found: list[Replayed]) -> RuleHits:
     hits: Counter[int] = Counter()
     uncertain = 0
     for item in found:
+        if item.recorded.decision == "pass":
+            continue  # what no rule is asked about: lists, pings
         if item.decision is None:
             uncertain += item.recorded.count
         else:

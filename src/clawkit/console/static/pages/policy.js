@@ -103,7 +103,7 @@ function drawRules(place, shown, hits) {
       element(
         "p",
         { class: "dim small" },
-        `Counted over ${counted(hits.calls, "call")} of the log, each held against the rules as they are now`,
+        `Counted over ${counted(hits.calls, "call")} of the log, each held against the rules as they are now; in Activity stands the rule that decided then`,
         none ? `; ${counted(none, "call")} matched no rule` : "",
         hits.uncertain ? `; ${counted(hits.uncertain, "call")} uncertain, because the log has their arguments redacted` : "",
         ".",
