@@ -108,6 +108,29 @@ def test_a_session_is_exported_whole_and_deleted_after_a_question(
     assert [one.key for one in SessionStore(Config().store_file).list_sessions()] == ["colours"]
 
 
+def test_what_happens_elsewhere_is_seen_while_one_looks(
+    claw_home: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    """In the list, in a session that goes on, and when it is deleted."""
+    (claw_home / "config" / "claw").mkdir(parents=True)
+    (claw_home / "config" / "claw" / "config.toml").write_text("[memory]\nenabled = false\n")
+    page = opened_page(visitor, console)
+    expect(page.get_by_text("No session yet")).to_be_visible()
+    claw("ask", "My sister is called Lena", "--session", "family", code=0)
+    expect(page.locator("tbody tr")).to_have_count(1)
+    claw("ask", "My favourite colour is red", "--session", "colours", code=0)
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_role("button", name="My sister is called Lena").click()
+    said = page.locator(".said.user")
+    expect(said).to_have_count(1)
+    claw("ask", "She lives in Bern", "--session", "family", code=0)
+    expect(said.last).to_contain_text("She lives in Bern")
+    expect(said).to_have_count(2)
+    claw("sessions", "delete", "family", "--yes", code=0)
+    expect(page.get_by_text("This session was deleted elsewhere.")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
 def test_long_sessions_are_shown_in_parts(
     claw_home: Path, visitor: Visitor, console: RunningConsole
 ) -> None:

@@ -22,7 +22,14 @@ from msgspec import Struct
 from clawkit.guard.audit.reader import AuditTail, is_blocked, is_failure, parse_since, read
 from clawkit.guard.audit.record import AuditEntry
 from clawkit.guard.audit.stats import percentile
-from clawkit.guard.audit.timeline import is_answer, name_of, settled, tells, tells_anything, was_asked
+from clawkit.guard.audit.timeline import (
+    is_answer,
+    name_of,
+    settled,
+    tells,
+    tells_anything,
+    was_asked,
+)
 
 MOST_ROWS = 500_000
 _SPARE = 50_000

@@ -33,6 +33,8 @@ from clawkit.system.addresses import shown_address
 _PAGE = 50
 _HITS = 20
 _YOU = Caller()
+_BEINGS_NOW = "SELECT n, name, top, words, last_ledger FROM beings ORDER BY n"
+_TOKENS_NOW = "SELECT COUNT(*), COUNT(revoked) FROM tokens"
 
 
 class BeingParameters(Struct, frozen=True):
@@ -141,6 +143,13 @@ class OpenedMemories:
     def is_begun(self) -> bool:
         return self._store is not None or self.place.is_begun()
 
+    def stamp(self) -> str:
+        """Another text whenever a memory or a token is another one; nothing is opened for it."""
+        if self._store is None:
+            return str(self.is_begun())
+        with self._store.database.registry() as connection:
+            return str((*connection.rows(_BEINGS_NOW), *connection.rows(_TOKENS_NOW)))
+
     def being(self, being_id: str) -> Being:
         found = self.store().by_id(being_id) if self.is_begun() else None
         if found is None:
@@ -180,7 +189,8 @@ def page(until_end: ExitStack) -> ConsolePage:
             api.post("/api/memory/undo", UndoBody, partial(_undo, memories)),
             api.post("/api/memory/tokens/create", TokenBody, partial(_create_token, memories)),
             api.post("/api/memory/tokens/revoke", RevokeBody, partial(_revoke_token, memories)),
-        )
+        ),
+        topics={"memory": memories.stamp},
     )
 
 
@@ -205,8 +215,8 @@ def _beings(memories: OpenedMemories, _: NoParameters) -> object:
     place = memories.place
     about = {"store": shown_address(place.address), "elsewhere": shown_address(place.remote)}
     if not memories.is_begun():
-        return {**about, "beings": []}
-    store = memories.store()
+        return {**about, "beings": [], "stamp": memories.stamp()}
+    store, stamp = memories.store(), memories.stamp()
     own = place.config.memory.being or DEFAULT_BEING
     lines: list[BeingLine] = []
     for being in store.every()[: api.MOST_ROWS]:
@@ -224,7 +234,7 @@ def _beings(memories: OpenedMemories, _: NoParameters) -> object:
                 is_own,
             )
         )
-    return {**about, "beings": lines}
+    return {**about, "beings": lines, "stamp": stamp}
 
 
 def _overview(memories: OpenedMemories, given: BeingParameters) -> object:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clawkit.console.api import MOST_ROWS, ApiError, ConsolePage, NoParameters, get, post
+from clawkit.console.api import MOST_ROWS, ApiError, ConsolePage, NoParameters, get, post, stamp_of
 from clawkit.console.file_changes import DiffLine, text_diff
 from clawkit.errors import AuditError, PolicyError
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
@@ -203,12 +203,7 @@ class PolicyDesk:
         self._hits: tuple[object, RuleHits] | None = None
 
     def stamp(self) -> str:
-        """Another text whenever the file is another one."""
-        try:
-            status = self._file.stat()
-        except OSError:
-            return ""
-        return f"{status.st_mtime_ns} {status.st_size} {status.st_ino}"
+        return stamp_of(self._file)
 
     def shown(self, _: NoParameters) -> ShownPolicy:
         stamp, there = self.stamp(), os.path.lexists(self._file)

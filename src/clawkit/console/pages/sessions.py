@@ -16,7 +16,7 @@ from clawkit.assistant.sessions.records import LAST
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.console import api
 from clawkit.console.api import ApiError, ConsolePage
-from clawkit.errors import ClawError
+from clawkit.errors import ClawError, SessionError
 
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Pictures that a browser shows and that run nothing; SVG could."""
@@ -59,13 +59,20 @@ def page(_: ExitStack) -> ConsolePage:
             api.get("/api/sessions/picture", PictureParameters, _picture),
             api.get("/api/sessions/export", SessionKey, _export),
             api.post("/api/sessions/delete", SessionKey, _delete),
-        )
+        ),
+        topics={"sessions": _stamp},
     )
 
 
 def _store() -> SessionStore:
     # Where the store is does not depend on the rest of the config, which may be broken.
     return SessionStore(Config().store_file)
+
+
+def _stamp() -> str:
+    """Another text whenever something was written; what is written first stands in the log."""
+    file = Config().store_file
+    return api.stamp_of(file, file.with_name(f"{file.name}-wal"))
 
 
 def _prices() -> dict[str, Price]:
@@ -76,21 +83,25 @@ def _prices() -> dict[str, Price]:
 
 
 def _list(given: ListParameters) -> object:
-    wanted = given.contains.casefold()
+    stamp, wanted = _stamp(), given.contains.casefold()
     found = [
         one
         for one in _store().list_sessions()
         if (one.running or one.messages) and wanted in f"{one.key}\n{one.title}".casefold()
     ]
     end = given.offset + min(given.limit, api.MOST_ROWS)
-    return {"total": len(found), "rows": found[given.offset : end]}
+    return {"total": len(found), "rows": found[given.offset : end], "stamp": stamp}
 
 
 def _show(given: SessionParameters) -> object:
-    prices = _prices()
-    found = _store().page(given.key, given.before, max(1, min(given.limit, api.MOST_ROWS)))
+    stamp, prices = _stamp(), _prices()
+    try:
+        found = _store().page(given.key, given.before, max(1, min(given.limit, api.MOST_ROWS)))
+    except SessionError as error:
+        raise ApiError(str(error), 404) from None
     return {
         **msgspec.to_builtins(found),
+        "stamp": stamp,
         "turns": [_turn(one, prices) for one in found.turns],
         "costs": costs(found.usage, prices),
         "unpriced": [name for name in found.usage if "/" in name and name not in prices],

@@ -210,6 +210,28 @@ export function pager({ text, back, on, backLabel = "Back", onLabel = "More" }) 
   );
 }
 
+/** Runs at once, and then at most every so many milliseconds. */
+export function throttled(act, every, signal) {
+  let timer = null;
+  let again = false;
+  const run = () => {
+    again = false;
+    if (signal.aborted) return;
+    act();
+    timer = setTimeout(() => ((timer = null), again && run()), every);
+  };
+  return () => (timer ? (again = true) : run());
+}
+
+/** Draws a place anew; what has the focus there has it afterwards, too. */
+export async function redraw(place, draw) {
+  const focused = place.contains(document.activeElement) ? document.activeElement : null;
+  await draw();
+  if (!focused || focused.isConnected) return;
+  const same = (one) => one.tagName === focused.tagName && one.textContent === focused.textContent && one.ariaLabel === focused.ariaLabel;
+  [...place.querySelectorAll(focused.tagName)].find(same)?.focus({ preventScroll: true });
+}
+
 /** Says something to those who do not see the page. */
 export function announce(text) {
   const region = document.getElementById("announcements");

@@ -38,9 +38,7 @@ export async function show(root, context) {
   }
 
   await draw();
-  context.watch("policy", (stamp) => {
-    if (stamp !== shown.stamp && !editor.isSaving()) context.attempt(load);
-  });
+  context.follow("policy", () => shown.stamp, () => editor.isSaving() || load());
   await countHits();
 }
 

@@ -1,6 +1,6 @@
 // The page Sessions: what was said, with pictures, tool steps, tokens and cost.
 
-import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, longText, moment, pagedTable, pager, replace, toast, visible } from "../console.js";
+import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, longText, moment, pagedTable, redraw, replace, toast, visible } from "../console.js";
 
 const ENDS = { "": "", end: "", command: "", length: "cut short", refusal: "declined", lost: "interrupted" };
 const NAMES = { user: "You", assistant: "Assistant", tool: "Tool" };
@@ -26,10 +26,16 @@ async function showList(root, context) {
     ],
     onOpen: (one) => context.go("sessions", { key: one.key }),
     empty: "No session is like this.",
-    load: async ({ offset, limit }) => context.fetchJson(`/api/sessions/list?${new URLSearchParams({ offset, limit, contains: contains.value.trim() })}`),
+    load: async ({ offset, limit }) => {
+      const found = await context.fetchJson(`/api/sessions/list?${new URLSearchParams({ offset, limit, contains: contains.value.trim() })}`);
+      stamp = found.stamp;
+      return found;
+    },
   });
-  const { total } = await context.fetchJson("/api/sessions/list?limit=1");
-  if (!total) {
+  const first = await context.fetchJson("/api/sessions/list?limit=1");
+  let stamp = first.stamp;
+  if (!first.total) {
+    context.follow("sessions", () => stamp, context.reload);
     root.append(emptyState("No session yet", "A message to the assistant begins one: from an MCP client (see Connect), claw ask \"…\", or claw chat."));
     return;
   }
@@ -40,6 +46,7 @@ async function showList(root, context) {
   };
   root.append(element("form", { class: "memory-search short", role: "search", onsubmit: find }, field("Find a session by its name or first words", contains), element("button", { class: "primary" }, "Find")), list.node);
   await list.reload(0);
+  context.follow("sessions", () => stamp, () => redraw(list.node, () => list.reload()));
 }
 
 const shortened = (text, most = 120) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
@@ -53,27 +60,59 @@ function state(one) {
 
 async function showSession(root, context, key) {
   const place = element("div", { class: "transcript" });
-  const first = await context.fetchJson(address(key));
+  const head = element("div", {});
   const earlier = element("div", {});
-  let oldest = first;
-  const drawEarlier = () =>
-    replace(earlier, oldest.more && button("Show what was said before", () => context.attempt(async () => {
-      oldest = await context.fetchJson(address(key, oldest.messages[0].id));
-      place.prepend(...messages(oldest, key));
-      drawEarlier();
-    })));
-  root.append(heading(first, context), usage(first), summary(first), earlier, place);
-  place.append(...messages(first, key));
-  if (!first.messages.length) place.append(element("p", { class: "dim" }, "Nothing was said here."));
-  drawEarlier();
+  const drawn = new Map(); // what was drawn stays as it is: open, played, loaded
+  let shown = await context.fetchJson(address(key));
+  let ours = false; // whether it is deleted here
+
+  /** The newest part again: what came is added to what is shown. */
+  async function update() {
+    const now = await context.fetchJson(address(key)).catch((error) => {
+      if (error.status !== 404) throw error;
+    });
+    if (!now) {
+      if (ours) return;
+      toast("This session was deleted elsewhere.");
+      context.go("sessions");
+      return;
+    }
+    const from = now.messages[0]?.id ?? 0;
+    const before = shown.messages.filter((one) => one.id < from);
+    const gap = now.more && before.length && !shown.messages.some((one) => one.id >= from);
+    shown = gap ? now : joined(now, { messages: before, turns: shown.turns, more: before.length ? shown.more : now.more });
+    await redraw(root, draw);
+  }
+
+  const showEarlier = () => context.attempt(async () => {
+    const older = await context.fetchJson(address(key, shown.messages[0].id));
+    shown = joined(shown, older);
+    draw();
+  });
+
+  function draw() {
+    replace(head, heading(shown, context, () => (ours = true)), usage(shown), once(drawn, shown.summary, () => summary(shown)));
+    replace(earlier, shown.more && button("Show what was said before", showEarlier));
+    replace(place, shown.messages.length ? messages(shown, key, drawn) : element("p", { class: "dim" }, "Nothing was said here."));
+  }
+
+  root.append(head, earlier, place);
+  draw();
+  context.follow("sessions", () => shown.stamp, update);
+}
+
+/** A part of a session with what was said before it. */
+function joined(newer, older) {
+  return { ...newer, more: older.more, messages: [...older.messages, ...newer.messages], turns: [...older.turns, ...newer.turns] };
 }
 
 const address = (key, before) => `/api/sessions/show?${new URLSearchParams({ key, ...(before ? { before } : {}) })}`;
 
-function heading({ info }, context) {
+function heading({ info }, context, onDelete) {
   const remove = () => context.attempt(async () => {
     const body = element("p", {}, `“${shortened(info.title || info.key)}”, ${counted(info.messages, "message")}, with its pictures. Nothing brings it back.`);
     if (!(await confirm({ title: "Delete this session for good?", body, action: "Delete", kind: "danger" }))) return;
+    onDelete();
     await context.fetchJson("/api/sessions/delete", { body: { key: info.key } });
     toast("Deleted");
     context.go("sessions");
@@ -120,12 +159,17 @@ function summary({ summary: text }) {
   return element("details", { class: "card" }, element("summary", {}, "Summary of what came first"), longText(text));
 }
 
-function messages({ messages: found, turns }, key) {
+function once(drawn, name, draw) {
+  if (!drawn.has(name)) drawn.set(name, draw());
+  return drawn.get(name);
+}
+
+function messages({ messages: found, turns }, key, drawn) {
   const nodes = [];
   const byId = new Map(turns.map((one) => [one.id, one]));
   found.forEach((one, at) => {
     if (at && one.epoch !== found[at - 1].epoch) nodes.push(element("p", { class: "note" }, "Begun anew: what stands above is no longer remembered."));
-    nodes.push(message(one, key));
+    nodes.push(once(drawn, JSON.stringify(one), () => message(one, key)));
     if (found[at + 1]?.turn !== one.turn) nodes.push(turnEnd(byId.get(one.turn)));
   });
   return nodes.filter(Boolean);
