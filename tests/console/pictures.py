@@ -29,7 +29,8 @@ from clawkit.hosts.installation import assistant_order
 from clawkit.hosts.wrap import wrap
 from clawkit.memory.tokens import Caller
 from clawkit.settings import settings
-from tests.console.browser import running_browser, running_console, visiting
+from tests.browser import running_browser
+from tests.console.browser import running_console, visiting
 from tests.guard.guarded_server import Guarded, guarded
 from tests.processes import ROOT
 
