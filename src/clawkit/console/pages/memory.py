@@ -19,7 +19,7 @@ from clawkit.console import api
 from clawkit.console.api import ApiError, ConsolePage, NoParameters
 from clawkit.memory import tokens
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
-from clawkit.memory.browse import ended_facts, memory_map, story, timeline
+from clawkit.memory.browse import ended_facts, memory_map, stamp_of_memories, story, timeline
 from clawkit.memory.history_text import MemoryHistory
 from clawkit.memory.mcp_app import MAP_SCRIPT
 from clawkit.memory.memory import Memory
@@ -33,8 +33,6 @@ from clawkit.system.addresses import shown_address
 _PAGE = 50
 _HITS = 20
 _YOU = Caller()
-_BEINGS_NOW = "SELECT n, name, top, words, last_ledger FROM beings ORDER BY n"
-_TOKENS_NOW = "SELECT COUNT(*), COUNT(revoked) FROM tokens"
 
 
 class BeingParameters(Struct, frozen=True):
@@ -147,8 +145,7 @@ class OpenedMemories:
         """Another text whenever a memory or a token is another one; nothing is opened for it."""
         if self._store is None:
             return str(self.is_begun())
-        with self._store.database.registry() as connection:
-            return str((*connection.rows(_BEINGS_NOW), *connection.rows(_TOKENS_NOW)))
+        return stamp_of_memories(self._store.database)
 
     def being(self, being_id: str) -> Being:
         found = self.store().by_id(being_id) if self.is_begun() else None
