@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import wave
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -63,6 +64,34 @@ def test_a_session_is_shown_with_its_picture_steps_tokens_and_cost(
     expect(page.locator(".cards")).to_contain_text("1,500,000")
     expect(page.locator(".cards")).to_contain_text("$3.25")
     expect(page.locator(".turn-end")).to_contain_text("local/gpt-test")
+
+
+def test_sounds_are_played_and_other_files_are_saved_and_opened_by_nothing(
+    claw_home: Path, tmp_path: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    sound, page_file = tmp_path / "hello.wav", tmp_path / "a\u202egnp.html"
+    with wave.open(str(sound), "wb") as writing:
+        writing.setparams((1, 2, 8000, 0, "NONE", ""))
+        writing.writeframes(bytes(8000))
+    page_file.write_text("<script>document.title='owned'</script>")
+    with scripted_openai([Reply(Say("I have both."))]) as server:
+        configured(claw_home, server.url)
+        files = ("--file", sound, "--file", page_file)
+        claw("ask", "What is in these?", *files, "--session", "media", code=0)
+    page = opened_page(visitor, console, "?key=media")
+    page.get_by_role("button", name="Play hello.wav").click()
+    player = page.get_by_label("hello.wav", exact=True)
+    expect(player).to_be_visible()
+    page.wait_for_function("document.querySelector('audio').duration === 0.5")
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name=re.compile("^Download a")).click()
+    assert Path(downloading.value.path()).read_bytes() == page_file.read_bytes()
+    assert "\u202e" not in downloading.value.suggested_filename
+    page.get_by_role("button", name="Download hello.wav").focus()
+    with page.expect_download() as downloading:
+        page.keyboard.press("Enter")
+    assert Path(downloading.value.path()).read_bytes() == sound.read_bytes()
+    assert page.title() == "Sessions · Clawkit console"
 
 
 def test_no_cost_is_shown_where_the_config_gives_no_price(

@@ -40,7 +40,7 @@ _CONTENT_RULES = (
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self' data:",
-    "media-src 'self'",
+    "media-src blob:",
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from typing import Any
 
@@ -18,8 +19,8 @@ from clawkit.console import api
 from clawkit.console.api import ApiError, ConsolePage
 from clawkit.errors import ClawError, SessionError
 
-_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Pictures that a browser shows and that run nothing; SVG could."""
+_SHOWN = re.compile(r"image/(png|jpeg|gif|webp)|audio/[\w.+-]+")
+"""What a browser shows or plays, and what runs nothing; SVG could, and any document."""
 
 
 class ListParameters(Struct, frozen=True):
@@ -38,8 +39,8 @@ class SessionParameters(Struct, frozen=True):
     limit: int = 50
 
 
-class PictureParameters(Struct, frozen=True):
-    """A picture of a session, by its digest."""
+class MediaParameters(Struct, frozen=True):
+    """A picture or a file of a session, by its digest."""
 
     key: str
     digest: str
@@ -56,7 +57,7 @@ def page(_: ExitStack) -> ConsolePage:
         (
             api.get("/api/sessions/list", ListParameters, _list),
             api.get("/api/sessions/show", SessionParameters, _show),
-            api.get("/api/sessions/picture", PictureParameters, _picture),
+            api.get("/api/sessions/media", MediaParameters, _media),
             api.get("/api/sessions/export", SessionKey, _export),
             api.post("/api/sessions/delete", SessionKey, _delete),
         ),
@@ -112,13 +113,15 @@ def _turn(turn: StoredTurn, prices: dict[str, Price]) -> dict[str, Any]:
     return {**msgspec.to_builtins(turn), "costs": costs({turn.model: turn.usage}, prices)}
 
 
-def _picture(given: PictureParameters) -> object:
-    found = _store().picture(given.key, given.digest)
+def _media(given: MediaParameters) -> object:
+    found = _store().media(given.key, given.digest)
     if found is None:
-        raise ApiError(f"There is no picture {given.digest[:20]!r} in this session", 404)
-    if found.mime_type not in _PICTURES:
-        raise ApiError(f"A picture of the type {found.mime_type[:60]!r} is not shown here", 415)
-    return Response(found.data, media_type=found.mime_type)
+        raise ApiError(f"There is no file {given.digest[:20]!r} in this session", 404)
+    if _SHOWN.fullmatch(found.mime_type):
+        return Response(found.data, media_type=found.mime_type)
+    # Whatever it says that it is, no browser opens it.
+    headers = {"content-disposition": "attachment"}
+    return Response(found.data, headers=headers, media_type="application/octet-stream")
 
 
 def _export(given: SessionKey) -> object:

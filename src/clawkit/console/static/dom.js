@@ -151,28 +151,29 @@ export function emptyState(title, text) {
  * with `onOpen`, the first cell of each row is a button.
  */
 export function table({ caption, columns, rows, empty = "Nothing here.", onOpen, rowClass }) {
-  const head = columns.map((one) => element("th", { scope: "col", class: one.class }, one.title));
+  // On a phone a row is a card, and what is no table to look at says by its roles that it is one.
+  const head = columns.map((one) => element("th", { scope: "col", role: "columnheader", class: one.class }, one.title));
   const line = (row) =>
     element(
       "tr",
-      { class: rowClass && rowClass(row) },
+      { role: "row", class: rowClass && rowClass(row) },
       columns.map((one, at) => {
         const cell = one.cell(row);
         const opened = at === 0 && onOpen;
-        return element("td", { class: one.class }, opened ? button(cell, () => onOpen(row), { class: "link" }) : cell);
+        return element("td", { role: "cell", class: one.class, "data-title": one.title }, opened ? button(cell, () => onOpen(row), { class: "link" }) : cell);
       }),
     );
   const body = rows.slice(0, MOST_ROWS).map(line);
-  if (!body.length) body.push(element("tr", {}, element("td", { colspan: columns.length, class: "dim" }, empty)));
+  if (!body.length) body.push(element("tr", { role: "row" }, element("td", { role: "cell", colspan: columns.length, class: "dim" }, empty)));
   return element(
     "div",
     { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" },
     element(
       "table",
-      {},
+      { role: "table" },
       element("caption", { class: "unseen" }, caption),
-      element("thead", {}, element("tr", {}, head)),
-      element("tbody", {}, body),
+      element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, head)),
+      element("tbody", { role: "rowgroup" }, body),
     ),
   );
 }

@@ -103,9 +103,7 @@ export async function show(root, context) {
     });
   }
 
-  const { servers } = { servers: await context.fetchJson("/api/activity/servers") };
-  form.servers(servers);
-  await loadAll();
+  await Promise.all([loadAll(), context.fetchJson("/api/activity/servers").then(form.servers)]);
   context.fetchJson("/api/activity/chain").then((found) => drawChain(place.chain, found)).catch(() => {});
 
   const lately = throttled(() => context.attempt(loadRows), ROWS_EVERY, context.signal);

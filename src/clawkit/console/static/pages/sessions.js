@@ -123,7 +123,7 @@ function heading({ info }, context, onDelete) {
     element("p", {}, element("a", { href: "#/sessions" }, "All sessions")),
     element("h2", { class: "text" }, shortened(info.title || info.key, 300)),
     element("p", { class: "dim small" }, [info.key, info.origin, info.model, counted(info.messages, "message"), info.named ? "" : "goes after 30 days without use"].filter(Boolean).join(" · "), " · ", moment(info.updated)),
-    element("p", { class: "actions" }, button("Export as JSON lines", () => context.attempt(() => download(info.key))), button("Delete", remove, { class: "danger" })),
+    element("p", { class: "actions" }, button("Export as JSON lines", () => context.attempt(() => download(`/api/sessions/export?${new URLSearchParams({ key: info.key })}`, `${info.key}.jsonl`))), button("Delete", remove, { class: "danger" })),
   );
 }
 
@@ -197,7 +197,8 @@ function message(one, key) {
 
 const PARTS = {
   text: (part) => (part.text.length > 6000 ? longText(part.text, 6000) : element("div", { class: "bubble" }, part.text)),
-  image: (part, key) => picture(part, key),
+  image: picture,
+  file: (part, key) => (part.mime_type.startsWith("image/") ? picture(part, key) : attachment(part, key)),
   call: (part) =>
     element("details", { class: "step" }, element("summary", {}, "Calls ", element("code", {}, part.name)), longText(JSON.stringify(part.arguments, null, 2))),
   outcome: (part, key) =>
@@ -208,21 +209,46 @@ function drawPart(part, key) {
   return (PARTS[part.type] || (() => longText(JSON.stringify(part))))(part, key);
 }
 
-async function download(key) {
-  const file = URL.createObjectURL(await fetchFile(`/api/sessions/export?${new URLSearchParams({ key })}`));
-  const name = `${key.replaceAll(/[^\w.-]+/g, "-").slice(0, 80)}.jsonl`;
-  const link = element("a", { download: name });
+const media = (key, digest) => `/api/sessions/media?${new URLSearchParams({ key, digest })}`;
+
+/** Saves a file that the console gives, under a name that says nothing else than it seems to. */
+async function download(address, name) {
+  const file = URL.createObjectURL(await fetchFile(address));
+  const link = element("a", { download: name.replaceAll(/[^\w. -]+/g, "-").slice(-80) });
   link.href = file; // of our own making
   link.click();
   setTimeout(() => URL.revokeObjectURL(file), 60_000);
 }
 
-function picture({ digest, mime_type: type, name, size }, key) {
-  const about = `${name}, ${type}, ${counted(Math.max(1, Math.round(size / 1000)), "KB", "KB")}`;
-  if (!/^image\/(png|jpeg|gif|webp)$/.test(type)) return element("div", { class: "bubble dim" }, about);
-  const image = element("img", { class: "picture", alt: name });
+const described = ({ mime_type: type, name, size }) => `${name}, ${type}, ${counted(Math.max(1, Math.round(size / 1000)), "KB", "KB")}`;
+
+function picture(part, key) {
+  if (!/^image\/(png|jpeg|gif|webp)$/.test(part.mime_type)) return attachment(part, key);
+  const image = element("img", { class: "picture", alt: part.name });
   const reader = new FileReader();
   reader.addEventListener("load", () => (image.src = reader.result));
-  fetchFile(`/api/sessions/picture?${new URLSearchParams({ key, digest })}`).then((file) => reader.readAsDataURL(file), () => null);
-  return element("figure", { class: "media" }, image, element("figcaption", { class: "dim small" }, about));
+  fetchFile(media(key, part.digest)).then((file) => reader.readAsDataURL(file), () => null);
+  return element("figure", { class: "media" }, image, element("figcaption", { class: "dim small" }, described(part)));
+}
+
+/** A file that is played, if it is sound, and can be saved. */
+function attachment(part, key) {
+  const player = element("span", {});
+  const attempt = async (act) => {
+    try {
+      await act();
+    } catch (error) {
+      toast(error.message, { kind: "bad" });
+    }
+  };
+  const play = () => attempt(async () => {
+    const sound = element("audio", { controls: true, "aria-label": part.name });
+    sound.src = URL.createObjectURL(await fetchFile(media(key, part.digest)));
+    replace(player, sound);
+    sound.focus();
+    await sound.play().catch(() => null); // what cannot be played says so itself
+  });
+  if (part.mime_type.startsWith("audio/")) replace(player, button("Play", play, { "aria-label": `Play ${part.name}` }));
+  const save = button("Download", () => attempt(() => download(media(key, part.digest), part.name)), { "aria-label": `Download ${part.name}` });
+  return element("div", { class: "media attached" }, element("p", { class: "small" }, described(part)), element("p", { class: "row" }, player, save));
 }
