@@ -65,6 +65,9 @@ def test_an_answer_in_the_page_releases_or_refuses_a_waiting_call(
     reply = guard.receive()
     assert ("result" in reply) is passes
     assert deletions(guard) == int(passes)
+    toast = page.locator(".toast")
+    expect(toast).to_contain_text("delete_file")
+    assert toast.evaluate("(one) => getComputedStyle(one).paddingLeft") != "0px"
     expect(page.get_by_text("Nothing waits for you")).to_be_visible()
 
 

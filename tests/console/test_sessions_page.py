@@ -160,18 +160,23 @@ def test_what_happens_elsewhere_is_seen_while_one_looks(
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
-def test_long_sessions_are_shown_in_parts(
+def test_long_sessions_are_shown_in_parts_and_never_more_than_200_messages(
     claw_home: Path, visitor: Visitor, console: RunningConsole
 ) -> None:
-    with scripted_openai([Reply(Say(f"answer {number}")) for number in range(30)]) as server:
+    with scripted_openai([Reply(Say(f"answer {number}")) for number in range(110)]) as server:
         configured(claw_home, server.url)
-        conversation = "".join(f"question {number}\n" for number in range(30))
+        conversation = "".join(f"question {number}\n" for number in range(110))
         claw("chat", "--session", "long", stdin=conversation)
     page = opened_page(visitor, console, "?key=long")
-    expect(page.locator(".said")).to_have_count(50)
-    said = page.locator(".transcript")
-    expect(said.get_by_text("question 29", exact=True)).to_be_visible()
-    expect(said.get_by_text("question 0", exact=True)).to_have_count(0)
-    page.get_by_role("button", name="Show what was said before").click()
-    expect(page.locator(".said")).to_have_count(60)
-    expect(said.get_by_text("question 0", exact=True)).to_be_visible()
+    said, words = page.locator(".said"), page.locator(".transcript")
+    for count in (50, 100, 150, 200):
+        expect(said).to_have_count(count)
+        expect(words.get_by_text("question 109", exact=True)).to_be_visible()
+        expect(words.get_by_text("question 0", exact=True)).to_have_count(0)
+        page.get_by_role("button", name="Show what was said before").click()
+    expect(words.get_by_text("question 0", exact=True)).to_be_visible()
+    expect(said).to_have_count(200)
+    expect(words.get_by_text("question 109", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Show the newest").click()
+    expect(words.get_by_text("question 109", exact=True)).to_be_visible()
+    expect(said).to_have_count(50)

@@ -3,6 +3,7 @@
 import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, longText, moment, pagedTable, redraw, replace, toast, visible } from "../console.js";
 
 const ENDS = { "": "", end: "", command: "", length: "cut short", refusal: "declined", lost: "interrupted" };
+const MOST_MESSAGES = 200; // in the page at once
 const NAMES = { user: "You", assistant: "Assistant", tool: "Tool" };
 
 export async function show(root, context) {
@@ -62,6 +63,7 @@ async function showSession(root, context, key) {
   const place = element("div", { class: "transcript" });
   const head = element("div", {});
   const earlier = element("div", {});
+  const later = element("div", {});
   const drawn = new Map(); // what was drawn stays as it is: open, played, loaded
   let shown = await context.fetchJson(address(key));
   let ours = false; // whether it is deleted here
@@ -77,26 +79,39 @@ async function showSession(root, context, key) {
       context.go("sessions");
       return;
     }
+    if (shown.cut) {
+      shown.stamp = now.stamp; // who reads what was said before is not moved about
+      return;
+    }
     const from = now.messages[0]?.id ?? 0;
     const before = shown.messages.filter((one) => one.id < from);
     const gap = now.more && before.length && !shown.messages.some((one) => one.id >= from);
     shown = gap ? now : joined(now, { messages: before, turns: shown.turns, more: before.length ? shown.more : now.more });
+    if (shown.messages.length > MOST_MESSAGES) shown = { ...shown, more: true, messages: shown.messages.slice(-MOST_MESSAGES) };
     await redraw(root, draw);
   }
 
   const showEarlier = () => context.attempt(async () => {
     const older = await context.fetchJson(address(key, shown.messages[0].id));
     shown = joined(shown, older);
+    if (shown.messages.length > MOST_MESSAGES) shown = { ...shown, cut: true, messages: shown.messages.slice(0, MOST_MESSAGES) };
     draw();
+  });
+
+  const showNewest = () => context.attempt(async () => {
+    shown = await context.fetchJson(address(key));
+    draw();
+    place.lastElementChild?.scrollIntoView({ block: "end" });
   });
 
   function draw() {
     replace(head, heading(shown, context, () => (ours = true)), usage(shown), once(drawn, shown.summary, () => summary(shown)));
     replace(earlier, shown.more && button("Show what was said before", showEarlier));
+    replace(later, shown.cut && button("Show the newest", showNewest));
     replace(place, shown.messages.length ? messages(shown, key, drawn) : element("p", { class: "dim" }, "Nothing was said here."));
   }
 
-  root.append(head, earlier, place);
+  root.append(head, earlier, place, later);
   draw();
   context.follow("sessions", () => shown.stamp, update);
 }
