@@ -154,13 +154,14 @@ $(BROWSER_READY):
 	  fi
 	@mkdir -p $(@D) && touch $@
 
-# What tests start besides: the proxies that docs/login.md shows a config for, and shells for completion.
-PROGRAMS := nginx caddy zsh fish
+# What tests start besides, and the package if that has another name: the proxies that docs/login.md shows a config for,
+# shells for completion, and both ends of a tunnel to the console.
+PROGRAMS := nginx caddy zsh fish ssh:openssh-client sshd:openssh-server
 
 setup coverage pytest: $(PROGRAMS_READY)
 
 $(PROGRAMS_READY):
-	@missing=; for name in $(PROGRAMS); do PATH="$$PATH:/usr/sbin" command -v $$name >/dev/null || missing="$$missing $$name"; done; \
+	@missing=; for one in $(PROGRAMS); do PATH="$$PATH:/usr/sbin" command -v $${one%%:*} >/dev/null || missing="$$missing $${one##*:}"; done; \
 	  if [ -z "$$missing" ]; then exit 0; fi; \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \

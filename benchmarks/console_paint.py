@@ -11,8 +11,9 @@ from playwright.sync_api import Browser, Page
 
 from benchmarks.report import Report, Row, at_most
 from clawkit.settings import settings
+from tests.browser import running_browser
 from tests.console.big_log import write_big_log
-from tests.console.browser import running_browser, running_console, visiting
+from tests.console.browser import running_console, visiting
 from tests.console.many_memories import remember_many
 
 COLUMNS = ("first paint ms", "filled ms", "next rows ms", "rows", "elements")

@@ -40,7 +40,7 @@ def told(home: Path) -> None:
     """The assistant in a terminal; here on the embedded default, without a key."""
     heading("Morning: you tell your assistant something, in a terminal", "claw ask")
     config = home / "config" / "claw" / "config.toml"
-    config.parent.mkdir(parents=True)
+    config.parent.mkdir(mode=0o700, parents=True)
     config.write_text("[memory]\nshare = true  # what you tell it anywhere, it knows everywhere\n")
     for message in (
         "Remember that my favorite color is blue.",

@@ -13,6 +13,8 @@ from clawkit.assistant import reply as reply_module
 from clawkit.assistant.callbacks import MessageContext
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.reply import Assistant, get_reply
+from clawkit.assistant.sessions.message_rows import StoredFile
+from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import (
     ContextTooLongError,
     MissingKeyError,
@@ -139,6 +141,8 @@ async def test_media_of_tools_and_named_files_go_out_with_the_answer(tmp_path: P
     assert {m.mime_type for m in reply.media} == {"image/png", "text/plain", "text/markdown"}
     assert {m.name for m in reply.media} >= {"report.txt", "poem.md"}
     assert reply.text == "Here you are."
+    kept = SessionStore(config.store_file).page("k").messages[-1].parts
+    assert {p.name for p in kept if isinstance(p, StoredFile)} == {m.name for m in reply.media}
     assert any("/etc/passwd" in omission for omission in reply.omissions)
     refused = [p for p in server.last.messages[-1]["content"] if p.get("tool_use_id") == "c"]
     assert refused[0]["is_error"] is True

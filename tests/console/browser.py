@@ -1,28 +1,20 @@
-"""A running console, and a real browser that looks at it."""
+"""A running console, and a person who looks at it."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psutil
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from tests.claw import CLAW
 from tests.processes import PATIENCE, ROOT
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-OPTIONS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
-)
-expect.set_options(timeout=PATIENCE * 1000)
 _LINK = re.compile(r"http://localhost:(\d+)/#open=[\w-]+")
 
 
@@ -66,27 +58,6 @@ def running_console(*options: str, **env: str) -> Iterator[RunningConsole]:
             drain.join(PATIENCE)
             process.stdout.close()
     assert not any("Traceback" in each for each in said), "".join(said)
-
-
-def browser_program() -> str:
-    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    assert found is not None, "no Chromium is installed; on Debian and Ubuntu: apt install chromium"
-    return found
-
-
-@contextmanager
-def running_browser() -> Iterator[Browser]:
-    others = set(psutil.Process().children(recursive=True))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=browser_program(), args=list(OPTIONS), timeout=PATIENCE * 1000
-        )
-        children = set(psutil.Process().children(recursive=True)) - others
-        try:
-            yield browser
-        finally:
-            browser.close()
-    psutil.wait_procs(list(children), PATIENCE)
 
 
 class Visitor:

@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Browser
 
 from clawkit.settings import settings
+from tests.browser import running_browser
 from tests.console.browser import (
     RunningConsole,
     Visitor,
-    running_browser,
     running_console,
     visiting,
 )

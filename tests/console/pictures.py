@@ -29,7 +29,9 @@ from clawkit.hosts.installation import assistant_order
 from clawkit.hosts.wrap import wrap
 from clawkit.memory.tokens import Caller
 from clawkit.settings import settings
-from tests.console.browser import running_browser, running_console, visiting
+from tests.browser import running_browser
+from tests.claw import PROGRAMS
+from tests.console.browser import running_console, visiting
 from tests.guard.guarded_server import Guarded, guarded
 from tests.processes import ROOT
 
@@ -71,6 +73,17 @@ _FILE = "Basil wants water every day.\nChillies can wait.\n"
 _NEW_FILE = "Basil wants water every day.\nChillies wait for Friday.\nMint takes what is left.\n"
 
 
+# Where this machine has its files is nobody's business.
+_ELSEWHERE = """(places) => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        for (const [here, there] of Object.entries(places)) {
+            texts.currentNode.data = texts.currentNode.data.replaceAll(here, there);
+        }
+    }
+}"""
+
+
 @contextmanager
 def a_day() -> Iterator[tuple[Path, Guarded]]:
     """A home in which things have happened, and a guard that goes on."""
@@ -82,7 +95,8 @@ def a_day() -> Iterator[tuple[Path, Guarded]]:
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        os.environ.update(CLAW_HOME=str(home), HOME=folder)
+        programs = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+        os.environ.update(CLAW_HOME=str(home), HOME=folder, PATH=programs)
         settings.cache_clear()
         policy_file().parent.mkdir(parents=True, exist_ok=True)
         last = DEFAULT_POLICY.rindex("[[rule]]")
@@ -135,7 +149,8 @@ def _work(guard: Guarded) -> None:
 
 
 def take(browser: Browser, scheme: str, guard: Guarded, folder: Path) -> None:
-    notes = folder / "garden.md"
+    notes = folder / "notes" / "garden.md"
+    notes.parent.mkdir(exist_ok=True)
     notes.write_text(_FILE)
     with running_console() as console:
         options = {"color_scheme": scheme, "viewport": SIZE, "device_scale_factor": 1.5}
@@ -152,6 +167,7 @@ def take(browser: Browser, scheme: str, guard: Guarded, folder: Path) -> None:
                 if f"#/{name}" in known:
                     visitor.go(name, places.get(name, ""))
                     page.wait_for_timeout(800)  # charts and toasts have settled
+                    page.evaluate(_ELSEWHERE, {str(ROOT): "/home/ada/clawkit", str(folder): "~"})
                     page.screenshot(path=PICTURES / f"console-{name}-{scheme}.png")
             visitor.go("approvals")
             page.get_by_role("button", name="Deny").click()

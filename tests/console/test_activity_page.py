@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from clawkit.guard.audit.log import AuditLog
 from clawkit.guard.audit.record import AuditRecord
 from clawkit.guard.locations import audit_directory
 from tests.console.big_log import write_big_log
-from tests.console.browser import RunningConsole, Visitor
+from tests.console.browser import RunningConsole, Visitor, visiting
 from tests.guard.guarded_server import Guarded, guarded
 
 POLICY = """
@@ -116,6 +116,23 @@ def test_the_charts_have_tables_behind_them(page: Page) -> None:
     assert lanes.locator("tbody tr").inner_text().split()[:3] == ["files", "2", "1"]
     blocked = page.locator("figure", has_text="Why calls were blocked")
     expect(blocked).to_contain_text("rule 1: Nothing is deleted")
+
+
+def test_on_a_phone_rows_are_cards_and_no_label_is_cut_off(
+    browser: Browser, console: RunningConsole, guard: Guarded
+) -> None:
+    assert "result" in guard.tool("read_file", 1, path="/work/a" * 40)
+    with visiting(browser, viewport={"width": 390, "height": 820}) as visitor:
+        page = visitor.open(console.link, "activity")
+        wide = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).length"
+        assert page.locator(".scroll").evaluate_all(wide) == 0
+        row = page.get_by_role("table", name="Calls, newest first").get_by_role("row").last
+        expect(row.get_by_role("cell").first).to_contain_text("read_file")
+        cut = """(all) => all.filter((one) => {
+            const [box, frame] = [one.getBBox(), one.ownerSVGElement.viewBox.baseVal];
+            return box.x < 0 || box.x + box.width > frame.width;
+        }).map((one) => one.textContent)"""
+        assert page.locator(".chart text").evaluate_all(cut) == []
 
 
 def test_the_state_of_the_hash_chain_is_shown(page: Page, visitor: Visitor) -> None:

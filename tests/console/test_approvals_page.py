@@ -65,6 +65,9 @@ def test_an_answer_in_the_page_releases_or_refuses_a_waiting_call(
     reply = guard.receive()
     assert ("result" in reply) is passes
     assert deletions(guard) == int(passes)
+    toast = page.locator(".toast")
+    expect(toast).to_contain_text("delete_file")
+    assert toast.evaluate("(one) => getComputedStyle(one).paddingLeft") != "0px"
     expect(page.get_by_text("Nothing waits for you")).to_be_visible()
 
 
@@ -95,6 +98,28 @@ def test_a_rule_that_is_not_confirmed_is_not_written_and_the_call_goes_on_waitin
     assert guard.policy.read_text() == before
     allow(page, "Deny")
     assert "error" in guard.receive()
+
+
+def test_only_those_rules_are_offered_that_can_be_written(
+    page: Page, guard: Guarded, tmp_path: Path
+) -> None:
+    by_rule = page.locator("[data-answer^=always]")
+    call(guard, 1, "/work/app/a")
+    expect(by_rule).to_have_text(["This tool in this folder…", "This tool…", "Exactly this…"])
+    allow(page, "Deny")
+    assert "error" in guard.receive()
+    call(guard, 2, "a relative path")
+    expect(by_rule).to_have_text(["This tool…", "Exactly this…"])
+    allow(page, "Deny")
+    assert "error" in guard.receive()
+    (tmp_path / "nameless").mkdir()
+    with guarded(tmp_path / "nameless", POLICY) as nameless:
+        nameless.initialize()
+        call(nameless, 3, "/work/app/a")
+        expect(page.get_by_role("button", name="Allow once")).to_be_enabled()
+        expect(by_rule).to_have_text(["Exactly this…"])
+        allow(page, "Deny")
+        assert "error" in nameless.receive()
 
 
 def test_an_answer_in_the_terminal_is_the_answer_in_the_page(page: Page, guard: Guarded) -> None:
@@ -153,6 +178,45 @@ def test_nothing_is_allowed_before_all_of_it_was_on_the_screen(page: Page, guard
         page.wait_for_timeout(50)
     once.click()
     assert "result" in guard.receive()
+
+
+def test_a_long_file_is_read_once_before_it_may_be_written(
+    page: Page, guard: Guarded, tmp_path: Path
+) -> None:
+    text = "\n".join(f"line {number}." for number in range(400))
+    call(guard, 1, str(tmp_path / "long.txt"), content=text)
+    region = page.get_by_role("region", name="The whole call")
+    expect(region).to_contain_text("line 399.")
+    assert region.inner_text().count("line 200.") == 1
+    once, on = (
+        page.get_by_role("button", name="Allow once"),
+        page.get_by_role("button", name="Read on"),
+    )
+    expect(once).to_be_disabled()
+    while once.is_disabled():
+        on.click()
+        page.wait_for_timeout(50)
+    page.get_by_text("The call as it is sent").click()
+    expect(page.locator(".ask details pre").last).to_contain_text("line 0.\\nline 1.")
+    once.click()
+    assert "result" in guard.receive()
+
+
+def test_after_an_answer_the_focus_is_on_the_next_call_and_then_on_the_heading(
+    page: Page, guard: Guarded
+) -> None:
+    for number, path in ((1, "/work/a"), (2, "/work/b")):
+        call(guard, number, path)
+    expect(page.get_by_text("2 calls wait")).to_be_visible()
+    deny = page.get_by_role("button", name="Deny")
+    region = page.get_by_role("region", name="The whole call")
+    for following, heading in (("/work/b", page.locator(".ask h2")), ("", page.locator("h1"))):
+        expect(deny).to_be_enabled()
+        deny.press("Enter")
+        assert "error" in guard.receive()
+        if following:
+            expect(region).to_contain_text(following)
+        expect(heading).to_be_focused()
 
 
 def test_a_file_that_changes_is_shown_as_a_diff(page: Page, guard: Guarded, tmp_path: Path) -> None:

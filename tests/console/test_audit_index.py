@@ -47,6 +47,34 @@ def test_a_call_has_its_answer_and_what_a_person_said(log: AuditLog, index: Audi
     assert newest.latency_ms == 7.0
 
 
+def test_asked_are_those_that_a_person_saw(log: AuditLog, index: AuditIndex) -> None:
+    said = {
+        "1": "once",
+        "2": "a person said no",
+        "3": "nobody answered in time",
+        "4": "allowed before",
+        "5": "a person must approve this call, and nobody can be asked",
+    }
+    for id, reason in said.items():
+        decision = "allow" if id in "14" else "deny"
+        log.write(call(id, "prompt", tool=f"t{id}"))
+        log.write(AuditRecord(kind="approval", of=id, decision=decision, reason=reason))
+    assert index.summary(RowFilter()).asked == 3
+    assert names(index, decision="asked") == ["t3", "t2", "t1"]
+
+
+def test_what_is_counted_are_calls(log: AuditLog, index: AuditIndex) -> None:
+    log.write(
+        call("1"),
+        call("2", "pass", method="tools/list", tool=""),
+        AuditRecord(kind="drop", method="ping", decision="drop", reason="not JSON"),
+        AuditRecord(kind="pin", server="files", reason="first seen"),
+    )
+    found = index.summary(RowFilter())
+    assert (found.calls, found.blocked) == (1, 1)
+    assert [one.name for one in found.reasons] == ["not JSON"]
+
+
 def test_filters_choose(log: AuditLog, index: AuditIndex) -> None:
     log.write(
         call("1", tool="read_file"),

@@ -56,6 +56,8 @@ def test_a_client_gets_the_assistant_the_memory_and_the_guard_by_a_button_each(
 
     card.get_by_role("button", name="Guard files").focus()
     page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
     expect(card.get_by_role("button", name="Unguard files")).to_be_visible()
     assert "proxy" in servers(cursor)["files"]["args"]
     assert policy_file().is_file()
@@ -63,6 +65,32 @@ def test_a_client_gets_the_assistant_the_memory_and_the_guard_by_a_button_each(
     page.get_by_role("button", name="Take everything out").click()
     page.get_by_role("dialog").get_by_role("button", name="Take it out").click()
     expect(card.get_by_role("button", name="Add assistant to Cursor")).to_be_visible()
+    assert cursor.read_bytes() == before
+
+
+def test_what_a_guarded_server_may_do_is_told_and_the_guard_goes_after_a_question(
+    page: Page, cursor: Path
+) -> None:
+    before = cursor.read_bytes()
+    card = page.get_by_role("article", name="Cursor")
+    card.get_by_role("button", name="Guard files").click()
+    told = page.get_by_role("dialog")
+    for text in (
+        "profile filesystem, by its command line",
+        "Unasked",
+        "/work",
+        "Denied to all: keys",
+    ):
+        expect(told).to_contain_text(text)
+    expect(told).to_contain_text(f"{policy_file()} (made just now)")
+    expect(told).to_contain_text("Restart Cursor")
+    told.get_by_role("button", name="Close").click()
+    card.get_by_role("button", name="Unguard files").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    assert "proxy" in servers(cursor)["files"]["args"]
+    card.get_by_role("button", name="Unguard files").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take it away").click()
+    expect(card.get_by_role("button", name="Guard files", exact=True)).to_be_visible()
     assert cursor.read_bytes() == before
 
 

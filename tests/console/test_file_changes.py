@@ -10,7 +10,7 @@ from clawkit.console.file_changes import file_changes
 
 
 def lines(**arguments: Any) -> list[str]:
-    return [f"{one.kind}{one.text}" for each in file_changes(arguments) for one in each.lines]
+    return [f"{one.kind}{one.text}" for each in file_changes(arguments)[0] for one in each.lines]
 
 
 def test_a_part_that_is_replaced_is_shown(tmp_path: Path) -> None:
@@ -20,8 +20,26 @@ def test_a_part_that_is_replaced_is_shown(tmp_path: Path) -> None:
 
 def test_each_of_several_edits_is_shown() -> None:
     edits = [{"oldText": "a", "newText": "b"}, {"oldText": "c", "newText": "d"}, "no edit"]
-    found = file_changes({"path": "/x", "edits": edits})
+    found, rest = file_changes({"path": "/x", "edits": edits})
     assert [one.path for one in found] == ["/x", "/x"]
+    assert rest["edits"][0] == dict.fromkeys(("oldText", "newText"), "↑ shown above, as a change")
+    assert rest["edits"][2] == "no edit"
+    assert edits[0] == {"oldText": "a", "newText": "b"}
+
+
+def test_a_text_is_read_once_every_line_of_it_in_the_change(tmp_path: Path) -> None:
+    file, text = tmp_path / "a", [f"line {number}" for number in range(50)]
+    file.write_text("\n".join(text))
+    text[25] = "another"
+    arguments = {"path": str(file), "content": "\n".join(text), "mode": "w"}
+    (change,), rest = file_changes(arguments)
+    assert [one.text for one in change.lines if one.kind in "+ "] == text
+    assert rest == {**arguments, "content": "↑ shown above, as a change"}
+
+
+def test_what_is_too_much_for_a_change_is_read_in_the_call() -> None:
+    arguments = {"path": "/x", "old_string": "\n" * 3000, "new_string": "a\n" * 3000}
+    assert file_changes(arguments) == ((), arguments)
 
 
 def test_a_whole_file_is_compared_with_the_one_that_is_there(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ INERT = r"<script>window.pwned=1</script><img src=x onerror=window.pwned=1>\u202
 
 def told(*scenes: dict[str, Any]) -> None:
     """What a client tells the person's own Being, over MCP."""
-    claw("being", "create", "assistant", code=0)
+    claw("being", "create", "assistant")  # it may be there already
 
     async def tell() -> None:
         command, *arguments = CLAW
@@ -132,6 +132,31 @@ def test_a_memory_is_forgotten_with_a_reason_and_comes_back(
     page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator(".memories").get_by_role("button", name="blue kayak")).to_be_visible()
     assert "blue kayak" in claw("memory", "search", "kayak", code=0).stdout
+
+
+def test_what_happens_elsewhere_is_seen_while_one_looks(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    """Another window, a client or a command: on the map, in the list, in what is opened."""
+    page = opened_page(visitor, console)
+    expect(page.get_by_text("Nothing is remembered yet")).to_be_visible()
+    told(scene("We have a blue kayak"))
+    line = page.locator(".memories").get_by_role("button", name="blue kayak")
+    line.click()
+    chosen = page.get_by_label("The chosen memory")
+    expect(chosen.get_by_role("heading", name="blue kayak")).to_be_focused()
+    told(scene("Mira plays the cello"))
+    expect(page.locator(".memories li")).to_have_count(2)
+    expect(page.locator(".map-tools")).to_contain_text("2 memories")
+    with opened(MemoryPlace()) as store:
+        memory = own(store)
+        (kayak,) = (hit.node for hit in memory.search("kayak", Caller()).hits)
+        memory.retract([kayak.id], Caller(), "sold")
+    expect(page.locator(".memories li")).to_have_count(1)
+    expect(chosen).to_contain_text("not known any more")
+    visitor.go("memory", "?view=access")
+    claw("being", "token", "create", "assistant", "--label", "from elsewhere", code=0)
+    expect(page.get_by_role("cell", name="from elsewhere", exact=True)).to_be_visible()
 
 
 def test_days_are_listed_with_what_happened_then(visitor: Visitor, console: RunningConsole) -> None:

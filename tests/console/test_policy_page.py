@@ -35,6 +35,7 @@ def page(visitor: Visitor, console: RunningConsole, tmp_path: Path) -> Page:
     policy_file().write_text(POLICY)
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
+        guard.call("tools/list", {}, "list")
         guard.tool("read_file", 1, path="/work/a")
         guard.tool("read_file", 2, path="/work/b")
         guard.tool("delete_file", 3, path="/work/b")
@@ -55,6 +56,13 @@ def test_rules_stand_in_order_with_their_hits(page: Page) -> None:
     assert "1 call" in rule(page, 1)
     assert "never hit" in rule(page, 2)
     assert "2 calls" in rule(page, 3)
+
+
+def test_the_hits_are_of_the_calls_that_activity_counts(visitor: Visitor, page: Page) -> None:
+    expect(page.get_by_text("Counted over 3 calls of the log")).to_be_visible()
+    expect(page.get_by_text("matched no rule")).to_have_count(0)
+    visitor.go("activity")
+    expect(page.locator(".figure").first).to_have_text("3")
 
 
 def test_a_call_is_tried_and_the_deciding_rule_explained(page: Page) -> None:
@@ -100,13 +108,105 @@ def test_what_cannot_be_used_is_not_saved(page: Page) -> None:
     assert policy_file().read_text() == POLICY
 
 
-def test_an_edit_is_not_saved_over_one_that_was_made_elsewhere(page: Page) -> None:
-    edit(page, POLICY + "\n")
+MINE, THEIRS = f"{POLICY}# mine\n", f"{POLICY}# from elsewhere\n"
+
+
+def conflict(page: Page) -> None:
+    """An edit that could be saved, and then the file is another one."""
+    edit(page, MINE)
     page.get_by_role("button", name="Replay over the log").click()
     expect(page.get_by_role("button", name="Save", exact=True)).to_be_enabled()
-    policy_file().write_text(POLICY + "# from elsewhere\n")
+    policy_file().write_text(THEIRS)
     expect(page.get_by_role("alert")).to_contain_text("changed elsewhere")
-    assert policy_file().read_text() == POLICY + "# from elsewhere\n"
+    expect(page.locator(".diff .removed")).to_contain_text("# from elsewhere")
+    expect(page.locator(".diff .added")).to_contain_text("# mine")
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_disabled()
+    assert policy_file().read_text() == THEIRS
+
+
+def test_an_edit_is_not_saved_over_one_that_was_made_elsewhere_before_one_has_chosen(
+    page: Page,
+) -> None:
+    conflict(page)
+    page.get_by_role("button", name="Go on with mine").click()
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_disabled()
+    page.get_by_role("button", name="Replay over the log").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("The policy is saved")).to_be_visible()
+    assert policy_file().read_text() == MINE
+    kept = [path for path in policy_file().parent.glob("policy.toml.*") if path.is_file()]
+    assert [path.read_text() for path in kept] == [THEIRS]
+
+
+def test_a_policy_that_was_made_elsewhere_can_be_taken_in_place_of_ones_own(page: Page) -> None:
+    conflict(page)
+    page.get_by_role("button", name="Take the other one").click()
+    expect(page.get_by_label("Policy as TOML")).to_have_value(THEIRS)
+    expect(page.get_by_text("This is the policy in use.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Policy as TOML")).to_have_value(THEIRS)
+
+
+def test_what_is_typed_outlives_the_page_until_it_is_saved_or_dropped(
+    visitor: Visitor, page: Page
+) -> None:
+    area, again = page.get_by_label("Policy as TOML"), page.get_by_text("is here again")
+    edit(page, MINE)
+    visitor.go("activity")
+    visitor.go("policy")
+    expect(area).to_have_value(MINE)
+    expect(again).to_be_visible()
+    page.reload()
+    expect(area).to_have_value(MINE)
+    page.get_by_role("button", name="Drop changes").click()
+    visitor.go("activity")
+    visitor.go("policy")
+    expect(area).to_have_value(POLICY)
+    expect(again).to_have_count(0)
+
+
+def test_a_draft_of_a_policy_that_has_changed_since_asks_which_of_the_two(
+    visitor: Visitor, page: Page
+) -> None:
+    edit(page, MINE)
+    visitor.go("activity")
+    policy_file().write_text(THEIRS)
+    visitor.go("policy")
+    expect(page.get_by_label("Policy as TOML")).to_have_value(MINE)
+    expect(page.get_by_role("alert")).to_contain_text("changed elsewhere")
+
+
+def test_the_policy_before_can_be_put_back_long_after_it_was_saved_over(
+    visitor: Visitor, page: Page
+) -> None:
+    edit(page, MINE)
+    page.get_by_role("button", name="Replay over the log").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("The policy is saved")).to_be_visible()
+    page.reload()
+    visitor.ready("policy")
+    page.get_by_role("button", name="Put it back…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(".diff .removed")).to_contain_text("# mine")
+    dialog.get_by_role("button", name="Put it back").click()
+    expect(page.get_by_label("Policy as TOML")).to_have_value(POLICY)
+    assert policy_file().read_text() == POLICY
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (f"read_file path=/{'a' * 70_000}", "and here it may have 65,536"),
+        (f'{{"name": "a", "arguments": {{"b": {"[" * 30_000}}}}}', "nested so deep"),
+    ],
+    ids=["long", "deep"],
+)
+def test_a_call_that_is_too_much_to_try_is_refused_and_told_why(
+    page: Page, call: str, said: str
+) -> None:
+    page.get_by_label("Call", exact=True).fill(call)
+    page.get_by_role("button", name="Decide").click()
+    expect(page.get_by_role("alert")).to_contain_text(said)
 
 
 def test_the_edited_policy_can_be_tried_before_it_is_saved(page: Page) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import wave
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -65,6 +66,34 @@ def test_a_session_is_shown_with_its_picture_steps_tokens_and_cost(
     expect(page.locator(".turn-end")).to_contain_text("local/gpt-test")
 
 
+def test_sounds_are_played_and_other_files_are_saved_and_opened_by_nothing(
+    claw_home: Path, tmp_path: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    sound, page_file = tmp_path / "hello.wav", tmp_path / "a\u202egnp.html"
+    with wave.open(str(sound), "wb") as writing:
+        writing.setparams((1, 2, 8000, 0, "NONE", ""))
+        writing.writeframes(bytes(8000))
+    page_file.write_text("<script>document.title='owned'</script>")
+    with scripted_openai([Reply(Say("I have both."))]) as server:
+        configured(claw_home, server.url)
+        files = ("--file", sound, "--file", page_file)
+        claw("ask", "What is in these?", *files, "--session", "media", code=0)
+    page = opened_page(visitor, console, "?key=media")
+    page.get_by_role("button", name="Play hello.wav").click()
+    player = page.get_by_label("hello.wav", exact=True)
+    expect(player).to_be_visible()
+    page.wait_for_function("document.querySelector('audio').duration === 0.5")
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name=re.compile("^Download a")).click()
+    assert Path(downloading.value.path()).read_bytes() == page_file.read_bytes()
+    assert "\u202e" not in downloading.value.suggested_filename
+    page.get_by_role("button", name="Download hello.wav").focus()
+    with page.expect_download() as downloading:
+        page.keyboard.press("Enter")
+    assert Path(downloading.value.path()).read_bytes() == sound.read_bytes()
+    assert page.title() == "Sessions · Clawkit console"
+
+
 def test_no_cost_is_shown_where_the_config_gives_no_price(
     claw_home: Path, visitor: Visitor, console: RunningConsole
 ) -> None:
@@ -108,18 +137,46 @@ def test_a_session_is_exported_whole_and_deleted_after_a_question(
     assert [one.key for one in SessionStore(Config().store_file).list_sessions()] == ["colours"]
 
 
-def test_long_sessions_are_shown_in_parts(
+def test_what_happens_elsewhere_is_seen_while_one_looks(
     claw_home: Path, visitor: Visitor, console: RunningConsole
 ) -> None:
-    with scripted_openai([Reply(Say(f"answer {number}")) for number in range(30)]) as server:
+    """In the list, in a session that goes on, and when it is deleted."""
+    (claw_home / "config" / "claw").mkdir(parents=True)
+    (claw_home / "config" / "claw" / "config.toml").write_text("[memory]\nenabled = false\n")
+    page = opened_page(visitor, console)
+    expect(page.get_by_text("No session yet")).to_be_visible()
+    claw("ask", "My sister is called Lena", "--session", "family", code=0)
+    expect(page.locator("tbody tr")).to_have_count(1)
+    claw("ask", "My favourite colour is red", "--session", "colours", code=0)
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_role("button", name="My sister is called Lena").click()
+    said = page.locator(".said.user")
+    expect(said).to_have_count(1)
+    claw("ask", "She lives in Bern", "--session", "family", code=0)
+    expect(said.last).to_contain_text("She lives in Bern")
+    expect(said).to_have_count(2)
+    claw("sessions", "delete", "family", "--yes", code=0)
+    expect(page.get_by_text("This session was deleted elsewhere.")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_long_sessions_are_shown_in_parts_and_never_more_than_200_messages(
+    claw_home: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    with scripted_openai([Reply(Say(f"answer {number}")) for number in range(110)]) as server:
         configured(claw_home, server.url)
-        conversation = "".join(f"question {number}\n" for number in range(30))
+        conversation = "".join(f"question {number}\n" for number in range(110))
         claw("chat", "--session", "long", stdin=conversation)
     page = opened_page(visitor, console, "?key=long")
-    expect(page.locator(".said")).to_have_count(50)
-    said = page.locator(".transcript")
-    expect(said.get_by_text("question 29", exact=True)).to_be_visible()
-    expect(said.get_by_text("question 0", exact=True)).to_have_count(0)
-    page.get_by_role("button", name="Show what was said before").click()
-    expect(page.locator(".said")).to_have_count(60)
-    expect(said.get_by_text("question 0", exact=True)).to_be_visible()
+    said, words = page.locator(".said"), page.locator(".transcript")
+    for count in (50, 100, 150, 200):
+        expect(said).to_have_count(count)
+        expect(words.get_by_text("question 109", exact=True)).to_be_visible()
+        expect(words.get_by_text("question 0", exact=True)).to_have_count(0)
+        page.get_by_role("button", name="Show what was said before").click()
+    expect(words.get_by_text("question 0", exact=True)).to_be_visible()
+    expect(said).to_have_count(200)
+    expect(words.get_by_text("question 109", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Show the newest").click()
+    expect(words.get_by_text("question 109", exact=True)).to_be_visible()
+    expect(said).to_have_count(50)

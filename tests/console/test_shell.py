@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
 from pathlib import Path
 
 import pytest
@@ -14,9 +11,9 @@ from playwright.sync_api import Browser, expect
 from clawkit.text.normalization import visible
 from tests.claw import CLAW, finished
 from tests.console.browser import RunningConsole, Visitor, visiting
+from tests.console.ssh import free_port, ssh_tunnel
 from tests.guard.approvals import until
 from tests.guard.terminal import terminal
-from tests.processes import PATIENCE
 
 
 def test_a_link_opens_the_console_and_vanishes_from_the_address(
@@ -38,6 +35,21 @@ def test_a_link_that_was_used_says_what_to_do(browser: Browser, console: Running
         expect(second.page.get_by_text("press Enter for another link")).to_be_visible()
 
 
+def test_cookies_of_other_programs_on_this_machine_lock_nobody_out(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    others = [
+        {"name": f"other{number}", "value": "x" * 4000, "url": console.origin}
+        for number in range(150)
+    ]
+    odd = {"name": "odd", "value": '{"a": [1], b}', "url": console.origin}
+    visitor.page.context.add_cookies([odd, *others])  # pyright: ignore[reportArgumentType]
+    page = visitor.open(console.link)
+    page.reload()
+    visitor.ready("approvals")
+    expect(page.locator("#connection")).to_have_text("Live")
+
+
 def test_enter_in_the_terminal_prints_another_link(claw_home: Path, browser: Browser) -> None:  # noqa: ARG001 - in that home
     with terminal(*CLAW, "console", "--no-open", "--port", "0", width=160) as screen:
         screen.shows("Press Enter for another link.")
@@ -48,67 +60,28 @@ def test_enter_in_the_terminal_prints_another_link(claw_home: Path, browser: Bro
             visitor.open(f"http://{link}")
 
 
-@contextmanager
-def forwarded(port: int) -> Iterator[int]:
-    """Another port that leads there byte by byte, as `ssh -L` does."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    ends: list[socket.socket] = []
-
-    def pump(source: socket.socket, target: socket.socket) -> None:
-        try:
-            while data := source.recv(65536):
-                target.sendall(data)
-        except OSError:
-            pass
-        for end in (source, target):
-            end.close()
-
-    def accept() -> None:
-        while True:
-            try:
-                near, _ = listening.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", port))
-            ends.extend((near, far))
-            for pair in ((near, far), (far, near)):
-                threading.Thread(target=pump, args=pair, daemon=True).start()
-
-    thread = threading.Thread(target=accept, daemon=True)
-    thread.start()
-    try:
-        yield listening.getsockname()[1]
-    finally:
-        listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
-        thread.join(PATIENCE)
-        for end in ends:
-            end.close()
-
-
-def test_it_works_through_a_tunnel_on_another_port(
-    visitor: Visitor, console: RunningConsole
-) -> None:
-    with forwarded(console.port) as port:
-        assert port != console.port
-        page = visitor.open(console.link.replace(f":{console.port}/", f":{port}/"))
-        expect(page.locator("#connection")).to_have_text("Live")
-        visitor.go("policy")
-        page.get_by_label("Call", exact=True).fill("read_file path=/a")
-        page.get_by_role("button", name="Decide").click()
-        expect(page.get_by_role("alert").first).to_contain_text("claw policy init")
-        page.goto("about:blank")
-
-
-def test_over_ssh_it_says_how_to_open_a_tunnel(
+def test_over_ssh_it_says_how_to_open_a_tunnel_and_works_through_it(
     claw_home: Path,  # noqa: ARG001 - in that home
+    visitor: Visitor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 5 10.0.0.2 22")
     with terminal(*CLAW, "console", "--port", "0", width=160) as screen:
         screen.shows("ssh -L")
-        port = screen.text.partition("localhost:")[2].partition("/")[0]
-        assert f"ssh -L {port}:localhost:{port} " in screen.text
+        link = re.search(r"http://localhost:(\d+)/#open=[\w-]+", screen.text)
+        said = re.search(r"ssh -L (\d+):(localhost:\d+) ", screen.text)
+        assert link is not None
+        assert said is not None
+        assert said[1] == link[1]
+        near = free_port()  # the other end is this machine, too, where its port is taken
+        with ssh_tunnel(f"{near}:{said[2]}"):
+            page = visitor.open(link[0].replace(f":{link[1]}/", f":{near}/"))
+            expect(page.locator("#connection")).to_have_text("Live")
+            visitor.go("policy")
+            page.get_by_label("Call", exact=True).fill("read_file path=/a")
+            page.get_by_role("button", name="Decide").click()
+            expect(page.get_by_role("alert").first).to_contain_text("claw policy init")
+            page.goto("about:blank")
 
 
 def test_a_guarded_server_may_not_open_a_console() -> None:

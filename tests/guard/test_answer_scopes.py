@@ -15,6 +15,7 @@ from clawkit.guard.authoring.edit import folder_rule, tool_rule
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy_file.parser import read_policy
+from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import (
     ELICITS,
@@ -26,6 +27,7 @@ from tests.guard.test_prompt_rules import (
     modern,
 )
 from tests.guard.test_prompts_in_a_view import asked, send, socket, view
+from tests.processes import PATIENCE
 
 __all__ = ["socket", "view"]
 DENIES = '[[rule]]\naction = "deny"\ntool = "*"\nargs."*" = "**/.ssh/**"\n'
@@ -200,6 +202,34 @@ def test_an_answer_for_more_lets_the_others_go_that_it_covers(tmp_path: Path) ->
         answer(guard, first, FOLDER)
         replies = [guard.receive() for _ in range(2)]
         assert {reply["id"] for reply in replies if "result" in reply} == {1, 2}
+
+
+@pytest.mark.parametrize("capabilities", [{}, ELICITS], ids=["in the view", "in a form"])
+def test_a_rule_that_is_written_lets_calls_go_that_wait_in_another_guard(
+    view: ApprovalsView, tmp_path: Path, capabilities: dict[str, Any]
+) -> None:
+    patient = ASKS.replace("prompt_timeout = 20", f"prompt_timeout = {PATIENCE}")
+    with (
+        guarded(tmp_path, patient, "--name", "files") as guard,
+        guarded(tmp_path, None, "--name", "files") as other,
+    ):
+        guard.initialize()
+        other.initialize(capabilities)
+        send(guard, 1, "/work/a")
+        ask = asked(view)
+        send(other, 2, "/work/a")
+        if capabilities:
+            assert other.receive()["method"] == "elicitation/create"
+        else:
+            until(lambda: len(view.asks()) == 2)
+        write_rule(ask, rule_of(ask))
+        view.answer(ask.id, "always")
+        assert "result" in guard.receive()
+        if capabilities:
+            assert other.receive()["method"] == "notifications/cancelled"
+        assert "result" in other.receive()
+        assert deletions(guard) == 2
+        until(lambda: not view.asks())
 
 
 def test_the_view_lets_a_tool_pass_for_the_session_with_all_that_waits(

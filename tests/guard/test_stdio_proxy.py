@@ -27,6 +27,20 @@ def test_what_is_allowed_reaches_the_server_byte_for_byte(tmp_path: Path) -> Non
         assert guard.heard() == [line]
 
 
+def test_a_guard_that_runs_first_makes_folders_for_their_owner_only(
+    tmp_path: Path, home: Path
+) -> None:
+    usual = os.umask(0o022)  # what the guard inherits
+    try:
+        with guarded(tmp_path, ALLOW_ALL, "--name", "files") as guard:
+            guard.initialize()
+            guard.call("tools/list", {}, 1)
+    finally:
+        os.umask(usual)
+    made = [home / "claw", *(path for path in (home / "claw").rglob("*") if path.is_dir())]
+    assert {path.stat().st_mode & 0o777 for path in made} == {0o700}
+
+
 def test_a_byte_order_mark_before_a_line_is_taken_away(tmp_path: Path) -> None:
     line = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
     with guarded(tmp_path) as guard:

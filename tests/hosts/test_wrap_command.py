@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,17 @@ def test_wrap_says_what_changed_what_to_restart_and_where_the_policy_is(home: Pa
     assert result.exit_code == 0, result.output
     assert "Restart Cursor" in result.stdout
     assert path.read_bytes() == before
+
+
+def test_the_first_command_of_all_makes_folders_for_their_owner_only(home: Path) -> None:
+    BY_CLIENT["cursor"].write(home)
+    usual = os.umask(0o022)
+    try:
+        assert run("wrap", "filesystem").exit_code == 0
+    finally:
+        os.umask(usual)
+    made = [home / "claw", *(path for path in (home / "claw").rglob("*") if path.is_dir())]
+    assert {path.stat().st_mode & 0o777 for path in made} == {0o700}
 
 
 def test_a_second_wrap_says_that_nothing_changed(home: Path) -> None:

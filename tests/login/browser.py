@@ -1,8 +1,7 @@
-"""A real browser with an authenticator in it, and a program that waits for its answer."""
+"""A browser's profile with an authenticator in it, and a program that waits for its answer."""
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,38 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import psutil
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from tests.processes import PATIENCE
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-OPTIONS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
-)
-expect.set_options(timeout=PATIENCE * 1000)
-
-
-def browser_program() -> str:
-    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    assert found is not None, "no Chromium is installed; on Debian and Ubuntu: apt install chromium"
-    return found
-
-
-@contextmanager
-def running_browser() -> Iterator[Browser]:
-    others = set(psutil.Process().children(recursive=True))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=browser_program(), args=list(OPTIONS), timeout=PATIENCE * 1000
-        )
-        children = set(psutil.Process().children(recursive=True)) - others
-        try:
-            yield browser
-        finally:
-            browser.close()
-    psutil.wait_procs(list(children), PATIENCE)
 
 
 @contextmanager

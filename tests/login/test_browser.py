@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from clawkit.login import people
-from tests.login.browser import Callback, add_authenticator, callback, running_browser, visiting
+from tests.browser import running_browser
+from tests.login.browser import Callback, add_authenticator, callback, visiting
 from tests.login.visitors import PASSWORD, LoginClient, Logins
 
 PHONE = {"viewport": {"width": 360, "height": 640}, "has_touch": True}

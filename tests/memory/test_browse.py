@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.browse import EDGE, MemoryMap, ended_facts, memory_map, story, timeline
+from clawkit.memory.browse import (
+    EDGE,
+    MemoryMap,
+    ended_facts,
+    memory_map,
+    stamp_of_memories,
+    story,
+    timeline,
+)
 from clawkit.memory.memory import Memory
 from clawkit.memory.statistics import node_called
 from clawkit.memory.store import clusters, nodes
-from clawkit.memory.tokens import Caller
+from clawkit.memory.tokens import Caller, issue, revoke
+from clawkit.store.database import Database
 from tests.memory.http.being_store import Clock
+
+
+@pytest.fixture
+def store(database: Database, clock: Clock) -> BeingStore:
+    """The Beings of either kind of store, at a time that tests set."""
+    return BeingStore(database, "none", clock=clock)
+
 
 _MODEL = "test"
 _DIMENSIONS = 16
@@ -168,3 +185,35 @@ def test_who_is_not_named_any_more_does_not_belong_to_a_restated_memory(store: B
     old = memory.remember("The boss is Renate", Caller(), actors=["Renate", "Ada"])
     new = memory.restate(old, "The boss is Tom", Caller())
     assert new.scene.actors == ("Ada",)
+
+
+def test_the_stamp_of_a_store_is_another_one_whenever_something_in_it_is(
+    store: BeingStore, clock: Clock
+) -> None:
+    seen = [stamp_of_memories(store.database)]
+    memory = store.open(store.default())
+    seen.append(stamp_of_memories(store.database))
+    node = memory.remember("The boss is Renate", Caller())
+    seen.append(stamp_of_memories(store.database))
+    memory.restate(node, "The boss is Tom", Caller())
+    seen.append(stamp_of_memories(store.database))
+    memory.undo(memory.ledger(1)[0].n, Caller())
+    seen.append(stamp_of_memories(store.database))
+    _, token = issue(store, memory.being)
+    seen.append(stamp_of_memories(store.database))
+    with store.database.registry(write=True) as connection:
+        revoke(connection, token.id, clock.now)
+    seen.append(stamp_of_memories(store.database))
+    assert len(set(seen)) == len(seen)
+    assert stamp_of_memories(store.database) == seen[-1]
+
+
+def test_pages_of_memories_follow_one_another_and_can_be_of_one_topic(store: BeingStore) -> None:
+    memory = _told(store, *(f"Fact {number} of A_B%" for number in range(7)))
+    with store.database.read(memory.being.n) as unit:
+        order = "created DESC, seq DESC"
+        pages = [nodes.page(unit, order=order, offset=at, limit=3) for at in (0, 3, 6)]
+        (topic, *_) = clusters.every(unit)
+        ours = nodes.page(unit, cluster=topic.n, contains="fact 3 OF a_b%")
+    assert [node.seq for page in pages for node in page] == [7, 6, 5, 4, 3, 2, 1]
+    assert [node.scene.action for node in ours] == ["Fact 3 of A_B%"]

@@ -18,7 +18,8 @@ from clawkit.memory.mcp_app import META_VIEW, URI, VIEWS
 from clawkit.memory.tokens import Caller
 from clawkit.memory.tools import READ_TOOLS
 from clawkit.wire.revisions import APP_TYPE, APPS
-from tests.console.browser import running_browser, visiting
+from tests.browser import running_browser
+from tests.console.browser import visiting
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served
 from tests.processes import PATIENCE

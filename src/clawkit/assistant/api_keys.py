@@ -201,7 +201,7 @@ def _unescaped(text: str) -> str:
 
 
 def _write_assignment(file: Path, variable: str, value: str) -> None:
-    from clawkit.system.files import write_whole
+    from clawkit.system.files import make_private, write_whole
 
     text = _text_of(file)
     lines = text.split("\n")
@@ -216,7 +216,7 @@ def _write_assignment(file: Path, variable: str, value: str) -> None:
         lines[-1:] = [new + end, ""]
     target = file.resolve()
     try:
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(target.parent)
         write_whole(target, "\n".join(lines).encode())
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror}") from None

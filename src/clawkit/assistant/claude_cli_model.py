@@ -47,6 +47,7 @@ from clawkit.models.protocol import (
     Usage,
 )
 from clawkit.models.provider_errors import ProviderIdentity, WrongAddressError
+from clawkit.system.files import make_private
 from clawkit.tools.registry import SdkMcpServerRegistry
 from clawkit.tools.results import ToolContent, ToolResult
 from clawkit.tools.server import SdkMcpServerImpl
@@ -389,7 +390,7 @@ class _Turn:
         return registry
 
     async def start(self) -> None:
-        self._cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._cwd)
         await self._client.connect()
         self._reader = asyncio.get_running_loop().create_task(self._read())
         await self._client.send(message_of(self._prompt.messages))

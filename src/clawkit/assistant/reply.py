@@ -22,7 +22,7 @@ from clawkit.assistant.command_words import mistyped_command, parse_command
 from clawkit.assistant.compaction import fit
 from clawkit.assistant.config import Config
 from clawkit.assistant.media.call_folder import CallFolder
-from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox
+from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox, Outgoing, Picked
 from clawkit.assistant.memory.backend import SEARCH_HISTORY, TurnMessage
 from clawkit.assistant.model_choice import ChosenModel, choose, open_model
 from clawkit.assistant.prompt import system_prompt
@@ -34,6 +34,7 @@ from clawkit.errors import ContextTooLongError, ModelError, StoreError, ToolTime
 from clawkit.models.message_history import unanswered, unknown_outcome
 from clawkit.models.protocol import (
     Called,
+    File,
     Finished,
     Message,
     Model,
@@ -245,6 +246,11 @@ class LoopState:
         self.reason = event.reason
         log.info("model %s: %s, %s", event.model, event.reason, event.usage)
 
+    def send(self, media: Sequence[Outgoing]) -> None:
+        """Put what is sent with the answer to its last message."""
+        files = tuple(File(one.data, one.mime_type, one.name) for one in media)
+        self.new[-1] = replace(self.new[-1], files=files)
+
     def stopped(self, how: str) -> list[Message]:
         """What to keep of a turn that did not end: all of it, what is not known, where it stopped.
 
@@ -295,10 +301,11 @@ class ReplyPipeline:
                 raise
             except Exception as error:  # noqa: BLE001 - raised again, or told with what is there
                 problem = await self._failed(exchange, error)
+                text, picked = self._cleaned(exchange)
             else:
+                text, picked = self._cleaned(exchange)
+                exchange.send(picked.media)
                 problem = await self._save(exchange, exchange.new, exchange.reason)
-            text = self._clean(exchange, exchange.text).strip()
-            picked = outbox.close()
         silent = not (text or picked.media or problem)
         return AssistantReply(
             _nothing_said(exchange.reason) if silent else text,
@@ -310,6 +317,11 @@ class ReplyPipeline:
             exchange.reason,
             problem,
         )
+
+    def _cleaned(self, exchange: LoopState) -> tuple[str, Picked]:
+        """The answer without the lines that send files, and those files."""
+        text = self._clean(exchange, exchange.text).strip()
+        return text, exchange.outbox.close()
 
     async def _failed(self, exchange: LoopState, error: Exception) -> str:
         """What went wrong, where something was said or done before; else it is raised as it is."""
@@ -348,7 +360,9 @@ class ReplyPipeline:
 
         attached = await to_parts(self._context.attachments, folder, self._assistant.transcriber)
         words: tuple[Part, ...] = (Text(text),) if text.strip() else ()
-        return Message("user", (*words, *attached))
+        files = (one for one in self._context.attachments if one.kind != "image")
+        kept = tuple(File(one.data, one.mime_type, one.name) for one in files)
+        return Message("user", (*words, *attached), kept)
 
     async def _save(self, exchange: LoopState, messages: list[Message], reason: str) -> str:
         """Keep the turn; an answer that is there is not lost because it cannot be kept."""

@@ -6,27 +6,27 @@ import difflib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-import msgspec
 import typer
 
 from clawkit.cli.commands import AsJson
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import at_home, print_rows
-from clawkit.guard.authoring.default_policy import write_default_policy
-from clawkit.guard.locations import policy_file
-from clawkit.guard.policy_file.parser import has_place
-from clawkit.guard.profiles.command_line import is_setting
-from clawkit.guard.profiles.profile import profile_at, profile_of
+from clawkit.guard.profiles.prospect import (
+    BASE,
+    DENIED_TO_ALL,
+    Prospect,
+    ReadyPolicy,
+    guard_servers,
+    ready_policy,
+)
 from clawkit.guard.scan import redact_secrets
 from clawkit.hosts.clients import client_called
-from clawkit.hosts.discovery import SearchScope, find, host_files
+from clawkit.hosts.discovery import SearchScope
 from clawkit.hosts.discovery import status as server_status
-from clawkit.hosts.entries import RemoteLaunch, StdioLaunch
 from clawkit.hosts.wrap import EntryChange, Report
 from clawkit.hosts.wrap import unwrap as unwrap_servers
-from clawkit.hosts.wrap import wrap as wrap_servers
 from clawkit.text.normalization import visible
 
 ServerName = Annotated[
@@ -61,14 +61,8 @@ def wrap(
     scope = _scope(client, project)
     if status:
         raise typer.Exit(_print_standings(scope, as_json=as_json))
-    launches = {(one.file, one.keys): one.launch for one in find(host_files(scope)).entries}
-    report = wrap_servers(server, scope, dry_run=dry_run)
-    guarded = [
-        _prospect(change, launches[change.file, change.keys])
-        for change in report.changes
-        if change.action == "wrapped" and (change.file, change.keys) in launches
-    ]
-    policy = None if dry_run or not _done(report) else _policy()
+    report, guarded = guard_servers(server, scope, dry_run=dry_run)
+    policy = None if dry_run or not _done(report) else ready_policy()
     _finish(report, policy, dry_run=dry_run, as_json=as_json, guarded=guarded)
 
 
@@ -86,38 +80,9 @@ def unwrap(
     _finish(report, None, dry_run=dry_run, as_json=as_json)
 
 
-class Prospect(msgspec.Struct, frozen=True):
-    """What a wrapped server will do unasked, and what it will be asked about."""
-
-    server: str
-    client: str
-    profile: str | None
-    passes: str
-    asks: str
-    variables: tuple[str, ...] | None
-    """The names of those that it gets beside the base; None: all that its client gives."""
-    known_by: Literal["command line", "address"] = "command line"
-
-
-def _prospect(change: EntryChange, launch: StdioLaunch | RemoteLaunch | None) -> Prospect:
-    profile, variables, why = None, None, "its command line is not one that we know"
-    if isinstance(launch, StdioLaunch):
-        place, variables = (str(Path.cwd()), str(Path.home())), launch.env
-        profile = profile_of(launch.argv, *place, variables)
-        if profile is None and profile_of(launch.argv, *place):
-            odd = [each for each in variables or () if not is_setting(each)]
-            why = f"{', '.join(odd) or 'its envFile'} may change what it starts"
-    elif launch is not None:
-        profile, why = profile_at(launch.url), "its address is not one that we know"
-    passes, asks = (profile.passes, profile.asks) if profile else (f"nothing: {why}", "every call")
-    name = profile.name if profile else None
-    by = "address" if isinstance(launch, RemoteLaunch) else "command line"
-    return Prospect(change.server, change.client, name, passes, asks, variables, by)
-
-
 def _finish(
     report: Report,
-    policy: dict[str, Any] | None,
+    policy: ReadyPolicy | None,
     *,
     dry_run: bool,
     as_json: bool,
@@ -147,19 +112,6 @@ def _scope(client: str | None, project: Path) -> SearchScope:
 
 def _done(report: Report) -> bool:
     return any(change.action in ("wrapped", "unwrapped") for change in report.changes)
-
-
-def _policy() -> dict[str, Any]:
-    """Where the policy is; a default one is made where there is none, for else all is denied."""
-    made = write_default_policy(policy_file())
-    return {"file": str(policy_file()), "made": made, "profiles": made or _has_place()}
-
-
-def _has_place() -> bool:
-    try:
-        return has_place(policy_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # the guard itself says what is wrong with it
-        return True
 
 
 def _print_report(report: Report, *, dry_run: bool) -> None:
@@ -201,7 +153,6 @@ def _print_diff(change: EntryChange) -> None:
 
 
 _MOST_IN_FULL = 2
-_BASE = "PATH, HOME, locale, proxies and certificates"
 
 
 def _print_prospects(guarded: Sequence[Prospect]) -> None:
@@ -220,10 +171,8 @@ def _print_prospects(guarded: Sequence[Prospect]) -> None:
         print(visible(f"  asks     {one.asks}"))
         if one.variables is not None:
             own = ", ".join(sorted({v for each in (one, *others) for v in each.variables or ()}))
-            print(visible(f"  gets     {f'{own}; ' if own else ''}of yours only {_BASE}"))
-    print(
-        "Denied to all: keys and credentials, system files, the clients' and the guard's own files."
-    )
+            print(visible(f"  gets     {f'{own}; ' if own else ''}of yours only {BASE}"))
+    print(DENIED_TO_ALL)
     titles = {one.client: client_called(one.client) for one in guarded}
     without = sorted(each.title for each in titles.values() if not each.forms)
     if without:
@@ -234,13 +183,13 @@ def _print_prospects(guarded: Sequence[Prospect]) -> None:
         )
 
 
-def _print_next(report: Report, policy: dict[str, Any] | None, *, dry_run: bool) -> None:
+def _print_next(report: Report, policy: ReadyPolicy | None, *, dry_run: bool) -> None:
     if dry_run:
         print("\nNothing was changed: this was a dry run.")
         return
     if policy is not None:
-        print(f"Policy: {policy['file']}{' (made just now)' if policy['made'] else ''}")
-        if not policy["profiles"]:
+        print(f"Policy: {policy.file}{' (made just now)' if policy.made else ''}")
+        if not policy.profiles:
             print(
                 "It has no place for profiles, so none counts: `claw policy init --print` shows "
                 "the two rules with `profile` to copy."

@@ -14,7 +14,6 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from msgspec import Struct
@@ -41,7 +40,7 @@ _CONTENT_RULES = (
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self' data:",
-    "media-src 'self'",
+    "media-src blob:",
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
@@ -115,11 +114,10 @@ class ConsoleAccess:
 
     def session_of(self, headers: Headers) -> BrowserSession | None:
         """The session whose cookie a request brings."""
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self._name)
-        except CookieError:
-            return None
-        session = self._sessions.get(found.value) if found is not None else None
+        # Others' cookies come along, and need not be such as a parser takes.
+        sent = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        found = next((value for name, _, value in sent if name == self._name), "")
+        session = self._sessions.get(found)
         if session is None or self._clock() - session.used > IDLE_SECONDS:
             return None
         session.used = self._clock()

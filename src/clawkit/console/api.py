@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -47,6 +48,19 @@ class ApiError(ClawError):
     def __init__(self, reason: str, status: int = 400) -> None:
         super().__init__(reason)
         self.status = status
+
+
+def stamp_of(*files: Path) -> str:
+    """Another text whenever one of these files is another one."""
+    return " ".join(map(_stamp, files))
+
+
+def _stamp(file: Path) -> str:
+    try:
+        status = file.stat()
+    except OSError:
+        return ""
+    return f"{status.st_mtime_ns} {status.st_size} {status.st_ino}"
 
 
 def get(path: str, parameters: type[P], answer: Callable[[P], object]) -> Route:

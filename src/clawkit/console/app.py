@@ -59,7 +59,8 @@ _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-_LIMITS = HttpLimits(connections=200, head=16 * 1024)
+# Other programs of this machine have cookies that browsers send here, too: up to 180 of 4 KB.
+_LIMITS = HttpLimits(connections=200, head=1024 * 1024)
 _SHUTDOWN_SECONDS = 3
 
 

@@ -22,7 +22,14 @@ from msgspec import Struct
 from clawkit.guard.audit.reader import AuditTail, is_blocked, is_failure, parse_since, read
 from clawkit.guard.audit.record import AuditEntry
 from clawkit.guard.audit.stats import percentile
-from clawkit.guard.audit.timeline import is_answer, name_of, settled, tells, tells_anything
+from clawkit.guard.audit.timeline import (
+    is_answer,
+    name_of,
+    settled,
+    tells,
+    tells_anything,
+    was_asked,
+)
 
 MOST_ROWS = 500_000
 _SPARE = 50_000
@@ -59,6 +66,8 @@ class AuditRow(Struct, omit_defaults=True):
     flags: tuple[str, ...] = ()
     approval: int = 0
     """The number of the record in which a person's word stands."""
+    asked: bool = False
+    """Whether a person saw the question, and answered it or let its time pass."""
     answer: int = 0
 
 
@@ -206,7 +215,7 @@ class AuditIndex:
         if known is not None and known[0] == changes:
             return known[1]
         matches = wanted.matcher()
-        summary = _summarised([row for row in self._rows if matches(row) and row.kind != "start"])
+        summary = _summarised([row for row in self._rows if matches(row)])
         if len(self._summaries) > _TOP:
             self._summaries.clear()
         self._summaries[wanted] = (changes, summary)
@@ -289,6 +298,7 @@ def _settle(call: AuditRow, approval: AuditEntry) -> None:
     now = settled({**so_far, "reason": call.reason}, approval)
     call.decision, call.reason = now.get("decision", ""), now.get("reason", "")
     call.approval = approval["seq"]
+    call.asked = was_asked(approval)
     call.blocked = is_blocked(now)
 
 
@@ -310,7 +320,7 @@ def _decided(row: AuditRow, decision: str) -> bool:
     if decision == "blocked":
         return row.blocked
     if decision == "asked":
-        return bool(row.approval) or row.decision == "prompt"
+        return row.asked
     return row.decision == decision
 
 
@@ -342,14 +352,19 @@ class _Stretch:
         return percentile(ordered, 50), percentile(ordered, 95)
 
 
-def _summarised(rows: list[AuditRow]) -> ActivitySummary:
+def _summarised(found: list[AuditRow]) -> ActivitySummary:
+    """Counts are of calls, as the policy's are; what was blocked may have been another message."""
+    rows = [row for row in found if row.kind == "call"]
+    reasons = Counter[str]()
+    for row in found:
+        if row.blocked:
+            reasons[_reason(row)] += row.count
     first, step = _scale(rows)
     number = int((rows[-1].at - first) // step) + 1 if rows else 0
     total, buckets = _Stretch(), [_Stretch() for _ in range(number)]
     lanes: dict[str, tuple[_Stretch, list[list[int]]]] = {}
     tools: Counter[str] = Counter()
     blocked_tools: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
     for row in rows:
         at = min(max(int((row.at - first) // step), 0), number - 1)
         lane, counts = lanes.setdefault(row.server, (_Stretch(), [[0, 0] for _ in buckets]))
@@ -360,13 +375,12 @@ def _summarised(rows: list[AuditRow]) -> ActivitySummary:
         if row.blocked:
             counts[at][1] += row.count
             blocked_tools[row.name] += row.count
-            reasons[_reason(row)] += row.count
     p50, p95 = total.percentiles()
     return ActivitySummary(
         calls=total.calls,
-        blocked=total.blocked,
-        asked=sum(1 for row in rows if _decided(row, "asked")),
-        errors=sum(row.count for row in rows if row.decision == "error"),
+        blocked=reasons.total(),
+        asked=sum(row.count for row in rows if row.asked),
+        errors=sum(row.count for row in found if row.decision == "error"),
         p50_ms=p50,
         p95_ms=p95,
         step=step,

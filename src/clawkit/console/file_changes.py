@@ -1,6 +1,7 @@
 """What a call would change in a file, as the lines of a diff, where its arguments say so.
 
-Only a reading aid: the whole call stands beside it, and is what an answer is bound to.
+A change shows every line of its texts, so that they are read once, as a diff. What an answer is
+bound to is the call itself, which can be looked at as well.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _WHOLE = ("content", "contents", "file_text")
 _LARGEST = 256 * 1024
 _MOST_LINES = 4000
 _MOST_CHANGES = 20
-_CONTEXT = 3
+_SHOWN = "↑ shown above, as a change"
 
 
 class DiffLine(Struct, frozen=True):
@@ -43,37 +44,59 @@ class FileChange(Struct, frozen=True):
     lines: tuple[DiffLine, ...]
 
 
-def file_changes(arguments: Mapping[str, Any]) -> tuple[FileChange, ...]:
-    """The changes that the arguments of a call spell out; none where they do not."""
+def file_changes(
+    arguments: Mapping[str, Any],
+) -> tuple[tuple[FileChange, ...], dict[str, Any]]:
+    """The changes that the arguments of a call spell out, and what is to be read besides.
+
+    Each change is whole: the texts that it has need not be read in the arguments again.
+    """
     path = next((v for k, v in arguments.items() if is_path_name(k) and isinstance(v, str)), "")
-    if not path:
-        return ()
-    found = [
-        FileChange(spelled(path), about, lines)
-        for about, old, new in _replacements(arguments, path)
-        if (lines := _diff(old, new))
-    ]
-    return tuple(found[:_MOST_CHANGES])
+    rest = dict(arguments)
+    found: list[FileChange] = []
+    for text in list(_replacements(rest, path)) if path else ():
+        lines = text_diff(text.old, text.new) if len(found) < _MOST_CHANGES else ()
+        if lines:
+            found.append(FileChange(spelled(path), text.about, lines))
+            text.within.update(dict.fromkeys(text.names, _SHOWN))
+    return tuple(found), rest
 
 
-def _replacements(arguments: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
+class _Replacement(Struct, frozen=True):
+    """A text in the place of another one, and which arguments say so."""
+
+    about: str
+    old: str
+    new: str
+    within: dict[str, Any]
+    names: tuple[str, ...]
+
+
+def _replacements(arguments: dict[str, Any], path: str) -> Iterator[_Replacement]:
+    """Those that the arguments have; what they are within may be changed."""
     yield from _edits(arguments)
-    edits = arguments.get("edits")
-    for edit in cast("list[object]", edits) if isinstance(edits, list) else ():
-        if isinstance(edit, dict):
-            yield from _edits(cast("dict[str, Any]", edit))
+    if isinstance(edits := arguments.get("edits"), list):
+        copies = [_copied(edit) for edit in cast("list[object]", edits)]
+        arguments["edits"] = copies
+        for edit in copies:
+            if isinstance(edit, dict):
+                yield from _edits(cast("dict[str, Any]", edit))
     for name in _WHOLE:
         if isinstance(new := arguments.get(name), str):
             old = _current_text(path)
             about = "compared with the file as it is now" if old is not None else "a new file"
-            yield about, old or "", new
+            yield _Replacement(about, old or "", new, arguments, (name,))
 
 
-def _edits(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for first, second in _OLD_AND_NEW:
-        old, new = arguments.get(first), arguments.get(second)
+def _copied(value: object) -> object:
+    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else value
+
+
+def _edits(arguments: dict[str, Any]) -> Iterator[_Replacement]:
+    for names in _OLD_AND_NEW:
+        old, new = map(arguments.get, names)
         if isinstance(old, str) and isinstance(new, str):
-            yield "a part is replaced", old, new
+            yield _Replacement("a part is replaced", old, new, arguments, names)
 
 
 def _current_text(path: str) -> str | None:
@@ -93,12 +116,13 @@ def _current_text(path: str) -> str | None:
         return None
 
 
-def _diff(old: str, new: str) -> tuple[DiffLine, ...]:
+def text_diff(old: str, new: str, context: int = _MOST_LINES) -> tuple[DiffLine, ...]:
+    """A text as it becomes another one; nothing where they are equal, or too long to compare."""
     before, after = ([spelled(line) for line in text.split("\n")] for text in (old, new))
     if len(before) + len(after) > _MOST_LINES or before == after:
         return ()
-    lines = list(difflib.unified_diff(before if old else [], after, n=_CONTEXT, lineterm=""))[2:]
-    return tuple(_line(line) for line in lines)
+    lines = difflib.unified_diff(before if old else [], after, n=context, lineterm="")
+    return tuple(_line(line) for line in list(lines)[2:])
 
 
 def _line(line: str) -> DiffLine:

@@ -8,9 +8,10 @@ import socket
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -29,6 +30,7 @@ from clawkit.guard.approvals import (
 from clawkit.guard.authoring.edit import folder_rule, insert_rule, rule_for, tool_rule
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
+from clawkit.system.files import make_private
 
 CAPACITY = 100
 _CONNECTIONS = 2 * CAPACITY
@@ -58,8 +60,9 @@ def is_whole(ask: Ask) -> bool:
 
 EACH_CALL = "the rule that asks wants to be asked about each such call"
 """Why an answer may not reach further than the call."""
-Scope = Literal["call", "folder", "tool"]
+Scope = Literal["folder", "tool", "call"]
 """What a rule that is written for an answer is about."""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 def rule_of(ask: Ask, scope: Scope = "call") -> str:
@@ -84,6 +87,21 @@ def rule_of(ask: Ask, scope: Scope = "call") -> str:
     if scope == "folder":
         return folder_rule(call, ask.servers, str(Path.home()))
     return rule_for(call.tool, call.method, call.arguments, ask.servers or ask.server)
+
+
+def wider_answers(ask: Ask) -> tuple[Answer, ...]:
+    """The answers that allow more than this one call, while the client stays connected."""
+    if ask.each_call:
+        return ()
+    return ("session", "tool") if ask.method == "tools/call" else ("session",)
+
+
+def scopes_of(ask: Ask) -> Iterator[Scope]:
+    """The scopes for which a rule can be written."""
+    for scope in SCOPES:
+        with suppress(PolicyError):
+            rule_of(ask, scope)
+            yield scope
 
 
 def write_rule(ask: Ask, rule: str) -> None:
@@ -307,7 +325,7 @@ def _take_lock(path: Path) -> int:
     import fcntl  # not on Windows, where there are no unix sockets either
 
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         path.parent.chmod(0o700)
         lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:

@@ -23,7 +23,7 @@ from clawkit.errors import PinError
 from clawkit.guard.policy.paths import normal, slashed
 from clawkit.guard.policy.spellings import every_stage
 from clawkit.settings import is_there
-from clawkit.system.files import write_whole
+from clawkit.system.files import make_private, write_whole
 from clawkit.system.locks import locked
 from clawkit.text.normalization import plain, visible
 
@@ -336,7 +336,7 @@ class Pins:
     @contextmanager
     def _changing(self) -> Generator[_Book | None]:
         try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self._directory)
             with locked(self._directory / _LOCK):
                 yield self._book()
         except OSError as error:

@@ -16,7 +16,7 @@ import msgspec
 
 from clawkit.errors import HostError
 from clawkit.settings import settings
-from clawkit.system.files import read_records, write_whole
+from clawkit.system.files import make_private, read_records, write_whole
 from clawkit.system.locks import lock
 
 TEMPLATE = re.compile(
@@ -161,7 +161,7 @@ class Ledger:
 def write_records(path: Path, records: Sequence[msgspec.Struct]) -> None:
     """A file of records, for its owner only and there when it is whole."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         write_whole(path, msgspec.json.format(msgspec.json.encode(records), indent=1))
     except OSError as error:
         raise HostError(f"{path}: cannot be written: {error.strerror}") from None
@@ -191,7 +191,7 @@ def alone() -> Generator[None]:
 
 
 def private_directory(directory: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(directory)
     if directory.stat().st_mode & 0o077:
         directory.chmod(0o700)
 

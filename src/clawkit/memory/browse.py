@@ -13,7 +13,7 @@ from clawkit.memory.plain_words import ENDINGS
 from clawkit.memory.records import LedgerEntry, Node
 from clawkit.memory.store import clusters, ledger, nodes
 from clawkit.memory.store.ledger import NODES, stretches_of
-from clawkit.store.database import Unit
+from clawkit.store.database import Database, Unit
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats, Seqs
@@ -52,6 +52,14 @@ class MemoryMap(Struct, frozen=True):
     y: list[int]
     topic: list[int]
     state: list[int]
+
+
+def stamp_of_memories(database: Database) -> str:
+    """Another text whenever a memory, a Being or a token of a store is another one."""
+    with database.registry() as connection:
+        beings = connection.rows("SELECT n, name, top, words, last_ledger FROM beings ORDER BY n")
+        tokens = connection.rows("SELECT COUNT(*), COUNT(revoked) FROM tokens")
+    return str((*beings, *tokens))
 
 
 def memory_map(unit: Unit, most: int = MOST_MAPPED) -> MemoryMap:

@@ -44,11 +44,21 @@ class ToolOutcome(Struct, frozen=True, tag="outcome"):
 Part = Text | Image | ToolCall | ToolOutcome
 
 
+class File(Struct, frozen=True):
+    """Something that came or went with a message, for whoever looks at it later."""
+
+    data: bytes
+    mime_type: str
+    name: str
+
+
 class Message(Struct, frozen=True):
     """One turn of one side. Outcomes of tools are messages of role `tool`."""
 
     role: Role
     parts: tuple[Part, ...]
+    files: tuple[File, ...] = ()
+    """No model is shown them: what it is to read stands in the parts."""
 
 
 class ToolSpec(Struct, frozen=True):

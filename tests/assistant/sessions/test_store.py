@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions.message_rows import StoredImage
+from clawkit.assistant.sessions.message_rows import StoredFile, StoredImage
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.assistant.sessions.turn_queue import directory_for
 from clawkit.errors import SessionError
-from clawkit.models.protocol import Message, Text, ToolOutcome, Usage
+from clawkit.models.protocol import File, Message, Text, ToolOutcome, Usage
 from tests.assistant.replies import until
 from tests.assistant.sessions.test_many_processes import HOLD
 from tests.assistant.sessions.turns import (
@@ -337,6 +337,28 @@ async def test_a_page_of_a_session_has_its_turns_and_what_all_of_it_took(file: P
     assert (len(first.messages), first.more) == (3, False)
 
 
+async def test_a_file_is_kept_with_its_message_exported_and_read_by_no_model(file: Path) -> None:
+    sound = File(b"RIFF", "audio/wav", "hello.wav")
+    async with opened(file) as sessions:
+        await say(sessions, "k", Message("user", (Text("listen"),), (sound,)), assistant("ok"))
+        async with sessions.turn("k", origin="ask", named=True) as turn:
+            (first, _) = (await turn.history(10_000)).messages
+            assert first.message == Message("user", (Text("listen"),))
+    store = SessionStore(file)
+    text, kept = store.page("k").messages[0].parts
+    assert text == Text("listen")
+    assert isinstance(kept, StoredFile)
+    found = store.media("k", kept.digest)
+    assert found is not None
+    assert (found.data, found.mime_type, found.name) == (b"RIFF", "audio/wav", "hello.wav")
+    exported = [one for one in store.export(["k"]) if one.get("role") == "user"]
+    assert exported[0]["files"] == [
+        {"data": "UklGRg==", "mime_type": "audio/wav", "name": "hello.wav"}
+    ]
+    assert store.delete("k")
+    assert store.media("k", kept.digest) is None
+
+
 async def test_a_picture_is_found_in_its_own_session_only(file: Path) -> None:
     async with opened(file) as sessions:
         await say(sessions, "mine", user(picture(b"\x89PNG")))
@@ -344,8 +366,8 @@ async def test_a_picture_is_found_in_its_own_session_only(file: Path) -> None:
     store = SessionStore(file)
     (part,) = store.page("mine").messages[0].parts
     assert isinstance(part, StoredImage)
-    found = store.picture("mine", part.digest)
+    found = store.media("mine", part.digest)
     assert found is not None
     assert (found.data, found.mime_type) == (b"\x89PNG", "image/png")
-    assert store.picture("theirs", part.digest) is None
-    assert store.picture("mine", "0" * 64) is None
+    assert store.media("theirs", part.digest) is None
+    assert store.media("mine", "0" * 64) is None

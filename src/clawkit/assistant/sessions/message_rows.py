@@ -32,12 +32,21 @@ from clawkit.assistant import token_estimate
 from clawkit.assistant.sessions.records import LAST
 from clawkit.models.json_fields import joined
 from clawkit.models.message_history import unanswered, unknown_outcome
-from clawkit.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
+from clawkit.models.protocol import File, Image, Message, Part, Text, ToolCall, ToolOutcome
 from clawkit.text.tokenizer import folded, pairs, split
 
 
 class StoredImage(Struct, frozen=True, tag="image"):
     """A picture without its bytes."""
+
+    digest: str
+    size: int
+    mime_type: str
+    name: str
+
+
+class StoredFile(Struct, frozen=True, tag="file"):
+    """A file that came or went with a message, without its bytes; no part of what a model reads."""
 
     digest: str
     size: int
@@ -53,7 +62,7 @@ class StoredOutcome(Struct, frozen=True, tag="outcome"):
     is_error: bool = False
 
 
-StoredPart = Text | StoredImage | ToolCall | StoredOutcome
+StoredPart = Text | StoredImage | ToolCall | StoredOutcome | StoredFile
 Showing = Callable[[StoredImage], Text | Image]
 
 _decoder = msgspec.json.Decoder(tuple[StoredPart, ...])
@@ -82,7 +91,10 @@ def encode(message: Message) -> EncodedMessage:
 
 def _encode(message: Message) -> EncodedMessage:
     images: dict[str, bytes] = {}
-    parts = tuple(_stored(part, images) for part in message.parts)
+    parts = (
+        *(_stored(part, images) for part in message.parts),
+        *(_stored_file(file, images) for file in message.files),
+    )
     texts = _texts(message)
     first = next((text for text in texts if text.strip()), "") if message.role == "user" else ""
     return EncodedMessage(
@@ -110,7 +122,7 @@ def shown(parts: tuple[StoredPart, ...], showing: Showing) -> tuple[Part, ...]:
                 showing(one) if isinstance(one, StoredImage) else one for one in part.parts[::-1]
             ]
             found.append(ToolOutcome(part.call_id, tuple(inner[::-1]), part.is_error))
-        else:
+        elif not isinstance(part, StoredFile):
             found.append(part)
     return tuple(found[::-1])
 
@@ -124,6 +136,12 @@ def _stored(part: Part, images: dict[str, bytes]) -> StoredPart:
         )
         return StoredOutcome(part.call_id, tuple(inner), part.is_error)
     return part
+
+
+def _stored_file(file: File, images: dict[str, bytes]) -> StoredFile:
+    digest = hashlib.sha256(file.data).hexdigest()
+    images[digest] = file.data
+    return StoredFile(digest, len(file.data), file.mime_type, file.name)
 
 
 def _without_bytes(image: Image, images: dict[str, bytes]) -> StoredImage:

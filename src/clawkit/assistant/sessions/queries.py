@@ -14,6 +14,7 @@ from clawkit.assistant.compaction import cut_down
 from clawkit.assistant.sessions import message_rows
 from clawkit.assistant.sessions.message_rows import (
     Showing,
+    StoredFile,
     StoredImage,
     StoredOutcome,
     StoredPart,
@@ -242,7 +243,7 @@ def named(image: StoredImage) -> Text:
     return shown_earlier(image.name)
 
 
-def image_data(connection: sqlite3.Connection, image: StoredImage) -> bytes | None:
+def image_data(connection: sqlite3.Connection, image: StoredImage | StoredFile) -> bytes | None:
     row = connection.execute("SELECT data FROM images WHERE digest = ?", (image.digest,)).fetchone()
     return None if row is None else row[0]
 
@@ -351,11 +352,12 @@ class SessionPage(Struct, frozen=True):
     more: bool
 
 
-class StoredPicture(Struct, frozen=True):
-    """A picture with its bytes."""
+class StoredMedia(Struct, frozen=True):
+    """A picture, or a file, with its bytes."""
 
     data: bytes
     mime_type: str
+    name: str
 
 
 def page(connection: sqlite3.Connection, info: SessionInfo, before: int, count: int) -> SessionPage:
@@ -399,8 +401,8 @@ def usage(connection: sqlite3.Connection, key: str) -> dict[str, Usage]:
     return {model: Usage(*counts) for model, *counts in rows}
 
 
-def picture(connection: sqlite3.Connection, key: str, digest: str) -> StoredPicture | None:
-    """A picture of a session; one of another session is none of it."""
+def media(connection: sqlite3.Connection, key: str, digest: str) -> StoredMedia | None:
+    """A picture or a file of a session; one of another session is none of it."""
     rows = connection.execute(
         "SELECT parts, data FROM messages, sessions, image_uses, images"
         " WHERE messages.session = sessions.id AND key = ? AND image_uses.message = messages.id"
@@ -408,15 +410,15 @@ def picture(connection: sqlite3.Connection, key: str, digest: str) -> StoredPict
         (key, digest),
     )
     for parts, data in rows:
-        for image in _images(decode_parts(parts)):
-            if image.digest == digest:
-                return StoredPicture(data, image.mime_type)
+        for one in _media_in(decode_parts(parts)):
+            if one.digest == digest:
+                return StoredMedia(data, one.mime_type, one.name)
     return None
 
 
-def _images(parts: tuple[StoredPart, ...]) -> Iterator[StoredImage]:
+def _media_in(parts: tuple[StoredPart, ...]) -> Iterator[StoredImage | StoredFile]:
     for part in parts:
-        if isinstance(part, StoredImage):
+        if isinstance(part, StoredImage | StoredFile):
             yield part
         elif isinstance(part, StoredOutcome):
             yield from (one for one in part.parts if isinstance(one, StoredImage))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from clawkit.assistant.sessions import queries, turn_queue
 from clawkit.assistant.sessions.database import (
@@ -24,12 +25,12 @@ from clawkit.assistant.sessions.database import (
     explained_os,
     is_damage,
 )
-from clawkit.assistant.sessions.message_rows import StoredImage
+from clawkit.assistant.sessions.message_rows import StoredFile, StoredImage, decode_parts
 from clawkit.assistant.sessions.queries import (
     COLUMNS,
     Row,
     SessionPage,
-    StoredPicture,
+    StoredMedia,
     forget,
     image_data,
     saved,
@@ -39,7 +40,7 @@ from clawkit.assistant.sessions.repair import left_problem
 from clawkit.assistant.sessions.retention import DAYS, give_back_space, prune
 from clawkit.errors import SessionError, StoreError
 from clawkit.memory.store.salvage import is_emptied, missing_parts
-from clawkit.models.protocol import Image, Text
+from clawkit.models.protocol import File, Image, Text
 from clawkit.settings import is_there
 
 T = TypeVar("T")
@@ -104,9 +105,9 @@ class SessionStore:
             raise _no_such_session()
         return found
 
-    def picture(self, key: str, digest: str) -> StoredPicture | None:
-        """A picture that was shown or sent in a session."""
-        return self._read(lambda found: queries.picture(found, key, digest), None)
+    def media(self, key: str, digest: str) -> StoredMedia | None:
+        """A picture or a file that came or was sent in a session."""
+        return self._read(lambda found: queries.media(found, key, digest), None)
 
     def export(self, keys: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
         """Everything about some sessions, or about all: a record for each session, each of its
@@ -270,7 +271,16 @@ def _page(connection: sqlite3.Connection, session: int, after: int) -> list[Save
         data = image_data(connection, image)
         return _named(image) if data is None else Image(data, image.mime_type, image.name)
 
-    return [saved(row, whole) for row in rows]
+    return [_with_files(connection, saved(row, whole), row) for row in rows]
+
+
+def _with_files(connection: sqlite3.Connection, one: Saved, row: Row) -> Saved:
+    files = tuple(
+        File(data, part.mime_type, part.name)
+        for part in decode_parts(row[-1])
+        if isinstance(part, StoredFile) and (data := image_data(connection, part)) is not None
+    )
+    return replace(one, message=replace(one.message, files=files)) if files else one
 
 
 def _message(key: str, one: Saved) -> dict[str, Any]:
@@ -284,6 +294,7 @@ def _message(key: str, one: Saved) -> dict[str, Any]:
         "tokens": one.tokens,
         "role": one.message.role,
         "parts": list(msgspec.to_builtins(one.message.parts)),
+        **({"files": list(msgspec.to_builtins(files))} if (files := one.message.files) else {}),
     }
 
 

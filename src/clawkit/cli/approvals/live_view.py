@@ -7,7 +7,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -26,6 +25,8 @@ from clawkit.guard.approvals_view import (
     is_whole,
     policy_of,
     rule_of,
+    scopes_of,
+    wider_answers,
     write_rule,
 )
 from clawkit.guard.call_display import call_lines, rows, spelled
@@ -47,8 +48,10 @@ _TURNS = {" ": 1, "pagedown": 1, "b": -1, "pageup": -1}
 _ANSWERS: dict[str, Answer] = {"a": "once", "s": "session", "t": "tool"}
 _SCOPES: dict[str, Scope] = {"w": "call", "f": "folder", "T": "tool"}
 _ONCE_KEY = "a allow once"
-_SESSION_KEY = "s these arguments for this session"
-_TOOL_KEY = "t this tool for this session"
+_WIDER_KEYS: dict[Answer, str] = {
+    "session": "s these arguments for this session",
+    "tool": "t this tool for this session",
+}
 _SCOPE_KEYS: dict[Scope, str] = {
     "folder": "f this tool in this folder always…",
     "tool": "T this tool always…",
@@ -301,15 +304,8 @@ def _lines_of(ask: Ask) -> list[str] | None:
 def _allow_keys(ask: Ask) -> Iterator[str]:
     """The keys that allow it, and only those of which the rule can be written."""
     yield _ONCE_KEY
-    if ask.each_call:
-        return
-    yield _SESSION_KEY
-    if ask.method == "tools/call":
-        yield _TOOL_KEY
-    for scope, key in _SCOPE_KEYS.items():
-        with suppress(PolicyError):
-            rule_of(ask, scope)
-            yield key
+    yield from map(_WIDER_KEYS.__getitem__, wider_answers(ask))
+    yield from map(_SCOPE_KEYS.__getitem__, scopes_of(ask))
 
 
 def _start(ask: Ask) -> str:

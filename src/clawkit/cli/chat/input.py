@@ -17,6 +17,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from clawkit.cli.chat import goes_on
+from clawkit.system.files import make_private, write_whole
 
 _REMEMBERED = 1000
 _LONGEST_KEPT = 20_000
@@ -105,8 +106,6 @@ class _ChatHistory(History):
         except (OSError, UnicodeDecodeError):
             return
         if len(lines) > 2 * _REMEMBERED:
-            from clawkit.system.files import write_whole
-
             kept = "".join(f"{line}\n" for line in lines[-_REMEMBERED:])
             with suppress(OSError):
                 write_whole(self._file, kept.encode())
@@ -119,7 +118,7 @@ class _ChatHistory(History):
         if not string.strip() or len(string) > _LONGEST_KEPT:
             return
         with suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._file.parent)
             handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(handle, "wb") as out:
                 out.write(json.dumps(string).encode() + b"\n")

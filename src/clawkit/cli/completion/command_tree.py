@@ -90,9 +90,9 @@ def _newest_command() -> float:
 
 
 def _keep(file: Path, kept: _Kept) -> None:
-    from clawkit.system.files import write_whole
+    from clawkit.system.files import make_private, write_whole
 
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(file.parent)
     write_whole(file, msgspec.json.encode(kept))
 
 

@@ -45,7 +45,7 @@ from clawkit.hosts.entries import ServerEntry, StdioLaunch, our_server
 from clawkit.hosts.guarded_entry import shown_address
 from clawkit.hosts.ledger import items
 from clawkit.settings import Settings, settings
-from clawkit.system.files import write_problem
+from clawkit.system.files import make_private, write_problem
 from clawkit.system.locks import try_lock
 
 _NAMES = ("claw", "openclaw", "clawdbot", "clawai")
@@ -356,7 +356,7 @@ def _missing(name: str, directory: Path, *, fix: bool) -> Check:
     if not fix:
         return Check(name, "ok", f"{directory} is not there yet: it is made when it is needed")
     try:
-        directory.mkdir(mode=0o700, parents=True)
+        make_private(directory)
     except OSError as error:
         return Check(name, "problem", f"{directory} cannot be made: {error.strerror}")
     return Check(name, "ok", str(directory), fixed="made it")

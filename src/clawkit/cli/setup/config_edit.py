@@ -21,6 +21,7 @@ from clawkit.settings import Settings
 from clawkit.system.files import (
     FileChangedError,
     FileSnapshot,
+    make_private,
     make_source,
     read_source,
     replace_source,
@@ -147,7 +148,7 @@ def _changed(text: str, file: str, keys: tuple[str, ...], changes: dict[str, Any
 def _write(ready: ConfigPlan) -> None:
     try:
         if ready.source is None:
-            ready.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(ready.file.parent)
             make_source(ready.file, ready.text, 0o600)
         else:
             replace_source(ready.source, ready.text)

@@ -14,7 +14,16 @@ from clawkit.console.api import ApiError, ConsolePage, get, post
 from clawkit.console.file_changes import FileChange, file_changes
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import EACH_CALL, Scope, is_whole, policy_of, rule_of, write_rule
+from clawkit.guard.approvals_view import (
+    EACH_CALL,
+    Scope,
+    is_whole,
+    policy_of,
+    rule_of,
+    scopes_of,
+    wider_answers,
+    write_rule,
+)
 from clawkit.guard.authoring.edit import rule_text
 from clawkit.guard.call_display import call_lines, spelled
 from clawkit.guard.locations import approvals_socket
@@ -71,10 +80,14 @@ class ShownQuestion(Struct, frozen=True):
     description: str
     rule_text: str
     policy: str
-    lines: tuple[str, ...]
     changes: tuple[FileChange, ...]
+    lines: tuple[str, ...]
+    """The call without what is shown as a change."""
+    call: tuple[str, ...]
+    """The whole call, where that is another text."""
     is_whole: bool
-    each_call: bool
+    wider: tuple[Answer, ...]
+    scopes: tuple[Scope, ...]
     note: str
 
 
@@ -155,7 +168,11 @@ class ApprovalsDesk:
 
     def question(self, which: Which) -> ShownQuestion:
         ask = self._ask(which.id)
-        lines = _lines(ask)
+        call = _lines(ask)
+        changes, rest = (
+            file_changes(as_object(ask.call.get("arguments")) or {}) if call else ((), {})
+        )
+        lines = tuple(call_lines({**ask.call, "arguments": rest})) if changes else call
         return ShownQuestion(
             id=ask.id,
             digest=ask.digest,
@@ -167,10 +184,12 @@ class ApprovalsDesk:
             description=spelled(ask.description),
             rule_text=_rule_that_asked(ask),
             policy=str(policy_of(ask)),
+            changes=changes,
             lines=lines or (_NOT_WHOLE,),
-            changes=file_changes(as_object(ask.call.get("arguments")) or {}) if lines else (),
-            is_whole=lines is not None,
-            each_call=ask.each_call,
+            call=call if changes and call else (),
+            is_whole=call is not None,
+            wider=wider_answers(ask),
+            scopes=tuple(scopes_of(ask)),
             note=FOR_ALL,
         )
 
@@ -187,7 +206,8 @@ class ApprovalsDesk:
             _check_allowing(ask, given.answer)
         if given.answer == "always":
             self._write(ask, given)
-        if not self._view.answer(given.id, given.answer):
+        # A rule that was written allows the call, whether or not its guard saw that by itself.
+        if not self._view.answer(given.id, given.answer) and given.answer != "always":
             raise ApiError(_GONE, 409)
         return self.pending()
 

@@ -13,8 +13,14 @@ from msgspec import Struct
 from clawkit.console import api
 from clawkit.console.api import ApiError, ConsolePage, NoParameters
 from clawkit.console.pages.memory import OpenedMemories
-from clawkit.guard.authoring.default_policy import write_default_policy
-from clawkit.guard.locations import policy_file
+from clawkit.guard.profiles.prospect import (
+    BASE,
+    DENIED_TO_ALL,
+    Prospect,
+    ReadyPolicy,
+    guard_servers,
+    ready_policy,
+)
 from clawkit.hosts import installation
 from clawkit.hosts.clients import CLIENTS, client_called
 from clawkit.hosts.discovery import SearchScope, ServerStatus, status
@@ -28,7 +34,7 @@ from clawkit.hosts.installation import (
 )
 from clawkit.hosts.paste import pastes_for_command
 from clawkit.hosts.removal import remove_everything
-from clawkit.hosts.wrap import EntryChange, Report, unwrap, wrap
+from clawkit.hosts.wrap import EntryChange, unwrap
 from clawkit.login import grants, people
 from clawkit.memory import tokens
 from clawkit.memory.being_store import DEFAULT_BEING
@@ -159,20 +165,25 @@ def _installed(outcome: InstallOutcome) -> InstallOutcome:
 
 
 class GuardOutcome(Struct, frozen=True):
-    """What was done, and whether a policy had to be made for it."""
+    """What was done, what guarded servers do from now on, and by which policy."""
 
     changes: tuple[EntryChange, ...]
-    policy_made: bool = False
+    guarded: tuple[Prospect, ...] = ()
+    policy: ReadyPolicy | None = None
+    base: str = BASE
+    denied: str = DENIED_TO_ALL
 
 
 def _guarded(given: ClientChange, client: str) -> GuardOutcome:
-    act = wrap if given.change == "guard" else unwrap
-    report: Report = act(given.what or None, SearchScope(client))
+    if given.change == "guard":
+        report, guarded = guard_servers(given.what or None, SearchScope(client))
+    else:
+        report, guarded = unwrap(given.what or None, SearchScope(client)), ()
     if report.failed:
         notes = [one.note for one in report.changes if one.action == "failed"]
         raise ApiError("; ".join((*report.problems, *notes)))
-    made = given.change == "guard" and write_default_policy(policy_file())
-    return GuardOutcome(report.changes, bool(made))
+    policy = ready_policy() if given.change == "guard" else None
+    return GuardOutcome(report.changes, guarded, policy)
 
 
 def _remove_all(_: NoParameters) -> object:

@@ -19,7 +19,7 @@ from clawkit.console import api
 from clawkit.console.api import ApiError, ConsolePage, NoParameters
 from clawkit.memory import tokens
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
-from clawkit.memory.browse import ended_facts, memory_map, story, timeline
+from clawkit.memory.browse import ended_facts, memory_map, stamp_of_memories, story, timeline
 from clawkit.memory.history_text import MemoryHistory
 from clawkit.memory.mcp_app import MAP_SCRIPT
 from clawkit.memory.memory import Memory
@@ -141,6 +141,12 @@ class OpenedMemories:
     def is_begun(self) -> bool:
         return self._store is not None or self.place.is_begun()
 
+    def stamp(self) -> str:
+        """Another text whenever a memory or a token is another one; nothing is opened for it."""
+        if self._store is None:
+            return str(self.is_begun())
+        return stamp_of_memories(self._store.database)
+
     def being(self, being_id: str) -> Being:
         found = self.store().by_id(being_id) if self.is_begun() else None
         if found is None:
@@ -180,7 +186,8 @@ def page(until_end: ExitStack) -> ConsolePage:
             api.post("/api/memory/undo", UndoBody, partial(_undo, memories)),
             api.post("/api/memory/tokens/create", TokenBody, partial(_create_token, memories)),
             api.post("/api/memory/tokens/revoke", RevokeBody, partial(_revoke_token, memories)),
-        )
+        ),
+        topics={"memory": memories.stamp},
     )
 
 
@@ -205,8 +212,8 @@ def _beings(memories: OpenedMemories, _: NoParameters) -> object:
     place = memories.place
     about = {"store": shown_address(place.address), "elsewhere": shown_address(place.remote)}
     if not memories.is_begun():
-        return {**about, "beings": []}
-    store = memories.store()
+        return {**about, "beings": [], "stamp": memories.stamp()}
+    store, stamp = memories.store(), memories.stamp()
     own = place.config.memory.being or DEFAULT_BEING
     lines: list[BeingLine] = []
     for being in store.every()[: api.MOST_ROWS]:
@@ -224,7 +231,7 @@ def _beings(memories: OpenedMemories, _: NoParameters) -> object:
                 is_own,
             )
         )
-    return {**about, "beings": lines}
+    return {**about, "beings": lines, "stamp": stamp}
 
 
 def _overview(memories: OpenedMemories, given: BeingParameters) -> object:

@@ -7,16 +7,17 @@ import os
 import threading
 import tomllib
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
 
-from clawkit.console.api import MOST_ROWS, ApiError, ConsolePage, NoParameters, get, post
+from clawkit.console.api import MOST_ROWS, ApiError, ConsolePage, NoParameters, get, post, stamp_of
+from clawkit.console.file_changes import DiffLine, text_diff
 from clawkit.errors import AuditError, PolicyError
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
-from clawkit.guard.authoring.edit import rule_text, save_policy
+from clawkit.guard.authoring.edit import latest_backup, rule_text, save_policy
 from clawkit.guard.authoring.explain import explain
 from clawkit.guard.authoring.fixtures import NAMELESS, NO_POLICY, read_text
 from clawkit.guard.authoring.lint import Issue, lint
@@ -36,6 +37,8 @@ from clawkit.guard.policy_file.parser import read_policy
 from clawkit.guard.profiles.profile import profile_of_server
 
 _CALLS_SHOWN = 10
+_CONTEXT = 3
+_LONGEST_CALL = 64 * 1024
 _LONGEST = 2000
 _PROFILES = "Here stand the rules of a known server's profile"
 
@@ -56,6 +59,14 @@ class PolicyText(Struct, frozen=True):
     text: str
 
 
+class KeptPolicy(Struct, frozen=True):
+    """What the policy was until a moment, in the file where it is kept."""
+
+    file: str
+    until: float
+    text: str
+
+
 class ShownPolicy(Struct, frozen=True):
     """The policy in use; `problem` says why it cannot be used, and that the guard denies all."""
 
@@ -68,6 +79,8 @@ class ShownPolicy(Struct, frozen=True):
     problem: str
     default: str
     """What to begin with, where there is none."""
+    before: KeptPolicy | None
+    """What was saved over last, if it is kept and another one."""
     stamp: str
     """What the topic says while the file is this one."""
 
@@ -143,6 +156,13 @@ class ReplayReport(Struct, frozen=True):
     issues: tuple[Issue, ...]
 
 
+class TwoTexts(Struct, frozen=True):
+    """A text, and another one in its place."""
+
+    old: str
+    new: str
+
+
 class SavedText(Struct, frozen=True):
     """A policy to be written over the one with this digest."""
 
@@ -165,6 +185,7 @@ def page(_: ExitStack) -> ConsolePage:
             get("/api/policy/hits", NoParameters, desk.hits),
             post("/api/policy/try", TriedCall, desk.tried),
             post("/api/policy/replay", PolicyText, desk.replayed),
+            post("/api/policy/compare", TwoTexts, _compared),
             post("/api/policy/save", SavedText, desk.save),
         ),
         topics={"policy": desk.stamp},
@@ -182,12 +203,7 @@ class PolicyDesk:
         self._hits: tuple[object, RuleHits] | None = None
 
     def stamp(self) -> str:
-        """Another text whenever the file is another one."""
-        try:
-            status = self._file.stat()
-        except OSError:
-            return ""
-        return f"{status.st_mtime_ns} {status.st_size} {status.st_ino}"
+        return stamp_of(self._file)
 
     def shown(self, _: NoParameters) -> ShownPolicy:
         stamp, there = self.stamp(), os.path.lexists(self._file)
@@ -206,6 +222,7 @@ class PolicyDesk:
             issues=tuple(lint(text, str(self._file))) if text else (),
             problem=problem,
             default="" if there else DEFAULT_POLICY,
+            before=_kept(self._file, text),
             stamp=stamp,
         )
 
@@ -219,8 +236,16 @@ class PolicyDesk:
             return self._hits[1]
 
     def tried(self, given: TriedCall) -> TriedVerdict:
+        if len(given.call) > _LONGEST_CALL:
+            raise ApiError(
+                f"The call has {len(given.call):,} characters, and here it may have "
+                f"{_LONGEST_CALL:,}: shorten its longest value"
+            )
         text = read_text(self._file, NO_POLICY) if given.text is None else given.text
-        fixture = typed_call(given.call)
+        try:
+            fixture = typed_call(given.call)
+        except RecursionError:
+            raise ApiError("The call is nested so deep that no guard takes it") from None
         server = given.server or fixture.server
         paths = paths_for(fixture, None, as_text=False)
         servers = (server,) if server else NAMELESS
@@ -289,6 +314,18 @@ class PolicyReader:
         return read_policy(self._text, self._file, profile.rules if profile else ())
 
 
+def _compared(given: TwoTexts) -> tuple[DiffLine, ...]:
+    return text_diff(given.old, given.new, _CONTEXT)
+
+
+def _kept(file: Path, text: str) -> KeptPolicy | None:
+    """What the policy was before it was saved last, unless it is that again."""
+    with suppress(ValueError, PolicyError):  # nothing that could be put back
+        if (kept := latest_backup(file)) and (old := read_text(kept[0])) != text:
+            return KeptPolicy(str(kept[0]), kept[1], old)
+    return None
+
+
 def _log_stamp(directory: Path) -> tuple[int, int]:
     """How many files the log has, and how large they are: it only grows."""
     try:
@@ -316,6 +353,8 @@ def _hits(found: list[Replayed]) -> RuleHits:
     hits: Counter[int] = Counter()
     uncertain = 0
     for item in found:
+        if item.recorded.decision == "pass":
+            continue  # what no rule is asked about: lists, pings
         if item.decision is None:
             uncertain += item.recorded.count
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from typing import Any
 
@@ -16,10 +17,10 @@ from clawkit.assistant.sessions.records import LAST
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.console import api
 from clawkit.console.api import ApiError, ConsolePage
-from clawkit.errors import ClawError
+from clawkit.errors import ClawError, SessionError
 
-_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Pictures that a browser shows and that run nothing; SVG could."""
+_SHOWN = re.compile(r"image/(png|jpeg|gif|webp)|audio/[\w.+-]+")
+"""What a browser shows or plays, and what runs nothing; SVG could, and any document."""
 
 
 class ListParameters(Struct, frozen=True):
@@ -38,8 +39,8 @@ class SessionParameters(Struct, frozen=True):
     limit: int = 50
 
 
-class PictureParameters(Struct, frozen=True):
-    """A picture of a session, by its digest."""
+class MediaParameters(Struct, frozen=True):
+    """A picture or a file of a session, by its digest."""
 
     key: str
     digest: str
@@ -56,16 +57,23 @@ def page(_: ExitStack) -> ConsolePage:
         (
             api.get("/api/sessions/list", ListParameters, _list),
             api.get("/api/sessions/show", SessionParameters, _show),
-            api.get("/api/sessions/picture", PictureParameters, _picture),
+            api.get("/api/sessions/media", MediaParameters, _media),
             api.get("/api/sessions/export", SessionKey, _export),
             api.post("/api/sessions/delete", SessionKey, _delete),
-        )
+        ),
+        topics={"sessions": _stamp},
     )
 
 
 def _store() -> SessionStore:
     # Where the store is does not depend on the rest of the config, which may be broken.
     return SessionStore(Config().store_file)
+
+
+def _stamp() -> str:
+    """Another text whenever something was written; what is written first stands in the log."""
+    file = Config().store_file
+    return api.stamp_of(file, file.with_name(f"{file.name}-wal"))
 
 
 def _prices() -> dict[str, Price]:
@@ -76,21 +84,25 @@ def _prices() -> dict[str, Price]:
 
 
 def _list(given: ListParameters) -> object:
-    wanted = given.contains.casefold()
+    stamp, wanted = _stamp(), given.contains.casefold()
     found = [
         one
         for one in _store().list_sessions()
         if (one.running or one.messages) and wanted in f"{one.key}\n{one.title}".casefold()
     ]
     end = given.offset + min(given.limit, api.MOST_ROWS)
-    return {"total": len(found), "rows": found[given.offset : end]}
+    return {"total": len(found), "rows": found[given.offset : end], "stamp": stamp}
 
 
 def _show(given: SessionParameters) -> object:
-    prices = _prices()
-    found = _store().page(given.key, given.before, max(1, min(given.limit, api.MOST_ROWS)))
+    stamp, prices = _stamp(), _prices()
+    try:
+        found = _store().page(given.key, given.before, max(1, min(given.limit, api.MOST_ROWS)))
+    except SessionError as error:
+        raise ApiError(str(error), 404) from None
     return {
         **msgspec.to_builtins(found),
+        "stamp": stamp,
         "turns": [_turn(one, prices) for one in found.turns],
         "costs": costs(found.usage, prices),
         "unpriced": [name for name in found.usage if "/" in name and name not in prices],
@@ -101,13 +113,15 @@ def _turn(turn: StoredTurn, prices: dict[str, Price]) -> dict[str, Any]:
     return {**msgspec.to_builtins(turn), "costs": costs({turn.model: turn.usage}, prices)}
 
 
-def _picture(given: PictureParameters) -> object:
-    found = _store().picture(given.key, given.digest)
+def _media(given: MediaParameters) -> object:
+    found = _store().media(given.key, given.digest)
     if found is None:
-        raise ApiError(f"There is no picture {given.digest[:20]!r} in this session", 404)
-    if found.mime_type not in _PICTURES:
-        raise ApiError(f"A picture of the type {found.mime_type[:60]!r} is not shown here", 415)
-    return Response(found.data, media_type=found.mime_type)
+        raise ApiError(f"There is no file {given.digest[:20]!r} in this session", 404)
+    if _SHOWN.fullmatch(found.mime_type):
+        return Response(found.data, media_type=found.mime_type)
+    # Whatever it says that it is, no browser opens it.
+    headers = {"content-disposition": "attachment"}
+    return Response(found.data, headers=headers, media_type="application/octet-stream")
 
 
 def _export(given: SessionKey) -> object:

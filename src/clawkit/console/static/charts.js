@@ -3,7 +3,7 @@
 import { counted, element, svg, table } from "./dom.js";
 
 const WIDTH = 480;
-const LEFT = 44;
+const LEFT = 60;
 const BOTTOM = 20;
 
 function figure(title, legend, drawing, asTable) {

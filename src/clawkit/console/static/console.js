@@ -1,6 +1,6 @@
 // The shell: navigation, the page that is shown, and what the pages share.
 
-import { announce, confirm, element, replace, toast } from "./dom.js";
+import { announce, confirm, element, replace, throttled, toast } from "./dom.js";
 import { begin, connect, fetchJson, watch } from "./net.js";
 
 export * from "./dom.js";
@@ -61,7 +61,7 @@ function address() {
 
 /** What a page's `show(root, context)` gets besides its place. */
 function contextFor(name, parameters, signal) {
-  return {
+  const context = {
     name,
     parameters,
     signal,
@@ -74,6 +74,11 @@ function contextFor(name, parameters, signal) {
     watch(topic, listener) {
       const end = watch(topic, listener);
       signal.addEventListener("abort", end);
+    },
+    /** Runs `act` whenever a topic is another one than what is shown, which `known` tells. */
+    follow(topic, known, act, every = 1000) {
+      const run = throttled(() => context.attempt(act), every, signal);
+      context.watch(topic, (value) => value !== known() && run());
     },
     onLeave: (act) => signal.addEventListener("abort", act),
     /** Goes to a page; with parameters, to a place in it. */
@@ -95,7 +100,10 @@ function contextFor(name, parameters, signal) {
         return undefined;
       }
     },
+    /** Shows the page anew. */
+    reload: show,
   };
+  return context;
 }
 
 async function show() {

@@ -85,6 +85,12 @@ export function button(label, onclick, attributes) {
   return element("button", { type: "button", onclick, ...attributes }, label);
 }
 
+/** Gives the focus to what is no control, such as a heading. */
+export function focusOn(node) {
+  node.tabIndex = -1;
+  node.focus();
+}
+
 /** A label with its field; the field gets an id if it has none. */
 export function field(label, input, hint) {
   input.id ||= `field-${(field.count = (field.count || 0) + 1)}`;
@@ -104,6 +110,20 @@ export function longText(text, most = 2000) {
     pre.focus();
   });
   return element("div", {}, pre, more);
+}
+
+const LINES = { "+": ["added", "added: "], "-": ["removed", "removed: "], " ": ["same", ""], "@": ["where", ""] };
+
+/** The lines of a diff, each with its kind. */
+export function diff(lines) {
+  return element(
+    "div",
+    { class: "diff" },
+    lines.map(({ kind, text }) => {
+      const [name, spoken] = LINES[kind];
+      return element("div", { class: name }, spoken && element("span", { class: "unseen" }, spoken), element("span", { class: "sign", "aria-hidden": "true" }, kind === "@" ? "" : kind), element("span", { class: "text" }, text));
+    }),
+  );
 }
 
 /** A mark such as a decision: `kind` chooses its colour. */
@@ -131,28 +151,29 @@ export function emptyState(title, text) {
  * with `onOpen`, the first cell of each row is a button.
  */
 export function table({ caption, columns, rows, empty = "Nothing here.", onOpen, rowClass }) {
-  const head = columns.map((one) => element("th", { scope: "col", class: one.class }, one.title));
+  // On a phone a row is a card, and what is no table to look at says by its roles that it is one.
+  const head = columns.map((one) => element("th", { scope: "col", role: "columnheader", class: one.class }, one.title));
   const line = (row) =>
     element(
       "tr",
-      { class: rowClass && rowClass(row) },
+      { role: "row", class: rowClass && rowClass(row) },
       columns.map((one, at) => {
         const cell = one.cell(row);
         const opened = at === 0 && onOpen;
-        return element("td", { class: one.class }, opened ? button(cell, () => onOpen(row), { class: "link" }) : cell);
+        return element("td", { role: "cell", class: one.class, "data-title": one.title }, opened ? button(cell, () => onOpen(row), { class: "link" }) : cell);
       }),
     );
   const body = rows.slice(0, MOST_ROWS).map(line);
-  if (!body.length) body.push(element("tr", {}, element("td", { colspan: columns.length, class: "dim" }, empty)));
+  if (!body.length) body.push(element("tr", { role: "row" }, element("td", { role: "cell", colspan: columns.length, class: "dim" }, empty)));
   return element(
     "div",
     { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" },
     element(
       "table",
-      {},
+      { role: "table" },
       element("caption", { class: "unseen" }, caption),
-      element("thead", {}, element("tr", {}, head)),
-      element("tbody", {}, body),
+      element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, head)),
+      element("tbody", { role: "rowgroup" }, body),
     ),
   );
 }
@@ -190,6 +211,28 @@ export function pager({ text, back, on, backLabel = "Back", onLabel = "More" }) 
   );
 }
 
+/** Runs at once, and then at most every so many milliseconds. */
+export function throttled(act, every, signal) {
+  let timer = null;
+  let again = false;
+  const run = () => {
+    again = false;
+    if (signal.aborted) return;
+    act();
+    timer = setTimeout(() => ((timer = null), again && run()), every);
+  };
+  return () => (timer ? (again = true) : run());
+}
+
+/** Draws a place anew; what has the focus there has it afterwards, too. */
+export async function redraw(place, draw) {
+  const focused = place.contains(document.activeElement) ? document.activeElement : null;
+  await draw();
+  if (!focused || focused.isConnected) return;
+  const same = (one) => one.tagName === focused.tagName && one.textContent === focused.textContent && one.ariaLabel === focused.ariaLabel;
+  [...place.querySelectorAll(focused.tagName)].find(same)?.focus({ preventScroll: true });
+}
+
 /** Says something to those who do not see the page. */
 export function announce(text) {
   const region = document.getElementById("announcements");
@@ -208,7 +251,7 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
     try {
       await undo();
     } catch (error) {
-      toast(error.message, { kind: "bad" });
+      if (error.name !== "AbortError") toast(error.message, { kind: "bad" });
     }
   };
   const node = element(

@@ -28,6 +28,7 @@ from clawkit.guard.audit.file_format import (
     write_head,
 )
 from clawkit.guard.audit.record import AuditRecord, body_of
+from clawkit.system.files import make_private
 from clawkit.system.locks import lock, unlock
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
@@ -110,7 +111,7 @@ class AuditLog:
             self._close()
 
     def _open_head(self) -> int:
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._directory)
         if self._directory.stat().st_mode & 0o077:
             self._directory.chmod(0o700)
         return os.open(self._directory / HEAD, os.O_RDWR | os.O_CREAT | _BINARY, 0o600)

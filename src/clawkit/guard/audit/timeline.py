@@ -64,6 +64,11 @@ def name_of(record: AuditEntry) -> str:
     return "(answer)" if record.get("reason", "").startswith("an answer") else "(unreadable)"
 
 
+def was_asked(approval: AuditEntry) -> bool:
+    """Whether a person saw the question; some are answered before, or can be put to nobody."""
+    return approval.get("reason", "") in _ASKED
+
+
 def said(approval: AuditEntry) -> str:
     """How the question to a person ended."""
     reason = approval.get("reason", "")

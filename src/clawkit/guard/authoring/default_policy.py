@@ -11,7 +11,7 @@ from textwrap import fill
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.globs import is_wild
 from clawkit.hosts.clients import CLIENTS, file_patterns
-from clawkit.system.files import write_new
+from clawkit.system.files import make_private, write_new
 
 SHELL_LIKE = (
     *("*shell*", "*exec*", "*bash*", "*zsh*", "sh", "*pwsh*", "*cmd*", "*terminal*", "*command*"),
@@ -67,12 +67,12 @@ DEFAULT_POLICY = _made()
 def write_default_policy(path: Path) -> bool:
     """Write the default policy, for the owner only; False if there is a file already."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         write_new(path, DEFAULT_POLICY.encode())
     except FileExistsError:
-        if path.parent.is_dir():
-            return False
-        raise PolicyError(str(path), 0, f"{path.parent} is no directory") from None
+        return False
+    except NotADirectoryError as error:
+        raise PolicyError(str(path), 0, f"{error.filename} is no directory") from None
     except OSError as error:
         raise PolicyError(str(path), 0, f"cannot be written: {error.strerror}") from None
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import time
@@ -22,9 +23,11 @@ from clawkit.guard.policy.policy import Paths
 from clawkit.guard.policy.readings import is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy_file.parser import read_policy
-from clawkit.system.files import write_new, write_whole
+from clawkit.system.files import make_private, write_new, write_whole
 from clawkit.system.locks import locked
 
+_BACKUP_TIME = "%Y%m%d-%H%M%S"
+_BACKUP = re.compile(r"\.(\d{8}-\d{6})(?:-(\d+))?")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -244,7 +247,7 @@ def save_policy(policy: Path, text: str, digest: str) -> Path | None:
     """
     read_policy(text, os.fspath(policy))
     try:
-        policy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(policy.parent)
         with locked(policy.with_name(f".{policy.name}.lock")):
             return _save(policy, text.encode(), digest)
     except OSError as error:
@@ -268,12 +271,25 @@ def _save(policy: Path, new: bytes, digest: str) -> Path | None:
 
 def backup_path(policy: Path) -> Path:
     """A free name beside a policy for what it was until now."""
-    wanted = policy.with_name(f"{policy.name}.{time.strftime('%Y%m%d-%H%M%S')}")
+    wanted = policy.with_name(f"{policy.name}.{time.strftime(_BACKUP_TIME)}")
     number, free = 1, wanted
     while free.exists():
         number += 1
         free = wanted.with_name(f"{wanted.name}-{number}")
     return free
+
+
+def latest_backup(policy: Path) -> tuple[Path, float] | None:
+    """What a policy was last, and until when; None if nothing was kept."""
+    found = [
+        (match[1], int(match[2] or 1), path)
+        for path in policy.parent.glob(f"{glob.escape(policy.name)}.*")
+        if (match := _BACKUP.fullmatch(path.name.removeprefix(policy.name)))
+    ]
+    if not found:
+        return None
+    until, _, path = max(found)
+    return path, time.mktime(time.strptime(until, _BACKUP_TIME))
 
 
 def _leaves(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[Argument]:

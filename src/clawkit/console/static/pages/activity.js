@@ -1,7 +1,7 @@
 // Activity: the audit as a live table, in charts, and call by call.
 
 import { axisTime, laneChart, lineChart, rankChart, stepName, timeChart } from "../charts.js";
-import { badge, button, counted, dialog, duration, element, emptyState, facts, field, longText, moment, pager, replace, table } from "../console.js";
+import { badge, button, counted, dialog, duration, element, emptyState, facts, field, longText, moment, pager, replace, table, throttled } from "../console.js";
 
 const SIZE = 30;
 const SUMMARY_EVERY = 2500;
@@ -103,9 +103,7 @@ export async function show(root, context) {
     });
   }
 
-  const { servers } = { servers: await context.fetchJson("/api/activity/servers") };
-  form.servers(servers);
-  await loadAll();
+  await Promise.all([loadAll(), context.fetchJson("/api/activity/servers").then(form.servers)]);
   context.fetchJson("/api/activity/chain").then((found) => drawChain(place.chain, found)).catch(() => {});
 
   const lately = throttled(() => context.attempt(loadRows), ROWS_EVERY, context.signal);
@@ -114,19 +112,6 @@ export async function show(root, context) {
     if (!before) lately(); // who reads an older page is not moved about
     seldom();
   });
-}
-
-/** Runs at once, and then at most every so many milliseconds. */
-function throttled(act, every, signal) {
-  let timer = null;
-  let again = false;
-  const run = () => {
-    again = false;
-    if (signal.aborted) return;
-    act();
-    timer = setTimeout(() => ((timer = null), again && run()), every);
-  };
-  return () => (timer ? (again = true) : run());
 }
 
 const COLUMNS = [

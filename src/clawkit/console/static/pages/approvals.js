@@ -1,6 +1,6 @@
 // Approvals: what waits, one call shown whole, and the answers to it.
 
-import { announce, button, counted, dialog, element, emptyState, facts, problem, replace, toast } from "../console.js";
+import { announce, button, counted, dialog, diff, element, emptyState, facts, focusOn, longText, problem, replace, toast } from "../console.js";
 
 const CALM = 600; // milliseconds in which no answer counts after the call shown changed by itself
 const ENDS = {
@@ -13,16 +13,8 @@ const ENDS = {
   withdrawn: "no longer asked",
   elsewhere: "answered elsewhere",
 };
-const NOW = [
-  ["once", "Allow once", "primary"],
-  ["session", "These arguments, this session"],
-  ["tool", "This tool, this session"],
-];
-const FOR_GOOD = [
-  ["folder", "This tool in this folder…"],
-  ["tool", "This tool…"],
-  ["call", "Exactly this…"],
-];
+const NOW = { once: "Allow once", session: "These arguments, this session", tool: "This tool, this session" };
+const FOR_GOOD = { folder: "This tool in this folder…", tool: "This tool…", call: "Exactly this…" };
 
 export async function show(root, context) {
   const list = element("section", { class: "asks", "aria-label": "Waiting calls" });
@@ -37,7 +29,9 @@ export async function show(root, context) {
     drawList();
     shown = id;
     if (!id) {
+      const left = detail.contains(document.activeElement);
       replace(detail);
+      if (left) focusOn(document.querySelector("main h1"));
       return;
     }
     try {
@@ -60,13 +54,14 @@ export async function show(root, context) {
   }
 
   function drawList() {
+    const focused = document.activeElement?.dataset?.ask;
     const items = asks.map((ask) =>
       element(
         "li",
         {},
         element(
           "button",
-          { type: "button", class: "ask-item", "aria-current": ask.id === chosen ? "true" : null, onclick: () => choose(ask.id) },
+          { type: "button", class: "ask-item", "data-ask": ask.id, "aria-current": ask.id === chosen ? "true" : null, onclick: () => choose(ask.id) },
           element("span", { class: "strong text" }, ask.tool),
           element("span", { class: "dim small text" }, ask.server),
           element("span", { class: "dim small left", "data-deadline": String(ask.deadline) }, left(ask.deadline)),
@@ -80,6 +75,7 @@ export async function show(root, context) {
         : emptyState("Nothing waits for you", "When a prompt rule holds a call while this page is open, you are asked here."),
       drawEnded(),
     );
+    if (focused) (list.querySelector(`[data-ask="${CSS.escape(focused)}"]`) || list.querySelector("[data-ask]"))?.focus();
   }
 
   let ended = [];
@@ -130,6 +126,7 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
     question.changes.map(drawChange),
     element("pre", { class: "plain-text" }, question.lines.join("\n")),
   );
+  const title = element("h2", {}, question.tool);
   const hint = element("div", { class: "row hint" });
   const answers = element("div", {});
   const state = { read: false, seen: 0, calm: !itself, busy: false };
@@ -138,13 +135,11 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
   const answer = async (value, more, words) => {
     if (state.busy) return;
     state.busy = true;
-    draw();
     await context.attempt(async () => {
       await context.fetchJson("/api/approvals/answer", { body: { id: question.id, digest: question.digest, answer: value, ...more } });
       await onAnswered(question.id, `${question.tool}: ${words}`);
     });
     state.busy = false;
-    draw();
   };
 
   const always = (scope) =>
@@ -162,7 +157,7 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
     });
 
   function draw() {
-    const may = state.read && state.calm && question.is_whole && !state.busy;
+    const may = state.read && state.calm && question.is_whole;
     const given = document.activeElement?.dataset?.answer;
     const reading = document.activeElement?.dataset?.answer === "read";
     replace(
@@ -180,28 +175,29 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
       element(
         "p",
         { class: "actions" },
-        NOW.filter(([value]) => value === "once" || !question.each_call).map(([value, label, kind]) =>
-          one(value, label, () => answer(value, {}, ENDS[value]), kind, may),
+        ["once", ...question.wider].map((value) =>
+          one(value, NOW[value], () => answer(value, {}, ENDS[value]), value === "once" ? "primary" : null, may),
         ),
-        one("deny", "Deny", () => answer("deny", {}, ENDS.deny), "danger", state.calm && !state.busy),
+        one("deny", "Deny", () => answer("deny", {}, ENDS.deny), "danger", state.calm),
       ),
-      !question.each_call &&
+      question.scopes.length > 0 &&
         element(
           "p",
           { class: "actions" },
           element("span", { class: "dim small" }, "From now on, by a rule:"),
-          FOR_GOOD.map(([scope, label]) => one(`always-${scope}`, label, () => always(scope), null, may)),
+          question.scopes.map((scope) => one(`always-${scope}`, FOR_GOOD[scope], () => always(scope), null, may)),
         ),
     );
     if (given) answers.querySelector(`[data-answer="${given}"]`)?.focus();
   }
 
+  const held = place.contains(document.activeElement);
   replace(
     place,
     element(
       "div",
       { class: "card" },
-      element("div", { class: "spread" }, element("h2", {}, question.tool), element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline))),
+      element("div", { class: "spread" }, title, element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline))),
       facts([
         ["Server", question.server],
         ["Client", question.client],
@@ -209,11 +205,13 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
       ]),
       question.rule_text && element("details", {}, element("summary", {}, "The rule that asks"), element("pre", {}, question.rule_text)),
       text,
+      question.call.length > 0 && element("details", {}, element("summary", {}, "The call as it is sent"), longText(question.call.join("\n"))),
       hint,
       answers,
     ),
   );
   draw();
+  if (held) focusOn(title); // what had it is gone
   if (!state.calm) setTimeout(() => ((state.calm = true), draw()), CALM);
   reader = noteReading(text, context.signal, (seen) => {
     state.seen = seen;
@@ -266,20 +264,11 @@ function noteReading(box, signal, onSeen) {
   };
 }
 
-const KINDS = { "+": ["added", "added: "], "-": ["removed", "removed: "], " ": ["same", ""], "@": ["where", ""] };
-
 function drawChange(change) {
   return element(
     "figure",
     { class: "change" },
     element("figcaption", {}, element("code", {}, change.path), " ", element("span", { class: "dim small" }, change.about)),
-    element(
-      "div",
-      { class: "diff" },
-      change.lines.map(({ kind, text }) => {
-        const [name, spoken] = KINDS[kind];
-        return element("div", { class: name }, spoken && element("span", { class: "unseen" }, spoken), element("span", { class: "sign", "aria-hidden": "true" }, kind === "@" ? "" : kind), element("span", { class: "text" }, text));
-      }),
-    ),
+    diff(change.lines),
   );
 }

@@ -1,6 +1,6 @@
 // The page Connect: which client has what of ours, a button for each, and what others paste.
 
-import { ago, badge, button, confirm, dialog, element, emptyState, field, problem, replace, table, toast } from "../console.js";
+import { ago, badge, button, confirm, dialog, element, emptyState, facts, field, problem, replace, table, toast } from "../console.js";
 import { showSecret } from "./memory.js";
 
 const OURS = [
@@ -38,7 +38,13 @@ async function drawClients(place, context) {
 function clientCard(client, home, context, reload) {
   const file = client.file.startsWith(home) ? `~${client.file.slice(home.length)}` : client.file;
   const act = (change, what, done) => () => context.attempt(async () => {
+    if (change === "unguard" && !(await confirmed(client, what))) return;
     const outcome = await context.fetchJson("/api/connect/change", { body: { client: client.id, change, what } });
+    if (outcome.guarded?.length) {
+      await reload();
+      await tellGuarded(client, outcome, home);
+      return;
+    }
     const note = outcome.note || outcome.changes?.map((one) => one.note).filter(Boolean).join("; ");
     toast([done, `Restart ${client.title} for this to count.`, note].filter(Boolean).join(" "), { seconds: 9 });
     await reload();
@@ -58,6 +64,35 @@ function clientCard(client, home, context, reload) {
     open.length > 1 ? element("p", { class: "actions" }, button(`Guard all ${open.length}`, act("guard", "", "They go through the guard."))) : null,
     open.length && !client.shows_forms ? element("p", { class: "dim small" }, "It shows no questions of servers: keep Approvals open here, or whatever asks is denied.") : null,
   );
+}
+
+function confirmed(client, server) {
+  const body = element("p", {}, `${client.title} starts “${server}” as before: its calls are neither decided by your policy nor logged.`);
+  return confirm({ title: "Take the guard away?", body, action: "Take it away", kind: "danger" });
+}
+
+/** What `claw wrap` says: what passes unasked from now on, and what does not. */
+async function tellGuarded(client, { guarded, policy, base, denied, changes }, home) {
+  const short = (text) => text.replaceAll(home, "~");
+  const one = ({ server, profile, known_by: by, passes, asks, variables }) => [
+    element("h3", {}, server, " ", profile ? badge(`profile ${profile}, by its ${by}`, "good") : badge("no profile")),
+    facts([
+      ["Unasked", short(passes)],
+      ["Asks", asks],
+      ["Gets", variables && `${[...variables].sort().map((name) => `${name}, `).join("")}of yours only ${base}`],
+    ]),
+  ];
+  await dialog({
+    title: guarded.length > 1 ? "They go through the guard" : "It goes through the guard",
+    body: [
+      guarded.map(one),
+      element("p", {}, denied),
+      client.shows_forms ? null : element("p", { class: "note" }, `${client.title} shows no forms: keep Approvals open here, or whatever asks is denied.`),
+      changes.filter((change) => change.note).map((change) => element("p", { class: "dim small" }, `${change.server}: ${change.note}`)),
+      element("p", { class: "dim small" }, "Policy: ", element("code", {}, short(policy.file)), policy.made ? " (made just now)" : "", policy.profiles ? "" : ". It has no place for profiles, so none counts: `claw policy init --print` shows the two rules to copy."),
+      element("p", {}, `Restart ${client.title} for this to count.`),
+    ],
+  });
 }
 
 function ourLine(client, what, title, act) {

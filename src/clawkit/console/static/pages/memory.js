@@ -1,6 +1,6 @@
 // The page Memory: what a Being remembers, as a map and a list, by day, by fact; and who may reach it.
 
-import { ago, announce, badge, button, confirm, counted, dialog, element, emptyState, facts, fetchJson, field, moment, pager, replace, table, toast } from "../console.js";
+import { ago, announce, badge, button, confirm, counted, dialog, element, emptyState, facts, fetchJson, field, moment, pager, redraw, replace, table, toast } from "../console.js";
 import { showMap, topicColour } from "../map.js";
 
 const TABS = [
@@ -10,15 +10,17 @@ const TABS = [
   ["history", "History", drawHistory],
   ["access", "Access", drawAccess],
 ];
+const LIVE_EVERY = 2000;
 const STATES = { active: "", dying: "fading", dead: "asleep" };
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 export async function show(root, context) {
-  const { beings, store, elsewhere } = await context.fetchJson("/api/memory/beings");
+  const { beings, store, elsewhere, stamp } = await context.fetchJson("/api/memory/beings");
   const note = elsewhere
     ? element("p", { class: "note" }, `The assistant's own memory is at ${elsewhere}. Here are the Beings of this machine.`)
     : null;
   if (!beings.length) {
+    context.follow("memory", () => stamp, context.reload);
     root.append(note || "", emptyState("Nothing is remembered yet", `in ${store}. Tell your assistant something, or type: claw remember "…"`));
     return;
   }
@@ -28,8 +30,19 @@ export async function show(root, context) {
   const tab = TABS.find(([name]) => name === context.parameters.get("view")) || TABS[0];
   const place = element("div", { class: "memory-view", role: "tabpanel", id: "memory-panel", "aria-labelledby": `tab-${tab[0]}` });
   const page = { context, being, place, go: (more) => context.go("memory", { being: being.id, ...more }) };
-  root.append(...[note, heading(page, beings, store), tabs(page, tab[0]), place].filter(Boolean));
+  const head = element("div", {}, heading(page, beings, store));
+  root.append(note || "", head, tabs(page, tab[0]), place);
   await tab[2](page);
+  let seen = stamp;
+  context.follow("memory", () => seen, async () => {
+    const now = await context.fetchJson("/api/memory/beings");
+    seen = now.stamp;
+    const same = now.beings.find((one) => one.id === being.id);
+    if (!same) return context.reload();
+    page.being = same;
+    await redraw(head, () => replace(head, heading(page, now.beings, store)));
+    await redraw(place, page.again);
+  }, LIVE_EVERY);
 }
 
 function heading({ context, being }, beings, store) {
@@ -83,7 +96,10 @@ const happened = (node) => (node.scene.when?.length ? longDay(node.scene.when[0]
 
 async function drawMapTab(page) {
   const { context, being, place } = page;
-  const map = await context.fetchJson(`/api/memory/map?being=${being.id}`);
+  const load = () => context.fetchJson(`/api/memory/map?being=${being.id}`);
+  const map = await load();
+  replace(place);
+  page.again = () => drawMapTab(page);
   if (!map.ids.length) {
     const next = being.waiting ? "What was told waits to be put in order: claw memory tidy does that." : "Tell it something in a client, or with claw remember.";
     place.append(emptyState("No memory to draw yet", next));
@@ -98,14 +114,29 @@ async function drawMapTab(page) {
     const before = location.hash;
     page.go({});
     // The address may be this one already: then nobody else shows the page anew.
-    if (location.hash === before) window.dispatchEvent(new Event("hashchange"));
+    if (location.hash === before) context.reload();
   };
-  place.append(searchForm(state), found, element("div", { class: "memory-map-row" }, mapCard(state), detail), legend(state), list);
+  const topics = element("div", {}, legend(state));
+  const about = element("span", { class: "dim small" }, mapped(map));
+  place.append(searchForm(state), found, element("div", { class: "memory-map-row" }, mapCard(state, about), detail), topics, list);
   await drawList(state, 0);
+  page.again = async () => {
+    state.map = await load();
+    if (!state.map.ids.length) return drawMapTab(page);
+    replace(about, mapped(state.map));
+    state.drawn.take(state.map);
+    replace(topics, legend(state));
+    await drawList(state, state.offset);
+    if (!detail.hidden) await showNode(state, detail.dataset.node);
+  };
   if (context.parameters.get("node")) await state.open(context.parameters.get("node"));
 }
 
-function mapCard(state) {
+function mapped(map) {
+  return map.total > map.ids.length ? `The newest ${map.ids.length.toLocaleString("en")} of ${map.total.toLocaleString("en")}` : counted(map.total, "memory", "memories");
+}
+
+function mapCard(state, about) {
   const { map } = state;
   const canvas = element("canvas", {
     class: "memory-map",
@@ -118,7 +149,6 @@ function mapCard(state) {
   dark.addEventListener("change", drawn.draw);
   state.context.onLeave(() => dark.removeEventListener("change", drawn.draw));
   state.drawn = drawn;
-  const shown = map.total > map.ids.length ? `The newest ${map.ids.length.toLocaleString("en")} of ${map.total.toLocaleString("en")}` : counted(map.total, "memory", "memories");
   return element(
     "div",
     { class: "card map-card" },
@@ -127,7 +157,7 @@ function mapCard(state) {
     element(
       "p",
       { class: "map-tools" },
-      element("span", { class: "dim small" }, shown),
+      about,
       button("+", () => drawn.zoom(1.4), { "aria-label": "Zoom in" }),
       button("−", () => drawn.zoom(1 / 1.4), { "aria-label": "Zoom out" }),
       button("Whole", () => drawn.whole()),
@@ -171,7 +201,7 @@ function legend(state) {
     there.map((one) => {
       const dot = element("span", { class: "dot" });
       dot.style.background = topicColour(one.at, dark.matches);
-      return element("button", { type: "button", "aria-pressed": "false", "data-topic": one.id, title: one.digest || null, onclick: () => choose(one.id) }, dot, `${one.name} `, element("span", { class: "dim" }, one.memories.toLocaleString("en")));
+      return element("button", { type: "button", "aria-pressed": String(one.id === state.topic), "data-topic": one.id, title: one.digest || null, onclick: () => choose(one.id) }, dot, `${one.name} `, element("span", { class: "dim" }, one.memories.toLocaleString("en")));
     }),
   );
   return node;
@@ -193,6 +223,7 @@ function memoryRow(state) {
 const shortened = (text, most = 300) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 async function drawList(state, offset) {
+  state.offset = offset;
   const query = new URLSearchParams({ being: state.being.id, topic: state.topic, offset });
   const { memories, more } = await state.context.fetchJson(`/api/memory/list?${query}`);
   const name = state.map.topics.find((one) => one.id === state.topic)?.name;
@@ -249,11 +280,15 @@ function hitRow(state, { node, score, signals }, best) {
 // ---- one memory
 
 async function openNode(state, id) {
-  const story = await state.context.fetchJson(`/api/memory/node?being=${state.being.id}&id=${id}`);
+  await showNode(state, id);
   state.drawn?.select(id);
-  drawNode(state, story);
   state.detail.hidden = false;
   state.detail.querySelector("h2").focus();
+}
+
+async function showNode(state, id) {
+  drawNode(state, await state.context.fetchJson(`/api/memory/node?being=${state.being.id}&id=${id}`));
+  state.detail.dataset.node = id;
 }
 
 function drawNode(state, { node, topic, before, after }) {
@@ -352,6 +387,7 @@ async function drawDays(page, offset = 0, until = page.context.parameters.get("u
   const days = Map.groupBy ? Map.groupBy(scenes, ([day]) => day) : grouped(scenes);
   const open = (node) => page.go({ node: node.id });
   const again = (to) => () => context.attempt(() => drawDays(page, to, until));
+  page.again = () => drawDays(page, offset, until);
   replace(
     place,
     scenes.length || until ? monthStrip(page, months, until) : emptyState("No scene yet", "What happened, and when, comes here."),
@@ -395,6 +431,7 @@ function monthStrip(page, months, until) {
 
 async function drawFacts(page, offset = 0) {
   const { context, being, place } = page;
+  page.again = () => drawFacts(page, offset);
   const { facts: found, more } = await context.fetchJson(`/api/memory/facts?being=${being.id}&offset=${offset}`);
   if (!found.length && !offset) {
     replace(place, emptyState("Nothing has changed yet", "When something stops being so, it is shown here with what is so instead."));
@@ -421,6 +458,7 @@ async function undoEntry(page, entry, reload) {
 
 async function drawHistory(page, before = 0, earlier = []) {
   const { context, being, place } = page;
+  page.again = () => drawHistory(page, before, earlier);
   const { entries, more } = await context.fetchJson(`/api/memory/history?being=${being.id}&before=${before}`);
   const undo = (entry) => context.attempt(() => undoEntry(page, entry, () => drawHistory(page, before, earlier)));
   const back = earlier.length && (() => context.attempt(() => drawHistory(page, earlier.at(-1), earlier.slice(0, -1))));
@@ -447,6 +485,7 @@ async function drawHistory(page, before = 0, earlier = []) {
 
 async function drawAccess(page) {
   const { context, being, place } = page;
+  page.again = () => drawAccess(page);
   const tokens = await context.fetchJson(`/api/memory/tokens?being=${being.id}`);
   const revoke = (one) => context.attempt(async () => {
     const body = element("p", {}, `Whoever holds the token ${one.label ? `“${one.label}” ` : ""}(${one.id.slice(0, 8)}) reaches this Being no longer.`);

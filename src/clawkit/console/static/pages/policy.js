@@ -1,6 +1,6 @@
 // Policy: the rules and what they decided, a call tried on them, an edit replayed before it is saved.
 
-import { badge, button, counted, element, emptyState, facts, field, problem, replace, table, toast } from "../console.js";
+import { badge, button, confirm, counted, diff, element, emptyState, facts, field, moment, problem, replace, table, toast } from "../console.js";
 
 const KINDS = { allow: "good", deny: "bad", prompt: "warn", uncertain: "plain" };
 
@@ -13,19 +13,19 @@ export async function show(root, context) {
   };
   root.append(place.about, element("div", { class: "policy" }, element("div", {}, place.tester, place.rules), place.editor));
   let shown = await context.fetchJson("/api/policy/shown");
-  const editor = drawEditor(place.editor, context, () => shown, load);
+  const editor = drawEditor(place.editor, context, load);
   drawTester(place.tester, context, editor);
 
   async function load() {
     shown = await context.fetchJson("/api/policy/shown");
-    draw();
+    await draw();
     await countHits();
   }
 
-  function draw(hits) {
+  async function draw() {
     drawAbout(place.about, shown);
-    drawRules(place.rules, shown, hits);
-    editor.opened(shown);
+    drawRules(place.rules, shown);
+    await editor.opened(shown);
   }
 
   async function countHits() {
@@ -37,10 +37,8 @@ export async function show(root, context) {
     wanted?.focus({ preventScroll: true });
   }
 
-  draw();
-  context.watch("policy", (stamp) => {
-    if (stamp !== shown.stamp && !editor.isSaving()) context.attempt(load);
-  });
+  await draw();
+  context.follow("policy", () => shown.stamp, () => editor.isSaving() || load());
   await countHits();
 }
 
@@ -103,7 +101,7 @@ function drawRules(place, shown, hits) {
       element(
         "p",
         { class: "dim small" },
-        `Counted over ${counted(hits.calls, "call")} of the log, each held against the rules as they are now`,
+        `Counted over ${counted(hits.calls, "call")} of the log, each held against the rules as they are now; in Activity stands the rule that decided then`,
         none ? `; ${counted(none, "call")} matched no rule` : "",
         hits.uncertain ? `; ${counted(hits.uncertain, "call")} uncertain, because the log has their arguments redacted` : "",
         ".",
@@ -158,29 +156,52 @@ function list(texts) {
   return texts.length ? element("ul", { class: "plain" }, texts.map((text) => element("li", { class: "text" }, text))) : "";
 }
 
-function drawEditor(place, context, current, reload) {
-  const area = element("textarea", { rows: "28", spellcheck: "false", autocapitalize: "off", wrap: "off" });
+const DRAFT = "claw-policy-draft"; // what is typed and not saved outlives the page
+
+function drawEditor(place, context, reload) {
+  const area = element("textarea", { rows: "28", spellcheck: "false", autocapitalize: "off", wrap: "off", oninput: keep });
   const report = element("div", { role: "status" });
   const state = element("p", { class: "hint", role: "status" });
-  let base = null;
+  const kept = element("div", {});
+  let base = null; // the policy that is edited
+  let other = null; // the one that took its place meanwhile
   let tried = null;
   let saving = false;
 
+  const original = () => (base.there ? base.text : base.default);
   const changed = () => base !== null && area.value !== (base.there ? base.text : "");
   const draw = () => {
-    const text = !changed() ? "This is the policy in use." : tried === area.value ? "Replayed as it stands here: it can be saved." : "Changed. Replay it over the log to see what it would do; then it can be saved.";
+    const edited = changed();
+    const text = !edited ? "This is the policy in use." : tried === area.value ? "Replayed as it stands here: it can be saved." : "Changed. Replay it over the log to see what it would do; then it can be saved.";
     replace(state, text);
-    save.disabled = !(changed() && tried === area.value);
-    test.disabled = !changed();
-    undo.disabled = !changed();
+    save.disabled = !(edited && tried === area.value && !other);
+    test.disabled = !edited;
+    drop.disabled = area.value === original();
+    drawKept(kept, base.before, !edited && putBack);
   };
-  area.addEventListener("input", draw);
+
+  function keep() {
+    if (area.value === original()) localStorage.removeItem(DRAFT);
+    else localStorage.setItem(DRAFT, JSON.stringify({ text: area.value, digest: base.digest }));
+    draw();
+  }
+
+  /** Goes on from a policy, with what was typed or without it. */
+  function begin(policy, text) {
+    base = policy;
+    other = tried = null;
+    area.value = text ?? original();
+    replace(report);
+    keep();
+  }
 
   const test = button("Replay over the log", () =>
     context.attempt(async () => {
       const text = area.value;
       try {
-        drawReport(report, await context.fetchJson("/api/policy/replay", { body: { text } }));
+        const found = await context.fetchJson("/api/policy/replay", { body: { text } });
+        if (other) return; // the question which of the two it is to be stays
+        drawReport(report, found);
         tried = text;
       } catch (error) {
         if (error.name === "AbortError") throw error;
@@ -190,44 +211,77 @@ function drawEditor(place, context, current, reload) {
       draw();
     }),
   );
-  const save = button("Save", () => context.attempt(() => write(area.value, base)), { class: "primary" });
-  const undo = button("Drop changes", () => ((area.value = base.there ? base.text : base.default), replace(report), draw()));
+  const save = button("Save", () => context.attempt(() => write(area.value)), { class: "primary" });
+  const drop = button("Drop changes", () => begin(other || base));
 
-  async function write(text, over) {
+  async function write(text) {
+    const over = base;
     saving = true;
     try {
-      const before = over.text;
       const saved = await context.fetchJson("/api/policy/save", { body: { text, digest: over.digest } });
-      replace(report);
-      tried = null;
-      base = { ...over, text, there: true, digest: saved.digest };
-      area.value = text;
-      const kept = saved.backup ? ` The one before is kept as ${saved.backup}.` : "";
-      const undone = () => write(before, { ...over, text, digest: saved.digest });
-      toast(`The policy is saved; every guard uses it from now on.${kept}`, over.there ? { undo: undone } : {});
+      begin({ ...over, text, there: true, digest: saved.digest });
+      const note = saved.backup ? ` The one before is kept as ${saved.backup}.` : "";
+      toast(`The policy is saved; every guard uses it from now on.${note}`, over.there ? { undo: () => write(over.text) } : {});
     } finally {
       saving = false;
+      await reload();
     }
-    await reload();
   }
 
-  replace(place, element("h2", {}, "Edit"), field("Policy as TOML", area), state, element("p", { class: "actions" }, test, save, undo), report);
+  const compared = async (old, text) => {
+    const lines = await context.fetchJson("/api/policy/compare", { body: { old, new: text } });
+    return lines.length ? diff(lines) : element("p", { class: "dim" }, "They are too long to be compared here.");
+  };
+
+  const putBack = () =>
+    context.attempt(async () => {
+      const body = [element("p", {}, "What changes, if the policy becomes again what it was:"), await compared(base.text, base.before.text)];
+      if (await confirm({ title: "Put back the policy before?", body, action: "Put it back" })) await write(base.before.text);
+    });
+
+  async function ask(policy) {
+    other = policy;
+    draw();
+    const lines = await compared(policy.text, area.value);
+    replace(
+      report,
+      problem("The policy was changed elsewhere since you began to edit it. Yours, compared with it:"),
+      lines,
+      element(
+        "p",
+        { class: "actions" },
+        button("Go on with mine", () => begin(policy, area.value)),
+        button("Take the other one", () => begin(policy), { class: "danger" }),
+      ),
+      element("p", { class: "dim small" }, "If you go on with yours and save it, it takes the other one's place; that is kept beside it."),
+    );
+  }
+
+  replace(place, element("h2", {}, "Edit"), field("Policy as TOML", area), state, element("p", { class: "actions" }, test, save, drop), report, kept);
   return {
     text: () => area.value,
     isSaving: () => saving,
-    opened(shown) {
-      const untouched = base === null || !changed();
-      if (!untouched && shown.digest !== base.digest) {
-        replace(report, problem("The policy was changed elsewhere while you edit it: what you have here cannot be saved over it. Copy it, and load this page again."));
+    async opened(shown) {
+      const draft = base === null && JSON.parse(localStorage.getItem(DRAFT) || "null");
+      if (base === null) base = draft ? { ...shown, digest: draft.digest } : shown;
+      if (draft) {
+        area.value = draft.text;
+        replace(report, element("p", { class: "note" }, "What you changed before and did not save is here again."));
+      } else if (base === shown || area.value === original()) {
+        begin(shown);
         return;
       }
-      if (untouched) {
+      if (shown.digest === base.digest || shown.text === area.value) {
         base = shown;
-        area.value = shown.there ? shown.text : shown.default;
-      }
-      draw();
+        keep();
+      } else await ask(shown);
     },
   };
+}
+
+function drawKept(place, before, putBack) {
+  if (!before) replace(place);
+  else replace(place, element("p", { class: "dim small" }, "Until ", moment(before.until), " it was another one, kept as ", element("code", {}, before.file), ". ", button("Put it back…", putBack || null, { disabled: !putBack })));
 }
 
 function drawReport(place, found) {

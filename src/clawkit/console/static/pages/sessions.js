@@ -1,8 +1,9 @@
 // The page Sessions: what was said, with pictures, tool steps, tokens and cost.
 
-import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, longText, moment, pagedTable, pager, replace, toast, visible } from "../console.js";
+import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, longText, moment, pagedTable, redraw, replace, toast, visible } from "../console.js";
 
 const ENDS = { "": "", end: "", command: "", length: "cut short", refusal: "declined", lost: "interrupted" };
+const MOST_MESSAGES = 200; // in the page at once
 const NAMES = { user: "You", assistant: "Assistant", tool: "Tool" };
 
 export async function show(root, context) {
@@ -26,10 +27,16 @@ async function showList(root, context) {
     ],
     onOpen: (one) => context.go("sessions", { key: one.key }),
     empty: "No session is like this.",
-    load: async ({ offset, limit }) => context.fetchJson(`/api/sessions/list?${new URLSearchParams({ offset, limit, contains: contains.value.trim() })}`),
+    load: async ({ offset, limit }) => {
+      const found = await context.fetchJson(`/api/sessions/list?${new URLSearchParams({ offset, limit, contains: contains.value.trim() })}`);
+      stamp = found.stamp;
+      return found;
+    },
   });
-  const { total } = await context.fetchJson("/api/sessions/list?limit=1");
-  if (!total) {
+  const first = await context.fetchJson("/api/sessions/list?limit=1");
+  let stamp = first.stamp;
+  if (!first.total) {
+    context.follow("sessions", () => stamp, context.reload);
     root.append(emptyState("No session yet", "A message to the assistant begins one: from an MCP client (see Connect), claw ask \"…\", or claw chat."));
     return;
   }
@@ -40,6 +47,7 @@ async function showList(root, context) {
   };
   root.append(element("form", { class: "memory-search short", role: "search", onsubmit: find }, field("Find a session by its name or first words", contains), element("button", { class: "primary" }, "Find")), list.node);
   await list.reload(0);
+  context.follow("sessions", () => stamp, () => redraw(list.node, () => list.reload()));
 }
 
 const shortened = (text, most = 120) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
@@ -53,27 +61,73 @@ function state(one) {
 
 async function showSession(root, context, key) {
   const place = element("div", { class: "transcript" });
-  const first = await context.fetchJson(address(key));
+  const head = element("div", {});
   const earlier = element("div", {});
-  let oldest = first;
-  const drawEarlier = () =>
-    replace(earlier, oldest.more && button("Show what was said before", () => context.attempt(async () => {
-      oldest = await context.fetchJson(address(key, oldest.messages[0].id));
-      place.prepend(...messages(oldest, key));
-      drawEarlier();
-    })));
-  root.append(heading(first, context), usage(first), summary(first), earlier, place);
-  place.append(...messages(first, key));
-  if (!first.messages.length) place.append(element("p", { class: "dim" }, "Nothing was said here."));
-  drawEarlier();
+  const later = element("div", {});
+  const drawn = new Map(); // what was drawn stays as it is: open, played, loaded
+  let shown = await context.fetchJson(address(key));
+  let ours = false; // whether it is deleted here
+
+  /** The newest part again: what came is added to what is shown. */
+  async function update() {
+    const now = await context.fetchJson(address(key)).catch((error) => {
+      if (error.status !== 404) throw error;
+    });
+    if (!now) {
+      if (ours) return;
+      toast("This session was deleted elsewhere.");
+      context.go("sessions");
+      return;
+    }
+    if (shown.cut) {
+      shown.stamp = now.stamp; // who reads what was said before is not moved about
+      return;
+    }
+    const from = now.messages[0]?.id ?? 0;
+    const before = shown.messages.filter((one) => one.id < from);
+    const gap = now.more && before.length && !shown.messages.some((one) => one.id >= from);
+    shown = gap ? now : joined(now, { messages: before, turns: shown.turns, more: before.length ? shown.more : now.more });
+    if (shown.messages.length > MOST_MESSAGES) shown = { ...shown, more: true, messages: shown.messages.slice(-MOST_MESSAGES) };
+    await redraw(root, draw);
+  }
+
+  const showEarlier = () => context.attempt(async () => {
+    const older = await context.fetchJson(address(key, shown.messages[0].id));
+    shown = joined(shown, older);
+    if (shown.messages.length > MOST_MESSAGES) shown = { ...shown, cut: true, messages: shown.messages.slice(0, MOST_MESSAGES) };
+    draw();
+  });
+
+  const showNewest = () => context.attempt(async () => {
+    shown = await context.fetchJson(address(key));
+    draw();
+    place.lastElementChild?.scrollIntoView({ block: "end" });
+  });
+
+  function draw() {
+    replace(head, heading(shown, context, () => (ours = true)), usage(shown), once(drawn, shown.summary, () => summary(shown)));
+    replace(earlier, shown.more && button("Show what was said before", showEarlier));
+    replace(later, shown.cut && button("Show the newest", showNewest));
+    replace(place, shown.messages.length ? messages(shown, key, drawn) : element("p", { class: "dim" }, "Nothing was said here."));
+  }
+
+  root.append(head, earlier, place, later);
+  draw();
+  context.follow("sessions", () => shown.stamp, update);
+}
+
+/** A part of a session with what was said before it. */
+function joined(newer, older) {
+  return { ...newer, more: older.more, messages: [...older.messages, ...newer.messages], turns: [...older.turns, ...newer.turns] };
 }
 
 const address = (key, before) => `/api/sessions/show?${new URLSearchParams({ key, ...(before ? { before } : {}) })}`;
 
-function heading({ info }, context) {
+function heading({ info }, context, onDelete) {
   const remove = () => context.attempt(async () => {
     const body = element("p", {}, `“${shortened(info.title || info.key)}”, ${counted(info.messages, "message")}, with its pictures. Nothing brings it back.`);
     if (!(await confirm({ title: "Delete this session for good?", body, action: "Delete", kind: "danger" }))) return;
+    onDelete();
     await context.fetchJson("/api/sessions/delete", { body: { key: info.key } });
     toast("Deleted");
     context.go("sessions");
@@ -84,7 +138,7 @@ function heading({ info }, context) {
     element("p", {}, element("a", { href: "#/sessions" }, "All sessions")),
     element("h2", { class: "text" }, shortened(info.title || info.key, 300)),
     element("p", { class: "dim small" }, [info.key, info.origin, info.model, counted(info.messages, "message"), info.named ? "" : "goes after 30 days without use"].filter(Boolean).join(" · "), " · ", moment(info.updated)),
-    element("p", { class: "actions" }, button("Export as JSON lines", () => context.attempt(() => download(info.key))), button("Delete", remove, { class: "danger" })),
+    element("p", { class: "actions" }, button("Export as JSON lines", () => context.attempt(() => download(`/api/sessions/export?${new URLSearchParams({ key: info.key })}`, `${info.key}.jsonl`))), button("Delete", remove, { class: "danger" })),
   );
 }
 
@@ -120,12 +174,17 @@ function summary({ summary: text }) {
   return element("details", { class: "card" }, element("summary", {}, "Summary of what came first"), longText(text));
 }
 
-function messages({ messages: found, turns }, key) {
+function once(drawn, name, draw) {
+  if (!drawn.has(name)) drawn.set(name, draw());
+  return drawn.get(name);
+}
+
+function messages({ messages: found, turns }, key, drawn) {
   const nodes = [];
   const byId = new Map(turns.map((one) => [one.id, one]));
   found.forEach((one, at) => {
     if (at && one.epoch !== found[at - 1].epoch) nodes.push(element("p", { class: "note" }, "Begun anew: what stands above is no longer remembered."));
-    nodes.push(message(one, key));
+    nodes.push(once(drawn, JSON.stringify(one), () => message(one, key)));
     if (found[at + 1]?.turn !== one.turn) nodes.push(turnEnd(byId.get(one.turn)));
   });
   return nodes.filter(Boolean);
@@ -153,7 +212,8 @@ function message(one, key) {
 
 const PARTS = {
   text: (part) => (part.text.length > 6000 ? longText(part.text, 6000) : element("div", { class: "bubble" }, part.text)),
-  image: (part, key) => picture(part, key),
+  image: picture,
+  file: (part, key) => (part.mime_type.startsWith("image/") ? picture(part, key) : attachment(part, key)),
   call: (part) =>
     element("details", { class: "step" }, element("summary", {}, "Calls ", element("code", {}, part.name)), longText(JSON.stringify(part.arguments, null, 2))),
   outcome: (part, key) =>
@@ -164,21 +224,46 @@ function drawPart(part, key) {
   return (PARTS[part.type] || (() => longText(JSON.stringify(part))))(part, key);
 }
 
-async function download(key) {
-  const file = URL.createObjectURL(await fetchFile(`/api/sessions/export?${new URLSearchParams({ key })}`));
-  const name = `${key.replaceAll(/[^\w.-]+/g, "-").slice(0, 80)}.jsonl`;
-  const link = element("a", { download: name });
+const media = (key, digest) => `/api/sessions/media?${new URLSearchParams({ key, digest })}`;
+
+/** Saves a file that the console gives, under a name that says nothing else than it seems to. */
+async function download(address, name) {
+  const file = URL.createObjectURL(await fetchFile(address));
+  const link = element("a", { download: name.replaceAll(/[^\w. -]+/g, "-").slice(-80) });
   link.href = file; // of our own making
   link.click();
   setTimeout(() => URL.revokeObjectURL(file), 60_000);
 }
 
-function picture({ digest, mime_type: type, name, size }, key) {
-  const about = `${name}, ${type}, ${counted(Math.max(1, Math.round(size / 1000)), "KB", "KB")}`;
-  if (!/^image\/(png|jpeg|gif|webp)$/.test(type)) return element("div", { class: "bubble dim" }, about);
-  const image = element("img", { class: "picture", alt: name });
+const described = ({ mime_type: type, name, size }) => `${name}, ${type}, ${counted(Math.max(1, Math.round(size / 1000)), "KB", "KB")}`;
+
+function picture(part, key) {
+  if (!/^image\/(png|jpeg|gif|webp)$/.test(part.mime_type)) return attachment(part, key);
+  const image = element("img", { class: "picture", alt: part.name });
   const reader = new FileReader();
   reader.addEventListener("load", () => (image.src = reader.result));
-  fetchFile(`/api/sessions/picture?${new URLSearchParams({ key, digest })}`).then((file) => reader.readAsDataURL(file), () => null);
-  return element("figure", { class: "media" }, image, element("figcaption", { class: "dim small" }, about));
+  fetchFile(media(key, part.digest)).then((file) => reader.readAsDataURL(file), () => null);
+  return element("figure", { class: "media" }, image, element("figcaption", { class: "dim small" }, described(part)));
+}
+
+/** A file that is played, if it is sound, and can be saved. */
+function attachment(part, key) {
+  const player = element("span", {});
+  const attempt = async (act) => {
+    try {
+      await act();
+    } catch (error) {
+      toast(error.message, { kind: "bad" });
+    }
+  };
+  const play = () => attempt(async () => {
+    const sound = element("audio", { controls: true, "aria-label": part.name });
+    sound.src = URL.createObjectURL(await fetchFile(media(key, part.digest)));
+    replace(player, sound);
+    sound.focus();
+    await sound.play().catch(() => null); // what cannot be played says so itself
+  });
+  if (part.mime_type.startsWith("audio/")) replace(player, button("Play", play, { "aria-label": `Play ${part.name}` }));
+  const save = button("Download", () => attempt(() => download(media(key, part.digest), part.name)), { "aria-label": `Download ${part.name}` });
+  return element("div", { class: "media attached" }, element("p", { class: "small" }, described(part)), element("p", { class: "row" }, player, save));
 }
