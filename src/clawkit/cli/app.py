@@ -36,7 +36,7 @@ COMMANDS = {
     "ui": "The same as `claw console`.",
     "login": "Log in to a server of others, for guards and the assistant.",
     "logout": "Forget the login to a server, and revoke it there if that can be done.",
-    "status": "Show assistant, memory and guard: model, tools; Beings; servers, policy, pins; logins.",
+    "status": "Show assistant, memory, guard, logins: model, tools; Beings; servers, policy, pins.",
     "doctor": "Check the installation, the config and the store; without --deep, nothing is sent.",
     "wrap": "Put the guard before a server in the clients' files that start it.",
     "unwrap": "Take the guard away again and put the entry back as it was.",

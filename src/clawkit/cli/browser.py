@@ -1,4 +1,4 @@
-"""A person's browser: whether there is one to be seen, and a link opened that others cannot read."""
+"""A person's browser: whether one can be seen, and a link opened that others cannot read."""
 
 from __future__ import annotations
 

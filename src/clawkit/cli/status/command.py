@@ -34,7 +34,7 @@ def status(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show assistant, memory and guard: model, tools; Beings; servers, policy, pins; logins."""
+    """Show assistant, memory, guard, logins: model, tools; Beings; servers, policy, pins."""
     assistant = assistant_state(settings(), deep=deep)
     memory = memory_state()
     guard = overview(project)
