@@ -19,7 +19,7 @@ from clawkit.guard.strict_parser import has_too_many_values
 from clawkit.settings import settings
 from clawkit.text.sse import SseEvent, SseParser
 from clawkit.wire import jsonrpc
-from clawkit.wire.jsonrpc import Message, RequestId
+from clawkit.wire.jsonrpc import Message, RequestId, as_object
 from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
@@ -370,6 +370,10 @@ def answer_in(body: bytes, response: Response, request_id: RequestId, target: Ta
     found = rpc_error(body)
     if found is None:
         return jsonrpc.encode(jsonrpc.failure(request_id, InternalError(refusal(response, target))))
+    if status in (401, 403) and (wanted := _login_wanted(response, target)):
+        error = as_object(found["error"]) or {}
+        told = f"{error.get('message')}: {wanted}"
+        return jsonrpc.encode(found | {"id": request_id, "error": error | {"message": told}})
     return body if found.get("id") == request_id else jsonrpc.encode(found | {"id": request_id})
 
 

@@ -27,6 +27,7 @@ _LONGEST_LIFE = 10 * 365 * 86400.0
 _TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
 _MOST_WORDS = 300
 _SHORTEST_SECRET = 8
+_BASIC: AuthMethod = "client_secret_basic"
 
 
 class TokenRefusedError(LoginError):
@@ -109,11 +110,12 @@ def method_for(server: AuthorizationServer, *, has_secret: bool | None) -> AuthM
     if has_secret is False:
         return "none"
     if offered is None:
-        return "none" if has_secret is None else "client_secret_basic"
+        return "none" if has_secret is None else _BASIC
     if has_secret is None and "none" in offered:
         return "none"
-    only_post = "client_secret_post" in offered and "client_secret_basic" not in offered
-    return "client_secret_post" if only_post else "client_secret_basic"
+    # Where we can choose: the official Python server revokes nothing for who uses the other.
+    posts = "client_secret_basic" not in offered or has_secret is None
+    return "client_secret_post" if posts and "client_secret_post" in offered else _BASIC
 
 
 def request_tokens(
@@ -155,7 +157,9 @@ def _with_client(
     """The form and the headers of a request that says who we are."""
     if client.method == "client_secret_basic":
         pair = f"{quote(client.id, safe='')}:{quote(secret, safe='')}"
-        return dict(form), {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+        # The official Python server wants the id in the form, too.
+        fields = {**form, "client_id": client.id}
+        return fields, {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
     if client.method == "client_secret_post":
         return {**form, "client_id": client.id, "client_secret": secret}, {}
     if client.method == "private_key_jwt":
