@@ -111,7 +111,7 @@ def official_server() -> Iterator[tuple[str, Provider]]:
     import threading
 
     listening = listen("127.0.0.1", 0)
-    origin = "http://localhost:{}".format(listening.getsockname()[1])
+    origin = f"http://localhost:{listening.getsockname()[1]}"
     provider = Provider()
     settings = AuthSettings(
         issuer_url=AnyHttpUrl(origin),
