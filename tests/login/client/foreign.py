@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from tests.guard.http.worlds import served
 
+Handler = Callable[[Request], Awaitable[Response]]
 PREFIX = "foreign-"
 SCHEMA = {"type": "object", "properties": {}}
 
@@ -53,7 +54,7 @@ class ForeignServer:
         self.token_status = 200
         self.answer: dict[str, str | None] = {}
         """What differs from a good answer to the browser."""
-        self.replies: dict[str, Response] = {}
+        self.replies: dict[str, Response | Handler] = {}
         """What a path answers in place of anything else."""
 
     @property
@@ -74,7 +75,8 @@ class ForeignServer:
 
     def _or_told(self, usual: Any) -> Any:
         async def answer(request: Request) -> Response:
-            return self.replies.get(request.url.path) or await usual(request)
+            told = self.replies.get(request.url.path, usual)
+            return told if isinstance(told, Response) else await told(request)
 
         return answer
 
@@ -91,15 +93,15 @@ class ForeignServer:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         self.calls.append(token)
         if scheme != "Bearer" or token not in self.access:
-            return self._refuse(401, "invalid_token", self.scope)
+            return self.refusal(401, "invalid_token", self.scope)
         if self.needed and self.needed not in self.access[token].split():
-            return self._refuse(403, "insufficient_scope", self.needed)
+            return self.refusal(403, "insufficient_scope", self.needed)
         message = await request.json()
         if "id" not in message:
             return Response(status_code=202)
         return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": _result(message)})
 
-    def _refuse(self, status: int, error: str, scope: str) -> Response:
+    def refusal(self, status: int, error: str, scope: str) -> Response:
         place = f"{self.origin}/.well-known/oauth-protected-resource/mcp"
         told = f'Bearer error="{error}", scope="{scope}", resource_metadata="{place}"'
         return JSONResponse({"error": error}, status, headers={"www-authenticate": told})

@@ -68,7 +68,7 @@ def test_a_token_that_is_refused_twice_is_not_tried_again(
     with guarding(foreign, tmp_path) as guard:
         foreign.forget_access()
         foreign.token_status = 203  # tokens that it knows nothing of
-        foreign.replies["/mcp"] = foreign._refuse(401, "invalid_token", "basic")
+        foreign.replies["/mcp"] = foreign.refusal(401, "invalid_token", "basic")
         problem = guard.ask(call("greet", 2))["error"]["message"]
     assert "gives no token" in problem or "run `claw login" in problem
     assert len(refreshes(foreign)) == 1
@@ -139,11 +139,10 @@ def test_a_login_that_cannot_be_renewed_for_now_is_kept(
     log_in(foreign.url)
     with guarding(foreign, tmp_path) as guard:
         foreign.forget_access()
-        foreign.metadata, place = {}, "/token"
-        foreign.replies[place] = foreign._refuse(503, "temporarily_unavailable", "")
+        foreign.replies["/token"] = foreign.refusal(503, "temporarily_unavailable", "")
         problem = guard.ask(call("greet", 2))["error"]["message"]
         assert "gives no token: temporarily_unavailable" in problem
-        del foreign.replies[place]
+        del foreign.replies["/token"]
         assert "result" in guard.ask(call("greet", 3))
 
 
