@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from clawkit.errors import LoginError
-from clawkit.login.client.fetch import HttpReply, Web, check_place, document
+from clawkit.login.client.fetch import Web, WebReply, check_place, document
 from clawkit.login.client.stored import server_key
 from clawkit.system.addresses import origin_of
 from clawkit.text.normalization import visible
@@ -221,7 +221,7 @@ def _metadata_places(issuer: str) -> Iterator[str]:
         yield f"{origin}{path}{_OPENID}"
 
 
-def _checked(reply: HttpReply, issuer: str, what: str) -> AuthorizationServer:
+def _checked(reply: WebReply, issuer: str, what: str) -> AuthorizationServer:
     found = document(reply, AuthorizationServer, what)
     if found.is_assumed:
         found = msgspec.structs.replace(found, is_assumed=False)

@@ -35,7 +35,7 @@ class Reach(IntEnum):
     MACHINE = 2
 
 
-class HttpReply(NamedTuple):
+class WebReply(NamedTuple):
     """What a server answered."""
 
     url: str
@@ -47,7 +47,7 @@ class HttpReply(NamedTuple):
 Document = TypeVar("Document")
 
 
-def document(reply: HttpReply, kind: type[Document], what: str) -> Document:
+def document(reply: WebReply, kind: type[Document], what: str) -> Document:
     """The JSON of an answer; LoginError says what is not as it must be."""
     try:
         return msgspec.json.decode(reply.body, type=kind)
@@ -78,7 +78,7 @@ class Web:
     def __init__(self, server: str) -> None:
         self._reach = _reach(server)
 
-    def get(self, url: str, what: str) -> HttpReply:
+    def get(self, url: str, what: str) -> WebReply:
         """A document; a redirect within its origin is followed."""
         for _ in range(_MOST_REDIRECTS):
             reply = self._ask("GET", url, what, {"accept": _JSON})
@@ -95,15 +95,15 @@ class Web:
 
     def post_form(
         self, url: str, what: str, form: Mapping[str, str], headers: Mapping[str, str]
-    ) -> HttpReply:
+    ) -> WebReply:
         sent = {"accept": _JSON, "content-type": _FORM, **headers}
         return self._ask("POST", url, what, sent, urlencode(form).encode())
 
-    def post_json(self, url: str, what: str, value: Mapping[str, Any]) -> HttpReply:
+    def post_json(self, url: str, what: str, value: Mapping[str, Any]) -> WebReply:
         sent = {"accept": _JSON, "content-type": _JSON}
         return self._ask("POST", url, what, sent, json.dumps(value).encode())
 
-    def head_of_post(self, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+    def head_of_post(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebReply:
         """What a server begins to answer to a message; the answer itself is not read."""
         return self._ask("POST", url, "the server", headers, body, read=False)
 
@@ -116,7 +116,7 @@ class Web:
         body: bytes | None = None,
         *,
         read: bool = True,
-    ) -> HttpReply:
+    ) -> WebReply:
         check_place(url, what)
         if _reach(url) > self._reach:
             raise LoginError(
@@ -136,7 +136,7 @@ class Web:
 
 async def _send(
     method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, read: bool
-) -> HttpReply:
+) -> WebReply:
     ours = {"user-agent": "clawkit", "accept-encoding": "identity", **headers}
     async with (
         asyncio.timeout(SECONDS),
@@ -144,7 +144,7 @@ async def _send(
         client.stream(method, url, headers=ours, content=body) as response,
     ):
         found = await _read(response) if read else b""
-        return HttpReply(url, response.status_code, response.headers, found)
+        return WebReply(url, response.status_code, response.headers, found)
 
 
 async def _read(response: httpx2.Response) -> bytes:

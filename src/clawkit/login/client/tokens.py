@@ -15,7 +15,7 @@ import msgspec
 
 from clawkit.errors import LoginError
 from clawkit.login.client.discovery import AuthorizationServer
-from clawkit.login.client.fetch import HttpReply, Web, document
+from clawkit.login.client.fetch import Web, WebReply, document
 from clawkit.login.client.stored import AuthMethod, ClientIdentity
 from clawkit.system.addresses import origin_of
 from clawkit.text.normalization import visible
@@ -202,7 +202,7 @@ def _algorithm(key: object, file: str) -> str:
     return curves[curve]
 
 
-def _said(reply: HttpReply, *sent: str) -> tuple[str, str]:
+def _said(reply: WebReply, *sent: str) -> tuple[str, str]:
     """The code of a refusal, and a server's words for it: text that does nothing and tells none
     of what was sent."""
     try:
