@@ -34,7 +34,7 @@ COMMANDS = {
     "install": "Add the assistant, a memory or your tools to a client; without CLIENT, list where.",
     "console": "Show on one local page what your agents did, remember and ask for.",
     "ui": "The same as `claw console`.",
-    "login": "Log in to a server of others, for guards and the assistant.",
+    "login": "Log in to a server of others, for guards and the assistant: in a browser, anywhere.",
     "logout": "Forget the login to a server, and revoke it there if that can be done.",
     "status": "Show assistant, memory, guard, logins: model, tools; Beings; servers, policy, pins.",
     "doctor": "Check the installation, the config and the store; without --deep, nothing is sent.",

@@ -93,7 +93,7 @@ def login(
     ] = 300.0,
     as_json: AsJson = False,
 ) -> None:
-    """Log in to a server, for guards and the assistant: in a browser here, or on another machine.
+    """Log in to a server of others, for guards and the assistant: in a browser, anywhere.
 
     Without a screen the address is printed. If the browser is elsewhere, its last page cannot be
     reached: paste that page's address here.

@@ -33,12 +33,13 @@ def main() -> None:
         os.environ["CLAW_HOME"] = home
         (Path(home) / "policy.toml").write_text(POLICY)
         log_in("login", url, *_options(Path(home)))
+        problem = _use(url, Path(home))
         for _ in range(_MOST_LOGINS):
-            problem = _use(url, Path(home))
             advice = _ADVICE.search(problem)
             if advice is None:
                 break
             log_in(*shlex.split(advice[1]))
+            problem = _use(url, Path(home))
         if problem:
             sys.exit(f"the guard could not use the login: {problem}")
 

@@ -73,9 +73,9 @@ class ForeignServer:
         )
         return Starlette(routes=[Route(p, self._or_told(f), methods=[m]) for p, f, m in routes])
 
-    def _or_told(self, usual: Any) -> Any:
+    def _or_told(self, usual: Handler) -> Handler:
         async def answer(request: Request) -> Response:
-            told = self.replies.get(request.url.path, usual)
+            told: Response | Handler = self.replies.get(request.url.path, usual)
             return told if isinstance(told, Response) else await told(request)
 
         return answer

@@ -14,7 +14,9 @@ from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
     AuthorizationParams,
+    IdentityAssertionParams,
     RefreshToken,
+    TokenError,
     construct_redirect_uri,
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
@@ -90,8 +92,10 @@ class Provider:
         self.access.pop(token.token, None)
         self.refresh.pop(token.token, None)
 
-    async def exchange_identity_assertion(self, *_: Any) -> OAuthToken:
-        raise NotImplementedError
+    async def exchange_identity_assertion(
+        self, client: OAuthClientInformationFull, params: IdentityAssertionParams
+    ) -> OAuthToken:
+        raise TokenError("unsupported_grant_type", f"{client.client_id}: {params.scopes}")
 
     def _issue(
         self, client: OAuthClientInformationFull, scopes: list[str], resource: str | None

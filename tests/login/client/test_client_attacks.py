@@ -264,7 +264,7 @@ def test_the_answer_is_heard_on_this_machine_only() -> None:
     callback = Callback("ours")
     try:
         assert callback.redirect_uri.startswith("http://127.0.0.1:")
-        assert {server.server_address[0] for server in callback._servers} == {"127.0.0.1"}
+        assert [server.server_address[0] for server in callback._servers] == ["127.0.0.1"]
     finally:
         callback.close()
 

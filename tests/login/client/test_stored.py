@@ -57,7 +57,7 @@ class InMemory(KeyringBackend):
 class PlainText(InMemory):
     """What calls itself a keyring, and is a file that everybody can read."""
 
-    priority = 0.5  # pyright: ignore[reportAssignmentType]
+    priority = 0.5
 
 
 @pytest.fixture

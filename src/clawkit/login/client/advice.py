@@ -18,7 +18,8 @@ def login_advice(called: str, url: str, status: int, challenges: Sequence[str]) 
     challenge = challenge_in(challenges)
     command = f"claw login {shlex.quote(called)}"
     if status == 401:
-        return f"it wants a login: run `{command}`"
+        wanted = "a login" if challenge is not None else "other credentials, or a login"
+        return f"it wants {wanted}: run `{command}`"
     if challenge is None or challenge.error != "insufficient_scope":
         return ""
     try:
