@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import shlex
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ from clawkit.cli.output import print_json
 from clawkit.cli.tables import at_home, counted
 from clawkit.errors import ClawError, LoginError
 from clawkit.login.client.stored import LoginRecord, every_login, server_key
+from clawkit.settings import settings
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
@@ -118,16 +120,19 @@ def login(
     def show(address: str, callback: Callback) -> None:
         _show(address, callback, opens=opens)
 
-    made = log_in(url, options, LoginScreen(show, _ask_secret))
-    told = about(made.record)
+    try:
+        made = log_in(url, options, LoginScreen(show, _ask_secret))
+    finally:
+        (settings().data / _PAGE).unlink(missing_ok=True)
     if as_json:
-        print_json({**told, "kept_in": made.place, "file": made.file})
+        print_json({**about(made.record), "kept_in": made.place, "file": made.file})
         return
     print(f"Logged in to {_named(server, made.record.url)}: {login_line(made.record)}.")
-    where = (
-        "in the keyring" if made.place == "keyring" else f"in {at_home(made.file)}, for you only"
-    )
-    print(f"The tokens are kept {where}. `claw logout {server}` ends it.")
+    where = "the keyring"
+    if made.place == "file":
+        why = "" if keep_in else ", as there is no keyring here"
+        where = f"{at_home(made.file)} (0600: for you only{why})"
+    print(f"The tokens are kept in {where}. `claw logout {shlex.quote(server)}` ends it.")
 
 
 def logout(server: Server, as_json: AsJson = False) -> None:

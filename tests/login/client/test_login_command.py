@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,13 +14,13 @@ import httpx2
 import pytest
 
 from clawkit.login.client.stored import LoginFile, every_login
-from tests.claw import claw
+from tests.claw import CLAW, claw, environment
 from tests.guard.http.worlds import call, initialize, remote_command
 from tests.login.client.foreign import ForeignServer
 from tests.login.client.official import SCOPE, official_server
 from tests.login.client.person import log_in
 from tests.login.visitors import Logins
-from tests.processes import stdio_server
+from tests.processes import PATIENCE, stdio_server
 
 
 def agreeing(logins: Logins, **chosen: Any) -> Any:
@@ -223,6 +225,43 @@ def test_a_redirect_address_elsewhere_is_pasted(foreign: ForeignServer) -> None:
     back = "https://claw.example.com/back"
     log_in(foreign.url, "--redirect-uri", back, pastes=True)
     assert foreign.token_forms[0]["redirect_uri"] == back
+
+
+BROWSER = """
+import html, pathlib, re, sys, urllib.parse, urllib.request
+(shown,) = sys.argv[1:]
+file = pathlib.Path(urllib.parse.unquote(urllib.parse.urlsplit(shown).path))
+link = html.unescape(re.search(r"url=([^\\">]+)", file.read_text())[1])
+pathlib.Path({notes!r}).write_text(f"{{shown}} {{oct(file.stat().st_mode & 0o777)}} {{link}}")
+urllib.request.urlopen(link).read()
+"""
+
+
+def test_a_browser_is_opened_by_way_of_a_private_file(
+    foreign: ForeignServer, tmp_path: Path
+) -> None:
+    """Every user of a machine can read a command line, and who has the state could answer."""
+    notes, program = tmp_path / "notes", tmp_path / "browser.py"
+    program.write_text(BROWSER.format(notes=str(notes)))
+    env = {"DISPLAY": ":0", "BROWSER": f"{sys.executable} {program} %s", "SSH_CONNECTION": ""}
+    shown = environment(**env)
+    del shown["SSH_CONNECTION"]
+    done = subprocess.run(
+        [*CLAW, "login", foreign.url],
+        env=shown,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert "Logged in" in done.stdout
+    address, mode, link = notes.read_text().split(" ", 2)
+    assert address.startswith("file://")
+    assert mode == "0o600"
+    assert "code_challenge" in link
+    assert "code_challenge" not in address
+    assert not Path(httpx2.URL(address).path).exists()
 
 
 def test_nobody_waits_for_ever(foreign: ForeignServer) -> None:
