@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from clawkit.errors import LoginError
 from clawkit.login.client import fetch
 from clawkit.login.client.callback import Callback
-from clawkit.login.client.discovery import Challenge, challenge_in
+from clawkit.login.client.discovery import Challenge, challenge_in, discover
 from clawkit.login.client.fetch import LONGEST, Web
 from clawkit.login.client.flow import LoginOptions, LoginScreen, log_in
 from clawkit.login.client.stored import every_login
@@ -320,3 +320,19 @@ def test_who_is_not_there_is_said_so() -> None:
 )
 def test_a_challenge_is_read(values: list[str], challenge: Challenge | None) -> None:
     assert challenge_in(values) == challenge
+
+
+def test_a_server_of_the_old_transport_is_asked_as_its_clients_do(foreign: ForeignServer) -> None:
+    async def old(request: Request, _: Any) -> Response:
+        if request.url.path != "/sse":
+            return Response(status_code=404)
+        challenge = foreign.refusal(401, "invalid_token", "basic").headers["www-authenticate"]
+        return Response(
+            status_code=405 if request.method == "POST" else 401,
+            headers={"www-authenticate": challenge},
+        )
+
+    with Script(old) as script:
+        foreign.resource = {"resource": f"{script.origin}/sse"}
+        how = discover(Web(script.origin), f"{script.origin}/sse")
+    assert how.scope == "basic"

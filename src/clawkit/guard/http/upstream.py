@@ -174,7 +174,7 @@ class StoredLogin:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._folder = settings().data / "logins"
+        self._folder = settings().logins
         self._bearer: Bearer | None = None
         self._thread = Workers(1)
 

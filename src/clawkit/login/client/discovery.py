@@ -115,9 +115,16 @@ def discover(web: Web, url: str) -> HowToLogIn:
 
 
 def _probe(web: Web, url: str) -> Challenge | None:
-    """What the server says to who has no token: to a call, or to a handshake."""
-    for method, version in (("tools/list", _MODERN), ("initialize", _HANDSHAKE)):
-        reply = web.head_of_post(url, *_message(method, version))
+    """What the server says to who has no token: to a call, a handshake, or one who listens.
+
+    The last is how servers of the old HTTP+SSE transport are called.
+    """
+    for ask in (
+        lambda: web.head_of("POST", url, *_message("tools/list", _MODERN)),
+        lambda: web.head_of("POST", url, *_message("initialize", _HANDSHAKE)),
+        lambda: web.head_of("GET", url, None, {"accept": "text/event-stream"}),
+    ):
+        reply = ask()
         if reply.status == 401:
             return challenge_in(reply.headers.get_list("www-authenticate")) or Challenge()
         if reply.status in (301, 302, 307, 308):

@@ -103,9 +103,11 @@ class Web:
         sent = {"accept": _JSON, "content-type": _JSON}
         return self._ask("POST", url, what, sent, json.dumps(value).encode())
 
-    def head_of_post(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebReply:
-        """What a server begins to answer to a message; the answer itself is not read."""
-        return self._ask("POST", url, "the server", headers, body, read=False)
+    def head_of(
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> WebReply:
+        """What a server begins to answer; the answer itself is not read."""
+        return self._ask(method, url, "the server", headers, body, read=False)
 
     def _ask(
         self,

@@ -84,10 +84,6 @@ class _Written(msgspec.Struct, frozen=True, omit_defaults=True):
     secrets: LoginSecrets | None = None
 
 
-def folder() -> Path:
-    return settings().data / "logins"
-
-
 def server_key(url: str) -> str:
     """One spelling for all addresses that are the same server's."""
     parts = urlsplit(url)
@@ -122,13 +118,13 @@ class LoginFile:
     def __init__(self, url: str) -> None:
         self.url = server_key(url)
         name = hashlib.sha256(self.url.encode()).hexdigest()[:32]
-        self.path = folder() / f"{name}.json"
-        self._lock = folder() / f"{name}.lock"
+        self.path = settings().logins / f"{name}.json"
+        self._lock = settings().logins / f"{name}.lock"
 
     @contextmanager
     def alone(self) -> Generator[None]:
         """Keep every other process from changing this login meanwhile."""
-        make_private(folder())
+        make_private(settings().logins)
         with locked(self._lock):
             yield
 
@@ -166,7 +162,7 @@ class LoginFile:
         place: Place = "keyring" if used else "file"
         named = msgspec.structs.replace(record, kept_in=place, keyring_id=used)
         written = _Written(named, None if used else kept)
-        make_private(folder())
+        make_private(settings().logins)
         try:
             write_whole(self.path, msgspec.json.encode(written))
         except OSError as error:
@@ -183,7 +179,7 @@ class LoginFile:
 
 def every_login() -> Iterator[LoginRecord]:
     """All that are kept, by address."""
-    found = (_read(path) for path in folder().glob("*.json"))
+    found = (_read(path) for path in settings().logins.glob("*.json"))
     yield from sorted((one.login for one in found if one is not None), key=lambda one: one.url)
 
 
