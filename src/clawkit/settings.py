@@ -29,6 +29,11 @@ class Settings(msgspec.Struct, frozen=True):
     model: str = ""
 
     @property
+    def logins(self) -> Path:
+        """Where logins to servers of others are kept."""
+        return self.data / "logins"
+
+    @property
     def policy_file(self) -> Path:
         """The policy, where the guard's document has it."""
         return self.policy / "policy.toml"

@@ -90,6 +90,13 @@ def test_bash_completes_files_where_a_file_is_wanted(home: Path) -> None:
         window.shows("claw policy lint --policy=rules.toml")
 
 
+def test_servers_to_log_in_to_are_those_that_have_a_name(home: Path) -> None:
+    config = home / "claw" / "config" / "claw" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[mcp.servers.greeter]\nurl = "https://mcp.example.com/mcp"\n')
+    assert words("login", "gr") == words("logout", "") == ["greeter"]
+
+
 def test_servers_and_clients_and_policies_are_those_that_are_there(home: Path) -> None:
     BY_CLIENT["cursor"].write(home)
     claw("policy", "init", code=0)

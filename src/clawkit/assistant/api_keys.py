@@ -78,7 +78,7 @@ class Keys:
         """The key that a variable holds; an empty one is none."""
         found = self._look_up(variable)
         if found is not None and not _NO_SECRETS.fullmatch(variable):
-            self._remember(found.value)
+            self.hide(found.value)
         return found
 
     def expand(self, text: str) -> str:
@@ -89,6 +89,11 @@ class Keys:
         """Every key given out or kept so far."""
         return frozenset(self._given)
 
+    def hide(self, value: str) -> None:
+        """Show this value nowhere from now on."""
+        self._given.add(value)
+        given_out.add(value)
+
     def store(self, variable: str, value: str, where: Literal[".env", "keyring"]) -> None:
         """Keep a key where `find` will see it; other lines of `.env` stay as they are."""
         value = value.strip()
@@ -96,7 +101,7 @@ class Keys:
             raise SettingsError(f"'{variable}' cannot be the name of a variable")
         if not value or not value.isprintable():
             raise SettingsError(f"the value for {variable} is empty, or not on one line")
-        self._remember(value)
+        self.hide(value)
         if where == "keyring":
             with _keyring_errors(variable):
                 import keyring
@@ -105,10 +110,6 @@ class Keys:
             self._from_keyring[variable] = value
         else:
             _write_assignment(self.file, variable, value)
-
-    def _remember(self, value: str) -> None:
-        self._given.add(value)
-        given_out.add(value)
 
     def _look_up(self, variable: str) -> FoundKey | None:
         if value := self._environment.get(variable, "").strip():

@@ -34,7 +34,9 @@ COMMANDS = {
     "install": "Add the assistant, a memory or your tools to a client; without CLIENT, list where.",
     "console": "Show on one local page what your agents did, remember and ask for.",
     "ui": "The same as `claw console`.",
-    "status": "Show assistant, memory and guard: model, tools; Beings; servers, policy, pins.",
+    "login": "Log in to a server of others, for guards and the assistant: in a browser, anywhere.",
+    "logout": "Forget the login to a server, and revoke it there if that can be done.",
+    "status": "Show assistant, memory, guard, logins: model, tools; Beings; servers, policy, pins.",
     "doctor": "Check the installation, the config and the store; without --deep, nothing is sent.",
     "wrap": "Put the guard before a server in the clients' files that start it.",
     "unwrap": "Take the guard away again and put the entry back as it was.",
@@ -61,13 +63,13 @@ GROUPS = {
     "Memory": ("remember", "recall", "memory", "being", "user"),
     "Guard": ("wrap", "unwrap", "approvals", "log", "policy", "pins", "guard", "proxy"),
     "Setup": (
-        *("setup", "install", "uninstall", "console", "ui"),
+        *("setup", "install", "uninstall", "login", "logout", "console", "ui"),
         *("status", "doctor", "completion", "help"),
     ),
 }
 """How the list of commands is divided, and its order."""
 _GROUP_OF = {name: group for group, names in GROUPS.items() for name in names}
-_FILES = {"recall": "remember", "ui": "console", "unwrap": "wrap"}
+_FILES = {"logout": "login", "recall": "remember", "ui": "console", "unwrap": "wrap"}
 _FOLDERS = (
     "call",
     "chat",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clawkit.cli.browser import has_screen, open_privately
 from clawkit.cli.commands import CommandFailure
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def console(port: Port = None, no_open: NoOpen = False) -> None:
     from clawkit.console.app import serve
 
     def announce(bound: int, access: ConsoleAccess) -> None:
-        _greet(bound, access, opens=not no_open and _has_screen())
+        _greet(bound, access, opens=not no_open and has_screen())
 
     serve(port, on_ready=announce)
 
@@ -63,7 +64,7 @@ def _greet(port: int, access: ConsoleAccess, *, opens: bool) -> None:
             signal.signal(signal.SIGTTIN, signal.SIG_IGN)
         threading.Thread(target=_print_more, args=(port, access), daemon=True).start()
     if opens:
-        _open(link)
+        open_privately(link, "console.html")
 
 
 def _link(port: int, access: ConsoleAccess) -> str:
@@ -75,27 +76,3 @@ def _print_more(port: int, access: ConsoleAccess) -> None:
     with suppress(OSError):
         while os.read(sys.stdin.fileno(), 4096):
             print(_link(port, access), flush=True)
-
-
-def _has_screen() -> bool:
-    """Whether a browser that is started here can be seen."""
-    if "SSH_CONNECTION" in os.environ:
-        return False
-    graphical = "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-    return graphical or sys.platform in ("darwin", "win32")
-
-
-def _open(link: str) -> None:
-    """Open the link by way of a private file: a command line can be read by every user."""
-    import webbrowser
-
-    from clawkit.settings import settings
-    from clawkit.system.files import make_private, write_whole
-
-    page = settings().data / "console.html"
-    make_private(page.parent)
-    write_whole(page, _FORWARD.format(link).encode())
-    webbrowser.open(page.as_uri())
-
-
-_FORWARD = '<!doctype html><meta http-equiv="refresh" content="0; url={}"><title>claw</title>\n'

@@ -1,1 +1,1 @@
-"""Logins: an authorization server for MCP servers, the people who use it, and their consent."""
+"""Logins: an authorization server for MCP servers and its people; a client of other servers."""

@@ -7,7 +7,6 @@ from the look-up of its name to its last byte.
 
 from __future__ import annotations
 
-import ipaddress
 import queue
 import socket
 import ssl
@@ -20,42 +19,11 @@ from urllib.parse import urlsplit
 import httpcore2
 
 from clawkit.errors import LoginError
+from clawkit.system.addresses import is_public
 
 LONGEST = 64 * 1024
 SECONDS = 5.0
 AT_ONCE = 4
-
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_NOT_PUBLIC = tuple(
-    ipaddress.IPv6Network(one)
-    for one in (
-        "::/96",  # IPv4-compatible
-        "::ffff:0:0:0/96",  # IPv4-translated
-        "64:ff9b:1::/48",  # NAT64 of a network's own
-        "3fff::/20",  # documentation
-        "5f00::/16",  # segment routing
-        "fec0::/10",  # site-local
-    )
-)
-"""What some versions of Python take for public."""
-
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
-def is_public(text: str) -> bool:
-    """Whether an address is on the internet, also one that carries another in it."""
-    address = ipaddress.ip_address(text.partition("%")[0])
-    if any(address in network for network in _NOT_PUBLIC):
-        return False
-    return all(one.is_global and not one.is_multicast for one in (address, *_inside(address)))
-
-
-def _inside(address: _Address) -> Iterable[_Address]:
-    if isinstance(address, ipaddress.IPv6Address):
-        carried = (address.ipv4_mapped, address.sixtofour, *(address.teredo or ()))
-        yield from (one for one in carried if one is not None)
-        if address in _NAT64:
-            yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
 
 
 class _Deadline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -12,6 +13,21 @@ if TYPE_CHECKING:
     import ssl
 
 _PRIVATE_ENDINGS = (".local", ".lan", ".internal", ".home.arpa", ".localhost")
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NOT_PUBLIC = tuple(
+    ipaddress.IPv6Network(one)
+    for one in (
+        "::/96",  # IPv4-compatible
+        "::ffff:0:0:0/96",  # IPv4-translated
+        "64:ff9b:1::/48",  # NAT64 of a network's own
+        "3fff::/20",  # documentation
+        "5f00::/16",  # segment routing
+        "fec0::/10",  # site-local
+    )
+)
+"""What some versions of Python take for public."""
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def check_base_url(provider: str, url: str, *, secret: bool) -> str:
@@ -62,6 +78,22 @@ def is_private(url: str) -> bool:
         return not ipaddress.ip_address(host).is_global
     except ValueError:
         return "." not in host or host.endswith(_PRIVATE_ENDINGS)
+
+
+def is_public(text: str) -> bool:
+    """Whether an IP address is on the internet, also one that carries another in it."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    if any(address in network for network in _NOT_PUBLIC):
+        return False
+    return all(one.is_global and not one.is_multicast for one in (address, *_inside(address)))
+
+
+def _inside(address: _Address) -> Iterable[_Address]:
+    if isinstance(address, ipaddress.IPv6Address):
+        carried = (address.ipv4_mapped, address.sixtofour, *(address.teredo or ()))
+        yield from (one for one in carried if one is not None)
+        if address in _NAT64:
+            yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
 
 
 def network_of(address: str) -> str:

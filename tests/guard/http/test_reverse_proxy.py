@@ -318,7 +318,7 @@ def test_a_redirect_is_not_followed(
 @pytest.mark.parametrize(
     ("status", "content", "said"),
     [
-        (401, b"go away", "it wants other credentials"),
+        (401, b"go away", "it wants a login: run `claw login"),
         (500, b"<html>secret stack trace</html>", "answered with the status 500"),
         (400, b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no x"}}', "no x"),
         (404, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"what?"}}', "what?"),

@@ -44,6 +44,8 @@ from clawkit.assistant.toolbox.tool_source import (
     wording_in_config,
 )
 from clawkit.errors import ClawError, ToolExecutionError, ToolTimeoutError
+from clawkit.login.client.advice import login_advice
+from clawkit.login.client.bearer import LoginAuth
 from clawkit.system.addresses import check_address
 from clawkit.wire.input_requests import InputRequest
 
@@ -129,6 +131,9 @@ class McpConnection:
         self._failure = ""
         self._refusals: list[int] = []
         """Status codes from 400 on, as they came."""
+        self._challenges: list[str] = []
+        """What came with the last of them."""
+        self._login: LoginAuth | None = None
         self._listing = asyncio.Lock()
         self._offers: list[OfferedTool] = []
         self._sieve = ToolFilter()
@@ -289,6 +294,8 @@ class McpConnection:
                 f"Whether {tool} did its work is not known. The next call connects again"
             )
         text = redact(error.message, self._keys)
+        if was_refused and self._refusals[-1] in _KEY_WANTED:
+            text = f"{text} ({self._refusals[-1]}): {self._way_in()}"
         if was_refused and self._era(self._here()) != "modern":
             return NotTakenError(f"{self._name} refused the call: {text}")
         return ToolExecutionError(text)
@@ -313,12 +320,22 @@ class McpConnection:
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - becomes words
             reason = explain(error, self._server, self._child, self._refusals)
             wants_key = bool(self._refusals) and self._refusals[-1] in _KEY_WANTED
-            self._fail(f"{reason}; give it a key: {self._wording.key}" if wants_key else reason)
+            self._fail(f"{reason}; {self._way_in()}" if wants_key else reason)
         finally:
             if not self._opened.is_set():
                 self._fail("was closed while it started")
             self._client = None
             self._over.set()
+
+    def _way_in(self) -> str:
+        """What helps where the server wants a login or a key."""
+        key = f"give it a key: {self._wording.key}"
+        if self._login is None:
+            return key
+        advice = self._login.problem or login_advice(
+            self._wording.login, self._address(), self._refusals[-1], self._challenges
+        )
+        return f"{advice}, or {key}" if advice else key
 
     def _fail(self, reason: str) -> None:
         """Why there is no connection, or none any more; the first reason is the true one."""
@@ -456,12 +473,21 @@ class McpConnection:
         return {name: self._keys.expand(value) for name, value in self._server.headers.items()}
 
     def _http_client(self, headers: dict[str, str] | None = None, *_: Any, **__: Any) -> Any:
-        client = create_mcp_http_client(headers)
+        client = create_mcp_http_client(headers, auth=self._login_for(headers or {}))
         patience = self._server.timeout + _WRITE_GRACE
         # Streams of events may be silent for as long as they like.
         client.timeout = (min(patience, 30.0), None, patience, patience)
         client.event_hooks = {"response": [self._look_at]}
         return client
+
+    def _login_for(self, headers: Mapping[str, str]) -> LoginAuth | None:
+        """What `claw login` keeps for this server, for which a header of the config stands in."""
+        if any(name.lower() == "authorization" for name in headers):
+            return None
+        self._login = LoginAuth(
+            self._address(), self._keys.hide, lambda: self._refusals.remove(HTTPStatus.UNAUTHORIZED)
+        )
+        return self._login
 
     async def _look_at(self, response: Any) -> None:
         """The client turns what a server refuses into one and the same error; this keeps why."""
@@ -469,6 +495,7 @@ class McpConnection:
             is_notice_stream = response.request.method == "GET" and self._opened.is_set()
             if not is_notice_stream:
                 self._refusals.append(response.status_code)
+                self._challenges = response.headers.get_list("www-authenticate")
 
 
 class _Inlet(ObjectSendStream[SessionMessage]):

@@ -45,6 +45,8 @@ class ServerWording(Struct, frozen=True):
     subject: str
     timeout: str
     key: str
+    login: str
+    """What `claw login` takes for it."""
 
 
 def wording_in_config(name: str) -> ServerWording:
@@ -53,6 +55,7 @@ def wording_in_config(name: str) -> ServerWording:
         f"mcp.servers.{name}: ",
         f"`timeout` under [mcp.servers.{name}] is how long it may take",
         'headers = { Authorization = "Bearer ${NAME}" }',
+        name,
     )
 
 

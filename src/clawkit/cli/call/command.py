@@ -256,7 +256,9 @@ async def _opened(place: _Place) -> AsyncGenerator[_Opened]:
         headers=place.headers,
         timeout=place.timeout,
     )
-    wording = ServerWording("", "--timeout SECONDS says how long it may", "--token-env NAME")
+    wording = ServerWording(
+        "", "--timeout SECONDS says how long it may", "--token-env NAME", place.url
+    )
     name = place.url or program
     # It is the person's own command: it gets what any command of this shell gets.
     connection = McpConnection(

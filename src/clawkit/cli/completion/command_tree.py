@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Values = Literal[
-    "", "files", "folders", "beings", "clients", "policies", "servers", "sessions", "topics"
+    "",
+    "files",
+    "folders",
+    "beings",
+    "clients",
+    "logins",
+    "policies",
+    "servers",
+    "sessions",
+    "topics",
 ]
 """What stands for a value; nothing is known about those of the empty kind."""
 
@@ -40,6 +49,7 @@ _BY_METAVAR: dict[str, Values] = {
     "FILE": "files",
     "FILE|FOLDER": "files",
     "KEY": "sessions",
+    "NAME|URL": "logins",
     "SERVER": "servers",
     "TOPIC": "topics",
 }

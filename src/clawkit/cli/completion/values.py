@@ -38,6 +38,14 @@ def _servers() -> Iterable[str]:
     return [entry.name for entry in find(host_files(SearchScope())).entries]
 
 
+def _logins() -> Iterable[str]:
+    """What `claw login` knows by name, and where somebody is logged in."""
+    from clawkit.cli.login import known_servers
+    from clawkit.login.client.stored import every_login
+
+    return [*sorted(known_servers()), *(one.url for one in every_login())]
+
+
 def _clients() -> Iterable[str]:
     from clawkit.hosts.clients import CLIENTS
 
@@ -60,6 +68,7 @@ def _topics() -> Iterable[str]:
 _FINDERS: dict[str, Callable[[], Iterable[str]]] = {
     "beings": _beings,
     "clients": _clients,
+    "logins": _logins,
     "policies": _policies,
     "servers": _servers,
     "sessions": _sessions,

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from clawkit.cli.commands import AsJson
+from clawkit.cli.login import login_state
 from clawkit.cli.output import print_json
 from clawkit.cli.status.assistant import assistant_lines, assistant_state
 from clawkit.cli.status.memory import memory_lines, memory_state
@@ -33,17 +34,28 @@ def status(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show assistant, memory and guard: model, tools; Beings; servers, policy, pins."""
+    """Show assistant, memory, guard, logins: model, tools; Beings; servers, policy, pins."""
     assistant = assistant_state(settings(), deep=deep)
     memory = memory_state()
     guard = overview(project)
+    logins = login_state()
     if as_json:
-        print_json({"assistant": assistant, "memory": memory, "guard": guard})
+        told = {"assistant": assistant, "memory": memory, "guard": guard}
+        print_json({**told, "logins": logins.logins, "logins_problem": logins.problem})
     else:
         _print_section("assistant", assistant_lines(assistant))
         _print_section("memory", memory_lines(memory, asked=deep))
         _print_section("guard", _guard(guard))
-    raise typer.Exit(0 if assistant.works and not memory.problem and guard.works else 1)
+        if logins.lines or logins.problem:
+            lines = [("login", line) for line in logins.lines]
+            _print_section("logins", [*lines, *_problem(logins.problem)])
+    works = assistant.works and not memory.problem and guard.works and not logins.problem
+    raise typer.Exit(0 if works else 1)
+
+
+def _problem(text: str) -> Iterator[tuple[str, str]]:
+    if text:
+        yield "problem", text
 
 
 def _print_section(title: str, lines: Iterable[tuple[str, str]]) -> None:

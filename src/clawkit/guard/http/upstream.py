@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import httpx2
 import msgspec
 
-from clawkit.errors import ClawError, HostError, InternalError, ProtocolError
+from clawkit.errors import ClawError, HostError, InternalError, LoginError, ProtocolError
 from clawkit.guard.strict_parser import has_too_many_values
+from clawkit.settings import settings
 from clawkit.text.sse import SseEvent, SseParser
 from clawkit.wire import jsonrpc
-from clawkit.wire.jsonrpc import Message, RequestId
+from clawkit.wire.jsonrpc import Message, RequestId, as_object
+from clawkit.wire.threads import Workers
+
+if TYPE_CHECKING:
+    from clawkit.login.client.bearer import Bearer
 
 _VARIABLE = "CLAW_HEADER_"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -36,6 +41,8 @@ class Target(msgspec.Struct, frozen=True):
     transport: Literal["http", "sse"] = "http"
     source: str = ""
     """Where its headers were configured, for a person whom it refuses."""
+    entry: str = ""
+    """What a wrapped entry is called, which `claw login` takes in place of the address."""
 
     @property
     def origin(self) -> str:
@@ -73,7 +80,8 @@ def find_target(
     headers = {key.lower(): value for key, value in wrapped.headers.items()}
     headers = _checked(_given(values, headers) | headers)
     source = _source(wrapped.name)
-    return Target(name or wrapped.name, wrapped.url, headers, wrapped.transport, source)
+    called = name or wrapped.name
+    return Target(called, wrapped.url, headers, wrapped.transport, source, wrapped.name)
 
 
 def check_address(url: str) -> None:
@@ -161,11 +169,44 @@ class UpstreamError(ClawError):
         self.reason = reason
 
 
+class StoredLogin:
+    """The login that a person made with `claw login`, looked for with each request."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._folder = settings().logins
+        self._bearer: Bearer | None = None
+        self._thread = Workers(1)
+
+    async def token(self) -> str:
+        """An access token; empty where nobody has logged in."""
+        if self._bearer is None:
+            if not self._folder.is_dir():
+                return ""
+            from clawkit.login.client.bearer import Bearer
+
+            self._bearer = Bearer(self._target.url)
+        found = self._bearer.at_hand()
+        return await self._ask(self._bearer.get) if found is None else found
+
+    async def renewed(self, refused: str) -> str:
+        """Another token than one that was refused; empty if only a person can get one."""
+        bearer = self._bearer
+        return "" if bearer is None else await self._ask(lambda: bearer.renew(refused))
+
+    async def _ask(self, find: Callable[[], str]) -> str:
+        try:
+            return await self._thread.start(find, {}).outcome
+        except LoginError as error:
+            raise UpstreamError(502, f"{self._target.origin}: {error}") from None
+
+
 class Upstream:
-    """One remote server. Its headers go to its own origin only."""
+    """One remote server. Its headers, or the login to it, go to its own origin only."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        self._login = StoredLogin(target)
         self._client = httpx2.AsyncClient(
             # Clients share this one, and one's cookies are nothing to the others.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
@@ -194,14 +235,25 @@ class Upstream:
         A body is a message, and of the one type that the guard has read it as.
         """
         ours = {} if body is None else {"content-type": JSON}
-        request = self._client.build_request(
-            method,
-            url or self.target.url,
-            content=body,
-            headers=_encoded({**headers, **self.target.headers, **ours}),
-        )
-        response = await self._begun(request, patience)
+        sent = {**headers, **self.target.headers, **ours}
+
+        def begin(token: str) -> Awaitable[Response]:
+            login = {"authorization": f"Bearer {token}"} if token else {}
+            request = self._client.build_request(
+                method, url or self.target.url, content=body, headers=_encoded(sent | login)
+            )
+            return self._begun(request, patience)
+
+        token = "" if "authorization" in sent else await self._login.token()
+        response = await begin(token)
         try:
+            if (
+                token
+                and response.status_code == 401
+                and (another := await self._login.renewed(token))
+            ):
+                await response.aclose()
+                response = await begin(another)
             self._refuse(response)
             yield response
         except httpx2.HTTPError as error:
@@ -318,6 +370,10 @@ def answer_in(body: bytes, response: Response, request_id: RequestId, target: Ta
     found = rpc_error(body)
     if found is None:
         return jsonrpc.encode(jsonrpc.failure(request_id, InternalError(refusal(response, target))))
+    if status in (401, 403) and (wanted := _login_wanted(response, target)):
+        error = as_object(found["error"]) or {}
+        told = f"{error.get('message')}: {wanted}"
+        return jsonrpc.encode(found | {"id": request_id, "error": error | {"message": told}})
     return body if found.get("id") == request_id else jsonrpc.encode(found | {"id": request_id})
 
 
@@ -325,10 +381,23 @@ def refusal(response: Response, target: Target) -> str:
     """What a person is told of a status that is an error; never what was sent."""
     status = response.status_code
     if status in (401, 403):
+        wanted = _login_wanted(response, target) or "it wants other credentials"
         return (
-            f"{target.origin} refused the request ({status}): it wants other credentials. "
+            f"{target.origin} refused the request ({status}): {wanted}. "
             f"The guard takes its headers from {target.source}"
         )
     if status == 404 and "mcp-session-id" in response.request.headers:
         return f"{target.origin} does not know this session any more ({status}): connect again"
     return f"{target.origin} answered with the status {status}"
+
+
+def _login_wanted(response: Response, target: Target) -> str:
+    """Which command helps; nothing for who has a key of their own, or a login through us."""
+    if "authorization" in target.headers:
+        return ""
+    from clawkit.hosts.guarded_entry import shown_address
+    from clawkit.login.client.advice import login_advice
+
+    called = target.entry or shown_address(target.url)
+    challenges = response.headers.get_list("www-authenticate")
+    return login_advice(called, target.url, response.status_code, challenges)

@@ -1,0 +1,1 @@
+"""Logging in to servers of others: how they want it, the tokens they give, where these are kept."""
