@@ -57,8 +57,9 @@ class EventStream:
                 if response.status_code != 200 or kind_of(response) != EVENT_STREAM:
                     self._on_refusal(response.status_code)
                     status = response.status_code if response.status_code >= 400 else 502
+                    headers = await self._incoming.refused(response)
                     body = _error(refusal(response, self._upstream.target))
-                    await reply.whole(status, body, passed_back(response))
+                    await reply.whole(status, body, headers)
                     return
                 await reply.begin(passed_back(response))
                 async for event in events_of(response, self._limit):
