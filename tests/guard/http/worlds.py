@@ -147,9 +147,9 @@ async def with_session(request: Request, message: Any) -> Response:
 
 
 @contextmanager
-def served(app: Any) -> Generator[str]:
-    """An ASGI app on a free port; gives its origin."""
-    listening = listen("127.0.0.1", 0)
+def served(app: Any, origin: str = "") -> Generator[str]:
+    """An ASGI app on a free port, or at an origin that is known before; gives its origin."""
+    listening = listen("127.0.0.1", int(origin.rpartition(":")[2] or 0))
     config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],))

@@ -463,4 +463,4 @@ def _passed_on(reply: Reply) -> Response:
 def _redirect(place: str, fields: Mapping[str, str]) -> Response:
     mark = "&" if "?" in place else "?"
     headers = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
-    return RedirectResponse(f"{place}{mark}{urlencode(fields)}", 302, headers)
+    return RedirectResponse(f"{place}{mark}{urlencode(fields)}", 303, headers)
