@@ -59,7 +59,8 @@ class Script:
         body = await request.body()
         heard = Heard(request, body)
         self.heard.append(heard)
-        return await self.handler(request, json.loads(body) if body else None)
+        is_form = "form" in request.headers.get("content-type", "")
+        return await self.handler(request, json.loads(body) if body and not is_form else None)
 
     def messages(self, method: str | None = None) -> list[Any]:
         """The messages that were posted, or those of one method."""
