@@ -19,9 +19,9 @@ def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
 def test_every_option_that_the_page_shows_is_one() -> None:
     shown = "\n".join(blocks(PAGE, "sh"))
     lines = re.findall(
-        r"^(?:claw|openclaw) (being serve|serve|mcp-server|user add)(.*)", shown, re.MULTILINE
+        r"^(?:claw|openclaw) (being serve|serve|mcp-server|user add|proxy)(.*)", shown, re.MULTILINE
     )
-    assert len(lines) >= 6
+    assert len(lines) >= 7
     for command, rest in lines:
         told = claw(*command.split(), "--help", code=0).stdout
         for option in re.findall(r"--[a-z-]+", rest):

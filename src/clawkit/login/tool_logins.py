@@ -35,7 +35,7 @@ _KEY = "clawkit.login"
 _log = logging.getLogger("clawkit.login")
 
 
-class OfferedTool(Protocol):
+class GrantableTool(Protocol):
     """A tool that a login can be for."""
 
     @property
@@ -49,7 +49,7 @@ class ToolOffer(Protocol):
     def name(self) -> str: ...
 
     @property
-    def tools(self) -> Mapping[str, OfferedTool]: ...
+    def tools(self) -> Mapping[str, GrantableTool]: ...
 
 
 class ToolLogins:
@@ -96,7 +96,7 @@ class ToolLogins:
         return str(number)
 
 
-def _words(name: str, tool: OfferedTool) -> str:
+def _words(name: str, tool: GrantableTool) -> str:
     about = str(tool.definition.get("description") or "").strip().partition("\n")[0]
     return f"{name}: {about[:_LONGEST_WORDS]}" if about else name
 

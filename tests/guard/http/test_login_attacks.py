@@ -286,6 +286,43 @@ def test_a_request_that_nobody_has_checked_is_not_passed_on(guard: Guard) -> Non
     assert not {"request", "request_uri", "response_mode"} & set(asked)
 
 
+def test_a_client_with_an_id_of_its_own_is_asked_for_as_it_is(behind: Behind, guard: Guard) -> None:
+    asked = led(guard.authorize("my-own-id"))
+    assert asked["client_id"] == "my-own-id"
+    assert (asked["redirect_uri"], asked["state"]) == (MINE, "mine")
+    assert asked["resource"] == f"{behind.origin}/mcp"
+    assert guard.token("my-own-id").status_code == 200
+    assert behind.forms("/token")[0]["client_id"] == "my-own-id"
+
+
+def test_a_server_of_the_first_revision_is_named_no_resource(behind: Behind, guard: Guard) -> None:
+    """It is its own authorization server, has no metadata of a resource, and knows of none."""
+    behind.challenge = "Bearer"
+    behind.changed[RESOURCE] = Response(status_code=404)
+    behind.changed[SERVER] = {"authorization_response_iss_parameter_supported": False}
+    told = guard.post()
+    assert told.status_code == 401
+    assert guard.get(RESOURCE).json()["resource"] == guard.mcp
+    client = guard.client()
+    assert client == "known-as-7"
+    asked = led(guard.authorize(client))
+    assert "resource" not in asked
+    assert asked["redirect_uri"] == MINE
+    assert guard.token(client).status_code == 200
+    assert "resource" not in behind.forms("/token")[0]
+
+
+def test_an_identity_provider_is_known_by_its_own_document(behind: Behind) -> None:
+    issuer = f"{behind.origin}/tenant"
+    about = {"authorization_endpoint": f"{issuer}/a", "token_endpoint": f"{issuer}/t"}
+    behind.changed[RESOURCE] = {"authorization_servers": [issuer]}
+    document = JSONResponse({"issuer": issuer, **about})
+    behind.changed["/tenant/.well-known/openid-configuration"] = document
+    found = logins_of(behind).find()
+    assert found is not None
+    assert found.server.token_endpoint == f"{issuer}/t"
+
+
 def test_a_client_gets_no_way_past_the_guard(behind: Behind, guard: Guard) -> None:
     given = guard.register(software_statement="eyJ").json()
     assert given["redirect_uris"] == [MINE]

@@ -5,7 +5,6 @@ That is loaded when a server first wants a login.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -89,9 +88,7 @@ class ClientLogins:
         if response.status_code == 403 and "bearer" not in said.lower():
             return fields
         try:
-            challenge = await asyncio.to_thread(
-                self._relay.challenge, said, path, headers.get("host", "")
-            )
+            challenge = await self._relay.challenge(said, path, headers.get("host", ""))
         except LoginError as error:
             wants = f"{self._target.origin} wants a login that cannot be done through the guard"
             raise UpstreamError(502, f"{wants}: {error}. {self._instead}") from None

@@ -45,6 +45,7 @@ from clawkit.system.files import make_private, write_new
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.request_checks import Origins
 from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.threads import Workers
 
 PENDING_SECONDS = 1800.0
 
@@ -56,6 +57,7 @@ REVOKE = f"{RELAY}revoke"
 
 _SEALED = "claw-"
 _KEY_BYTES = 32
+_THREADS = 4
 _LONGEST_STATE = 3900
 _LONGEST_VALUE = 2000
 _PASSED = ("error", "error_description", "scope")
@@ -139,6 +141,7 @@ class LoginRelay:
         self._paths = tuple(dict.fromkeys(paths))
         self._seal = seal
         self._requests = TokenBuckets(2.0, 120)
+        self._threads = Workers(_THREADS)
         # Which hosts and web pages may ask is checked before this.
         make = RouteMaker(Origins(None, ()), TrustedProxies())
         self.app = Starlette(
@@ -154,11 +157,15 @@ class LoginRelay:
             ]
         )
 
-    def challenge(self, said: str, path: str, authority: str) -> str | None:
+    async def challenge(self, said: str, path: str, authority: str) -> str | None:
         """A server's challenge as it leads through the guard; None if it is about no login of ours.
 
         Raises LoginError where that cannot be.
         """
+        asked = {"said": said, "path": path, "authority": authority}
+        return await self._threads.start(self._challenge, asked).outcome
+
+    def _challenge(self, said: str, path: str, authority: str) -> str | None:
         told = _parameters(said)
         if self._logins.find(told.get("resource_metadata", "")) is None:
             return None

@@ -17,12 +17,13 @@ import msgspec
 
 from clawkit.errors import HostError, LoginError
 from clawkit.guard.http.upstream import Target, check_address, origin_of
-from clawkit.login.document_fetch import DocumentFetcher, Reach, reach_of, resolved
+from clawkit.login.document_fetch import SECONDS, DocumentFetcher, Reach, reach_of, resolved
 from clawkit.system.addresses import is_loopback
 
 KEPT_SECONDS = 300.0
 FAILED_SECONDS = 5.0
 EXCHANGE_SECONDS = 20.0
+"""How long the authorization server may take for a registration or a token."""
 
 _MOST_SERVERS = 3
 _RESOURCE = "/.well-known/oauth-protected-resource"
@@ -86,8 +87,11 @@ class ServerLogins:
         self._found: ServerLogin | None = None
         self._problem: LoginError | None = None
         self._until = 0.0
-        self.fetcher = DocumentFetcher(
-            may_connect=self._may_connect, may_be_plain=self._may_be_plain, seconds=EXCHANGE_SECONDS
+        self._documents, self.fetcher = (
+            DocumentFetcher(
+                may_connect=self._may_connect, may_be_plain=self._may_be_plain, seconds=seconds
+            )
+            for seconds in (SECONDS, EXCHANGE_SECONDS)
         )
 
     def find(self, hint: str = "") -> ServerLogin | None:
@@ -174,7 +178,7 @@ class ServerLogins:
     def _document(self, url: str, kind: type[Document]) -> Document | None:
         """A document; None where there is none."""
         try:
-            reply = self.fetcher.exchange("GET", url)
+            reply = self._documents.exchange("GET", url)
             if 400 <= reply.status < 500:
                 return None
             if reply.status != 200:
@@ -190,7 +194,7 @@ class ServerLogins:
         if self._reach is None:
             parts = urlsplit(self._target.url)
             try:
-                found = resolved(parts.hostname or "", parts.port or 443, EXCHANGE_SECONDS)
+                found = resolved(parts.hostname or "", parts.port or 443, SECONDS)
             except Exception:  # noqa: BLE001 - a name that nobody knows here is nowhere near
                 found = set[str]()
             self._reach = min(map(reach_of, found), default=Reach.INTERNET)
