@@ -316,7 +316,14 @@ def proxy(
             "credentials.",
         ),
     ] = False,
-    public_url: PublicUrl = "",
+    public_url: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="With --login or --token-file: the address that browsers and clients use, if a "
+            "proxy is in front.",
+        ),
+    ] = "",
     trusted_proxy: TrustedProxy = None,
     name: Annotated[
         str, typer.Option(help="The server's name, for `server` in rules and for the log.")

@@ -16,10 +16,18 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clawkit.errors import SettingsError
-from clawkit.guard.http.callers import own_user
+from clawkit.errors import AccessError, SettingsError
+from clawkit.guard.http.callers import Callers, own_user
+from clawkit.guard.http.client_logins import ClientLogins, ClientPlace
+from clawkit.guard.http.reverse_proxy import ReverseProxyApp, open_guarded
+from clawkit.guard.http.upstream import Upstream
 from clawkit.system import peers
+from clawkit.wire.http import endpoint
+from clawkit.wire.http.endpoint import HttpLogin
+from clawkit.wire.http.request_checks import Origins
+from clawkit.wire.session import Principal
 from tests.claw import CLAW, claw, finished
+from tests.guard.approvals import until
 from tests.guard.guarded_server import ALLOW_ALL, records
 from tests.guard.http.worlds import (
     Script,
@@ -28,6 +36,7 @@ from tests.guard.http.worlds import (
     obliging,
     result,
     reverse_proxy,
+    served,
     with_session,
 )
 from tests.login.visitors import LoginClient, Visitor, sent_back
@@ -390,3 +399,75 @@ def test_a_host_beyond_loopback_with_a_login_needs_its_address(script: Script) -
         code=1,
     )
     assert "need --public-url https://" in done.stderr
+
+
+class Fleeting:
+    """A login that can end while a stream is open."""
+
+    def __init__(self) -> None:
+        self.over = False
+
+    async def admit(self, _: Request) -> None:
+        if self.over:
+            raise AccessError("The login is over")
+
+    async def who(self, request: Request, _: Any) -> Principal:
+        await self.admit(request)
+        return Principal("ada")
+
+
+LISTENING = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {}}
+
+
+@pytest.mark.parametrize(("method", "message"), [("GET", None), ("POST", LISTENING)])
+def test_a_stream_ends_with_its_login(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str, message: Any
+) -> None:
+    monkeypatch.setattr(endpoint, "RECHECK_SECONDS", 0.05)
+    policy = tmp_path / "policy.toml"
+    policy.write_text(ALLOW_ALL)
+
+    async def lasting(_: Request, __: Any) -> Response:
+        return script.stream(b": hello\n\n", ends=False)
+
+    with Script(lasting) as script:
+        guarded = open_guarded(script.address, policy=policy)
+        login = Fleeting()
+        callers = Callers("login", HttpLogin(login.admit, login.who, ()))
+        place = ClientPlace("", "127.0.0.1", 1)
+        app = ReverseProxyApp(
+            guarded.judge,
+            Upstream(guarded.target),
+            Origins(None, ()),
+            callers,
+            ClientLogins(guarded.target, callers, place, ("/mcp",)),
+        )
+        with (
+            served(app) as origin,
+            httpx2.stream(method, f"{origin}/mcp", json=message, timeout=PATIENCE) as stream,
+        ):
+            comments = stream.iter_bytes()
+            for _ in range(20):  # it was looked at several times
+                assert next(comments)
+            login.over = True
+            for _ in comments:
+                pass
+        until(lambda: script.left == 1)
+    assert stream.status_code == 200
+
+
+def test_a_client_of_the_old_transport_is_challenged_where_it_posts(tmp_path: Path) -> None:
+    async def old(request: Request, _: Any) -> Response:
+        if request.url.path not in ("/mcp", "/messages"):
+            return Response(status_code=404)
+        if request.method == "GET":
+            return script.stream(b"event: endpoint\ndata: /messages\n\n", ends=False)
+        return Response(status_code=401, headers={"www-authenticate": "Bearer x"})
+
+    with Script(old) as script, reverse_proxy(script.address, tmp_path) as address:
+        with httpx2.stream("GET", address, timeout=PATIENCE) as stream:
+            lines = stream.iter_lines()
+            place = next(line for line in lines if line.startswith("data: /"))
+            told = post(address.replace("/mcp", place.removeprefix("data: ")))
+        assert told.status_code == 401
+        assert told.headers["www-authenticate"] == "Bearer x"

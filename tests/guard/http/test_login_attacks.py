@@ -312,6 +312,15 @@ def test_a_server_of_the_first_revision_is_named_no_resource(behind: Behind, gua
     assert "resource" not in behind.forms("/token")[0]
 
 
+def test_a_page_is_no_document(behind: Behind) -> None:
+    page = Response(b"<html>", media_type="text/html")
+    behind.changed[SERVER] = behind.changed["/.well-known/openid-configuration"] = page
+    with pytest.raises(LoginError, match="none of the authorization servers"):
+        logins_of(behind).find()
+    behind.changed[RESOURCE] = behind.changed["/.well-known/oauth-protected-resource"] = page
+    assert logins_of(behind).find() is None
+
+
 def test_an_identity_provider_is_known_by_its_own_document(behind: Behind) -> None:
     issuer = f"{behind.origin}/tenant"
     about = {"authorization_endpoint": f"{issuer}/a", "token_endpoint": f"{issuer}/t"}
@@ -431,7 +440,7 @@ def test_a_client_that_cannot_log_in_is_told_why(behind: Behind, guard: Guard) -
     ("response", "said"),
     [
         (Response(b"x" * (LONGEST + 1), media_type="application/json"), f"more than {LONGEST}"),
-        (Response(b"<html>", media_type="text/html"), "cannot be used"),
+        (Response(b"<html>", media_type="application/json"), "cannot be used"),
         (Response(status_code=302, headers={"location": "/elsewhere"}), "the status 302"),
         (Response(status_code=500), "the status 500"),
     ],

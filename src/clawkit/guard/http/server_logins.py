@@ -179,7 +179,8 @@ class ServerLogins:
         """A document; None where there is none."""
         try:
             reply = self._documents.exchange("GET", url)
-            if 400 <= reply.status < 500:
+            # Web sites have a page for everything.
+            if 400 <= reply.status < 500 or (reply.status == 200 and not reply.is_json):
                 return None
             if reply.status != 200:
                 raise LoginError(f"it answers with the status {reply.status}")
