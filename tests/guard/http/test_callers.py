@@ -130,7 +130,7 @@ def test_where_the_system_cannot_tell_a_token_is_needed(
 ) -> None:
     monkeypatch.setattr(peers, "_TABLES", {4: tmp_path / "none", 16: tmp_path / "none"})
     with pytest.raises(SettingsError, match="does not say whose program calls: give --token-file"):
-        own_user()
+        own_user(print)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -382,15 +382,21 @@ def test_credentials_of_the_guard_that_are_refused_are_not_the_clients_affair(
         assert "old" not in told.text
 
 
-def test_a_guard_says_for_whom_it_is(script: Script, tmp_path: Path) -> None:
+def test_a_guard_says_for_whom_it_is_and_whom_it_refused(script: Script, tmp_path: Path) -> None:
     file = tmp_path / "policy.toml"
     file.write_text(ALLOW_ALL)
     command = (*CLAW, "proxy", "--listen", "0", "--url", script.address, "--policy", str(file))
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert " is at http://127.0.0.1:" in process.stderr.readline()
+        line = process.stderr.readline()
+        assert " is at http://127.0.0.1:" in line
         assert "programs of your user" in process.stderr.readline()
+        if os.geteuid() == 0:
+            for _ in range(2):
+                assert as_another_user(line.split(" is at ")[1].strip())[0] == 403
         process.terminate()
+        rest = process.stderr.read()
+    assert rest.count("refused a program of user 65534: to let others in") == (os.geteuid() == 0)
 
 
 def test_a_host_beyond_loopback_with_a_login_needs_its_address(script: Script) -> None:

@@ -25,6 +25,7 @@ from tests.login.test_real_clients import (
     NOTE,
     REDIRECT,
     PythonClient,
+    answer,
     converse,
     free_port,
     node,
@@ -33,7 +34,7 @@ from tests.login.visitors import Logins, gate_maker
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 from tests.processes import PATIENCE, ROOT
-from tests.together.test_node_clients import CLIENTS
+from tests.together.test_node_clients import CLIENTS, INSPECTOR
 
 POLICY = """
 [[rule]]
@@ -283,6 +284,22 @@ def test_mcp_remote_logs_in_to_a_server_of_others(
         _, read, denied = spoken(process, ("read", {"path": "a"}), ("delete", {"path": "a"}))
     assert "what is in a" in str(read["result"])
     assert DENIED in denied["error"]["message"]
+
+
+def test_the_inspector_logs_in_to_our_server(ours: Any, home: Path) -> None:
+    back = f"http://127.0.0.1:{free_port()}/oauth/callback"
+    options = ["--cli", "--transport", "http", f"{ours.origin}/mcp", "--callback-url", back]
+    options += ["--method", "tools/list", "--format", "json", "-q"]
+    env = {"HOME": str(home), "PATH": "", "MCP_AUTO_OPEN_ENABLED": "true"}
+    with node(INSPECTOR, *options, env=env, errors=subprocess.STDOUT) as process:
+        said = ""
+        while not (found := re.search(r"http://\S+/claw-login/authorize\?\S+", said)):
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        assert get(answer(ours, found[0])).status_code == 200
+        told = next(line for line in process.stdout if line.startswith("{"))
+        assert "recall" in [one["name"] for one in json.loads(told)["result"]["tools"]]
 
 
 async def test_a_client_that_shows_the_guards_token_can_log_in_too(

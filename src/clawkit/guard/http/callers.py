@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, cast
 
 from starlette.requests import Request as HttpRequest
@@ -58,31 +58,40 @@ class _LocalConnection(HttpConnection):
         cast("dict[str, Any]", self.scope)[_USER] = self._user
 
 
-async def _admit_own_user(request: HttpRequest) -> None:
-    user = request.scope.get(_USER)
-    if user == os.geteuid():
-        return
-    whose = "a program that cannot be seen" if user is None else f"a program of user {user}"
-    raise AccessError(
-        f"This guard is for programs of the user who started it ({os.geteuid()}), and this is "
-        f"{whose}: to let others in, {_MAKE_TOKEN}",
-        status=403,
-        challenge="",
-    )
+class _OwnUser:
+    """Lets in programs of the user who runs the guard; says once of each other that it did not."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+        self._told: set[int | None] = set()
+
+    async def admit(self, request: HttpRequest) -> None:
+        user = request.scope.get(_USER)
+        if user == os.geteuid():
+            return
+        whose = "a program that cannot be seen" if user is None else f"a program of user {user}"
+        why = (
+            f"This guard is for programs of the user who started it ({os.geteuid()}), and this is "
+            f"{whose}: to let others in, {_MAKE_TOKEN}"
+        )
+        if user not in self._told:
+            self._told.add(user)
+            self._say(f"refused {whose}: to let others in, {_MAKE_TOKEN}")
+        raise AccessError(why, status=403, challenge="")
 
 
 def _nobody(_request: HttpRequest, _message: Message | None) -> None:
     """All programs of one user are one caller."""
 
 
-def own_user() -> Callers:
+def own_user(say: Callable[[str], object]) -> Callers:
     """Programs of the user who runs the guard, where the system can tell; raises SettingsError."""
     if not can_tell_users():
         raise SettingsError(
             "other users of this machine could use the server, as this system "
             f"({sys.platform}) does not say whose program calls: {_MAKE_TOKEN}"
         ).of_usage()
-    return Callers("user", HttpLogin(_admit_own_user, _nobody, ()), _LocalConnection)
+    return Callers("user", HttpLogin(_OwnUser(say).admit, _nobody, ()), _LocalConnection)
 
 
 def with_token(secret: str) -> Callers:

@@ -493,7 +493,7 @@ def serve_reverse_proxy(
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback(address[0]) else None
         origins = Origins(known, ())
-        let_in = own_user() if callers is None else callers(address[0], address[1], origins)
+        let_in = own_user(say) if callers is None else callers(address[0], address[1], origins)
         problem = guarded.judge.policy.current().problem
         if problem:
             say(problem)
