@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
+import httpx2
 import pytest
 
-from tests.claw import claw
+from tests.claw import CLAW, claw, environment
 from tests.guard.guarded_server import guarded
+from tests.guard.http.worlds import Script, call, obliging
 from tests.processes import PATIENCE, ROOT
+from tests.test_docs_assistant import blocks
 
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 TOML = re.compile(r"^```toml\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -66,3 +70,39 @@ def test_every_policy_on_a_page_is_one(page: str, tmp_path: Path) -> None:
         file = tmp_path / f"{number}.toml"
         file.write_text(text)
         run(tmp_path, "policy", "show", "--policy", str(file))
+
+
+def guards_over_http() -> list[list[str]]:
+    """Every guard over HTTP that the pages start, at a free port."""
+    shown = [
+        block for page in ("guard.md", "login.md") for block in blocks(ROOT / "docs" / page, "sh")
+    ]
+    lines = re.findall(r"^claw (proxy --listen .*)$", "\n".join(shown), re.MULTILINE)
+    assert len(lines) >= 5
+    return [shlex.split(line.replace("8100", "0"), comments=True) for line in lines]
+
+
+def test_the_guards_over_http_on_the_pages_start(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "guard.md").read_text()
+    made = re.findall(r"^(openssl .*)$", page, re.MULTILINE)
+    assert len(made) == 1
+    subprocess.run(made[0], shell=True, cwd=tmp_path, check=True, timeout=PATIENCE)
+    token = (tmp_path / "token").read_text().strip()
+    (tmp_path / "policy.toml").write_text('[[rule]]\naction = "allow"\ntool = "*"\n')
+    with Script(obliging) as script:
+        for words in guards_over_http():
+            local = [script.address if "mcp.example.com" in word else word for word in words]
+            command = (*CLAW, *local, "--policy", "policy.toml")
+            with subprocess.Popen(
+                command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True
+            ) as process:
+                assert process.stderr is not None
+                line = process.stderr.readline()
+                try:
+                    assert " is at http://" in line, line
+                    address = line.split(" is at ")[1].strip()
+                    headers = {"X-Claw-Token": token}
+                    told = httpx2.post(address, json=call("t"), headers=headers, timeout=PATIENCE)
+                    assert told.status_code == (401 if "--login" in words else 200)
+                finally:
+                    process.terminate()

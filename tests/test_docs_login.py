@@ -21,11 +21,11 @@ def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
 def test_every_option_that_the_page_shows_is_one() -> None:
     shown = "\n".join(blocks(PAGE, "sh"))
     lines = re.findall(
-        r"^(?:claw|openclaw) (being serve|serve|mcp-server|user add|login|logout|status)(.*)",
+        r"^(?:claw|openclaw) (being serve|serve|mcp-server|user add|login|logout|status|proxy)(.*)",
         shown,
         re.MULTILINE,
     )
-    assert len(lines) >= 11
+    assert len(lines) >= 12
     for command, rest in lines:
         told = claw(*command.split(), "--help", code=0).stdout
         for option in re.findall(r"--[a-z-]+", rest):

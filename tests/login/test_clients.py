@@ -15,8 +15,9 @@ import pytest
 from clawkit.errors import LoginError
 from clawkit.login import clients, grants
 from clawkit.login.clients import check_redirect, is_document_address, redirect_allowed
-from clawkit.login.document_fetch import AT_ONCE, LONGEST, DocumentFetcher, is_public
+from clawkit.login.document_fetch import AT_ONCE, LONGEST, DocumentFetcher
 from clawkit.login.records import Client
+from clawkit.system.addresses import is_public
 from tests.login.documents import Documents, documents
 from tests.login.visitors import CALLBACK, Logins, forms_of, gate_maker, sent_back
 from tests.memory.http.being_store import Clock, store_at

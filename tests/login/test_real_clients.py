@@ -100,7 +100,9 @@ class PythonClient:
         return AuthorizationCodeResult(code=fields["code"], state=fields["state"], iss=issuer)
 
     @asynccontextmanager
-    async def connected(self, mode: Any, path: str = "/mcp") -> AsyncGenerator[Client]:
+    async def connected(
+        self, mode: Any, path: str = "/mcp", **headers: str
+    ) -> AsyncGenerator[Client]:
         url = f"{self._logins.origin}{path}"
         provider = OAuthClientProvider(
             url,
@@ -111,7 +113,7 @@ class PythonClient:
             client_metadata_url=self._document,
         )
         self.providers.append(provider)
-        async with httpx2.AsyncClient(auth=provider, timeout=PATIENCE) as http:
+        async with httpx2.AsyncClient(auth=provider, headers=headers, timeout=PATIENCE) as http:
             transport = streamable_http_client(url, http_client=http)
             async with Client(transport, mode=mode, read_timeout_seconds=PATIENCE) as client:
                 yield client

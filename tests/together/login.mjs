@@ -1,5 +1,5 @@
 // A Node client that logs in: `node login.mjs '{"client": "sdk1" or "client2", "era": …, "url": …,
-// "redirect": …, "document": …, "calls": [[tool, arguments], …]}'`. For each login it prints the address
+// "redirect": …, "document": …, "calls": [[tool, arguments], …], "refused": the same}'`. For each login it prints the address
 // for a browser as a line of JSON, and reads where the browser was sent from a line of its input.
 import { createInterface } from "node:readline";
 import { load, task } from "./conversation.mjs";
@@ -67,6 +67,13 @@ for (const [name, args] of task.calls) {
     results.push(await call());
   }
 }
-say({ results, scope: kept.tokens.scope, client: kept.client?.client_id ?? null });
+const refusals = [];
+for (const [name, args] of task.refused ?? []) {
+  await client.callTool({ name, arguments: args }).then(
+    () => refusals.push(""),
+    (error) => refusals.push(String(error.message)),
+  );
+}
+say({ results, refusals, scope: kept.tokens.scope, client: kept.client?.client_id ?? null });
 await client.close();
 process.exit(0);

@@ -293,8 +293,40 @@ def proxy(
             help="With --url: serve HTTP on this port instead of stdio; 0 takes a free one.",
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to listen on. Anything but loopback needs --token-file or --login; on "
+            "loopback, without these, it is for programs of your user only."
+        ),
+    ] = "127.0.0.1",
     max_connections: MaxConnections = MAX_CONNECTIONS,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --listen: a file with the token to ask for, in the header X-Claw-Token or "
+            "as the bearer token.",
+        ),
+    ] = None,
+    login: Login = False,
+    members: Annotated[
+        bool,
+        typer.Option(
+            "--members",
+            help="With --login: members may log in too. They use the server with the guard's "
+            "credentials.",
+        ),
+    ] = False,
+    public_url: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="With --login or --token-file: the address that browsers and clients use, if a "
+            "proxy is in front.",
+        ),
+    ] = "",
+    trusted_proxy: TrustedProxy = None,
     name: Annotated[
         str, typer.Option(help="The server's name, for `server` in rules and for the log.")
     ] = "",
@@ -313,6 +345,14 @@ def proxy(
         raise typer.BadParameter("give either -- COMMAND or --url URL")
     if listen is not None and not url:
         raise typer.BadParameter("--listen needs --url URL")
+    if listen is None and (token_file or login or public_url or host != "127.0.0.1"):
+        raise typer.BadParameter("options of HTTP need --listen PORT")
+    if login and token_file:
+        raise typer.BadParameter("give either --login or --token-file FILE")
+    if (members or trusted_proxy) and not login:
+        raise typer.BadParameter("--members and --trusted-proxy need --login")
+    if public_url and not (login or token_file):
+        raise typer.BadParameter("--public-url needs --login or --token-file FILE")
     request = ProxyRequest(
         command=tuple(command or ()),
         url=url,
@@ -322,5 +362,10 @@ def proxy(
         listen=listen,
         host=host,
         max_connections=max_connections,
+        token_file=token_file,
+        login=login,
+        members=members,
+        public_url=public_url,
+        trusted_proxies=tuple(trusted_proxy or ()),
     )
     raise typer.Exit(run_proxy(request))

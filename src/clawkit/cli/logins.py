@@ -1,4 +1,4 @@
-"""What `claw serve` and `mcp-server` need to let people log in over HTTP."""
+"""What `claw serve`, `mcp-server` and `proxy` need to let people log in over HTTP."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from clawkit.login.tool_logins import ToolOffer
     from clawkit.wire.http import HttpLogin
     from clawkit.wire.http.request_checks import Origins
-    from clawkit.wire.server import ServerCore
 
 _SHORTEST_TOKEN = 32
 HINT = "People log in with any client; `claw user add NAME` adds them."
@@ -20,7 +20,7 @@ HINT = "People log in with any client; `claw user add NAME` adds them."
 
 @contextmanager
 def login_for(
-    server: ServerCore,
+    server: ToolOffer,
     title: str,
     public_url: str,
     proxies: Sequence[str],

@@ -6,10 +6,15 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clawkit.errors import ClawError
+
+if TYPE_CHECKING:
+    from clawkit.guard.http.callers import Callers
+    from clawkit.wire.http.request_checks import Origins
 
 
 class ProxyRequest(Struct, frozen=True, kw_only=True):
@@ -23,6 +28,11 @@ class ProxyRequest(Struct, frozen=True, kw_only=True):
     listen: int | None = None
     host: str = "127.0.0.1"
     max_connections: int = 1000
+    token_file: Path | None = None
+    login: bool = False
+    members: bool = False
+    public_url: str = ""
+    trusted_proxies: tuple[str, ...] = ()
 
 
 _NAMELESS = """claw proxy: this command was not wrapped: its name is not known. Rules with `server`
@@ -59,18 +69,7 @@ def proxy(request: ProxyRequest) -> int:
     """Run it until its server or its client ends."""
     try:
         if request.listen is not None:
-            from clawkit.guard.http.reverse_proxy import serve_reverse_proxy
-            from clawkit.wire.http.uvicorn_server import HttpLimits
-
-            return serve_reverse_proxy(
-                request.url,
-                request.entry,
-                request.name,
-                request.policy,
-                request.host,
-                request.listen,
-                limits=HttpLimits(connections=request.max_connections),
-            )
+            return _listen(request, request.listen)
         if request.url:
             from clawkit.guard.http.stdio_bridge import run_remote
 
@@ -79,6 +78,60 @@ def proxy(request: ProxyRequest) -> int:
     except ClawError as error:
         print(f"claw proxy: {error}", file=sys.stderr)
         return 1 + error.is_usage
+
+
+_OWN = "It is for programs of your user on this machine; --token-file or --login lets others in."
+_TOKEN = """Clients show the token in {file}: in the header X-Claw-Token, or as the bearer token if
+they do not log in to the server itself."""
+
+
+def _listen(request: ProxyRequest, port: int) -> int:
+    """Serve HTTP, to programs of this user, to who has the token, or to people who log in."""
+    from functools import partial
+
+    from clawkit.cli.logins import HINT, hosts_behind, login_for, read_token
+    from clawkit.guard.http.callers import Callers, PinnedTools, with_token
+    from clawkit.guard.http.reverse_proxy import open_guarded, serve_reverse_proxy
+    from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback
+
+    token = None if request.token_file is None else read_token(request.token_file)
+    if request.public_url:
+        from clawkit.login.resources import checked_origin
+
+        checked_origin(request.public_url)
+    guarded = open_guarded(request.url, request.entry, request.name, request.policy)
+    hosts = hosts_behind(request.public_url, None, on_loopback=is_loopback(request.host))
+    run = partial(
+        serve_reverse_proxy,
+        guarded,
+        request.host,
+        port,
+        public_url=request.public_url,
+        hosts=hosts or (),
+        limits=HttpLimits(connections=request.max_connections),
+    )
+    if token is not None:
+
+        def with_it(_host: str, _port: int, _origins: Origins) -> Callers:
+            return with_token(token)
+
+        return run(callers=with_it, hint=_TOKEN.format(file=request.token_file))
+    if not request.login:
+        return run(hint=_OWN)
+    name = guarded.judge.server
+    with login_for(
+        PinnedTools(guarded.judge.pins, guarded.target.origin),
+        name,
+        request.public_url,
+        request.trusted_proxies,
+        kind="guard",
+        members=request.members,
+    ) as login:
+
+        def logged_in(host: str, place: int, origins: Origins) -> Callers:
+            return Callers("login", login(host, place, origins))
+
+        return run(callers=logged_in, hint=HINT)
 
 
 def _guard_process(request: ProxyRequest) -> int:

@@ -1,4 +1,4 @@
-"""Where the guard's policy, pins, audit log and approvals socket are."""
+"""Where the guard's policy, pins, audit log, approvals socket and key are."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ def pins_directory() -> Path:
 
 def approvals_socket() -> Path:
     return _data() / "approvals.sock"
+
+
+def relay_key() -> Path:
+    return _data() / "login-relay.key"
 
 
 def _data() -> Path:

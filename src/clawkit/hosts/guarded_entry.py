@@ -47,8 +47,8 @@ ELSEWHERE = "{CLAW_URL}"
 """Stands on the command line for an address that only the environment tells."""
 
 NO_CREDENTIALS = (
-    "it has no credentials here: if it wants a login in the browser, unwrap it, "
-    "for a client cannot log in through the guard"
+    "it has no credentials here: if it wants a login in the browser, unwrap it, and let the "
+    "client connect to `claw proxy --listen`, through which it can log in"
 )
 
 

@@ -1,8 +1,8 @@
-"""Fetches a small JSON document from an address that a stranger named.
+"""Exchanges small JSON documents with an address that a stranger named.
 
-It is asked for over HTTPS only, at public addresses only, and what a name was resolved to is what
-is connected to. No redirect is followed, no proxy used. Its size is limited, and so is the time
-from the look-up of its name to its last byte.
+They go over HTTPS only, to public addresses only, unless the caller says otherwise, and what a name
+was resolved to is what is connected to. No redirect is followed, no proxy used. Their size is
+limited, and so is the time from the look-up of the name to the last byte.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpcore2
@@ -24,6 +25,8 @@ from clawkit.system.addresses import is_public
 LONGEST = 64 * 1024
 SECONDS = 5.0
 AT_ONCE = 4
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class _Deadline:
@@ -68,7 +71,7 @@ class _TimedStream(httpcore2.NetworkStream):
         return self._stream.get_extra_info(info)
 
 
-def _resolved(host: str, port: int, seconds: float) -> set[str]:
+def resolved(host: str, port: int, seconds: float) -> set[str]:
     """The addresses of a name. A look-up cannot be stopped: one that is late is left alone."""
     answers: queue.SimpleQueue[set[str] | Exception] = queue.SimpleQueue()
 
@@ -105,7 +108,7 @@ class _CheckedBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        found = _resolved(host, port, self._deadline.left())
+        found = resolved(host, port, self._deadline.left())
         if not found or not all(map(self._may_connect, found)):
             raise LoginError(f"{host} is not a public address")
         chosen = min(found, key=lambda one: ":" in one)
@@ -115,6 +118,18 @@ class _CheckedBackend(httpcore2.NetworkBackend):
         return _TimedStream(stream, self._deadline)
 
 
+class Reply(NamedTuple):
+    """What an address answered; `kind` is the type of its content, without parameters."""
+
+    status: int
+    kind: str
+    body: bytes
+
+    @property
+    def is_json(self) -> bool:
+        return self.kind == "application/json" or self.kind.endswith("+json")
+
+
 class DocumentFetcher:
     """Gets documents, few at a time."""
 
@@ -122,22 +137,36 @@ class DocumentFetcher:
         self,
         *,
         may_connect: Callable[[str], bool] = is_public,
+        may_be_plain: Callable[[str], bool] = lambda _: False,
         tls: ssl.SSLContext | None = None,
         seconds: float = SECONDS,
     ) -> None:
+        """`may_connect` is asked about an IP address, `may_be_plain` about a URL with http://."""
         self._may_connect = may_connect
+        self._may_be_plain = may_be_plain
         self._tls = tls
         self._seconds = seconds
         self._at_once = threading.BoundedSemaphore(AT_ONCE)
 
     def get(self, url: str) -> bytes:
         """The JSON at an address; LoginError says why there is none."""
-        if urlsplit(url).scheme != "https":
+        reply = self.exchange("GET", url)
+        if reply.status != 200:
+            raise LoginError(f"it answers with the status {reply.status}")
+        if not reply.is_json:
+            raise LoginError("it is not JSON")
+        return reply.body
+
+    def exchange(
+        self, method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = _NONE
+    ) -> Reply:
+        """What an address answers, with whatever status; LoginError if that cannot be used."""
+        if urlsplit(url).scheme != "https" and not self._may_be_plain(url):
             raise LoginError("it must be an address with https://")
         if not self._at_once.acquire(blocking=False):
             raise LoginError("too many documents are being fetched: try again in a moment")
         try:
-            return self._get(url)
+            return self._exchange(method, url, body, headers)
         except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError, ssl.SSLError):
             raise LoginError("it cannot be reached") from None
         except UnicodeError:
@@ -147,25 +176,22 @@ class DocumentFetcher:
         finally:
             self._at_once.release()
 
-    def _get(self, url: str) -> bytes:
+    def _exchange(
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Reply:
         tls = self._tls or ssl.create_default_context()
         backend = _CheckedBackend(self._may_connect, _Deadline(self._seconds))
-        headers = [("accept", "application/json"), ("user-agent", "clawkit")]
+        fields = {"accept": "application/json", "user-agent": "clawkit", **headers}
         with (
             httpcore2.ConnectionPool(ssl_context=tls, network_backend=backend) as pool,
-            pool.stream("GET", url, headers=headers) as response,
+            pool.stream(method, url, headers=list(fields.items()), content=body) as response,
         ):
-            _check_head(response)
-            return _read(response.iter_stream())
+            return Reply(response.status, _kind_of(response), _read(response.iter_stream()))
 
 
-def _check_head(response: httpcore2.Response) -> None:
-    if response.status != 200:
-        raise LoginError(f"it answers with the status {response.status}")
+def _kind_of(response: httpcore2.Response) -> str:
     kinds = [value for name, value in response.headers if name.lower() == b"content-type"]
-    kind = kinds[0].partition(b";")[0].strip().lower() if kinds else b""
-    if kind != b"application/json" and not kind.endswith(b"+json"):
-        raise LoginError("it is not JSON")
+    return kinds[0].decode("latin-1").partition(";")[0].strip().lower() if kinds else ""
 
 
 def _read(parts: Iterable[bytes]) -> bytes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
@@ -22,7 +22,6 @@ from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.store.database import Database
-    from clawkit.wire.server import ServerCore
 
 ALL = "all"
 TOOL = "tool:"
@@ -36,6 +35,23 @@ _KEY = "clawkit.login"
 _log = logging.getLogger("clawkit.login")
 
 
+class GrantableTool(Protocol):
+    """A tool that a login can be for."""
+
+    @property
+    def definition(self) -> Mapping[str, Any]: ...
+
+
+class ToolOffer(Protocol):
+    """What has a name and tools: a server, or what is known of one elsewhere."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tools(self) -> Mapping[str, GrantableTool]: ...
+
+
 class ToolLogins:
     """A server's tools as what people log in to."""
 
@@ -44,7 +60,7 @@ class ToolLogins:
     """Not the names of tools: strangers read this."""
 
     def __init__(
-        self, server: ServerCore, title: str, *, kind: str = "tools", members: bool = True
+        self, server: ToolOffer, title: str, *, kind: str = "tools", members: bool = True
     ) -> None:
         """`members` says whether it is for them, too, or for owners alone."""
         self.title = title
@@ -80,7 +96,7 @@ class ToolLogins:
         return str(number)
 
 
-def _words(name: str, tool: Any) -> str:
+def _words(name: str, tool: GrantableTool) -> str:
     about = str(tool.definition.get("description") or "").strip().partition("\n")[0]
     return f"{name}: {about[:_LONGEST_WORDS]}" if about else name
 
@@ -158,7 +174,7 @@ def _plain(name: str) -> bool:
 
 def tool_login(
     database: Database,
-    server: ServerCore,
+    server: ToolOffer,
     title: str,
     address: ServerAddress,
     origins: Origins,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
+from enum import IntEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -86,6 +87,26 @@ def is_public(text: str) -> bool:
     if any(address in network for network in _NOT_PUBLIC):
         return False
     return all(one.is_global and not one.is_multicast for one in (address, *_inside(address)))
+
+
+class Reach(IntEnum):
+    """Where an address is."""
+
+    INTERNET = 0
+    NETWORK = 1
+    """A private one."""
+    MACHINE = 2
+    """This one, or what only it can see, such as a cloud's metadata."""
+
+
+def reach_of(text: str) -> Reach:
+    """Where an address is, also one that carries another in it."""
+    if is_public(text):
+        return Reach.INTERNET
+    address = ipaddress.ip_address(text.partition("%")[0])
+    found = (address, *_inside(address))
+    near = any(one.is_loopback or one.is_link_local or one.is_unspecified for one in found)
+    return Reach.MACHINE if near else Reach.NETWORK
 
 
 def _inside(address: _Address) -> Iterable[_Address]:

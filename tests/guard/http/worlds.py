@@ -59,7 +59,8 @@ class Script:
         body = await request.body()
         heard = Heard(request, body)
         self.heard.append(heard)
-        return await self.handler(request, json.loads(body) if body else None)
+        is_form = "form" in request.headers.get("content-type", "")
+        return await self.handler(request, json.loads(body) if body and not is_form else None)
 
     def messages(self, method: str | None = None) -> list[Any]:
         """The messages that were posted, or those of one method."""
@@ -147,9 +148,9 @@ async def with_session(request: Request, message: Any) -> Response:
 
 
 @contextmanager
-def served(app: Any) -> Generator[str]:
-    """An ASGI app on a free port; gives its origin."""
-    listening = listen("127.0.0.1", 0)
+def served(app: Any, origin: str = "") -> Generator[str]:
+    """An ASGI app on a free port, or at an origin that is known before; gives its origin."""
+    listening = listen("127.0.0.1", int(origin.rpartition(":")[2] or 0))
     config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],))

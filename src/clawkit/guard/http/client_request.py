@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
+
+from starlette.requests import Request as HttpRequest
 
 from clawkit.guard.http.upstream import Response
 from clawkit.wire.http.endpoint import HttpRefusal, read_body
@@ -154,6 +156,11 @@ class Incoming(NamedTuple):
     peer: str
     receive: Receive
     reply: HttpReply
+    request: HttpRequest
+    refused: Callable[[Response], Awaitable[HeaderList]]
+    """The headers with which a refusal of the server goes on; raises UpstreamError if it cannot."""
+    owner: str = ""
+    """Who logged in, where people do: sessions are theirs alone."""
 
     @property
     def session_id(self) -> str | None:

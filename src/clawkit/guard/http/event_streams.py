@@ -23,6 +23,7 @@ from clawkit.guard.http.upstream import (
 )
 from clawkit.text.sse import SseEvent, message_event
 from clawkit.wire import jsonrpc
+from clawkit.wire.http.response import HeaderList
 
 MESSAGES = "/claw-messages/"
 
@@ -57,8 +58,9 @@ class EventStream:
                 if response.status_code != 200 or kind_of(response) != EVENT_STREAM:
                     self._on_refusal(response.status_code)
                     status = response.status_code if response.status_code >= 400 else 502
+                    headers = await self._incoming.refused(response)
                     body = _error(refusal(response, self._upstream.target))
-                    await reply.whole(status, body, passed_back(response))
+                    await reply.whole(status, body, headers)
                     return
                 await reply.begin(passed_back(response))
                 async for event in events_of(response, self._limit):
@@ -118,13 +120,14 @@ class SseChannel:
         passage = await judged(self.conversation, "client", body, self._relay.later)
         if passage.to_client is not None:
             await self._relay.reply.event(message_event(passage.to_client))
-        status = 202
+        status, headers = 202, HeaderList()
         if passage.to_server is not None:
-            status = await self._forward(incoming, passage.to_server)
-        await incoming.reply.whole(status)
+            status, headers = await self._forward(incoming, passage.to_server)
+        await incoming.reply.whole(status, headers=headers)
 
-    async def _forward(self, incoming: Incoming, line: bytes) -> int:
-        """The status of the server's response: the answer itself comes over the stream."""
+    async def _forward(self, incoming: Incoming, line: bytes) -> tuple[int, HeaderList]:
+        """How the server's response begins: the answer itself comes over the stream."""
+        headers = HeaderList()
         try:
             async with self._upstream.ask(
                 "POST",
@@ -133,15 +136,16 @@ class SseChannel:
                 url=self._relay.address,
             ) as response:
                 if response.status_code < 400:
-                    return 202
+                    return 202, headers
                 status, reason = response.status_code, refusal(response, self._upstream.target)
+                headers = await incoming.refused(response)
         except UpstreamError as error:
             status, reason = error.status, error.reason
         head = head_of(line)
         if head.method is not None and head.id is not None:
             failed = await self._relay.fail(head.id, reason)
             await self._relay.reply.event(message_event(failed))
-        return status
+        return status, headers
 
 
 def _error(reason: str) -> bytes:

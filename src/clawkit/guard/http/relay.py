@@ -162,10 +162,12 @@ class ForwardedRequest:
         on_response: Met,
     ) -> None:
         self.conversation = relay.conversation
+        self.owner = incoming.owner
         self.asked = asked
         """What the server asked on the way, if this request has a conversation of its own."""
         self._upstream = upstream
         self._relay = relay
+        self._incoming = incoming
         self._reply = incoming.reply
         self._headers = onward(incoming.headers)
         self._message = message
@@ -247,12 +249,13 @@ class ForwardedRequest:
 
     async def _document(self, response: Response) -> None:
         body = await whole(response, self._limit)
+        headers = await self._incoming.refused(response)
         answer = answer_in(body, response, self._id, self._upstream.target)
         passage = await self._relay.hear(answer)
         if passage.to_client is None or not answers(passage, self._id):
             await self._fail(502, "The server answered something else than this request")
             return
-        await self._answer(max(response.status_code, 200), passage.to_client, passed_back(response))
+        await self._answer(max(response.status_code, 200), passage.to_client, headers)
 
     async def _fail(self, status: int, reason: str) -> None:
         await self._answer(status, await self._relay.fail(self._id, reason))

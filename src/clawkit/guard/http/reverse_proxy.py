@@ -9,19 +9,35 @@ import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from inspect import isawaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from clawkit.errors import AuditError, ClawError, InternalError, InvalidRequestError, ProtocolError
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.routing import Mount
+
+from clawkit.errors import (
+    AccessError,
+    AuditError,
+    ClawError,
+    InternalError,
+    InvalidRequestError,
+    ProtocolError,
+)
 from clawkit.guard.conversation import Flights, GuardConversation
 from clawkit.guard.http.async_judge import judged
-from clawkit.guard.http.client_request import Attendance, HttpReply, Incoming, onward, passed_back
+from clawkit.guard.http.callers import Callers, check_reach, own_user
+from clawkit.guard.http.client_logins import ClientLogins, ClientPlace
+from clawkit.guard.http.client_request import Attendance, HttpReply, Incoming, onward
 from clawkit.guard.http.event_streams import MESSAGES, EventStream, SseChannels
 from clawkit.guard.http.mirrored_headers import check_agreement
 from clawkit.guard.http.relay import ForwardedRequest, Questions, Relay
 from clawkit.guard.http.upstream import (
     NOTICE_SECONDS,
     Response,
+    Target,
     Upstream,
     UpstreamError,
     find_target,
@@ -33,7 +49,7 @@ from clawkit.guard.policy.policy import Paths
 from clawkit.guard.profiles.profile import profile_at
 from clawkit.guard.strict_parser import parse
 from clawkit.wire import jsonrpc
-from clawkit.wire.http.endpoint import HttpRefusal
+from clawkit.wire.http.endpoint import HttpRefusal, while_admitted
 from clawkit.wire.http.page import ServerPage, origin_of, wants_page
 from clawkit.wire.http.request_checks import LOOPBACK, Origins, read_headers
 from clawkit.wire.http.response import Receive, SendAsgi
@@ -47,8 +63,9 @@ MOST_SESSIONS = 5000
 class ProxySession:
     """One conversation, and whether somebody is in the middle of it."""
 
-    def __init__(self, conversation: GuardConversation) -> None:
+    def __init__(self, conversation: GuardConversation, owner: str = "") -> None:
         self.conversation = conversation
+        self.owner = owner
         self.used = time.monotonic()
         self.busy = 0
         self._over = False
@@ -86,9 +103,14 @@ class ProxySessions:
     def __len__(self) -> int:
         return len(self._known)
 
-    def find(self, session_id: str) -> ProxySession:
-        """The session of this id. Whether there is one is for the server to say, not for us."""
+    def find(self, session_id: str, owner: str = "") -> ProxySession:
+        """The session of this id. Whether there is one is for the server to say, not for us.
+
+        Where people log in, only what was begun by the same person is a session.
+        """
         session = self._known.get(session_id)
+        if owner and (session is None or session.owner != owner):
+            raise HttpRefusal(404, "No such session; send initialize again")
         return session or self.keep(session_id, ProxySession(self._open_conversation()))
 
     def keep(self, session_id: str, session: ProxySession) -> ProxySession:
@@ -120,10 +142,19 @@ _ABOUT = """It stands behind a guard: a policy decides about every call, and eac
 class ReverseProxyApp:
     """Everything that clients reach through one reverse proxy."""
 
-    def __init__(self, judge: Judge, upstream: Upstream, origins: Origins) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        upstream: Upstream,
+        origins: Origins,
+        callers: Callers,
+        logins: ClientLogins,
+    ) -> None:
         self._judge = judge
         self._upstream = upstream
         self._origins = origins
+        self._callers = callers
+        self._logins = logins
         self._paths = (OUR_PATH, upstream.target.path)
         self._sessions = ProxySessions(lambda: self._conversation("http"))
         self._questions: Questions = {}
@@ -144,30 +175,74 @@ class ReverseProxyApp:
             reason = self._origins.refuse(headers)
             if reason is not None:
                 raise HttpRefusal(403, reason)
+            request = HttpRequest(scope, receive)
+            if not self._is_open(scope, headers):
+                await self._callers.login.admit(request)
+            if self._logins.serves(scope["path"]):
+                await self._logins.serve(scope, receive, send)
+                return
             peer = (scope.get("client") or ("",))[0]
-            await self._serve(scope, Incoming(headers, f"http {peer}", receive, reply))
+            theirs = self._callers.theirs(headers)
+            refused = partial(self._logins.refused, scope["path"], headers)
+            incoming = Incoming(theirs, f"http {peer}", receive, reply, request, refused)
+            await self._serve(scope, incoming)
         except HttpRefusal as refused:
             body = _error(InvalidRequestError(refused.message))
             await reply.whole(refused.status, body, refused.headers)
+        except AccessError as error:
+            challenge = error.challenge.encode("latin-1", "replace")
+            fields = [(b"www-authenticate", challenge)] if challenge else []
+            await reply.whole(error.status, _error(InvalidRequestError(str(error))), fields)
         except ProtocolError as error:
             await reply.whole(400, _error(error))
         except ClawError as error:
             await reply.whole(500, _error(InternalError(f"Nothing may pass: {error}")))
 
+    def _is_open(self, scope: Any, headers: dict[str, str]) -> bool:
+        """Whether it is asked for what is no secret, by who cannot have the token yet."""
+        if self._callers.kind == "user":
+            return False
+        return self._logins.serves(scope["path"]) or self._is_page(scope, headers)
+
+    def _is_page(self, scope: Any, headers: dict[str, str]) -> bool:
+        path = scope["path"]
+        return path == "/" and path not in self._paths and wants_page(scope["method"], headers)
+
+    async def _identified(self, incoming: Incoming, message: Message | None) -> Incoming:
+        """The same request with who sent it; raises AccessError if that is not for them."""
+        found = self._callers.login.authenticate(incoming.request, message)
+        principal = await found if isawaitable(found) else found
+        if principal is None or self._callers.kind != "login":
+            return incoming
+        peer = f"{incoming.peer} {principal.id}"
+        return incoming._replace(peer=peer, owner=principal.id)
+
+    def _while_admitted(self, incoming: Incoming) -> Receive:
+        """What comes from a client, which is gone once its login is over."""
+
+        async def admits() -> bool:
+            try:
+                await self._identified(incoming, None)
+            except AccessError:
+                return False
+            return True
+
+        return while_admitted(incoming.receive, admits)
+
     async def _serve(self, scope: Any, incoming: Incoming) -> None:
         method, path = scope["method"], scope["path"]
         if path.startswith(MESSAGES) and method == "POST":
             await self._post_to_line(path.removeprefix(MESSAGES), incoming)
-        elif path == "/" and path not in self._paths and wants_page(method, incoming.headers):
+        elif self._is_page(scope, incoming.headers):
             await incoming.reply.page(self._page(origin_of(scope, incoming.headers)), method)
         elif path not in self._paths:
             raise HttpRefusal(404, f"There is nothing here: the server is at {OUR_PATH}")
         elif method == "POST":
             await self._post(incoming)
         elif method == "GET":
-            await self._listen(incoming)
+            await self._listen(await self._identified(incoming, None))
         elif method == "DELETE":
-            await self._delete(incoming)
+            await self._delete(await self._identified(incoming, None))
         else:
             raise HttpRefusal(405, "Method not allowed", (b"allow", b"GET, POST, DELETE"))
 
@@ -178,7 +253,8 @@ class ReverseProxyApp:
         name = self._judge.server
         url = f"{origin}{OUR_PATH}"
         note = "Made with Clawkit."
-        return ServerPage(name, f"at {url}", _ABOUT, pastes=pastes_for_url(name, url), note=note)
+        pastes = pastes_for_url(name, url, "YOUR_TOKEN" if self._callers.kind == "token" else "")
+        return ServerPage(name, f"at {url}", _ABOUT, pastes=pastes, note=note)
 
     async def _read(self, incoming: Incoming) -> tuple[bytes, Message | None]:
         """The body, and the message that it is; None if it is none."""
@@ -198,6 +274,7 @@ class ReverseProxyApp:
             passage = await judged(self._conversation(incoming.peer), "client", body)
             await incoming.reply.whole(400, passage.to_client or b"")
             return
+        incoming = await self._identified(incoming, message)
         asked: Flights = {}
         session = self._session(incoming, message, asked)
         with session.in_use() as conversation:
@@ -244,7 +321,9 @@ class ReverseProxyApp:
         stayed = False
         try:
             passage = await judged(session.conversation, "client", body, forwarded.settle)
-            stayed = await self._attendance.attend(forwarded.run(passage), incoming.receive)
+            lasting = message["method"] == "subscriptions/listen"
+            receive = self._while_admitted(incoming) if lasting else incoming.receive
+            stayed = await self._attendance.attend(forwarded.run(passage), receive)
         finally:
             self._forwarded.discard(forwarded)
             relay.close()
@@ -284,7 +363,7 @@ class ReverseProxyApp:
                 on_refusal=lambda status: self._forget_if_unknown(incoming, status),
             )
             try:
-                await self._attendance.attend(listening.run(), incoming.receive)
+                await self._attendance.attend(listening.run(), self._while_admitted(incoming))
             finally:
                 listening.close()
                 await incoming.reply.give_up()
@@ -294,11 +373,14 @@ class ReverseProxyApp:
         if channel is None:
             raise HttpRefusal(404, "The stream that this address belongs to has ended")
         body, message = await self._read(incoming)
+        await self._identified(incoming, message)
         if message is not None:
             self._check(incoming, message, channel.conversation, body)
         await channel.post(incoming, body)
 
     async def _delete(self, incoming: Incoming) -> None:
+        if incoming.owner and incoming.session_id is not None:
+            self._sessions.find(incoming.session_id, incoming.owner)
         try:
             async with self._upstream.ask(
                 "DELETE", onward(incoming.headers), patience=NOTICE_SECONDS
@@ -315,18 +397,19 @@ class ReverseProxyApp:
         if response.status_code < 300:
             await incoming.reply.whole(good)
             return
+        headers = await incoming.refused(response)
         body = _error(InternalError(refusal(response, self._upstream.target)))
-        await incoming.reply.whole(response.status_code, body, passed_back(response))
+        await incoming.reply.whole(response.status_code, body, headers)
 
     def _session(self, incoming: Incoming, message: Message, asked: Flights) -> ProxySession:
         """The conversation this belongs to; for most of what has no session, one of its own."""
         if incoming.session_id is not None:
-            return self._sessions.find(incoming.session_id)
+            return self._sessions.find(incoming.session_id, incoming.owner)
         if message and "method" not in message:
             for forwarded in self._forwarded:
-                if message.get("id") in forwarded.asked:
-                    return ProxySession(forwarded.conversation)
-        return ProxySession(self._conversation(incoming.peer, asked))
+                if message.get("id") in forwarded.asked and forwarded.owner == incoming.owner:
+                    return ProxySession(forwarded.conversation, incoming.owner)
+        return ProxySession(self._conversation(incoming.peer, asked), incoming.owner)
 
     def _conversation(self, host: str, asked: Flights | None = None) -> GuardConversation:
         return GuardConversation(self._judge, host, lambda _: None, asked=asked)
@@ -361,9 +444,10 @@ def _error(error: ProtocolError) -> bytes:
 
 
 _SHUTDOWN_SECONDS = 1
-_OPEN = "Anybody who reaches this address can use that server and its credentials."
 
 Say = Callable[[str], object]
+CallersMaker = Callable[[str, int, Origins], Callers]
+"""Makes who may call, once it is known where that is."""
 
 
 def _to_stderr(text: str) -> None:
@@ -371,62 +455,90 @@ def _to_stderr(text: str) -> None:
     sys.stderr.flush()
 
 
-def serve_reverse_proxy(
-    url: str,
-    entry: str = "",
-    name: str = "",
-    policy: Path | None = None,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    *,
-    hosts: Sequence[str] = (),
-    limits: HttpLimits | None = None,
-    say: Say = _to_stderr,
-) -> int:
-    """Serve until interrupted. `hosts` are further names that it may be reached by."""
+class Guarded(NamedTuple):
+    """A remote server, and who judges what is sent to it."""
+
+    target: Target
+    judge: Judge
+
+
+def open_guarded(url: str, entry: str = "", name: str = "", policy: Path | None = None) -> Guarded:
+    """The guard of a remote server, which does not listen yet."""
     target = find_target(url, entry, name)
     # A file of the server's is on another machine: a path can be compared as text only.
     judge = open_judge(policy, (target.name,), Paths(), profile=profile_at(target.url))
-    listening = listen(host, port)
-    problem = judge.policy.current().problem
-    if problem:
-        say(problem)
-    try:
-        asyncio.run(_serve(judge, Upstream(target), listening, hosts, limits, say))
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return Guarded(target, judge)
 
 
-async def _serve(
-    judge: Judge,
-    upstream: Upstream,
-    listening: socket.socket,
-    hosts: Sequence[str],
-    limits: HttpLimits | None,
-    say: Say,
-) -> None:
-    address = listening.getsockname()
-    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-    known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback(address[0]) else None
-    app = ReverseProxyApp(judge, upstream, Origins(known, ()))
-    where = f"http://{shown}:{address[1]}{OUR_PATH}"
+def serve_reverse_proxy(
+    guarded: Guarded,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    callers: CallersMaker | None = None,
+    public_url: str = "",
+    hosts: Sequence[str] = (),
+    limits: HttpLimits | None = None,
+    hint: str = "",
+    say: Say = _to_stderr,
+) -> int:
+    """Serve until interrupted, to programs of this user, unless `callers` says to whom.
 
-    def announce() -> None:
-        say(f"{judge.server} ({upstream.target.origin}) is at {where}")
-        if not is_loopback(address[0]):
-            say(_OPEN)
+    `hosts` are further names that it may be reached by, and `hint` is said once it can be.
+    """
+    with listen(host, port) as listening:
+        address = listening.getsockname()
+        if callers is None:
+            check_reach(address[0])
+        shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+        known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback(address[0]) else None
+        origins = Origins(known, ())
+        let_in = own_user(say) if callers is None else callers(address[0], address[1], origins)
+        problem = guarded.judge.policy.current().problem
+        if problem:
+            say(problem)
 
-    running = UvicornServer(
-        app,
-        limits=limits,
-        on_stop=app.close,
-        on_ready=announce,
-        lifespan="off",
-        proxy_headers=False,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
-    try:
-        await running.serve(sockets=[listening])
-    finally:
-        await upstream.close()
+        def announce() -> None:
+            where = f"http://{shown}:{address[1]}{OUR_PATH}"
+            say(f"{guarded.judge.server} ({guarded.target.origin}) is at {where}")
+            if hint:
+                say(hint)
+
+        place = ClientPlace(public_url, address[0], address[1])
+        logins = ClientLogins(guarded.target, let_in, place, (OUR_PATH, guarded.target.path))
+        running = _Running(guarded.judge, Upstream(guarded.target), origins, let_in, logins)
+        try:
+            asyncio.run(running.serve(listening, limits, announce))
+        except KeyboardInterrupt:
+            return 130
+        return 0
+
+
+class _Running(NamedTuple):
+    """The parts of a guard that is about to serve."""
+
+    judge: Judge
+    upstream: Upstream
+    origins: Origins
+    callers: Callers
+    logins: ClientLogins
+
+    async def serve(
+        self, listening: socket.socket, limits: HttpLimits | None, announce: Callable[[], None]
+    ) -> None:
+        app = ReverseProxyApp(*self)
+        routes = self.callers.login.routes
+        running = UvicornServer(
+            Starlette(routes=[*routes, Mount("/", app)]) if routes else app,
+            limits=limits,
+            on_stop=app.close,
+            on_ready=announce,
+            http=self.callers.connection,
+            lifespan="off",
+            proxy_headers=False,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        try:
+            await running.serve(sockets=[listening])
+        finally:
+            await self.upstream.close()

@@ -10,7 +10,6 @@ import asyncio
 import json
 import socket
 from collections.abc import Mapping
-from enum import IntEnum
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -18,21 +17,13 @@ import httpx2
 import msgspec
 
 from clawkit.errors import LoginError
-from clawkit.system.addresses import is_loopback, is_public, origin_of
+from clawkit.system.addresses import Reach, is_loopback, origin_of, reach_of
 
 LONGEST = 256 * 1024
 SECONDS = 20.0
 _MOST_REDIRECTS = 3
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
-
-
-class Reach(IntEnum):
-    """How far inside an address is."""
-
-    INTERNET = 0
-    NETWORK = 1
-    MACHINE = 2
 
 
 class WebReply(NamedTuple):
@@ -171,7 +162,4 @@ def _reach(url: str) -> Reach:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):  # a proxy may know it; else the request says so
         return Reach.INTERNET
-    found = {str(entry[4][0]) for entry in entries}
-    if any(is_loopback(f"http://{f'[{one}]' if ':' in one else one}") for one in found):
-        return Reach.MACHINE
-    return Reach.INTERNET if all(map(is_public, found)) else Reach.NETWORK
+    return max((reach_of(str(entry[4][0])) for entry in entries), default=Reach.INTERNET)

@@ -362,19 +362,7 @@ class Endpoint:
 
     def _while_admitted(self, scope: Any, receive: Receive) -> Receive:
         """Receives what comes, or that the caller left: also once they are let in no longer."""
-
-        async def received() -> Any:
-            event = asyncio.ensure_future(receive())
-            try:
-                while not (await asyncio.wait((event,), timeout=RECHECK_SECONDS))[0]:
-                    with suppress(HttpRefusal):  # who calls cannot be told now: ask again
-                        if not await self.admits(scope, _nothing):
-                            return {"type": "http.disconnect"}
-                return event.result()
-            finally:
-                event.cancel()
-
-        return received
+        return while_admitted(receive, lambda: self.admits(scope, _nothing))
 
     async def _delete(self, scope: Any, headers: Headers, send: SendAsgi) -> None:
         principal = await self._who(scope, _nothing, None)
@@ -398,6 +386,23 @@ class Endpoint:
             return None
         found = authenticate(HttpRequest(scope, receive), message)
         return await found if isawaitable(found) else found
+
+
+def while_admitted(receive: Receive, admits: Callable[[], Awaitable[bool]]) -> Receive:
+    """Receives what comes, or that the caller left, as soon as `admits` says no."""
+
+    async def received() -> Any:
+        event = asyncio.ensure_future(receive())
+        try:
+            while not (await asyncio.wait((event,), timeout=RECHECK_SECONDS))[0]:
+                with suppress(HttpRefusal):  # who calls cannot be told now: ask again
+                    if not await admits():
+                        return {"type": "http.disconnect"}
+            return event.result()
+        finally:
+            event.cancel()
+
+    return received
 
 
 async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:

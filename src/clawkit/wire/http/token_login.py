@@ -15,16 +15,27 @@ CALLER = "token"
 """Who calls, for sessions and tasks: all that have the token are one."""
 
 
-def token_login(secret: str) -> HttpLogin:
-    """A login by this secret, which is checked before a body is read."""
+def token_login(secret: str, header: str = "") -> HttpLogin:
+    """A login by this secret, which is checked before a body is read.
+
+    It is the bearer token, or the value of another `header`, where there is one.
+    """
     expected = secret.encode()
+    where = f", or not in the header {header}" if header else ""
 
     async def admit(request: HttpRequest) -> None:
-        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), expected):
-            raise AccessError("The bearer token is missing or wrong")
+        shown = request.headers.get(header) if header else None
+        if shown is None:
+            shown = _bearer(request)
+        if not hmac.compare_digest(shown.strip().encode(), expected):
+            raise AccessError(f"The bearer token is missing or wrong{where}")
 
     def who(_request: HttpRequest, _message: Message | None) -> Principal:
         return Principal(CALLER)
 
     return HttpLogin(admit, who, ())
+
+
+def _bearer(request: HttpRequest) -> str:
+    scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+    return shown if scheme.lower() == "bearer" else ""

@@ -1,0 +1,227 @@
+"""Finds out how a remote server wants its clients to log in (RFC 9728, RFC 8414, OpenID).
+
+A server can lead the guard only to where it could get itself: one on the internet not into a
+private network, one in a network not to this machine. Plain HTTP is for this machine, and for the
+server's own origin.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from clawkit.errors import HostError, LoginError
+from clawkit.guard.http.upstream import Target, check_address, origin_of
+from clawkit.login.document_fetch import SECONDS, DocumentFetcher, resolved
+from clawkit.system.addresses import Reach, is_loopback, reach_of
+
+KEPT_SECONDS = 300.0
+FAILED_SECONDS = 5.0
+EXCHANGE_SECONDS = 20.0
+"""How long the authorization server may take for a registration or a token."""
+
+_MOST_SERVERS = 3
+_RESOURCE = "/.well-known/oauth-protected-resource"
+_OAUTH = "/.well-known/oauth-authorization-server"
+_OPENID = "/.well-known/openid-configuration"
+
+Document = TypeVar("Document")
+
+
+class ResourceMetadata(msgspec.Struct, frozen=True):
+    """What a server says about itself (RFC 9728)."""
+
+    resource: str
+    authorization_servers: tuple[str, ...] = ()
+    scopes_supported: tuple[str, ...] = ()
+    resource_name: str = ""
+
+
+class AuthorizationServer(msgspec.Struct, frozen=True):
+    """What an authorization server says about itself (RFC 8414), as far as clients may see it."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    registration_endpoint: str | None = None
+    revocation_endpoint: str | None = None
+    response_types_supported: tuple[str, ...] = ("code",)
+    grant_types_supported: tuple[str, ...] | None = None
+    scopes_supported: tuple[str, ...] | None = None
+    token_endpoint_auth_methods_supported: tuple[str, ...] | None = None
+    revocation_endpoint_auth_methods_supported: tuple[str, ...] | None = None
+    code_challenge_methods_supported: tuple[str, ...] | None = None
+    authorization_response_iss_parameter_supported: bool = False
+    client_id_metadata_document_supported: bool = False
+    require_pushed_authorization_requests: bool = False
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Where the guard itself asks."""
+        optional = (self.registration_endpoint, self.revocation_endpoint)
+        return (self.token_endpoint, *(one for one in optional if one is not None))
+
+
+class ServerLogin(msgspec.Struct, frozen=True):
+    """How one server wants a login; `resource` is empty for servers that know of none."""
+
+    resource: str
+    scopes: tuple[str, ...]
+    title: str
+    server: AuthorizationServer
+
+
+class ServerLogins:
+    """What is found out about one server, kept for a few minutes."""
+
+    def __init__(self, target: Target, reach: Reach | None = None) -> None:
+        """`reach` is where the server is, if that is known."""
+        self._target = target
+        self._reach = reach
+        self._lock = threading.Lock()
+        self._found: ServerLogin | None = None
+        self._problem: LoginError | None = None
+        self._until = 0.0
+        self._documents, self.fetcher = (
+            DocumentFetcher(
+                may_connect=self._may_connect, may_be_plain=self._may_be_plain, seconds=seconds
+            )
+            for seconds in (SECONDS, EXCHANGE_SECONDS)
+        )
+
+    def find(self, hint: str = "") -> ServerLogin | None:
+        """How it wants a login; None if it wants none that we know. LoginError says why not.
+
+        `hint` is where its challenge says that its metadata are.
+        """
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._find(hint)
+            if self._problem is not None:
+                raise self._problem
+            return self._found
+
+    def _find(self, hint: str) -> None:
+        self._found = self._problem = None
+        try:
+            self._found = self._asked(hint)
+        except LoginError as error:
+            self._problem = error
+        kept = KEPT_SECONDS if self._found is not None else FAILED_SECONDS
+        self._until = time.monotonic() + kept
+
+    def _asked(self, hint: str) -> ServerLogin | None:
+        about = self._resource(hint)
+        if about is None:  # 2025-03-26: the server is its own authorization server
+            server = self._server(self._target.origin)
+            return None if server is None else ServerLogin("", (), "", server)
+        for issuer in about.authorization_servers[:_MOST_SERVERS] or (self._target.origin,):
+            server = self._server(issuer)
+            if server is not None:
+                title = about.resource_name if about.resource_name.isprintable() else ""
+                return ServerLogin(about.resource, about.scopes_supported, title[:200], server)
+        raise LoginError("none of the authorization servers that it names says how they work")
+
+    def _resource(self, hint: str) -> ResourceMetadata | None:
+        path = self._target.path.rstrip("/")
+        at_home = self._target.at_home(hint) if hint else None
+        usual = [f"{self._target.origin}{_RESOURCE}{one}" for one in dict.fromkeys((path, ""))]
+        for place in (at_home, *usual):
+            found = None if place is None else self._document(place, ResourceMetadata)
+            if found is not None:
+                self._check_resource(found.resource)
+                return found
+        return None
+
+    def _check_resource(self, resource: str) -> None:
+        """A token for another resource would be good for somebody else."""
+        named = urlsplit(resource).path.rstrip("/")
+        path = self._target.path
+        covers = path == named or path.startswith(f"{named}/")
+        if self._target.at_home(resource) is None or not covers:
+            raise LoginError(f"its metadata are about another resource, {resource[:200]!r}")
+
+    def _server(self, issuer: str) -> AuthorizationServer | None:
+        _check(issuer, "its authorization server")
+        for place in _places(issuer):
+            found = self._document(place, AuthorizationServer)
+            if found is not None:
+                self._check_server(found, issuer)
+                return found
+        return None
+
+    def _check_server(self, found: AuthorizationServer, issuer: str) -> None:
+        if found.issuer.rstrip("/") != issuer.rstrip("/"):
+            raise LoginError(
+                f"the metadata of the authorization server {issuer[:200]!r} are those of another, "
+                f"{found.issuer[:200]!r}"
+            )
+        if found.require_pushed_authorization_requests:
+            raise LoginError("its authorization server wants pushed requests (RFC 9126)")
+        if found.authorization_response_iss_parameter_supported and not found.registration_endpoint:
+            raise LoginError(
+                "its authorization server names itself in its answers (RFC 9207) and registers no "
+                "clients, so that no client would take an answer that came through the guard"
+            )
+        for endpoint in (found.authorization_endpoint, *found.endpoints):
+            _check(endpoint, "an endpoint of its authorization server")
+            if urlsplit(endpoint).scheme != "https" and not self._may_be_plain(endpoint):
+                raise LoginError(f"{origin_of(endpoint)} must be an address with https://")
+        if is_loopback(found.authorization_endpoint) and self._own_reach() != Reach.MACHINE:
+            raise LoginError("its authorization server would lead your browser to this machine")
+
+    def _document(self, url: str, kind: type[Document]) -> Document | None:
+        """A document; None where there is none."""
+        try:
+            reply = self._documents.exchange("GET", url)
+            # Web sites have a page for everything.
+            if 400 <= reply.status < 500 or (reply.status == 200 and not reply.is_json):
+                return None
+            if reply.status != 200:
+                raise LoginError(f"it answers with the status {reply.status}")
+            return msgspec.json.decode(reply.body, type=kind)
+        except LoginError as error:
+            raise LoginError(f"{origin_of(url)}: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise LoginError(f"{url[:200]} cannot be used: {str(error)[:200]}") from None
+
+    def _own_reach(self) -> Reach:
+        """Where the server itself is: looked up once, so that no later answer widens it."""
+        if self._reach is None:
+            parts = urlsplit(self._target.url)
+            try:
+                found = resolved(parts.hostname or "", parts.port or 443, SECONDS)
+            except Exception:  # noqa: BLE001 - a name that nobody knows here is nowhere near
+                found = set[str]()
+            self._reach = min(map(reach_of, found), default=Reach.INTERNET)
+        return self._reach
+
+    def _may_connect(self, address: str) -> bool:
+        return reach_of(address) <= self._own_reach()
+
+    def _may_be_plain(self, url: str) -> bool:
+        plain = urlsplit(url).scheme == "http"
+        return plain and (is_loopback(url) or origin_of(url) == self._target.origin)
+
+
+def _check(url: str, what: str) -> None:
+    try:
+        check_address(url)
+    except HostError:
+        raise LoginError(f"{what} has no address that can be used: {url[:200]!r}") from None
+    if "#" in url or not url.isascii() or any(c.isspace() or not c.isprintable() for c in url):
+        raise LoginError(f"{what} has no address that can be used: {url[:200]!r}")
+
+
+def _places(issuer: str) -> Iterator[str]:
+    """Where the metadata of an issuer may be, as clients look for them."""
+    origin, path = origin_of(issuer), urlsplit(issuer).path.rstrip("/")
+    yield f"{origin}{_OAUTH}{path}"
+    yield f"{origin}{_OPENID}{path}"
+    if path:
+        yield f"{origin}{path}{_OPENID}"
