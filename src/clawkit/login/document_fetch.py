@@ -2,7 +2,7 @@
 
 It is asked for over HTTPS only, at public addresses only, and what a name was resolved to is what
 is connected to. No redirect is followed, no proxy used. Its size is limited, and so is the time
-from the look-up of its name to its last byte.
+from the look-up of its name to its last byte. Whoever named the address can lift single limits.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpcore2
 
 from clawkit.errors import LoginError
+from clawkit.system.addresses import is_loopback
 
 LONGEST = 64 * 1024
 SECONDS = 5.0
@@ -39,6 +40,7 @@ _NOT_PUBLIC = tuple(
 )
 """What some versions of Python take for public."""
 
+Headers = Sequence[tuple[str, str]]
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -147,6 +149,10 @@ class _CheckedBackend(httpcore2.NetworkBackend):
         return _TimedStream(stream, self._deadline)
 
 
+class Unreachable(LoginError):
+    """Nothing came from an address, or not what was asked for; that can change."""
+
+
 class DocumentFetcher:
     """Gets documents, few at a time."""
 
@@ -156,54 +162,71 @@ class DocumentFetcher:
         may_connect: Callable[[str], bool] = is_public,
         tls: ssl.SSLContext | None = None,
         seconds: float = SECONDS,
+        longest: int = LONGEST,
+        at_once: int = AT_ONCE,
+        plain: bool = False,
     ) -> None:
+        """`plain` allows `http://` for addresses of this machine."""
         self._may_connect = may_connect
         self._tls = tls
         self._seconds = seconds
-        self._at_once = threading.BoundedSemaphore(AT_ONCE)
+        self._longest = longest
+        self._plain = plain
+        self._at_once = threading.BoundedSemaphore(at_once)
 
-    def get(self, url: str) -> bytes:
+    def get(self, url: str, headers: Headers = ()) -> bytes:
         """The JSON at an address; LoginError says why there is none."""
-        if urlsplit(url).scheme != "https":
+        return self._asked("GET", url, None, headers)
+
+    def post(self, url: str, form: bytes, headers: Headers = ()) -> bytes:
+        """The JSON that answers a form."""
+        kind = ("content-type", "application/x-www-form-urlencoded")
+        return self._asked("POST", url, form, [kind, *headers])
+
+    def _asked(self, method: str, url: str, body: bytes | None, headers: Headers) -> bytes:
+        scheme = urlsplit(url).scheme
+        if scheme != "https" and not (self._plain and scheme == "http" and is_loopback(url)):
             raise LoginError("it must be an address with https://")
         if not self._at_once.acquire(blocking=False):
-            raise LoginError("too many documents are being fetched: try again in a moment")
+            raise Unreachable("too many documents are being fetched: try again in a moment")
         try:
-            return self._get(url)
+            return self._answer(method, url, body, headers)
         except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError, ssl.SSLError):
-            raise LoginError("it cannot be reached") from None
+            raise Unreachable("it cannot be reached") from None
         except UnicodeError:
             raise LoginError("it has no host name that can be used") from None
         except httpcore2.TimeoutException:
-            raise LoginError("it takes too long") from None
+            raise Unreachable("it takes too long") from None
         finally:
             self._at_once.release()
 
-    def _get(self, url: str) -> bytes:
+    def _answer(self, method: str, url: str, body: bytes | None, headers: Headers) -> bytes:
         tls = self._tls or ssl.create_default_context()
         backend = _CheckedBackend(self._may_connect, _Deadline(self._seconds))
-        headers = [("accept", "application/json"), ("user-agent", "clawkit")]
+        every = [("accept", "application/json"), ("user-agent", "clawkit"), *headers]
+        if body is not None:
+            every.append(("content-length", str(len(body))))
         with (
             httpcore2.ConnectionPool(ssl_context=tls, network_backend=backend) as pool,
-            pool.stream("GET", url, headers=headers) as response,
+            pool.stream(method, url, headers=every, content=body) as response,
         ):
             _check_head(response)
-            return _read(response.iter_stream())
+            return self._read(response.iter_stream())
+
+    def _read(self, parts: Iterable[bytes]) -> bytes:
+        body = b""
+        for part in parts:
+            body += part
+            if len(body) > self._longest:
+                raise LoginError(f"it has more than {self._longest} bytes")
+        return body
 
 
 def _check_head(response: httpcore2.Response) -> None:
     if response.status != 200:
-        raise LoginError(f"it answers with the status {response.status}")
+        problem = Unreachable if response.status >= 500 else LoginError
+        raise problem(f"it answers with the status {response.status}")
     kinds = [value for name, value in response.headers if name.lower() == b"content-type"]
     kind = kinds[0].partition(b";")[0].strip().lower() if kinds else b""
     if kind != b"application/json" and not kind.endswith(b"+json"):
         raise LoginError("it is not JSON")
-
-
-def _read(parts: Iterable[bytes]) -> bytes:
-    body = b""
-    for part in parts:
-        body += part
-        if len(body) > LONGEST:
-            raise LoginError(f"it has more than {LONGEST} bytes")
-    return body

@@ -58,6 +58,7 @@ from clawkit.wire.http.trusted_proxies import TrustedProxies
 from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listen
 
 if TYPE_CHECKING:
+    from clawkit.login.options import LoginOptions
     from clawkit.memory.being_store import BeingStore
     from clawkit.memory.http.logins import GateMaker
     from clawkit.wire.server import ServerCore
@@ -279,15 +280,14 @@ def serve(
     log_line: LineOf | None = None,
     per_being: bool = False,
     trusted_proxies: Collection[str] = (),
-    login: bool = False,
-    public_url: str = "",
+    login: LoginOptions | None = None,
 ) -> None:
     """Serve the Beings of a store at `http://host:port/mcp` until interrupted.
 
     `on_ready` gets that address. `hosts` are the names the server may be reached by: by default
     those of this machine where only it can connect, and any elsewhere. `trusted_proxies` are
     addresses or networks whose `X-Forwarded-For` counts. `log_line` writes a line of the log, which
-    is JSON without it. With `login` people log in; `public_url` is where, behind a proxy.
+    is JSON without it. `login` says how people log in.
     """
     _need_websockets()
     with listen(host, port) as listening, _logging(log_line) as log:
@@ -295,8 +295,8 @@ def serve(
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         if hosts is None and is_loopback(address[0]):
             hosts = (*LOOPBACK, shown)
-        if hosts is not None and public_url:
-            hosts = (*hosts, urlsplit(public_url).netloc)
+        if hosts is not None and login is not None and login.public_url:
+            hosts = (*hosts, urlsplit(login.public_url).netloc)
         app = BeingApp(
             store,
             hosts=hosts,
@@ -305,21 +305,22 @@ def serve(
             log=log if log_requests else None,
             per_being=per_being,
             trusted_proxies=trusted_proxies,
-            logins=_logins(store, public_url, (address[0], address[1])) if login else None,
+            logins=None if login is None else _logins(store, login, (address[0], address[1])),
         )
         url = f"http://{shown}:{address[1]}/mcp"
         ready = partial(on_ready, url) if on_ready is not None else None
         uvicorn_for(app, log, ready).run(sockets=[listening])
 
 
-def _logins(store: BeingStore, public_url: str, listens: tuple[str, int]) -> GateMaker:
+def _logins(store: BeingStore, options: LoginOptions, listens: tuple[str, int]) -> GateMaker:
     from clawkit.login.packages import need_packages
 
     need_packages()
     from clawkit.login.resources import address_of
     from clawkit.memory.http.logins import login_gate
 
-    return partial(login_gate, store, address_of(public_url, *listens))
+    address = address_of(options.public_url, *listens)
+    return partial(login_gate, store, address, options=options)
 
 
 def uvicorn_for(
