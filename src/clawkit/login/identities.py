@@ -133,7 +133,7 @@ class AccountPeople:
         """Somebody who comes for the first time, maybe to two processes at once."""
         try:
             return self._new(claims)
-        except StoreError:
+        except (StoreError, LoginError):
             with self._database.registry() as connection:
                 found = find(connection, self._issuer, claims["sub"])
             if found is None:

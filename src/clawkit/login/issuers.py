@@ -103,14 +103,16 @@ class _Kept(Generic[Value]):
             raise self._problem
         return value
 
+    def load(self) -> None:
+        self._tried = self._clock()
+        self._value = self._load()
+        self._loaded = self._tried
+
     def _reload(self) -> None:
-        now = self._clock()
-        if now - self._tried < AGAIN_SECONDS:
+        if self._clock() - self._tried < AGAIN_SECONDS:
             return
-        self._tried = now
         try:
-            self._value = self._load()
-            self._loaded = now
+            self.load()
         except LoginError as error:
             self._problem = Unreachable(str(error))
 
@@ -144,8 +146,8 @@ class Issuer:
     def check(self) -> None:
         """Refuse an issuer that says it is another; one that is away may come back."""
         try:
-            self._load_metadata()
-            self._keys.value()
+            self._metadata.load()
+            self._keys.load()
         except Unreachable as error:
             _log.warning("%s: %s; it will be asked again", self.url, error)
         except LoginError as error:

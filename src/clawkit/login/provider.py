@@ -195,7 +195,11 @@ class ProviderSignIn:
         if not address or not tokens.access_token:
             return {}
         bearer = ("authorization", f"Bearer {tokens.access_token}")
-        found = _decoded(self._issuer.get(address, [bearer]), dict[str, Any])
+        try:
+            found = _decoded(self._issuer.get(address, [bearer]), dict[str, Any])
+        except LoginError as error:
+            _log.warning("%s tells nothing more of %s: %s", address, subject, error)
+            return {}
         return found if found.get("sub") == subject else {}
 
     def _exchanged(self, code: str, verifier: str) -> _Tokens:
