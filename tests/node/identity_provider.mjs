@@ -1,33 +1,33 @@
 // A certified OpenID provider, oidc-provider, as an identity provider and as an authorization server
-// of access tokens that are JWTs. Its own development pages ask for a name and for consent.
+// whose access tokens are JWTs. Its own development pages ask for a name and for consent.
 import Provider from 'oidc-provider';
 
-const [port, clientId, clientSecret, redirectUri, resource] = process.argv.slice(2);
+const [port, clientId, redirectUri] = process.argv.slice(2);
 const issuer = `http://localhost:${port}`;
+const scopes = 'full read-only all';
 const provider = new Provider(issuer, {
   clients: [
     {
       client_id: clientId,
-      client_secret: clientSecret,
+      client_secret: process.env.CLIENT_SECRET,
       redirect_uris: [redirectUri],
       grant_types: ['authorization_code', 'client_credentials'],
     },
   ],
   claims: { email: ['email', 'email_verified'], openid: ['sub'] },
-  scopes: ['openid', 'email', 'full', 'read-only', 'all'],
-  pkce: { required: () => true },
+  scopes: ['openid', 'email', 'offline_access', ...scopes.split(' ')],
   findAccount: async (_context, id) => ({
     accountId: id,
     claims: async () => ({ sub: id, email: `${id}@example.com`, email_verified: id !== 'eve' }),
   }),
   features: {
     clientCredentials: { enabled: true },
+    registration: { enabled: true },
     resourceIndicators: {
       enabled: true,
-      defaultResource: () => resource,
       useGrantedResource: () => true,
-      getResourceServerInfo: () => ({
-        scope: 'full read-only all',
+      getResourceServerInfo: (_context, resource) => ({
+        scope: scopes,
         audience: resource,
         accessTokenTTL: 300,
         accessTokenFormat: 'jwt',
@@ -35,7 +35,7 @@ const provider = new Provider(issuer, {
       }),
     },
   },
-  jwks: { keys: [JSON.parse(process.env.PROVIDER_KEY), JSON.parse(process.env.PROVIDER_RSA_KEY)] },
+  jwks: { keys: JSON.parse(process.env.PROVIDER_KEYS) },
   cookies: { keys: ['a key of a test'] },
 });
 provider.listen(Number(port), '127.0.0.1', () => console.log(issuer));
