@@ -282,6 +282,12 @@ def beings_of(connection: Connection, person: User) -> list[int]:
     return [being for (being,) in connection.rows(sql, (person.id,))]
 
 
+def being_name(connection: Connection, number: int | None) -> str:
+    """What a Being is called; empty for none."""
+    rows = connection.rows("SELECT name FROM beings WHERE n = ?", (number,)) if number else []
+    return rows[0][0] if rows else ""
+
+
 def may_use(connection: Connection, person: User, being: int) -> bool:
     return person.role == "owner" or being in beings_of(connection, person)
 

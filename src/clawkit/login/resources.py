@@ -89,10 +89,6 @@ class ProtectedServer(Protocol):
         """What a person can agree to, where a client asks for these scopes, or for none."""
         ...
 
-    def being_name(self, number: int) -> str:
-        """What a Being is called."""
-        ...
-
 
 class TokenIssuer(Protocol):
     """Whose access tokens open a server: ours, or those of another authorization server."""
@@ -157,6 +153,10 @@ class ServerAddress:
     def host(self) -> str:
         """The host name alone: what passkeys are bound to."""
         return urlsplit(self.origin).hostname or ""
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.origin).port or (443 if self.is_secure else 80)
 
     @property
     def is_secure(self) -> bool:

@@ -114,12 +114,9 @@ class SignIn:
         with self._database.registry() as connection:
             open_ones = [g for g in grants.of_person(connection, person) if g.ended is None]
             browsers = people.browsers_of(connection, person, self._clock())
-        shown = [(one, self._being_name(one.being)) for one in open_ones]
+            shown = [(one, people.being_name(connection, one.being)) for one in open_ones]
         page = partial(pages.logins, person, shown, len(browsers))
         return self._browsers.shown(asked, page, HOME)
-
-    def _being_name(self, number: int | None) -> str:
-        return "" if number is None else self._server.being_name(number)
 
     def _password(self, asked: LoginRequest) -> Response:
         self._browsers.check_form(asked, asked.fields.get("csrf", ""))

@@ -77,9 +77,6 @@ class ToolLogins:
         everything = ScopeChoice(ALL, "Call every tool, also those that come later")
         return Offer((everything, only), tuple(extras), frozenset(one.scope for one in extras))
 
-    def being_name(self, number: int) -> str:
-        return str(number)
-
 
 def _words(name: str, tool: Any) -> str:
     about = str(tool.definition.get("description") or "").strip().partition("\n")[0]

@@ -50,9 +50,9 @@ from clawkit.memory.http.request_log import (
     store_gauges,
 )
 from clawkit.memory.mcp_server import BeingServer
-from clawkit.wire.http.endpoint import allow_origins
+from clawkit.wire.http.endpoint import allow_origins, open_to_pages
 from clawkit.wire.http.page import PageEndpoint, ServerPage
-from clawkit.wire.http.request_checks import LOOPBACK, Origins
+from clawkit.wire.http.request_checks import ANY_ORIGIN, LOOPBACK, Origins
 from clawkit.wire.http.response import Receive
 from clawkit.wire.http.trusted_proxies import TrustedProxies
 from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listen
@@ -162,12 +162,18 @@ class BeingApp:
         )
         record = TraceOutputs(self._metrics, log)
         self._door = McpEndpoint(
-            self.server, self._gate, origins=allowed, limits=limits, record=record, logins=gate
+            self.server,
+            self._gate,
+            origins=allowed if gate is None else Origins(hosts, (ANY_ORIGIN,)),
+            limits=limits,
+            record=record,
+            logins=gate,
         )
+        door = self._door if gate is None else open_to_pages(self._door)
         bridge = BridgeEndpoint(self._gate, self.bridges, origins=allowed, record=record)
         self.asgi = Starlette(
             routes=[
-                *(Route(path, self._door) for path in MCP_PATHS),
+                *(Route(path, door) for path in MCP_PATHS),
                 WebSocketRoute("/bridge/{being_id}", bridge),
                 Route("/healthz", self._health),
                 Route("/metrics", self._figures),

@@ -77,11 +77,6 @@ class BeingLogins:
             if (own is None or one.n in own) and (called is None or _is_called(one, called))
         ]
 
-    def being_name(self, number: int) -> str:
-        with self._store.database.registry() as connection:
-            being = beings.by_number(connection, number)
-        return being.name if being is not None else ""
-
 
 def _is_called(being: Being, name: str) -> bool:
     return name == being.name or name.lower() == being.id.lower()
