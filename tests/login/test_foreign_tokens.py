@@ -269,8 +269,8 @@ def test_only_keys_of_the_issuer_sign(beings: Beings) -> None:
     own = beings.issuer.keys[0]
     embedded = Key("first")
     forged = [
-        jwt.encode(claims, None, algorithm="none"),
-        jwt.encode(claims, None, algorithm="none", headers={"kid": "first"}),
+        jwt.encode(claims, "", algorithm="none"),
+        jwt.encode(claims, "", algorithm="none", headers={"kid": "first"}),
         shared_key(own, claims),
         Key("first").sign(claims, typ="at+jwt"),
         embedded.sign(claims, jwk=embedded.public, jku=f"{beings.issuer.url}/evil"),
@@ -282,7 +282,7 @@ def test_only_keys_of_the_issuer_sign(beings: Beings) -> None:
         "x" * 20_000 + ".y.z",
     ]
     for token in forged:
-        headers = {"authorization": b"Bearer " + token.encode()}
+        headers = {b"authorization": b"Bearer " + token.encode()}
         refused = httpx2.post(beings.aud, json={}, headers=headers, timeout=PATIENCE)
         assert refused.status_code in (400, 401, 431), token
     assert "/evil" not in beings.issuer.asked

@@ -242,7 +242,7 @@ def test_an_answer_of_another_issuer_is_refused_before_its_code_is_used(
 
 
 def _unsigned(claims: dict[str, Any]) -> str:
-    return jwt.encode(claims, None, algorithm="none")
+    return jwt.encode(claims, "", algorithm="none")
 
 
 def _strange(claims: dict[str, Any]) -> str:

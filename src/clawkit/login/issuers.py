@@ -15,7 +15,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import jwt
@@ -23,6 +23,7 @@ import msgspec
 
 from clawkit.errors import LoginError, SettingsError
 from clawkit.login.document_fetch import DocumentFetcher, Headers, Unreachable, is_public
+from clawkit.login.records import digest
 from clawkit.system.addresses import is_loopback, origin_of
 
 KEPT_SECONDS = 3600.0
@@ -35,6 +36,7 @@ LONGEST_DOCUMENT = 256 * 1024
 _SECONDS = 10.0
 _AT_ONCE = 16
 _WAITING = 2
+_MOST_SEEN = 1000
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _OF_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "Ed25519": "EdDSA"}
 ALGORITHMS = frozenset({*_RSA, *_OF_CURVE.values()})
@@ -68,12 +70,20 @@ class _KeySet(msgspec.Struct, frozen=True):
     keys: list[dict[str, Any]]
 
 
-class SigningKey(msgspec.Struct, frozen=True):
+class SigningKey(msgspec.Struct, frozen=True, eq=False):
     """A public key, and the one algorithm that it is used with here."""
 
     id: str | None
     algorithm: str
     key: jwt.PyJWK
+
+
+class _Verified(NamedTuple):
+    """A token that was good; as long as its key counts and it is not over, it is."""
+
+    key: SigningKey
+    header: dict[str, Any]
+    claims: dict[str, Any]
 
 
 class _Kept(Generic[Value]):
@@ -133,6 +143,8 @@ class Issuer:
         self._public = self._fetcher(is_public, tls)
         self._metadata = _Kept(self._load_metadata, clock)
         self._keys = _Kept(self._load_keys, clock)
+        self._seen: dict[tuple[str, ...], _Verified] = {}
+        self._remembering = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -166,6 +178,21 @@ class Issuer:
         """A token's header and claims, if this issuer signed it, for us; or LoginError."""
         if len(token) > LONGEST_TOKEN or not token.isascii():
             raise LoginError("it is no token")
+        seen = self._seen.get((digest(token), *audiences))
+        if seen is not None and seen.key in self._keys.value():
+            if seen.claims["exp"] <= time.time() - SKEW_SECONDS:
+                raise LoginError(_WRONG[jwt.ExpiredSignatureError])
+            return seen.header, seen.claims
+        found = self._verified(token, audiences, required)
+        with self._remembering:
+            if len(self._seen) >= _MOST_SEEN:
+                del self._seen[next(iter(self._seen))]
+            self._seen[digest(token), *audiences] = found
+        return found.header, found.claims
+
+    def _verified(
+        self, token: str, audiences: Sequence[str], required: Collection[str]
+    ) -> _Verified:
         try:
             header = jwt.get_unverified_header(token)
             key = self._key(header.get("kid"), header.get("alg"))
@@ -183,7 +210,7 @@ class Issuer:
             )
         except jwt.PyJWTError as error:
             raise LoginError(_WRONG.get(type(error), "it cannot be used")) from None
-        return header, claims
+        return _Verified(key, header, claims)
 
     def _key(self, key_id: str | None, algorithm: Any) -> SigningKey:
         if algorithm not in ALGORITHMS:
