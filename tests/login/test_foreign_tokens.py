@@ -12,6 +12,8 @@ from typing import Any
 import httpx2
 import jwt
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from clawkit.errors import LoginError, SettingsError
 from clawkit.login import identities, people
@@ -395,6 +397,20 @@ def test_an_issuer_that_is_away_from_the_start_is_no_reason_to_log_in_anew(
         refused = beings.call()
         assert refused.status_code == 503
         assert refused.headers["retry-after"] == "30"
+
+
+def test_a_token_opens_no_bridge(tmp_path: Path, issuer: TestIssuer) -> None:
+    with opened(store_at(tmp_path), issuer, audiences=("claw",)) as beings:
+        beings.person()
+        assert beings.call(aud="claw").status_code == 200
+        headers = {"authorization": f"Bearer {issuer.token(aud='claw')}"}
+        address = f"ws://127.0.0.1:{beings.server.port}/bridge/{beings.server.being.id}"
+        with (
+            pytest.raises(InvalidStatus) as refused,
+            connect(address, additional_headers=headers, open_timeout=PATIENCE),
+        ):
+            pass
+        assert refused.value.response.status_code == 401
 
 
 def test_good_tokens_pass_where_others_guess(tmp_path: Path, issuer: TestIssuer) -> None:

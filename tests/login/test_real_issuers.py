@@ -126,16 +126,17 @@ def test_people_sign_in_at_a_certified_provider() -> None:
             assert SECRET not in "".join(server.errors)
 
 
-@pytest.mark.usefixtures("secret")
 def test_a_browser_goes_to_the_provider_and_comes_back(tmp_path: Path) -> None:
-    file = tmp_path / "tools.py"
+    file, secret_file = tmp_path / "tools.py", tmp_path / "secret"
     file.write_text(TOOLS)
+    secret_file.write_text(f"{SECRET}\n")
+    secret_file.chmod(0o600)
     port = free_port()
     with (
         identity_provider(port) as issuer,
         login_process(
             *("serve", file, "--http", str(port), "--login"),
-            *("--oidc", issuer, "--oidc-client", "claw"),
+            *("--oidc", issuer, "--oidc-client", "claw", "--oidc-secret-file", secret_file),
         ) as server,
         running_browser() as browser,
         callback() as waiting,
@@ -222,6 +223,9 @@ def test_a_program_with_credentials_of_its_own(tmp_path: Path) -> None:
             token = told.json()["access_token"]
             answer = ask(server, token, "add", {"a": 1, "b": 2})
             assert answer.json()["result"]["content"][0]["text"] == "3"
+            # A member whom a rule let in does not keep the first person added from owning this.
+            added = json.loads(claw("user", "add", "ada", "--json", code=0).stdout)
+            assert added["role"] == "owner"
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def add(
     with opened(MemoryPlace(address, "none")) as store:
         theirs = [store.find(one) for one in being or ()]
         with store.database.registry(write=True) as connection:
-            first = not people.everybody(connection)
+            first = all(one.role != "owner" for one in people.everybody(connection))
             role = "owner" if owner or first else "member"
             person = people.add(connection, name, role, store.clock())
             for one in theirs:

@@ -70,17 +70,18 @@ class ForeignTokens:
     def may_be(self, secret: str) -> bool:
         return secret.count(".") == 2
 
-    def is_signed(self, secret: str) -> bool:
-        """Whether it is good, by its signature and for some audience of ours."""
+    def is_signed(self, secret: str, path: str) -> bool:
         if not self.may_be(secret):
             return False
         try:
-            self._claims(secret, self._server.main_path)
+            self._claims(secret, path)
         except (LoginError, HttpRefusal):
             return False
         return True
 
     def check(self, secret: str, path: str) -> Login | None:
+        if not self._server.is_resource(path):
+            return None
         claims = self._claims(secret, path)
         person = self._people.person(claims)
         if not self._server.is_for(person):

@@ -65,6 +65,11 @@ class IssuerMetadata(msgspec.Struct, frozen=True):
     token_endpoint_auth_methods_supported: tuple[str, ...] | None = None
     authorization_response_iss_parameter_supported: bool | None = None
 
+    @property
+    def signs_in(self) -> bool:
+        """Whether people can be sent there."""
+        return bool(self.authorization_endpoint and self.token_endpoint)
+
 
 class _KeySet(msgspec.Struct, frozen=True):
     keys: list[dict[str, Any]]
@@ -155,10 +160,12 @@ class Issuer:
     def metadata(self) -> IssuerMetadata:
         return self._metadata.value()
 
-    def check(self) -> None:
-        """Refuse an issuer that says it is another; one that is away may come back."""
+    def check(self, *, signs_in: bool = False) -> None:
+        """Refuse an issuer that says it is another, or cannot sign in; one away may come back."""
         try:
             self._metadata.load()
+            if signs_in and not self.metadata.signs_in:
+                raise LoginError("it signs nobody in: it names no authorization_endpoint")
             self._keys.load()
         except Unreachable as error:
             _log.warning("%s: %s; it will be asked again", self.url, error)
@@ -262,6 +269,8 @@ class Issuer:
         address = metadata.authorization_endpoint or self.url
         if urlsplit(address).scheme != "https" and origin_of(address) != self._origin:
             raise LoginError("its authorization_endpoint must have https://")
+        if not address.isascii() or not address.isprintable() or " " in address or "#" in address:
+            raise LoginError("its authorization_endpoint is no address")
 
     def _load_keys(self) -> tuple[SigningKey, ...]:
         address = self._metadata.value().jwks_uri

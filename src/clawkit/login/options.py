@@ -96,15 +96,15 @@ def _foreign(
 def _provider(options: LoginOptions) -> ProviderMaker:
     from clawkit.login.identities import read_rule
     from clawkit.login.issuers import Issuer, checked_issuer
-    from clawkit.login.provider import ProviderClient, ProviderSignIn
+    from clawkit.login.provider import RelyingParty, ProviderSignIn
 
     issuer = Issuer(checked_issuer(options.oidc, "--oidc"))
-    issuer.check()
+    issuer.check(signs_in=True)
     if not options.oidc_client:
         raise SettingsError("--oidc needs --oidc-client ID: what the provider knows this server as")
     return partial(
         ProviderSignIn,
         issuer=issuer,
-        client=ProviderClient(options.oidc_client, options.oidc_secret),
+        client=RelyingParty(options.oidc_client, options.oidc_secret),
         rules=[*map(read_rule, options.let_in)],
     )

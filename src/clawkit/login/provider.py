@@ -41,14 +41,14 @@ _SEE_OTHER = 303
 _log = logging.getLogger("clawkit.login")
 
 
-class ProviderClient(msgspec.Struct, frozen=True):
+class RelyingParty(msgspec.Struct, frozen=True):
     """What the provider knows this server as; a client without a secret is a public one."""
 
     id: str
     secret: str = ""
 
     def __repr__(self) -> str:
-        return f"ProviderClient({self.id!r})"
+        return f"RelyingParty({self.id!r})"
 
 
 class _Tokens(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class ProviderSignIn:
         clock: Callable[[], float],
         *,
         issuer: Issuer,
-        client: ProviderClient,
+        client: RelyingParty,
         rules: Sequence[MemberRule] = (),
     ) -> None:
         self._database = database
@@ -78,6 +78,7 @@ class ProviderSignIn:
         self._people = AccountPeople(database, issuer.url, rules, clock)
         self._back = f"{address.origin}{BACK}"
         self._journeys = TokenBuckets(1 / 5, 30)
+        self._answers = TokenBuckets(1.0, 60)
 
     @property
     def issuer(self) -> str:
@@ -98,9 +99,7 @@ class ProviderSignIn:
     def _leave(self, asked: LoginRequest) -> Response:
         """Send a browser away, by a page of ours: browsers hold redirects against a form's."""
         self._browsers.check_form(asked, asked.fields.get("csrf", ""))
-        wait = self._journeys.take(asked.caller)
-        if wait:
-            raise slow_down(wait)
+        _count(self._journeys, asked)
         visitor, state = self._browsers.visitor(asked), new_secret()
         next_ = asked.fields.get("next", "")
         linked = "link" in asked.fields
@@ -128,6 +127,7 @@ class ProviderSignIn:
 
     def _return(self, asked: LoginRequest) -> Response:
         """A browser that is back: who the provider says that it is signed in as."""
+        _count(self._answers, asked)
         visitor, state = self._browsers.visitor(asked), asked.fields.get("state", "")
         with self._database.registry(write=True) as connection:
             journey = identities.returned(connection, state, visitor, self._clock())
@@ -221,6 +221,12 @@ class ProviderSignIn:
                 form["client_secret"] = self._client.secret
         body = urlencode(form).encode()
         return _decoded(self._issuer.post(metadata.token_endpoint or "", body, headers), _Tokens)
+
+
+def _count(limit: TokenBuckets, asked: LoginRequest) -> None:
+    wait = limit.take(asked.caller)
+    if wait:
+        raise slow_down(wait)
 
 
 def _decoded(body: bytes, kind: Any) -> Any:

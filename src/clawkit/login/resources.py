@@ -107,7 +107,7 @@ class TokenIssuer(Protocol):
         """Whether a text looks like a token of it."""
         ...
 
-    def is_signed(self, secret: str) -> bool:
+    def is_signed(self, secret: str, path: str) -> bool:
         """Whether a token is good by itself, without a look into the store."""
         ...
 

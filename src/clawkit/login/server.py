@@ -139,7 +139,7 @@ class LoginServer:
     def may_be(self, secret: str) -> bool:
         return secret.startswith(grants.ACCESS)
 
-    def is_signed(self, secret: str) -> bool:  # noqa: ARG002 - what it is worth, the store knows
+    def is_signed(self, secret: str, path: str) -> bool:  # noqa: ARG002 - the store knows
         return False
 
     def check(self, secret: str, path: str) -> Login | None:

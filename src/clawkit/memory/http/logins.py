@@ -115,9 +115,9 @@ class LoginGate:
             raise tokens.forbidden("The token does not open this Being")
         return Access(being, _caller(login, full=FULL in login.scopes))
 
-    def is_signed(self, secret: str) -> bool:
+    def is_signed(self, secret: str, path: str) -> bool:
         """Whether a token is good by itself, without a look into the store."""
-        return self._server.is_signed(secret)
+        return self._server.is_signed(secret, path)
 
     def good_digests(self, connection: Connection, most: int) -> list[str]:
         return grants.good_digests(connection, self._store.clock(), most)
