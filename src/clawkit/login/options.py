@@ -96,7 +96,7 @@ def _foreign(
 def _provider(options: LoginOptions) -> ProviderMaker:
     from clawkit.login.identities import read_rule
     from clawkit.login.issuers import Issuer, checked_issuer
-    from clawkit.login.provider import RelyingParty, ProviderSignIn
+    from clawkit.login.provider import ProviderSignIn, RelyingParty
 
     issuer = Issuer(checked_issuer(options.oidc, "--oidc"))
     issuer.check(signs_in=True)
