@@ -287,7 +287,8 @@ def checked_issuer(url: str, option: str) -> str:
     usable = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url))
     if not usable or "@" in parts.netloc or parts.query or "#" in url or not url.isprintable():
         raise SettingsError(
-            f"{option} {url[:100]!r} must be an issuer such as https://id.example.com"
+            f"{option} {url[:100]!r} must be an issuer such as https://id.example.com; http:// is "
+            "for one on this machine alone"
         )
     return url
 

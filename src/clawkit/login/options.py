@@ -78,6 +78,7 @@ def _foreign(
     from clawkit.login.issuers import Issuer, checked_issuer
 
     issuer = Issuer(checked_issuer(options.jwt_issuer, "--jwt-issuer"))
+    scopes, rules = read_scopes(options.scopes), [*map(read_rule, options.let_in)]
     issuer.check()
     return ForeignTokens(
         database,
@@ -85,8 +86,8 @@ def _foreign(
         address,
         issuer=issuer,
         audiences=options.audiences,
-        scopes=read_scopes(options.scopes),
-        rules=[*map(read_rule, options.let_in)],
+        scopes=scopes,
+        rules=rules,
         origins=origins,
         proxies=proxies,
         clock=clock,
@@ -99,12 +100,9 @@ def _provider(options: LoginOptions) -> ProviderMaker:
     from clawkit.login.provider import ProviderSignIn, RelyingParty
 
     issuer = Issuer(checked_issuer(options.oidc, "--oidc"))
-    issuer.check(signs_in=True)
     if not options.oidc_client:
         raise SettingsError("--oidc needs --oidc-client ID: what the provider knows this server as")
-    return partial(
-        ProviderSignIn,
-        issuer=issuer,
-        client=RelyingParty(options.oidc_client, options.oidc_secret),
-        rules=[*map(read_rule, options.let_in)],
-    )
+    rules = [*map(read_rule, options.let_in)]
+    issuer.check(signs_in=True)
+    client = RelyingParty(options.oidc_client, options.oidc_secret)
+    return partial(ProviderSignIn, issuer=issuer, client=client, rules=rules)
