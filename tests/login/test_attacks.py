@@ -473,6 +473,18 @@ def test_a_host_that_is_not_ours_gets_nothing(logins: Logins) -> None:
         assert answer.status_code == 403
 
 
+@pytest.mark.parametrize("origin", ["https://[2001:db8::1]", "https://[2001:db8::1]:8443"])
+def test_an_address_in_numbers_has_a_page_too(tmp_path: Path, clock: Clock, origin: str) -> None:
+    store = store_at(tmp_path, clock)
+    maker = partial(gate_maker, store, public_url=origin)
+    with served(store, logins=maker, hosts=None) as server:
+        headers = {"host": origin.removeprefix("https://")}
+        page = server.http.get("/login", headers=headers)
+        assert page.status_code == 200
+        assert "Sign in with a passkey" not in page.text
+        assert "__Host-claw-visit-" in page.headers["set-cookie"]
+
+
 def test_a_body_that_is_too_large_is_not_read(logins: Logins) -> None:
     answer = logins.client.http.post("/login/register", content=b" " * 70_000)
     assert answer.status_code == 413

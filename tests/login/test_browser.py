@@ -202,6 +202,24 @@ def test_the_pages_fit_a_phone_in_light_and_dark(
             assert (dark == "rgb(255, 255, 255)") is (scheme == "dark")
 
 
+def test_a_page_of_another_site_is_told_where_to_log_in(
+    browser: Browser, logins: Logins, waiting: Callback
+) -> None:
+    """As the Inspector does it: a preflight first, then the challenge is read."""
+    ask = """async (url) => {
+        const message = {jsonrpc: '2.0', id: 1, method: 'tools/list'};
+        const headers = {'content-type': 'application/json', 'authorization': 'Bearer guessed'};
+        const options = {method: 'POST', headers, body: JSON.stringify(message)};
+        const answer = await fetch(url, options);
+        return [answer.status, answer.headers.get('www-authenticate')];
+    }"""
+    with visiting(browser, refused=True) as page:
+        page.goto(waiting.address)
+        status, challenge = page.evaluate(ask, f"{logins.origin}/mcp")
+    assert status == 401
+    assert "/.well-known/oauth-protected-resource/mcp" in challenge
+
+
 def test_no_other_site_can_frame_the_consent(
     browser: Browser, logins: Logins, editor: LoginClient, waiting: Callback
 ) -> None:

@@ -70,6 +70,16 @@ def test_a_registered_client_is_public_whatever_it_asks_for(logins: Logins) -> N
         "https://*/callback",
         "//example.com/callback",
         "/callback",
+        "intent://example.com/#Intent;end",
+        "chrome-extension://abcdefghijklmnop/x",
+        "ms-settings:privacy",
+        "search-ms:query=x",
+        "view-source:https://example.com",
+        "androidapp://example",
+        "steam://run/1",
+        "x-anything://cb",
+        ".com.example:/x",
+        "com..example:/x",
         "",
     ],
 )
@@ -82,7 +92,15 @@ def test_addresses_that_no_code_may_be_sent_to(logins: Logins, uri: str) -> None
 
 @pytest.mark.parametrize(
     "uri",
-    ["https://example.com/cb?x=1", "http://localhost:3000/cb", "cursor://anysphere.cursor/cb"],
+    [
+        "https://example.com/cb?x=1",
+        "http://localhost:3000/cb",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "vscode://publisher.extension/callback",
+        "vscode-insiders://publisher.extension",
+        "com.example.app:/oauth",
+        "com.example.app://oauth/callback",
+    ],
 )
 def test_addresses_that_real_clients_have(uri: str) -> None:
     check_redirect(uri)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from clawkit.login import people
+from clawkit.login import grants, people
+from clawkit.login.grants import Consent
 from clawkit.login.records import Role
+from clawkit.memory.store import beings
 from clawkit.store import open_store
 from clawkit.store.database import Database
 from clawkit.wire.http import endpoint
@@ -113,6 +116,42 @@ def test_who_agrees_to_the_only_tool_agrees_to_no_later_one(people_store: Databa
         with served_tools(people_store, tools("sums", "greet", "wave"), first.port) as second:
             assert second.call(granted["access_token"], "greet").status_code == 200
             assert second.call(granted["access_token"], "wave").status_code == 403
+
+
+def test_a_persons_page_names_beings_also_on_a_server_of_tools(people_store: Database) -> None:
+    with (
+        served_tools(people_store, tools("sums", "greet")) as server,
+        somebody(people_store, server, "ada", "owner") as (ada, _),
+    ):
+        with people_store.registry(write=True) as connection:
+            being = beings.create(connection, str(uuid.uuid4()), "garden", 1.0)
+            person = people.named(connection, "ada").id
+            consent = Consent("client", "Editor", "", "", person, "x", "full", being.n)
+            code = grants.keep_code(connection, consent, 4e9)
+            exchange = grants.use_code(connection, code, 4e9)
+            assert exchange is not None
+            grants.begin(connection, exchange, 4e9)
+        assert "may use garden (full)" in ada.get("/login").text
+
+
+def test_web_pages_from_everywhere_can_ask_but_need_a_token(people_store: Database) -> None:
+    with served_tools(people_store, tools("sums", "greet")) as server:
+        page = {"origin": "https://inspector.example"}
+        wanted = {
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "authorization, content-type, mcp-protocol-version",
+        }
+        with httpx2.Client(base_url=server.origin, timeout=PATIENCE) as http:
+            before = http.options("/mcp", headers={**page, **wanted})
+            assert before.status_code == 200
+            assert before.headers["access-control-allow-origin"] == "*"
+            assert "authorization" in before.headers["access-control-allow-headers"]
+            refused = http.post("/mcp", json={}, headers=page)
+            assert refused.status_code == 401
+            assert refused.headers["access-control-allow-origin"] == "*"
+            assert "access-control-allow-credentials" not in refused.headers
+            assert "www-authenticate" in refused.headers["access-control-expose-headers"]
+            assert "access-control-allow-origin" not in http.get("/login", headers=page).headers
 
 
 def test_strangers_do_not_learn_what_tools_are_called(people_store: Database) -> None:

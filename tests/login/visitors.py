@@ -14,6 +14,7 @@ import httpx2
 
 from clawkit.login import people
 from clawkit.login.document_fetch import DocumentFetcher
+from clawkit.login.options import LoginOptions
 from clawkit.login.records import Role, User
 from clawkit.login.resources import address_of
 from clawkit.memory.being_store import BeingStore
@@ -31,10 +32,11 @@ def gate_maker(
     *,
     public_url: str = "",
     fetcher: DocumentFetcher | None = None,
+    options: LoginOptions | None = None,
 ) -> GateMaker:
     """What lets people log in to a server of Beings at this port."""
     address = address_of(public_url, "127.0.0.1", port)
-    return partial(login_gate, store, address, fetcher=fetcher)
+    return partial(login_gate, store, address, fetcher=fetcher, options=options)
 
 
 class _Fields(HTMLParser):

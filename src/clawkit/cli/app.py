@@ -14,14 +14,20 @@ import clawkit
 from clawkit.cli.commands import (
     MAX_CONNECTIONS,
     AllowHost,
+    Audience,
     CommandGroup,
     Host,
+    JwtIssuer,
+    LetIn,
     Login,
     MaxConnections,
+    Oidc,
+    OidcClient,
+    OidcSecretFile,
     PublicUrl,
+    ScopeNames,
     Target,
     TrustedProxy,
-    check_login,
 )
 from clawkit.cli.mcp_server import program
 
@@ -183,14 +189,32 @@ def serve(
     ] = False,
     login: Login = False,
     public_url: PublicUrl = "",
+    oidc: Oidc = "",
+    oidc_client: OidcClient = "",
+    oidc_secret_file: OidcSecretFile = None,
+    jwt_issuer: JwtIssuer = "",
+    audience: Audience = None,
+    scope: ScopeNames = None,
+    let_in: LetIn = None,
     trusted_proxy: TrustedProxy = None,
 ) -> None:
     """Run the tools in a Python file as an MCP server, over stdio or HTTP."""
+    from clawkit.cli.logins import login_options
     from clawkit.cli.serve import serve_file, serve_file_http
 
     listening = host != "127.0.0.1" or allow_host or max_connections != MAX_CONNECTIONS
-    check_login(login, public_url)
-    if http is None and (listening or sessions or login or trusted_proxy):
+    options = login_options(
+        login,
+        public_url=public_url,
+        oidc=oidc,
+        oidc_client=oidc_client,
+        oidc_secret_file=oidc_secret_file,
+        jwt_issuer=jwt_issuer,
+        audience=audience,
+        scope=scope,
+        let_in=let_in,
+    )
+    if http is None and (listening or sessions or options is not None or trusted_proxy):
         raise typer.BadParameter("options of HTTP need --http PORT")
     code = (
         serve_file(target, reload=reload)
@@ -203,8 +227,7 @@ def serve(
             max_connections=max_connections,
             sessions=sessions,
             reload=reload,
-            login=login,
-            public_url=public_url,
+            login=options,
             trusted_proxies=trusted_proxy or (),
         )
     )
@@ -242,6 +265,13 @@ def mcp_server(
         typer.Option(metavar="FILE", help="With --http: a file with the token to ask for."),
     ] = None,
     public_url: PublicUrl = "",
+    oidc: Oidc = "",
+    oidc_client: OidcClient = "",
+    oidc_secret_file: OidcSecretFile = None,
+    jwt_issuer: JwtIssuer = "",
+    audience: Audience = None,
+    scope: ScopeNames = None,
+    let_in: LetIn = None,
     trusted_proxy: TrustedProxy = None,
     _version: Annotated[
         bool,
@@ -254,24 +284,43 @@ def mcp_server(
     ] = False,
 ) -> None:
     """Serve the assistant to an MCP client over stdio: one tool that takes a message."""
+    from clawkit.cli.logins import login_options
     from clawkit.cli.mcp_server import HttpPlace, mcp_server_http
     from clawkit.cli.mcp_server import mcp_server as serve_assistant
 
-    check_login(login, public_url)
+    options = login_options(
+        login,
+        public_url=public_url,
+        oidc=oidc,
+        oidc_client=oidc_client,
+        oidc_secret_file=oidc_secret_file,
+        jwt_issuer=jwt_issuer,
+        audience=audience,
+        scope=scope,
+        let_in=let_in,
+    )
     if http is None:
-        if login or members or token_file or allow_host or trusted_proxy or host != "127.0.0.1":
+        if (
+            options is not None
+            or members
+            or token_file
+            or allow_host
+            or trusted_proxy
+            or host != "127.0.0.1"
+        ):
             raise typer.BadParameter("options of HTTP need --http PORT")
         raise typer.Exit(serve_assistant(verbose=verbose))
-    if login == (token_file is not None):
-        raise typer.BadParameter("over HTTP give either --login or --token-file FILE")
+    if (options is None) == (token_file is None):
+        raise typer.BadParameter(
+            "over HTTP give either --login, --jwt-issuer ISSUER or --token-file FILE"
+        )
     place = HttpPlace(
         http,
         host,
         hosts=allow_host,
         token_file=token_file,
-        login=login,
+        login=options,
         members=members,
-        public_url=public_url,
         trusted_proxies=tuple(trusted_proxy or ()),
     )
     raise typer.Exit(mcp_server_http(place, verbose=verbose))

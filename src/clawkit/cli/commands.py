@@ -82,15 +82,58 @@ PublicUrl = Annotated[
     str,
     typer.Option(
         metavar="URL",
-        help="With --login: the address that browsers and clients use, if a proxy is in front.",
+        help="With --login or --jwt-issuer: the address that browsers and clients use, if a proxy "
+        "is in front.",
     ),
 ]
-
-
-def check_login(login: bool, public_url: str) -> None:
-    """Refuse options of a login without one."""
-    if public_url and not login:
-        raise typer.BadParameter("--public-url needs --login")
+Oidc = Annotated[
+    str,
+    typer.Option(
+        metavar="ISSUER",
+        help="With --login: the identity provider that signs people in, by OpenID Connect.",
+    ),
+]
+OidcClient = Annotated[
+    str, typer.Option(metavar="ID", help="What the provider knows this server as: its client id.")
+]
+OidcSecretFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A file with the client's secret; else CLAW_OIDC_SECRET has it, or there is none.",
+    ),
+]
+JwtIssuer = Annotated[
+    str,
+    typer.Option(
+        metavar="ISSUER",
+        help="Instead of --login: another authorization server, whose access tokens are accepted.",
+    ),
+]
+Audience = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="AUD",
+        help="With --jwt-issuer: an audience that tokens may be for; can be given again. Without, "
+        "the address of what is asked for.",
+    ),
+]
+ScopeNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scope",
+        metavar="THEIRS=OURS",
+        help="With --jwt-issuer: what the issuer calls a scope; can be given again.",
+    ),
+]
+LetIn = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE",
+        help="With --oidc or --jwt-issuer: whom to let in as members who were not added: "
+        "@example.com, CLAIM=VALUE, or all; can be given again.",
+    ),
+]
 
 
 class CommandFailure(ClawError):

@@ -10,28 +10,97 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from clawkit.login.options import LoginOptions
     from clawkit.login.tool_logins import ToolOffer
     from clawkit.wire.http import HttpLogin
     from clawkit.wire.http.request_checks import Origins
 
 _SHORTEST_TOKEN = 32
-HINT = "People log in with any client; `claw user add NAME` adds them."
+_SECRET = "CLAW_OIDC_SECRET"
+
+
+def login_options(
+    login: bool,
+    *,
+    public_url: str,
+    oidc: str,
+    oidc_client: str,
+    oidc_secret_file: Path | None,
+    jwt_issuer: str,
+    audience: Sequence[str] | None,
+    scope: Sequence[str] | None,
+    let_in: Sequence[str] | None,
+) -> LoginOptions | None:
+    """How people log in, as the options of a command say; None if they do not."""
+    import typer
+
+    of_jwt = {"--audience": audience, "--scope": scope}
+    needs = {
+        "--public-url": (public_url, login or jwt_issuer, "--login"),
+        "--oidc": (oidc, login, "--login"),
+        "--oidc-client": (oidc_client, oidc, "--oidc ISSUER"),
+        "--oidc-secret-file": (oidc_secret_file, oidc, "--oidc ISSUER"),
+        "--let-in": (let_in, oidc or jwt_issuer, "--oidc ISSUER or --jwt-issuer ISSUER"),
+        **{name: (given, jwt_issuer, "--jwt-issuer ISSUER") for name, given in of_jwt.items()},
+    }
+    for name, (given, wanted, what) in needs.items():
+        if given and not wanted:
+            raise typer.BadParameter(f"{name} needs {what}")
+    if login and jwt_issuer:
+        raise typer.BadParameter("give either --login or --jwt-issuer ISSUER")
+    if oidc and not oidc_client:
+        raise typer.BadParameter("--oidc needs --oidc-client ID")
+    if not login and not jwt_issuer:
+        return None
+    from clawkit.login.packages import need_packages
+
+    need_packages()
+    from clawkit.login.options import LoginOptions
+
+    return LoginOptions(
+        public_url=public_url,
+        oidc=oidc,
+        oidc_client=oidc_client,
+        oidc_secret=_client_secret(oidc_secret_file) if oidc else "",
+        jwt_issuer=jwt_issuer,
+        audiences=tuple(audience or ()),
+        scopes=tuple(scope or ()),
+        let_in=tuple(let_in or ()),
+    )
+
+
+def _client_secret(file: Path | None) -> str:
+    if file is None:
+        return os.environ.get(_SECRET, "")
+    secret = private_text(file, "--oidc-secret-file")
+    if not secret or not secret.isprintable():
+        from clawkit.errors import SettingsError
+
+        raise SettingsError(f"--oidc-secret-file {file}: the secret is one line")
+    return secret
+
+
+def hint(options: LoginOptions) -> str:
+    """What to tell whoever starts a server that people log in to."""
+    if options.jwt_issuer:
+        return (
+            f"Access tokens of {options.jwt_issuer} are accepted; `claw user add NAME --subject "
+            "SUB` adds people."
+        )
+    return "People log in with any client; `claw user add NAME` adds them."
 
 
 @contextmanager
 def login_for(
     server: ToolOffer,
     title: str,
-    public_url: str,
+    options: LoginOptions,
     proxies: Sequence[str],
     *,
     kind: str = "tools",
     members: bool = True,
 ) -> Generator[Callable[[str, int, Origins], HttpLogin]]:
     """Logins for a server, over the store that Beings are in, until it ends."""
-    from clawkit.login.packages import need_packages
-
-    need_packages()
     from clawkit.assistant.memory.place import MemoryPlace
     from clawkit.login.resources import address_of
     from clawkit.login.tool_logins import tool_login
@@ -42,25 +111,40 @@ def login_for(
     with closing(open_store(MemoryPlace().address)) as database:
 
         def make(host: str, port: int, origins: Origins) -> Any:
-            address = address_of(public_url, host, port)
             return tool_login(
-                database, server, title, address, origins, trusted, kind=kind, members=members
+                database,
+                server,
+                title,
+                address_of(options.public_url, host, port),
+                origins,
+                trusted,
+                kind=kind,
+                members=members,
+                options=options,
             )
 
         yield make
 
 
-def read_token(file: Path) -> str:
-    """The token in a file that nobody else can read."""
+def private_text(file: Path, option: str) -> str:
+    """What is in a file that nobody else can read; `option` is where it was given."""
     from clawkit.errors import SettingsError
 
     try:
         secret = file.read_text(encoding="utf-8").strip()
         shared = os.name == "posix" and file.stat().st_mode & 0o077
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--token-file {file}: it cannot be read: {error}") from None
+        raise SettingsError(f"{option} {file}: it cannot be read: {error}") from None
     if shared:
-        raise SettingsError(f"--token-file {file}: others can read it: chmod 600 {file}")
+        raise SettingsError(f"{option} {file}: others can read it: chmod 600 {file}")
+    return secret
+
+
+def read_token(file: Path) -> str:
+    """The token in a file that nobody else can read."""
+    from clawkit.errors import SettingsError
+
+    secret = private_text(file, "--token-file")
     if len(secret) < _SHORTEST_TOKEN or not secret.isprintable() or " " in secret:
         raise SettingsError(
             f"--token-file {file}: a token is one line of at least {_SHORTEST_TOKEN} characters; "
@@ -70,13 +154,13 @@ def read_token(file: Path) -> str:
 
 
 def hosts_behind(
-    public_url: str, hosts: list[str] | None, *, on_loopback: bool
+    options: LoginOptions | None, hosts: list[str] | None, *, on_loopback: bool
 ) -> list[str] | None:
     """The host names that a server answers to, with the one that its proxy passes on."""
     from urllib.parse import urlsplit
 
     from clawkit.wire.http.request_checks import LOOPBACK
 
-    if not public_url or (hosts is None and not on_loopback):
+    if options is None or not options.public_url or (hosts is None and not on_loopback):
         return hosts
-    return [*(hosts or LOOPBACK), urlsplit(public_url).netloc]
+    return [*(hosts or LOOPBACK), urlsplit(options.public_url).netloc]

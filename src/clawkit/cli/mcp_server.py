@@ -18,6 +18,7 @@ from clawkit.wire.line_io import claim_stdio
 from clawkit.wire.stdio import serve_stdio
 
 if TYPE_CHECKING:
+    from clawkit.login.options import LoginOptions
     from clawkit.wire.http import HttpAppOptions
     from clawkit.wire.jsonrpc import Message
     from clawkit.wire.server import Reply, ServerCore, ServerObserver
@@ -73,23 +74,22 @@ class HttpPlace(Struct, frozen=True):
     host: str = "127.0.0.1"
     hosts: list[str] | None = None
     token_file: Path | None = None
-    login: bool = False
+    login: LoginOptions | None = None
     members: bool = False
-    public_url: str = ""
     trusted_proxies: tuple[str, ...] = ()
 
 
 def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
     """Serve over HTTP until interrupted, to nobody without a login or the token."""
     from clawkit.assistant.redaction import RequestLog, log_to_stderr
-    from clawkit.cli.logins import HINT, hosts_behind, login_for, read_token
+    from clawkit.cli.logins import hint, hosts_behind, login_for, read_token
     from clawkit.wire.http.token_login import token_login
     from clawkit.wire.http.uvicorn_server import is_loopback, serve_http
 
     def announce(url: str) -> None:
         print(f"{brand.product} is at {url}", file=sys.stderr, flush=True)
-        if place.login:
-            print(HINT, file=sys.stderr, flush=True)
+        if place.login is not None:
+            print(hint(place.login), file=sys.stderr, flush=True)
 
     try:
         brand = brand_of(program())
@@ -97,7 +97,7 @@ def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
         server = order_server(brand, __version__, tasks)
         log_to_stderr(everything=verbose)
         server.observer = RequestLog() if verbose else None
-        hosts = hosts_behind(place.public_url, place.hosts, on_loopback=is_loopback(place.host))
+        hosts = hosts_behind(place.login, place.hosts, on_loopback=is_loopback(place.host))
         options: HttpAppOptions = {"sessions": True, "max_body": LONGEST_ORDER}
         if hosts is not None:
             options["hosts"] = hosts
@@ -107,11 +107,11 @@ def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
                 admit, authenticate, _ = token_login(read_token(place.token_file))
                 options.update(admit=admit, authenticate=authenticate)
                 run(**options)
-            else:
+            elif place.login is not None:
                 with login_for(
                     server,
                     "your assistant",
-                    place.public_url,
+                    place.login,
                     place.trusted_proxies,
                     kind="assistant",
                     members=place.members,

@@ -14,6 +14,7 @@ from clawkit.wire.line_io import claim_stdio
 from clawkit.wire.stdio import serve_stdio
 
 if TYPE_CHECKING:
+    from clawkit.login.options import LoginOptions
     from clawkit.wire.http.page import PageMaker, ServerPage
     from clawkit.wire.server import ServerCore
 
@@ -76,12 +77,11 @@ def serve_file_http(
     max_connections: int,
     sessions: bool,
     reload: bool = False,
-    login: bool = False,
-    public_url: str = "",
+    login: LoginOptions | None = None,
     trusted_proxies: Sequence[str] = (),
 ) -> int:
     """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
-    from clawkit.cli.logins import HINT, hosts_behind, login_for
+    from clawkit.cli.logins import hint, hosts_behind, login_for
     from clawkit.settings import settings
     from clawkit.wire.http import HttpAppOptions
     from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback, serve_http
@@ -89,8 +89,8 @@ def serve_file_http(
 
     def announce(url: str) -> None:
         print(f"{server.name} is at {url}", file=sys.stderr, flush=True)
-        if login:
-            print(HINT, file=sys.stderr, flush=True)
+        if login is not None:
+            print(hint(login), file=sys.stderr, flush=True)
         elif not is_loopback(host):
             print(_OPEN, file=sys.stderr, flush=True)
 
@@ -99,16 +99,19 @@ def serve_file_http(
         secret = settings().secret
         if secret is not None:
             server.seal = StateSeal(secret)
-        options: HttpAppOptions = {"sessions": sessions, "page": _page_of(server, login=login)}
-        hosts = hosts_behind(public_url, hosts, on_loopback=is_loopback(host))
+        options: HttpAppOptions = {
+            "sessions": sessions,
+            "page": _page_of(server, login=login is not None),
+        }
+        hosts = hosts_behind(login, hosts, on_loopback=is_loopback(host))
         if hosts is not None:
             options["hosts"] = hosts
         limits = HttpLimits(connections=max_connections)
         run = partial(serve_http, server, host, port, on_ready=announce, limits=limits, **options)
-        if not login:
+        if login is None:
             run()
             return 0
-        with login_for(server, server.name, public_url, trusted_proxies) as made:
+        with login_for(server, server.name, login, trusted_proxies) as made:
             run(login=made)
     except ClawError as error:
         print(f"claw serve: {error}", file=sys.stderr)

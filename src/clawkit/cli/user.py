@@ -13,7 +13,7 @@ from clawkit.cli.being.output import day
 from clawkit.cli.commands import AsJson, CommandFailure, Yes, command_group, confirm
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import ago, counted, print_table
-from clawkit.login import grants, people
+from clawkit.login import grants, identities, people
 from clawkit.login.packages import need_packages
 from clawkit.login.records import LINK_SECONDS, Grant, User
 from clawkit.memory.store import beings as stored_beings
@@ -48,26 +48,53 @@ def add(
         list[str] | None,
         typer.Option("--being", metavar="BEING", help="A Being they may use; can be given again."),
     ] = None,
+    email: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Know them at the identity provider by this address, which it has checked.",
+        ),
+    ] = "",
+    subject: Annotated[
+        str,
+        typer.Option(metavar="SUB", help="Know them at the issuer by the subject of an account."),
+    ] = "",
+    issuer: Annotated[
+        str,
+        typer.Option(
+            metavar="ISSUER",
+            help="The issuer of --email or --subject; without, that of the server that was last "
+            "started with one.",
+        ),
+    ] = "",
     url: UrlOption = "",
     address: StoreOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Add somebody, and print the link with which they choose a passkey or a password."""
     need_packages()
+    if issuer and not (email or subject):
+        raise typer.BadParameter("--issuer needs --email ADDRESS or --subject SUB")
+    if url and (email or subject):
+        raise typer.BadParameter("--url is for a link, which --email and --subject do without")
     with opened(MemoryPlace(address, "none")) as store:
         theirs = [store.find(one) for one in being or ()]
         with store.database.registry(write=True) as connection:
-            first = not people.everybody(connection)
+            first = all(one.role != "owner" for one in people.everybody(connection))
             role = "owner" if owner or first else "member"
             person = people.add(connection, name, role, store.clock())
             for one in theirs:
                 people.allow(connection, person, one.n)
-            link = _new_link(connection, person, url, store.clock())
+            known = _known_at(connection, person, issuer, email, subject, store.clock())
+            link = "" if known else _new_link(connection, person, url, store.clock())
         if as_json:
-            print_json({"name": person.name, "role": role, "link": link})
+            print_json({"name": person.name, "role": role, "link": link or None})
             return
-        print(link)
-        _about_link(person)
+        if known:
+            print(f"{person.name} is known at {known}: they sign in there, without a link.")
+        else:
+            print(link)
+            _about_link(person)
         if role == "owner":
             print(f"{person.name} is an owner and may use every Being.", file=sys.stderr)
         elif not theirs:
@@ -77,12 +104,35 @@ def add(
             )
 
 
+def _known_at(
+    connection: Connection, person: User, issuer: str, email: str, subject: str, now: float
+) -> str:
+    """The issuer that somebody is known at by an address or an account; empty without either."""
+    if not email and not subject:
+        return ""
+    if issuer:
+        from clawkit.login.issuers import checked_issuer
+
+        checked_issuer(issuer, "--issuer")
+    issuer = issuer or people.last_issuer(connection)
+    if not issuer:
+        raise CommandFailure(
+            "no server was started with --oidc or --jwt-issuer over this store: name the issuer "
+            "with --issuer",
+            2,
+        )
+    if email:
+        identities.invite(connection, person, issuer, email)
+    if subject:
+        identities.bind_new(connection, person, issuer, subject, now)
+    return issuer
+
+
 def _new_link(connection: Connection, person: User, url: str, now: float) -> str:
     from clawkit.login.resources import checked_origin
-    from clawkit.login.server import last_server
 
     given = checked_origin(url, "--url") if url else ""
-    origin = given or last_server(connection) or _DEFAULT_ORIGIN
+    origin = given or people.last_origin(connection) or _DEFAULT_ORIGIN
     return f"{origin}/login/link/{people.make_link(connection, person, now)}"
 
 
@@ -151,6 +201,7 @@ def _about(connection: Connection, person: User, now: float) -> dict[str, Any]:
         "added": person.created,
         "passkeys": len(people.passkeys_of(connection, person)),
         "password": bool(password),
+        "accounts": identities.of_person(connection, person),
         "beings": [one.name for one in own if one is not None],
         "logins": [one for one in grants.of_person(connection, person) if one.ended is None],
         "browsers": people.browsers_of(connection, person, now),
@@ -158,9 +209,11 @@ def _about(connection: Connection, person: User, now: float) -> dict[str, Any]:
 
 
 def _row(told: dict[str, Any]) -> tuple[str, ...]:
+    accounts: list[identities.Identity] = told["accounts"]
     ways = [
         counted(told["passkeys"], "passkey") if told["passkeys"] else "",
         "password" if told["password"] else "",
+        *sorted({one.host for one in accounts}),
     ]
     used = "every Being" if told["role"] == "owner" else ", ".join(map(visible, told["beings"]))
     signs_in = ", ".join(filter(None, ways)) or "nothing yet"
@@ -180,6 +233,10 @@ def show(name: NameArgument, address: StoreOption = "", as_json: AsJson = False)
             return
         print_table([("name", "role", "signs in with", "logins", "Beings"), _row(told)])
         now = store.clock()
+        if told["accounts"]:
+            accounts = [(one.issuer, one.subject or "-", one.email) for one in told["accounts"]]
+            print()
+            print_table([("account at", "subject", "address"), *accounts])
         rows = [(*_login_row(one, now), names.get(one.being, "-")) for one in told["logins"]]
         if rows:
             print()

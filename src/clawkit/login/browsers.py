@@ -17,6 +17,7 @@ from clawkit.login.records import BROWSER_SECONDS, User, new_secret
 from clawkit.login.requests import LoginRequest, OAuthRefusal, same
 from clawkit.login.resources import ServerAddress
 from clawkit.store.database import Database
+from clawkit.system.addresses import is_ip_address
 
 HOME = "/login"
 AUTHORIZE = "/login/authorize"
@@ -32,7 +33,7 @@ class Browsers:
         self._address = address
         self._clock = clock
         # Cookies know no ports: two servers on one machine must not share them.
-        suffix = address.origin.rpartition(":")[2].strip("/")
+        suffix = address.port
         prefix = "__Host-" if address.is_secure else ""
         self._login = f"{prefix}claw-login-{suffix}"
         self._visit = f"{prefix}claw-visit-{suffix}"
@@ -70,7 +71,7 @@ class Browsers:
     def passkeys_work(self, asked: LoginRequest) -> bool:
         """Passkeys belong to a host name, and to no IP address."""
         here = self._address.seen_as(asked.authority) == self._address.origin
-        return here and any(letter.isalpha() for letter in self._address.host.rpartition(".")[2])
+        return here and not is_ip_address(self._address.host)
 
     def check_form(self, asked: LoginRequest, given: str) -> None:
         """Refuse what was not sent by a page of ours, in this browser."""

@@ -1,9 +1,12 @@
 """Clients: registered by themselves (RFC 7591), or known by a document at their own address.
 
 A redirect address must be one that the client gave, to the letter; only the port of a program on
-this machine is free. A registration that nobody agrees to is forgotten after a day, a document
-after an hour, and both before that where there are more than a thousand: the oldest goes first. All
-clients are public: none has a secret.
+this machine is free. Schemes of programs are those that RFC 8252 has, with a dot, as a domain has
+backwards, and a few that everybody knows: any other could be one that a browser takes for its own.
+
+A registration that nobody agrees to is forgotten after a day, a document after an hour, and both
+before that where there are more than a thousand: the oldest goes first. All clients are public:
+none has a secret.
 """
 
 from __future__ import annotations
@@ -28,12 +31,18 @@ UNUSED_SECONDS = 86400.0
 DOCUMENT_SECONDS = 3600.0
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_OF_BROWSERS = re.compile(
-    "about|blob|chrome|content|data|file|filesystem|ftp|intent|javascript|mailto|sms|tel|vbscript"
-    "|view-source|ws|wss"
+_PRIVATE_SCHEME = re.compile(r"[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+")
+_KNOWN_SCHEMES = frozenset(
+    {
+        *("antigravity", "boltai", "chatwise", "cherrystudio", "claude", "code-oss", "cursor"),
+        *("cursor-nightly", "goose", "jan", "jetbrains", "kiro", "librechat", "lmstudio", "msty"),
+        *("positron", "postman", "raycast", "trae", "vscode", "vscode-insiders", "vscodium"),
+        *("warp", "windsurf", "windsurf-next", "witsy", "zed", "zed-preview"),
+    }
 )
+"""Of programs that have been there before RFC 8252 wanted a dot, or do without."""
+
 _PLACE = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d+)?", re.IGNORECASE)
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _DOTS = re.compile(r"/\.\.?(/|$)|%2e", re.IGNORECASE)
 
 
@@ -78,12 +87,11 @@ def check_redirect(uri: str) -> None:
         return
     if parts.scheme == "http" and parts.hostname in _LOOPBACK:
         return
-    if parts.scheme in ("http", "https") or _OF_BROWSERS.fullmatch(parts.scheme):
+    if parts.scheme not in _KNOWN_SCHEMES and not _PRIVATE_SCHEME.fullmatch(parts.scheme):
         raise LoginError(
-            f"redirect_uri {uri[:100]!r} must have https://, or be a program on this machine"
+            f"redirect_uri {uri[:100]!r} must have https://, be http:// on this machine, or have a "
+            "scheme of its program's own with a dot in it, such as com.example.app:"
         )
-    if not _SCHEME.fullmatch(parts.scheme):
-        raise LoginError(f"redirect_uri {uri[:100]!r} has no scheme")
 
 
 def _split(uri: str) -> SplitResult | None:

@@ -26,7 +26,7 @@ LONGEST = 64 * 1024
 SECONDS = 5.0
 AT_ONCE = 4
 
-_NONE: Mapping[str, str] = MappingProxyType({})
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class _Deadline:
@@ -118,6 +118,10 @@ class _CheckedBackend(httpcore2.NetworkBackend):
         return _TimedStream(stream, self._deadline)
 
 
+class Unreachable(LoginError):
+    """Nothing came from an address, or not what was asked for; that can change."""
+
+
 class Reply(NamedTuple):
     """What an address answered; `kind` is the type of its content, without parameters."""
 
@@ -140,39 +144,46 @@ class DocumentFetcher:
         may_be_plain: Callable[[str], bool] = lambda _: False,
         tls: ssl.SSLContext | None = None,
         seconds: float = SECONDS,
+        longest: int = LONGEST,
+        at_once: int = AT_ONCE,
     ) -> None:
         """`may_connect` is asked about an IP address, `may_be_plain` about a URL with http://."""
         self._may_connect = may_connect
         self._may_be_plain = may_be_plain
         self._tls = tls
         self._seconds = seconds
-        self._at_once = threading.BoundedSemaphore(AT_ONCE)
+        self._longest = longest
+        self._at_once = threading.BoundedSemaphore(at_once)
 
-    def get(self, url: str) -> bytes:
+    def get(self, url: str, headers: Mapping[str, str] = NO_HEADERS) -> bytes:
         """The JSON at an address; LoginError says why there is none."""
-        reply = self.exchange("GET", url)
-        if reply.status != 200:
-            raise LoginError(f"it answers with the status {reply.status}")
-        if not reply.is_json:
-            raise LoginError("it is not JSON")
-        return reply.body
+        return _json(self.exchange("GET", url, None, headers))
+
+    def post(self, url: str, form: bytes, headers: Mapping[str, str] = NO_HEADERS) -> bytes:
+        """The JSON that answers a form."""
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+        return _json(self.exchange("POST", url, form, {**kind, **headers}))
 
     def exchange(
-        self, method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = _NONE
+        self,
+        method: str,
+        url: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> Reply:
         """What an address answers, with whatever status; LoginError if that cannot be used."""
         if urlsplit(url).scheme != "https" and not self._may_be_plain(url):
             raise LoginError("it must be an address with https://")
         if not self._at_once.acquire(blocking=False):
-            raise LoginError("too many documents are being fetched: try again in a moment")
+            raise Unreachable("too many documents are being fetched: try again in a moment")
         try:
             return self._exchange(method, url, body, headers)
         except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError, ssl.SSLError):
-            raise LoginError("it cannot be reached") from None
+            raise Unreachable("it cannot be reached") from None
         except UnicodeError:
             raise LoginError("it has no host name that can be used") from None
         except httpcore2.TimeoutException:
-            raise LoginError("it takes too long") from None
+            raise Unreachable("it takes too long") from None
         finally:
             self._at_once.release()
 
@@ -186,18 +197,26 @@ class DocumentFetcher:
             httpcore2.ConnectionPool(ssl_context=tls, network_backend=backend) as pool,
             pool.stream(method, url, headers=list(fields.items()), content=body) as response,
         ):
-            return Reply(response.status, _kind_of(response), _read(response.iter_stream()))
+            return Reply(response.status, _kind_of(response), self._read(response.iter_stream()))
+
+    def _read(self, parts: Iterable[bytes]) -> bytes:
+        body = b""
+        for part in parts:
+            body += part
+            if len(body) > self._longest:
+                raise LoginError(f"it has more than {self._longest} bytes")
+        return body
+
+
+def _json(reply: Reply) -> bytes:
+    if reply.status != 200:
+        problem = Unreachable if reply.status >= 500 else LoginError
+        raise problem(f"it answers with the status {reply.status}")
+    if not reply.is_json:
+        raise LoginError("it is not JSON")
+    return reply.body
 
 
 def _kind_of(response: httpcore2.Response) -> str:
     kinds = [value for name, value in response.headers if name.lower() == b"content-type"]
     return kinds[0].decode("latin-1").partition(";")[0].strip().lower() if kinds else ""
-
-
-def _read(parts: Iterable[bytes]) -> bytes:
-    body = b""
-    for part in parts:
-        body += part
-        if len(body) > LONGEST:
-            raise LoginError(f"it has more than {LONGEST} bytes")
-    return body

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from clawkit.errors import SettingsError
 
-_NEEDED = ("argon2", "httpcore2", "webauthn")
+_NEEDED = ("argon2", "httpcore2", "jwt", "webauthn")
 
 
 def need_packages() -> None:

@@ -130,6 +130,33 @@ def welcome(person: User, form: Form, problem: str = "", status: int = 200) -> H
     )
 
 
+def provider_sign_in(provider: str, person: User | None, form: Form) -> HTMLResponse:
+    """The page that leads to an identity provider; `next` of a person's form is their link."""
+    return _page(
+        f"Welcome, {person.name}" if person is not None else "Sign in",
+        '<p class="dim">Your account there is the one you sign in with here from now on. This '
+        "link works once.</p>"
+        if person is not None
+        else "",
+        '<form method="post" action="/login/provider">',
+        _hidden(form),
+        '<input type="hidden" name="link" value="1">' if person is not None else "",
+        f'<div class="row"><button class="go">Continue with {_text(provider)}</button></div>',
+        "</form>",
+    )
+
+
+def leaving(provider: str, address: str) -> HTMLResponse:
+    """On to another site, without script, and not as the redirect of a form."""
+    response = _page(
+        f"Going to {provider}",
+        f"<p>{_link(address, 'Go on, if nothing happens')}</p>",
+    )
+    response.headers["refresh"] = f"0;url={address}"
+    response.headers["referrer-policy"] = "no-referrer"
+    return response
+
+
 def consent(
     title: str,
     client: Client,

@@ -109,7 +109,14 @@ def remove(connection: Connection, person: User) -> None:
 def lock_out(connection: Connection, person: User) -> None:
     """End every way in that somebody has: password, passkeys, links, browsers, codes on the way."""
     connection.run("UPDATE login_people SET password = '' WHERE id = ?", (person.id,))
-    for table in ("login_passkeys", "login_links", "login_browsers", "login_codes"):
+    sign_out_everywhere(connection, person)
+    for table in ("login_passkeys", "login_links", "login_identities", "login_invitations"):
+        connection.run(f"DELETE FROM {table} WHERE person = ?", (person.id,))
+
+
+def sign_out_everywhere(connection: Connection, person: User) -> None:
+    """End somebody's browsers, and codes on the way."""
+    for table in ("login_browsers", "login_codes"):
         connection.run(f"DELETE FROM {table} WHERE person = ?", (person.id,))
 
 
@@ -124,17 +131,21 @@ def make_link(connection: Connection, person: User, now: float) -> str:
 
 def of_link(connection: Connection, secret: str, now: float) -> User | None:
     """Whose link this is, without using it: programs that preview links look at them, too."""
+    return of_link_digest(connection, digest(secret), now)
+
+
+def of_link_digest(connection: Connection, link: str, now: float) -> User | None:
     rows = connection.rows(
         f"{_PERSON} WHERE id = (SELECT person FROM login_links WHERE hash = ? AND expires > ?)",
-        (digest(secret), now),
+        (link, now),
     )
     return User(*rows[0]) if rows else None
 
 
-def use_link(connection: Connection, secret: str, now: float) -> User | None:
-    """Whose link this is; from now on nobody's."""
-    person = of_link(connection, secret, now)
-    used = connection.run("DELETE FROM login_links WHERE hash = ?", (digest(secret),))
+def use_link(connection: Connection, link: str, now: float) -> User | None:
+    """Whose link has this digest; from now on it is nobody's."""
+    person = of_link_digest(connection, link, now)
+    used = connection.run("DELETE FROM login_links WHERE hash = ?", (link,))
     return person if used else None
 
 
@@ -271,6 +282,12 @@ def beings_of(connection: Connection, person: User) -> list[int]:
     return [being for (being,) in connection.rows(sql, (person.id,))]
 
 
+def being_name(connection: Connection, number: int | None) -> str:
+    """What a Being is called; empty for none."""
+    rows = connection.rows("SELECT name FROM beings WHERE n = ?", (number,)) if number else []
+    return rows[0][0] if rows else ""
+
+
 def may_use(connection: Connection, person: User, being: int) -> bool:
     return person.role == "owner" or being in beings_of(connection, person)
 
@@ -288,3 +305,37 @@ def disallow(connection: Connection, person: User, being: int) -> None:
     for table in tables:
         sql = f"DELETE FROM {table} WHERE person = ? AND being = ?"
         connection.run(sql, (person.id, being))
+
+
+def note_server(
+    connection: Connection,
+    origin: str,
+    title: str,
+    now: float,
+    issuer: str = "",
+    *,
+    signs_in: bool = True,
+) -> None:
+    """Note where a server is, whose accounts count there, and whether people sign in there."""
+    connection.run(
+        "INSERT INTO login_servers (origin, title, started, issuer, signs_in) "
+        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (origin) DO UPDATE SET title = excluded.title, "
+        "started = excluded.started, issuer = excluded.issuer, signs_in = excluded.signs_in",
+        (origin, title, now, issuer, int(signs_in)),
+    )
+
+
+def last_origin(connection: Connection) -> str:
+    """Where people last could sign in; empty if nowhere."""
+    return _last(connection, "origin", "signs_in = 1")
+
+
+def last_issuer(connection: Connection) -> str:
+    """The issuer whose accounts last counted; empty if there was none."""
+    return _last(connection, "issuer", "issuer <> ''")
+
+
+def _last(connection: Connection, column: str, where: str) -> str:
+    sql = f"SELECT {column} FROM login_servers WHERE {where} ORDER BY started DESC LIMIT 1"
+    rows = connection.rows(sql)
+    return rows[0][0] if rows else ""

@@ -60,12 +60,16 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 class Login(NamedTuple):
-    """Who shows an access token, and what it opens."""
+    """Who shows an access token, and what it opens.
+
+    One of another issuer has no grant here: it is its person's, and names no Being.
+    """
 
     grant: str
     person: User
     scopes: frozenset[str]
     being: int | None
+    foreign: bool = False
 
 
 def new_secret(prefix: str = "") -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
 from clawkit.errors import AccessError, LoginError, SettingsError
-from clawkit.login.records import User
+from clawkit.login.records import Login, User
 from clawkit.system.addresses import is_loopback
 
+if TYPE_CHECKING:
+    from starlette.routing import Route
+
 REALM = "clawkit"
+_SCOPE = re.compile(r'\bscope="([^"]*)"')
 
 
 class ScopeChoice(msgspec.Struct, frozen=True):
@@ -84,8 +89,30 @@ class ProtectedServer(Protocol):
         """What a person can agree to, where a client asks for these scopes, or for none."""
         ...
 
-    def being_name(self, number: int) -> str:
-        """What a Being is called."""
+
+class TokenIssuer(Protocol):
+    """Whose access tokens open a server: ours, or those of another authorization server."""
+
+    @property
+    def challenges(self) -> Challenges:
+        """What is said to who shows none."""
+        ...
+
+    @property
+    def routes(self) -> Sequence[Route]:
+        """What is served beside the resource."""
+        ...
+
+    def may_be(self, secret: str) -> bool:
+        """Whether a text looks like a token of it."""
+        ...
+
+    def is_signed(self, secret: str, path: str) -> bool:
+        """Whether a token is good by itself, without a look into the store."""
+        ...
+
+    def check(self, secret: str, path: str) -> Login | None:
+        """Who shows a token for the resource at this path; None, or LoginError, if nobody does."""
         ...
 
 
@@ -126,6 +153,10 @@ class ServerAddress:
     def host(self) -> str:
         """The host name alone: what passkeys are bound to."""
         return urlsplit(self.origin).hostname or ""
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.origin).port or (443 if self.is_secure else 80)
 
     @property
     def is_secure(self) -> bool:
@@ -193,8 +224,14 @@ def checked_origin(url: str, option: str = "--public-url") -> str:
 class Challenges:
     """What a caller without the right token is told: where it can get one (RFC 9728)."""
 
-    def __init__(self, address: ServerAddress) -> None:
+    def __init__(self, address: ServerAddress, names: Mapping[str, str] | None = None) -> None:
+        """`names` are what scopes are called where a token can be had, if not as here."""
         self._address = address
+        self._names = names or {}
+
+    def named(self, scope: str) -> str:
+        """Scopes as whoever issues tokens calls them."""
+        return " ".join(self._names.get(one, one) for one in scope.split())
 
     def refusal(
         self,
@@ -210,7 +247,7 @@ class Challenges:
             "realm": REALM,
             "error": error,
             "error_description": why if error else "",
-            "scope": scope,
+            "scope": self.named(scope),
             "resource_metadata": self._metadata(authority, path),
         }
         told = ", ".join(f'{name}="{value}"' for name, value in fields.items() if value)
@@ -222,8 +259,9 @@ class Challenges:
             return error
         place = f'resource_metadata="{self._metadata(authority, path)}"'
         if "scope=" not in error.challenge:
-            place = f'scope="{scope}", {place}'
-        return AccessError(str(error), status=error.status, challenge=f"{error.challenge}, {place}")
+            place = f'scope="{self.named(scope)}", {place}'
+        told = _SCOPE.sub(lambda found: f'scope="{self.named(found[1])}"', error.challenge)
+        return AccessError(str(error), status=error.status, challenge=f"{told}, {place}")
 
     def _metadata(self, authority: str, path: str) -> str:
         origin = self._address.seen_as(authority)

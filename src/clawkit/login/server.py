@@ -14,7 +14,8 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from urllib.parse import quote, urlencode
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import msgspec
 from starlette.responses import JSONResponse, Response
@@ -25,6 +26,7 @@ from clawkit.login import clients, grants, pages, people
 from clawkit.login.browsers import AUTHORIZE, Browsers
 from clawkit.login.document_fetch import DocumentFetcher
 from clawkit.login.grants import Consent, Tokens
+from clawkit.login.protected_resource import resource_routes
 from clawkit.login.records import ACCESS_SECONDS, Client, Login, User, digest
 from clawkit.login.requests import (
     LoginRequest,
@@ -41,17 +43,23 @@ from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.request_checks import Origins
 from clawkit.wire.http.trusted_proxies import TrustedProxies
 
+if TYPE_CHECKING:
+    from clawkit.login.provider import ProviderSignIn
+
 TOKEN = "/login/token"
 REGISTER = "/login/register"
 REVOKE = "/login/revoke"
 AS_METADATA = "/.well-known/oauth-authorization-server"
-RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 
 _SEE_OTHER = 303
 _LONGEST_STATE = 4000
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _MOST_SCOPES = 200
+
+
+ProviderMaker = Callable[[Database, ServerAddress, Browsers, Callable[[], float]], "ProviderSignIn"]
+"""Makes the way to an identity provider, for a server at an address."""
 
 
 class AuthorizationRequest(msgspec.Struct, frozen=True):
@@ -86,6 +94,7 @@ class LoginServer:
         origins: Origins,
         proxies: TrustedProxies | None = None,
         fetcher: DocumentFetcher | None = None,
+        provider: ProviderMaker | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.address = address
@@ -95,7 +104,10 @@ class LoginServer:
         self._fetcher = fetcher or DocumentFetcher()
         self._clock = clock
         self._browsers = Browsers(database, address, clock)
-        self._sign_in = SignIn(database, server, address, self._browsers, clock)
+        self._provider = provider(database, address, self._browsers, clock) if provider else None
+        self._sign_in = SignIn(
+            database, server, address, self._browsers, clock, provider=self._provider
+        )
         self._registrations = TokenBuckets(1 / 60, 20)
         self._requests = TokenBuckets(1.0, 60)
         self._exchanges = TokenBuckets(2.0, 120)
@@ -107,13 +119,15 @@ class LoginServer:
         now = self._clock()
         with self._database.registry(write=True) as connection:
             grants.tidy(connection, now)
-            note_server(connection, self.address.origin, self._server.title, now)
+            issuer = self._provider.issuer if self._provider is not None else ""
+            people.note_server(connection, self.address.origin, self._server.title, now, issuer)
 
     def _routes(self, make: RouteMaker) -> list[Route]:
         return [
             make.api(AS_METADATA, self._about_server, "GET"),
-            make.api(RESOURCE_METADATA, self._about_resource, "GET"),
-            make.api(f"{RESOURCE_METADATA}/{{path:path}}", self._about_resource, "GET"),
+            *resource_routes(
+                make, self._server, self.address, self.address.origin, lambda: self._server.scopes
+            ),
             make.api(REGISTER, self._register, "POST"),
             make.api(TOKEN, self._token, "POST"),
             make.api(REVOKE, self._revoke, "POST"),
@@ -122,9 +136,16 @@ class LoginServer:
             *self._sign_in.routes(make),
         ]
 
-    def check(self, connection: Connection, secret: str, path: str) -> Login | None:
+    def may_be(self, secret: str) -> bool:
+        return secret.startswith(grants.ACCESS)
+
+    def is_signed(self, secret: str, path: str) -> bool:  # noqa: ARG002 - the store knows
+        return False
+
+    def check(self, secret: str, path: str) -> Login | None:
         """Who shows an access token for the resource at this path; None if nobody does."""
-        login = grants.check(connection, digest(secret), self._bound(path), self._clock())
+        with self._database.registry() as connection:
+            login = grants.check(connection, digest(secret), self._bound(path), self._clock())
         return login if login is not None and self._server.is_for(login.person) else None
 
     def _bound(self, path: str) -> str:
@@ -150,20 +171,6 @@ class LoginServer:
                 "scopes_supported": list(self._server.scopes),
                 "authorization_response_iss_parameter_supported": True,
                 "client_id_metadata_document_supported": True,
-            }
-        )
-
-    def _about_resource(self, asked: LoginRequest) -> Response:
-        path = f"/{asked.parameters.get('path', '')}".rstrip("/") or self._server.main_path
-        if not self._server.is_resource(path):
-            raise OAuthRefusal("invalid_target", "There is no such resource here", 404)
-        return JSONResponse(
-            {
-                "resource": f"{self.address.seen_as(asked.authority)}{quote(path)}",
-                "authorization_servers": [self.address.origin],
-                "scopes_supported": list(self._server.scopes),
-                "bearer_methods_supported": ["header"],
-                "resource_name": self._server.title,
             }
         )
 
@@ -427,17 +434,3 @@ def _issued(tokens: Tokens) -> Response:
             "scope": tokens.scope,
         }
     )
-
-
-def note_server(connection: Connection, origin: str, title: str, now: float) -> None:
-    connection.run(
-        "INSERT INTO login_servers (origin, title, started) VALUES (?, ?, ?) "
-        "ON CONFLICT (origin) DO UPDATE SET title = excluded.title, started = excluded.started",
-        (origin, title, now),
-    )
-
-
-def last_server(connection: Connection) -> str:
-    """The origin where people last could sign in; empty if there was none."""
-    rows = connection.rows("SELECT origin FROM login_servers ORDER BY started DESC LIMIT 1")
-    return rows[0][0] if rows else ""

@@ -1,11 +1,14 @@
-"""How people get in: a one-time link, a password, a passkey; and their own page."""
+"""How people get in: a one-time link, a password, a passkey; and their own page.
+
+Where a provider signs people in, it is the only way: who has left it has no other.
+"""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -14,11 +17,14 @@ from starlette.routing import Route
 from clawkit.errors import LoginError
 from clawkit.login import grants, pages, people
 from clawkit.login.browsers import HOME, Browsers, safe_next
-from clawkit.login.records import User
+from clawkit.login.records import User, digest
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, slow_down
 from clawkit.login.resources import ProtectedServer, ServerAddress
 from clawkit.store.database import Database, folded
 from clawkit.system.rate_limiter import TokenBuckets
+
+if TYPE_CHECKING:
+    from clawkit.login.provider import ProviderSignIn
 
 _WRONG = "That name and password do not belong together."
 _USED = "This link was used, or is too old: whoever runs this server can make you a new one."
@@ -64,7 +70,9 @@ class SignIn:
         address: ServerAddress,
         browsers: Browsers,
         clock: Callable[[], float],
+        provider: ProviderSignIn | None = None,
     ) -> None:
+        self._provider = provider
         self._database = database
         self._server = server
         self._address = address
@@ -74,13 +82,18 @@ class SignIn:
         self._challenges = TokenBuckets(1 / 5, 30)
 
     def routes(self, make: RouteMaker) -> list[Route]:
-        return [
+        own = [
             make.page(HOME, self._home, "GET"),
-            make.page("/login/password", self._password, "POST"),
             make.page("/login/link/{secret}", self._welcome, "GET"),
-            make.page("/login/link", self._choose_password, "POST"),
             make.page("/login/end", self._end, "POST"),
             make.page("/login/sign-out", self._sign_out, "POST"),
+        ]
+        if self._provider is not None:
+            return [*own, *self._provider.routes(make)]
+        return [
+            *own,
+            make.page("/login/password", self._password, "POST"),
+            make.page("/login/link", self._choose_password, "POST"),
             make.page("/login/passkeys.js", _script, "GET"),
             make.script("/login/passkey/new", self._new_passkey),
             make.script("/login/passkey/keep", self._keep_passkey),
@@ -90,6 +103,8 @@ class SignIn:
 
     def page(self, asked: LoginRequest, next_: str) -> Response:
         """The page to sign in, and to go on from."""
+        if self._provider is not None:
+            return self._provider.page(asked, next_)
         return self._browsers.shown(asked, pages.sign_in, next_)
 
     def _home(self, asked: LoginRequest) -> Response:
@@ -99,12 +114,9 @@ class SignIn:
         with self._database.registry() as connection:
             open_ones = [g for g in grants.of_person(connection, person) if g.ended is None]
             browsers = people.browsers_of(connection, person, self._clock())
-        shown = [(one, self._being_name(one.being)) for one in open_ones]
+            shown = [(one, people.being_name(connection, one.being)) for one in open_ones]
         page = partial(pages.logins, person, shown, len(browsers))
         return self._browsers.shown(asked, page, HOME)
-
-    def _being_name(self, number: int | None) -> str:
-        return "" if number is None else self._server.being_name(number)
 
     def _password(self, asked: LoginRequest) -> Response:
         self._browsers.check_form(asked, asked.fields.get("csrf", ""))
@@ -120,7 +132,10 @@ class SignIn:
 
     def _welcome(self, asked: LoginRequest) -> Response:
         secret = asked.parameters["secret"]
-        return self._browsers.shown(asked, partial(pages.welcome, self._of_link(secret)), secret)
+        person = self._of_link(secret)
+        if self._provider is not None:
+            return self._provider.page(asked, secret, person)
+        return self._browsers.shown(asked, partial(pages.welcome, person), secret)
 
     def _of_link(self, secret: str) -> User:
         with self._database.registry() as connection:
@@ -132,7 +147,7 @@ class SignIn:
     def _use_link(self, secret: str, keep: Callable[[Any, User], None]) -> User:
         """Whose link it is, with what they chose kept, all or nothing."""
         with self._database.registry(write=True) as connection:
-            person = people.use_link(connection, secret, self._clock())
+            person = people.use_link(connection, digest(secret), self._clock())
             if person is not None:
                 keep(connection, person)
         if person is None:

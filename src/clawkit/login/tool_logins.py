@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
 
-from clawkit.errors import StoreError
+from clawkit.errors import LoginError, StoreError
+from clawkit.login.identities import Stranger
+from clawkit.login.options import LoginOptions, token_issuer
 from clawkit.login.records import Login, User
-from clawkit.login.resources import Offer, ScopeChoice, ServerAddress
-from clawkit.login.server import LoginServer
+from clawkit.login.resources import Offer, ScopeChoice, ServerAddress, TokenIssuer
 from clawkit.wire.http.endpoint import HttpLogin, HttpRefusal
 from clawkit.wire.http.request_checks import Origins
 from clawkit.wire.http.trusted_proxies import TrustedProxies
@@ -92,9 +93,6 @@ class ToolLogins:
         everything = ScopeChoice(ALL, "Call every tool, also those that come later")
         return Offer((everything, only), tuple(extras), frozenset(one.scope for one in extras))
 
-    def being_name(self, number: int) -> str:
-        return str(number)
-
 
 def _words(name: str, tool: GrantableTool) -> str:
     about = str(tool.definition.get("description") or "").strip().partition("\n")[0]
@@ -104,8 +102,7 @@ def _words(name: str, tool: GrantableTool) -> str:
 class ToolGate:
     """The hook that says who calls a server with a login's token."""
 
-    def __init__(self, database: Database, server: LoginServer, path: str) -> None:
-        self._database = database
+    def __init__(self, server: TokenIssuer, path: str) -> None:
         self._server = server
         self._path = path
         self._threads = Workers(_THREADS)
@@ -118,9 +115,16 @@ class ToolGate:
             raise self._server.challenges.refusal(
                 "Log in first, or show a bearer token", host, self._path, scope=ALL
             )
-        login = await self._checked(secret.strip())
+        why = "The token is not known, over, or not for this server"
+        try:
+            login = await self._checked(secret.strip())
+        except Stranger as stranger:
+            raise self._server.challenges.refusal(
+                str(stranger), host, self._path, status=403
+            ) from None
+        except LoginError as error:
+            login, why = None, str(error)
         if login is None:
-            why = "The token is not known, over, or not for this server"
             raise self._server.challenges.refusal(
                 why, host, self._path, error="invalid_token", scope=ALL
             )
@@ -152,8 +156,9 @@ class ToolGate:
             raise HttpRefusal(503, "Logins are not available now", (b"retry-after", b"5")) from None
 
     def _check(self, secret: str) -> Login | None:
-        with self._database.registry() as connection:
-            return self._server.check(connection, secret, self._path)
+        if not self._server.may_be(secret):
+            return None
+        return self._server.check(secret, self._path)
 
 
 def _scope_for(message: Message | None) -> str:
@@ -182,9 +187,10 @@ def tool_login(
     *,
     kind: str = "tools",
     members: bool = True,
+    options: LoginOptions | None = None,
 ) -> HttpLogin:
     """Logins for a server of tools that is served at an address."""
     logins = ToolLogins(server, title, kind=kind, members=members)
-    login = LoginServer(database, logins, address, origins=origins, proxies=proxies)
-    gate = ToolGate(database, login, logins.main_path)
+    login = token_issuer(options or LoginOptions(), database, logins, address, origins, proxies)
+    gate = ToolGate(login, logins.main_path)
     return HttpLogin(gate.admit, gate, login.routes)

@@ -72,6 +72,15 @@ def is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+def is_ip_address(host: str) -> bool:
+    """Whether a host is an address in numbers, and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def is_private(url: str) -> bool:
     """Whether an address is this machine or in a network that is not the internet."""
     host = _host(url)

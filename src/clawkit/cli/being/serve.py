@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -19,17 +19,27 @@ from clawkit.cli.being.opened_store import EmbedderOption, StoreOption
 from clawkit.cli.commands import (
     MAX_CONNECTIONS,
     AllowHost,
+    Audience,
     Host,
+    JwtIssuer,
+    LetIn,
     Login,
     MaxConnections,
+    Oidc,
+    OidcClient,
+    OidcSecretFile,
     PublicUrl,
+    ScopeNames,
     TrustedProxy,
-    check_login,
 )
+from clawkit.cli.logins import login_options
 from clawkit.cli.tables import counted, table_lines
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
 from clawkit.memory.http.served_address import PORT, address_for
 from clawkit.text.normalization import visible
+
+if TYPE_CHECKING:
+    from clawkit.login.options import LoginOptions
 
 _SHOWN = 10
 _OPEN = "Tokens travel in the clear over HTTP: put a proxy with TLS in front of this address."
@@ -56,6 +66,13 @@ def serve(
     trusted_proxy: TrustedProxy = None,
     login: Login = False,
     public_url: PublicUrl = "",
+    oidc: Oidc = "",
+    oidc_client: OidcClient = "",
+    oidc_secret_file: OidcSecretFile = None,
+    jwt_issuer: JwtIssuer = "",
+    audience: Audience = None,
+    scope: ScopeNames = None,
+    let_in: LetIn = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No line of the log for each request.")
     ] = False,
@@ -63,7 +80,17 @@ def serve(
     embedder: EmbedderOption = "",
 ) -> None:
     """Serve the Beings of a store over Streamable HTTP; stderr has the log."""
-    check_login(login, public_url)
+    options = login_options(
+        login,
+        public_url=public_url,
+        oidc=oidc,
+        oidc_client=oidc_client,
+        oidc_secret_file=oidc_secret_file,
+        jwt_issuer=jwt_issuer,
+        audience=audience,
+        scope=scope,
+        let_in=let_in,
+    )
     # One question is small: threads for its arithmetic cost more than they bring.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with opened(MemoryPlace(store_address, embedder)) as store, ExitStack() as until_end:
@@ -87,7 +114,7 @@ def serve(
             until_end.enter_context(noted(address))
             lines = _facts(store, url, host)
             if to_person:
-                lines = _greeting(store, public, host, login)
+                lines = _greeting(store, public, host, options)
             print("\n".join(lines), file=sys.stderr, flush=True)
 
         warm(store)
@@ -101,8 +128,7 @@ def serve(
             log_requests=not quiet,
             log_line=_plain_line if to_person else json_line,
             trusted_proxies=trusted_proxy or (),
-            login=login,
-            public_url=public_url,
+            login=options,
         )
 
 
@@ -132,7 +158,7 @@ def _facts(store: BeingStore, url: str, host: str) -> Iterator[str]:
         yield json_line(timed({"level": "warning", "message": _OPEN}))
 
 
-def _greeting(store: BeingStore, url: str, host: str, login: bool) -> Iterator[str]:
+def _greeting(store: BeingStore, url: str, host: str, login: LoginOptions | None) -> Iterator[str]:
     from clawkit.wire.http.uvicorn_server import is_loopback
 
     beings = store.every()
@@ -152,8 +178,9 @@ def _greeting(store: BeingStore, url: str, host: str, login: bool) -> Iterator[s
         yield f"  claw being share {name} --person NAME --for cursor    lets somebody in"
     else:
         yield "  claw being create NAME    makes one that can be shared"
-    if login:
-        yield "  claw user add NAME    lets somebody log in, from any client"
+    if login is not None:
+        more = " --subject SUB" if login.jwt_issuer else ""
+        yield f"  claw user add NAME{more}    lets somebody log in, from any client"
     yield f"In a browser, {url.removesuffix('/mcp')}/ says how to connect."
     if not is_loopback(host):
         yield _OPEN

@@ -50,14 +50,15 @@ from clawkit.memory.http.request_log import (
     store_gauges,
 )
 from clawkit.memory.mcp_server import BeingServer
-from clawkit.wire.http.endpoint import allow_origins
+from clawkit.wire.http.endpoint import allow_origins, open_to_pages
 from clawkit.wire.http.page import PageEndpoint, ServerPage
-from clawkit.wire.http.request_checks import LOOPBACK, Origins
+from clawkit.wire.http.request_checks import ANY_ORIGIN, LOOPBACK, Origins
 from clawkit.wire.http.response import Receive
 from clawkit.wire.http.trusted_proxies import TrustedProxies
 from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listen
 
 if TYPE_CHECKING:
+    from clawkit.login.options import LoginOptions
     from clawkit.memory.being_store import BeingStore
     from clawkit.memory.http.logins import GateMaker
     from clawkit.wire.server import ServerCore
@@ -161,12 +162,18 @@ class BeingApp:
         )
         record = TraceOutputs(self._metrics, log)
         self._door = McpEndpoint(
-            self.server, self._gate, origins=allowed, limits=limits, record=record, logins=gate
+            self.server,
+            self._gate,
+            origins=allowed if gate is None else Origins(hosts, (ANY_ORIGIN,)),
+            limits=limits,
+            record=record,
+            logins=gate,
         )
+        door = self._door if gate is None else open_to_pages(self._door)
         bridge = BridgeEndpoint(self._gate, self.bridges, origins=allowed, record=record)
         self.asgi = Starlette(
             routes=[
-                *(Route(path, self._door) for path in MCP_PATHS),
+                *(Route(path, door) for path in MCP_PATHS),
                 WebSocketRoute("/bridge/{being_id}", bridge),
                 Route("/healthz", self._health),
                 Route("/metrics", self._figures),
@@ -279,15 +286,14 @@ def serve(
     log_line: LineOf | None = None,
     per_being: bool = False,
     trusted_proxies: Collection[str] = (),
-    login: bool = False,
-    public_url: str = "",
+    login: LoginOptions | None = None,
 ) -> None:
     """Serve the Beings of a store at `http://host:port/mcp` until interrupted.
 
     `on_ready` gets that address. `hosts` are the names the server may be reached by: by default
     those of this machine where only it can connect, and any elsewhere. `trusted_proxies` are
     addresses or networks whose `X-Forwarded-For` counts. `log_line` writes a line of the log, which
-    is JSON without it. With `login` people log in; `public_url` is where, behind a proxy.
+    is JSON without it. `login` says how people log in.
     """
     _need_websockets()
     with listen(host, port) as listening, _logging(log_line) as log:
@@ -295,8 +301,8 @@ def serve(
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         if hosts is None and is_loopback(address[0]):
             hosts = (*LOOPBACK, shown)
-        if hosts is not None and public_url:
-            hosts = (*hosts, urlsplit(public_url).netloc)
+        if hosts is not None and login is not None and login.public_url:
+            hosts = (*hosts, urlsplit(login.public_url).netloc)
         app = BeingApp(
             store,
             hosts=hosts,
@@ -305,21 +311,22 @@ def serve(
             log=log if log_requests else None,
             per_being=per_being,
             trusted_proxies=trusted_proxies,
-            logins=_logins(store, public_url, (address[0], address[1])) if login else None,
+            logins=None if login is None else _logins(store, login, (address[0], address[1])),
         )
         url = f"http://{shown}:{address[1]}/mcp"
         ready = partial(on_ready, url) if on_ready is not None else None
         uvicorn_for(app, log, ready).run(sockets=[listening])
 
 
-def _logins(store: BeingStore, public_url: str, listens: tuple[str, int]) -> GateMaker:
+def _logins(store: BeingStore, options: LoginOptions, listens: tuple[str, int]) -> GateMaker:
     from clawkit.login.packages import need_packages
 
     need_packages()
     from clawkit.login.resources import address_of
     from clawkit.memory.http.logins import login_gate
 
-    return partial(login_gate, store, address_of(public_url, *listens))
+    address = address_of(options.public_url, *listens)
+    return partial(login_gate, store, address, options=options)
 
 
 def uvicorn_for(

@@ -19,6 +19,7 @@ from clawkit.errors import AccessError, InvalidRequestError, ProtocolError
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.page import PageEndpoint, PageMaker
 from clawkit.wire.http.request_checks import (
+    ANY_ORIGIN,
     LOOPBACK,
     Headers,
     Origins,
@@ -125,6 +126,11 @@ Authenticate = Callable[
 Admit = Callable[[HttpRequest], Awaitable[None]]
 """Lets a request in before its body is read, or raises AccessError."""
 
+_CORS: Any = {
+    "allow_methods": ["GET", "POST", "DELETE"],
+    "allow_headers": ["*"],
+    "expose_headers": ["mcp-session-id", "retry-after", "www-authenticate", "x-request-id"],
+}
 MAX_BODY = 16 * 1024 * 1024
 _BAD_REQUEST = (-32700, -32600, -32020, -32021, -32022)
 
@@ -178,18 +184,19 @@ def http_app(
 
     `hosts` are the host names it may be reached by, None for any; `origins` are further web pages
     that may call it. `authenticate` says who is calling, by default the server's own hook, and
-    `admit` can say no before a body is read. `page` makes what a person's browser is shown at `/`;
-    `routes` are what else there is.
+    `admit` can say no before a body is read; with it, web pages from everywhere may call. `page`
+    makes what a person's browser is shown at `/`; `routes` are what else there is.
     """
-    allowed = Origins(hosts, origins)
+    allowed = Origins(hosts, origins if admit is None else (ANY_ORIGIN,))
     endpoint = Endpoint(server, allowed, sessions, max_body, authenticate, admit)
+    door = endpoint if admit is None else open_to_pages(endpoint)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         yield
         server.hub.close()
 
-    every = [Route(path, endpoint), *routes]
+    every = [Route(path, door), *routes]
     if page is not None and path != "/":
         every.append(Route("/", PageEndpoint(page, allowed, endpoint.admits)))
     app = Starlette(routes=every, lifespan=lifespan)
@@ -199,17 +206,21 @@ def http_app(
 
 def allow_origins(app: Starlette, origins: Collection[str]) -> None:
     """Let web pages from elsewhere read the answers of an app."""
-    if not origins:
-        return
+    if origins:
+        from starlette.middleware.cors import CORSMiddleware
+
+        app.add_middleware(CORSMiddleware, allow_origins=list(origins), **_CORS)
+
+
+def open_to_pages(endpoint: Any) -> Any:
+    """The same endpoint, which web pages from everywhere can ask.
+
+    For those alone that nobody gets into without a token: no browser sends that by itself, as it
+    does with cookies, so a page can do no more than any program could.
+    """
     from starlette.middleware.cors import CORSMiddleware
 
-    app.add_middleware(
-        CORSMiddleware,
-        allow_origins=list(origins),
-        allow_methods=["GET", "POST", "DELETE"],
-        allow_headers=["*"],
-        expose_headers=["mcp-session-id", "retry-after", "www-authenticate", "x-request-id"],
-    )
+    return CORSMiddleware(endpoint, allow_origins=[ANY_ORIGIN], **_CORS)
 
 
 class Endpoint:

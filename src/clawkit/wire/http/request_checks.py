@@ -16,6 +16,7 @@ from clawkit.wire.session import modern_capabilities
 if TYPE_CHECKING:
     from clawkit.wire.server import ServerCore
 
+ANY_ORIGIN = "*"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 Headers = Mapping[str, str]
 _PRINTABLE = re.compile(r"[\t -~]*")
@@ -46,7 +47,7 @@ class Origins:
         if self._hosts is not None and not {host, _hostname(host)} & set(self._hosts):
             return f"Host {host[:100]!r} is not allowed; a server names its hosts"
         origin = headers.get("origin")
-        if origin is None or origin in self._origins:
+        if origin is None or origin in self._origins or ANY_ORIGIN in self._origins:
             return None
         scheme, _, place = origin.partition("://")
         at_home = self._hosts is not None and (place == host or _hostname(place) in self._hosts)

@@ -1,0 +1,108 @@
+"""How people get into a server: what its options say, and what lets them in then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawkit.errors import SettingsError
+from clawkit.login.resources import ProtectedServer, ServerAddress, TokenIssuer
+from clawkit.store.database import Database
+from clawkit.wire.http.request_checks import Origins
+from clawkit.wire.http.trusted_proxies import TrustedProxies
+
+if TYPE_CHECKING:
+    from clawkit.login.document_fetch import DocumentFetcher
+    from clawkit.login.server import ProviderMaker
+
+
+class LoginOptions(msgspec.Struct, frozen=True):
+    """Logins of our own, at an identity provider (`oidc`), or another server's tokens (`jwt`)."""
+
+    public_url: str = ""
+    oidc: str = ""
+    oidc_client: str = ""
+    oidc_secret: str = ""
+    jwt_issuer: str = ""
+    audiences: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    let_in: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"LoginOptions({self.public_url!r}, {self.oidc!r}, {self.jwt_issuer!r})"
+
+
+def token_issuer(
+    options: LoginOptions,
+    database: Database,
+    server: ProtectedServer,
+    address: ServerAddress,
+    origins: Origins,
+    proxies: TrustedProxies,
+    clock: Callable[[], float] = time.time,
+    fetcher: DocumentFetcher | None = None,
+) -> TokenIssuer:
+    """Whose tokens open this server, as its options say; SettingsError if they cannot be."""
+    if options.jwt_issuer:
+        return _foreign(options, database, server, address, origins, proxies, clock)
+    from clawkit.login.server import LoginServer
+
+    provider = _provider(options) if options.oidc else None
+    return LoginServer(
+        database,
+        server,
+        address,
+        origins=origins,
+        proxies=proxies,
+        fetcher=fetcher,
+        provider=provider,
+        clock=clock,
+    )
+
+
+def _foreign(
+    options: LoginOptions,
+    database: Database,
+    server: ProtectedServer,
+    address: ServerAddress,
+    origins: Origins,
+    proxies: TrustedProxies,
+    clock: Callable[[], float],
+) -> TokenIssuer:
+    from clawkit.login.foreign_tokens import ForeignTokens, read_scopes
+    from clawkit.login.identities import read_rule
+    from clawkit.login.issuers import Issuer, checked_issuer
+
+    issuer = Issuer(checked_issuer(options.jwt_issuer, "--jwt-issuer"))
+    scopes, rules = read_scopes(options.scopes), [*map(read_rule, options.let_in)]
+    issuer.check()
+    return ForeignTokens(
+        database,
+        server,
+        address,
+        issuer=issuer,
+        audiences=options.audiences,
+        scopes=scopes,
+        rules=rules,
+        origins=origins,
+        proxies=proxies,
+        clock=clock,
+    )
+
+
+def _provider(options: LoginOptions) -> ProviderMaker:
+    from clawkit.login.identities import read_rule
+    from clawkit.login.issuers import Issuer, checked_issuer
+    from clawkit.login.provider import ProviderSignIn, RelyingParty
+
+    issuer = Issuer(checked_issuer(options.oidc, "--oidc"))
+    if not options.oidc_client:
+        raise SettingsError("--oidc needs --oidc-client ID: what the provider knows this server as")
+    rules = [*map(read_rule, options.let_in)]
+    issuer.check(signs_in=True)
+    client = RelyingParty(options.oidc_client, options.oidc_secret)
+    return partial(ProviderSignIn, issuer=issuer, client=client, rules=rules)
