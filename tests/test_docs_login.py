@@ -25,7 +25,8 @@ def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
 def test_every_option_that_the_page_shows_is_one(page: Path) -> None:
     shown = "\n".join(blocks(page, "sh"))
     lines = re.findall(
-        r"^ *(?:claw|openclaw) (being serve|serve|mcp-server|user add|login|logout|status|proxy)(.*)",
+        r"^ *(?:claw|openclaw) "
+        r"(being serve|serve|mcp-server|user add|login|logout|status|proxy)(.*)",
         shown,
         re.MULTILINE,
     )

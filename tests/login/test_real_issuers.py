@@ -22,8 +22,9 @@ from mcp.shared.auth import OAuthClientMetadata
 from playwright.sync_api import expect
 from pydantic import AnyUrl
 
+from tests.browser import running_browser
 from tests.claw import claw
-from tests.login.browser import callback, running_browser
+from tests.login.browser import callback
 from tests.login.issuer import Key, TestIssuer, issuing
 from tests.login.process import TOOLS, login_process
 from tests.login.test_processes import ask, order, tokens

@@ -154,13 +154,13 @@ def read_token(file: Path) -> str:
 
 
 def hosts_behind(
-    options: LoginOptions | None, hosts: list[str] | None, *, on_loopback: bool
+    public_url: str, hosts: list[str] | None, *, on_loopback: bool
 ) -> list[str] | None:
     """The host names that a server answers to, with the one that its proxy passes on."""
     from urllib.parse import urlsplit
 
     from clawkit.wire.http.request_checks import LOOPBACK
 
-    if options is None or not options.public_url or (hosts is None and not on_loopback):
+    if not public_url or (hosts is None and not on_loopback):
         return hosts
-    return [*(hosts or LOOPBACK), urlsplit(options.public_url).netloc]
+    return [*(hosts or LOOPBACK), urlsplit(public_url).netloc]

@@ -97,7 +97,8 @@ def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
         server = order_server(brand, __version__, tasks)
         log_to_stderr(everything=verbose)
         server.observer = RequestLog() if verbose else None
-        hosts = hosts_behind(place.login, place.hosts, on_loopback=is_loopback(place.host))
+        public_url = place.login.public_url if place.login else ""
+        hosts = hosts_behind(public_url, place.hosts, on_loopback=is_loopback(place.host))
         options: HttpAppOptions = {"sessions": True, "max_body": LONGEST_ORDER}
         if hosts is not None:
             options["hosts"] = hosts

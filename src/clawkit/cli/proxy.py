@@ -89,7 +89,7 @@ def _listen(request: ProxyRequest, port: int) -> int:
     """Serve HTTP, to programs of this user, to who has the token, or to people who log in."""
     from functools import partial
 
-    from clawkit.cli.logins import HINT, hosts_behind, login_for, read_token
+    from clawkit.cli.logins import hint, hosts_behind, login_for, read_token
     from clawkit.guard.http.callers import Callers, PinnedTools, with_token
     from clawkit.guard.http.reverse_proxy import open_guarded, serve_reverse_proxy
     from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback
@@ -118,11 +118,13 @@ def _listen(request: ProxyRequest, port: int) -> int:
         return run(callers=with_it, hint=_TOKEN.format(file=request.token_file))
     if not request.login:
         return run(hint=_OWN)
-    name = guarded.judge.server
+    from clawkit.login.options import LoginOptions
+
+    options = LoginOptions(public_url=request.public_url)
     with login_for(
         PinnedTools(guarded.judge.pins, guarded.target.origin),
-        name,
-        request.public_url,
+        guarded.judge.server,
+        options,
         request.trusted_proxies,
         kind="guard",
         members=request.members,
@@ -131,7 +133,7 @@ def _listen(request: ProxyRequest, port: int) -> int:
         def logged_in(host: str, place: int, origins: Origins) -> Callers:
             return Callers("login", login(host, place, origins))
 
-        return run(callers=logged_in, hint=HINT)
+        return run(callers=logged_in, hint=hint(options))
 
 
 def _guard_process(request: ProxyRequest) -> int:

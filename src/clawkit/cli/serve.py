@@ -103,7 +103,8 @@ def serve_file_http(
             "sessions": sessions,
             "page": _page_of(server, login=login is not None),
         }
-        hosts = hosts_behind(login, hosts, on_loopback=is_loopback(host))
+        public_url = login.public_url if login else ""
+        hosts = hosts_behind(public_url, hosts, on_loopback=is_loopback(host))
         if hosts is not None:
             options["hosts"] = hosts
         limits = HttpLimits(connections=max_connections)
