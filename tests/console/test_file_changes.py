@@ -51,6 +51,11 @@ def test_a_whole_file_is_compared_with_the_one_that_is_there(tmp_path: Path) -> 
 
 def test_what_is_hidden_in_a_line_is_spelled_out() -> None:
     assert "+a\\u202eb" in lines(path="/x", old_string="a", new_string="a\u202eb")
+    # What looks the same once it is spelled out is another text all the same.
+    assert lines(path="/x", old_string="a\\u202eb", new_string="a\u202eb")[1:] == [
+        "-a\\u202eb",
+        "+a\\u202eb",
+    ]
 
 
 def test_no_file_makes_it_wait_or_fail(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def _current_text(path: str) -> str | None:
 
 def text_diff(old: str, new: str, context: int = _MOST_LINES) -> tuple[DiffLine, ...]:
     """A text as it becomes another one; nothing where they are equal, or too long to compare."""
-    before, after = ([spelled(line) for line in text.split("\n")] for text in (old, new))
+    before, after = old.split("\n"), new.split("\n")
     if len(before) + len(after) > _MOST_LINES or before == after:
         return ()
     lines = difflib.unified_diff(before if old else [], after, n=context, lineterm="")
@@ -128,4 +128,4 @@ def text_diff(old: str, new: str, context: int = _MOST_LINES) -> tuple[DiffLine,
 def _line(line: str) -> DiffLine:
     if line.startswith("@@"):
         return DiffLine("@", line)
-    return DiffLine(cast("Literal['+', '-', ' ']", line[0]), line[1:])
+    return DiffLine(cast("Literal['+', '-', ' ']", line[0]), spelled(line[1:]))
