@@ -18,7 +18,7 @@ from clawkit.login.client.bearer import Bearer
 from clawkit.login.client.stored import ClientIdentity, LoginFile, LoginRecord, LoginSecrets
 from clawkit.settings import settings
 from tests.assistant.toolbox.boxes import call as call_tool
-from tests.assistant.toolbox.boxes import names, said, toolbox
+from tests.assistant.toolbox.boxes import eventually, names, said, toolbox
 from tests.claw import claw
 from tests.guard.approvals import until
 from tests.guard.guarded_server import ALLOW_ALL
@@ -190,7 +190,11 @@ async def test_the_toolbox_says_which_login_may_do_more(
         text = said(await call_tool(box, tool))
         assert "run `claw login greeter --scope write`" in text
         log_in(foreign.url, "--scope", "write")
-        assert said(await call_tool(box, tool)) == "hello"
+
+        async def is_let_in() -> bool:  # after a failure a server is left alone for a while
+            return said(await call_tool(box, tool)) == "hello"
+
+        await eventually(is_let_in)
     assert foreign.asked[-1]["scope"] == "basic write"
 
 
