@@ -27,6 +27,7 @@ from clawkit.memory import node_history as changes
 from clawkit.memory.job_worker import EMBED, PATROL
 from clawkit.memory.patrol import replacement
 from clawkit.memory.patrol.vectors import ahead, catch_up
+from clawkit.memory.portrait import portrait
 from clawkit.memory.recall.engine import search
 from clawkit.memory.recollection import Recollection
 from clawkit.memory.records import Being, Change, HistoryMessage, LedgerEntry, Node, Scene
@@ -389,7 +390,7 @@ class Memory:
     ) -> dict[str, Any]:
         """What a client needs at the start of a session."""
         with self._database.read(self.being.n) as unit:
-            parts = session_context.portrait(unit, self._embedder, self.now)
+            parts = portrait(unit, self._embedder, self.now)
             return session_context.context(unit, self.being, self.now, parts, capabilities, senses)
 
     def ledger(self, limit: int = 20, before: int | None = None) -> list[LedgerEntry]:

@@ -18,6 +18,7 @@ import msgspec
 from clawkit.errors import BeingError, StoreError
 from clawkit.memory import people
 from clawkit.memory.display_text import find_instructions, shown, told
+from clawkit.memory.portrait import Told
 from clawkit.memory.recall.engine import Hit, search
 from clawkit.memory.recall.second_look import looked_again
 from clawkit.memory.records import USER, Cluster, Node, Scene
@@ -175,6 +176,12 @@ class MemoryTexts:
     def plain(self, node: Node) -> str:
         """One memory without what was said around it."""
         return self._headed(node, told(node.scene.action, _PLAIN))
+
+    def told(self, one: Told) -> str:
+        """What holds, and what held before it."""
+        if one.before is None:
+            return self.plain(one.node)
+        return f"{self.plain(one.node)}{_NEXT}before: {self.plain(one.before)}"
 
     def _headed(self, node: Node, said: str) -> str:
         head = ", ".join(part for part in (_days(node), self._whose(node)) if part)
