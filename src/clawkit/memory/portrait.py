@@ -41,7 +41,6 @@ class Standing(msgspec.Struct, frozen=True):
 
 WHO, AHEAD = "Who", "Ahead"
 _TABLE = (
-    (WHO, "What is my name and how old am I?", "name age born years"),
     ("Home", "Where do I live?", "live home address street town"),
     ("Home", "Which flat or house did I move into?", "house flat apartment rent landlord moved"),
     ("Work", "What is my job, and where do I work now?", "job work profession retired employed"),
@@ -67,6 +66,7 @@ _TABLE = (
 STANDING = tuple(
     Standing(title, question, tuple(words.split())) for title, question, words in _TABLE
 )
+_TITLES = tuple(dict.fromkeys(one.title for one in STANDING))
 MORE = "More"
 _NEAREST = 30
 """How many memories are looked at for each question."""
@@ -89,7 +89,7 @@ _AHEAD_DAYS = 45
 _MOST_AHEAD = 8
 _BESIDE = 12
 _MOST_CHANGES = 4
-_SAME_MATTER, _SHARED = 0.5, 0.05
+_SAME_MATTER, _SHARED = 0.53, 0.08
 _RARE, _FEW = 0.04, 5
 """In which share of all memories a word may be that says what a matter is, and in how many."""
 
@@ -127,7 +127,7 @@ def portrait(unit: Unit, embedder: Embedder | None, now: float, asker: str = "")
     changes = _Changes(unit, embedder)
     ahead = _ahead(unit, now)
     seen = {node.seq for node in ahead}
-    parts: dict[str, list[Told]] = {one.title: [] for one in STANDING} | {MORE: []}
+    parts: dict[str, list[Told]] = {title: [] for title in (WHO, *_TITLES, AHEAD, MORE)}
 
     def tell(title: str, told: Told) -> bool:
         new = told.node.seq not in seen

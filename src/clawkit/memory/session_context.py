@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from clawkit.memory.display_text import shown, shown_as_written, told
-from clawkit.memory.portrait import Part
+from clawkit.memory.portrait import AHEAD, MORE, WHO, Part
 from clawkit.memory.recollection import MemoryTexts
 from clawkit.memory.records import REFLECTIONS, Being, Entry, iso
 from clawkit.memory.store import entries, nodes, notes
@@ -97,16 +97,29 @@ def snapshot(
 
 
 def _known(unit: Unit, parts: Sequence[Part]) -> str:
-    """What is known about the person, part by part, within a budget."""
-    lines: list[str] = []
-    left = _BUDGET
+    """What is known about the person, part by part, the newest first, within a budget."""
     telling = MemoryTexts(unit, ())
-    for part in parts:
-        fits: list[str] = []
-        for line in map(telling.told, part.told):
-            left -= len(line)
-            fits += [f"- {line}"] * (left > 0)
-        lines += [f"### {part.title}", *fits] if fits else []
+    best_first = sorted(
+        (
+            (part.title == MORE, rank, at, one)
+            for at, part in enumerate(parts)
+            for rank, one in enumerate(part.told)
+        ),
+        key=lambda found: found[:3],
+    )
+    left = _BUDGET
+    fits: dict[int, list[tuple[float, str]]] = {}
+    for _, rank, at, one in best_first:
+        line = f"- {telling.told(one)}"
+        left -= len(line)
+        if left > 0:
+            order = float(rank) if parts[at].title in (WHO, AHEAD) else -one.node.created
+            fits.setdefault(at, []).append((order, line))
+    lines = [
+        text
+        for at in sorted(fits)
+        for text in (f"### {parts[at].title}", *(line for _, line in sorted(fits[at])))
+    ]
     return "\n".join(["## What is known", *lines]) if lines else ""
 
 
