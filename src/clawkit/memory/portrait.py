@@ -301,7 +301,10 @@ class _Changes:
         later = [
             other
             for other in nodes.fetch(self._unit, near).values()
-            if other.created > node.created and CHANGES.search(other.scene.action) and tells(other)
+            if other.created > node.created
+            and other.source.speaker == node.source.speaker
+            and CHANGES.search(other.scene.action)
+            and tells(other)
         ]
         best = max(later, key=alike, default=None)
         return best if best is not None and alike(best) >= _SAME_MATTER else None

@@ -26,7 +26,7 @@ _DIARY_DAYS = 7 * 86_400
 _MOST = 50
 _MOST_REFLECTIONS = 6
 _LONGEST_SOUL = 20_000
-_BUDGET = 10_000
+_BUDGET = 12_000
 """Characters for what is known about the person."""
 
 
