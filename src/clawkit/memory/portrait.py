@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, date, datetime, timedelta
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,10 +21,10 @@ import numpy as np
 from clawkit.memory import people
 from clawkit.memory.recall.index_text import day_terms, days_of
 from clawkit.memory.recall.signals import only_asks, wants_done
-from clawkit.memory.records import Node
+from clawkit.memory.records import USER, Node
 from clawkit.memory.store import nodes, postings
 from clawkit.text.calendar import day_of
-from clawkit.text.tokenizer import telling_words, terms
+from clawkit.text.tokenizer import sentences, telling_words, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
@@ -72,13 +73,15 @@ _NEAREST = 30
 """How many memories are looked at for each question."""
 
 _EACH = 3
-_LEAST_WORDS = 2
+_LEAST_WORDS, _LEAST_MORE = 2, 4
+"""How many telling words a memory has, and one that stands under no heading."""
+
 _BAR, _BAR_ALONE, _HEADED = 0.21, 0.15, 0.45
 """How near a memory is to a question, with what its words mean and without, and to its heading."""
 
 _BY_WORDS, _HEADED_BY_WORDS = 0.15, 0.5
 _IMPORTANT, _OWN, _RECENT, _EARLY, _LONG = 0.35, 0.15, 0.2, 0.1, 0.15
-_OVER, _OF_ANOTHER = 0.2, 0.2
+_OF_ANOTHER = 0.2
 """What counts beside the matter, chosen on the made lives."""
 
 _MONTH = 30 * 86_400.0
@@ -161,10 +164,25 @@ def tells(node: Node) -> bool:
     )
 
 
+def best_of(parts: Sequence[Part], asker: str, count: int) -> list[Told]:
+    """The most telling of all parts, of one of many only what is of them."""
+    rows = zip_longest(*(part.told for part in parts if part.title != MORE))
+    every = [told for row in rows for told in row if told is not None]
+    return [told for told in every if not asker or is_of(told.node, asker)][:count]
+
+
 def is_of(node: Node, person: str) -> bool:
-    """Whether a person told it, or it names them."""
-    told = people.is_same((person.casefold(),), node.source.speaker)
-    return told or bool(people.names_of(frozenset((person,))).named(node.scene.action))
+    """Whether a person told it of themselves, or it names them and is of nobody else."""
+    if people.is_same((person.casefold(),), node.source.speaker):
+        return True
+    text = node.scene.action
+    named = people.names_of(frozenset((person,))).named(text)
+    return bool(named) and not people.speaks_of_self(text)
+
+
+def _voice(node: Node) -> str:
+    """Who told it; what was noted for a person is theirs."""
+    return node.source.speaker if node.source.speaker != USER else ""
 
 
 def _introductions(unit: Unit, asker: str) -> list[Node]:
@@ -199,7 +217,8 @@ class _Candidates:
         near: set[int] = set()
         for vector in (*asked, *about):
             near.update(unit.vectors.nearest(embedder.name, vector, _NEAREST, hidden)[0])
-        self.found = [node for node in nodes.fetch(unit, sorted(near)).values() if tells(node)]
+        there = nodes.fetch(unit, sorted(near)).values()
+        self.found = [node for node in there if tells(node) and not _is_over(node, now)]
         if not self.found:
             return
         vectors = unit.vectors.fetch(embedder.name, [node.seq for node in self.found])
@@ -211,6 +230,9 @@ class _Candidates:
         own = people.known(unit).own
         self._worth = np.array([_worth(node, own, now, asker) for node in self.found], np.float32)
         self.titles = _headings(fit + _HEADED_BY_WORDS * by_words)
+        for place, node in enumerate(self.found):
+            if self.titles[place] == MORE and len(telling_words(node.scene.action)) < _LEAST_MORE:
+                self._fit[place] = 0.0
 
     def answers(self) -> list[list[int]]:
         """The places of those that come near to each question, the best first."""
@@ -255,15 +277,16 @@ def _worth(node: Node, own: Collection[str], now: float, asker: str) -> float:
         + _EARLY * (node.seq <= _FIRST_TOLD)
         + _LONG * length
         - _OF_ANOTHER * of_another
-        - _OVER * _is_over(node, now)
     )
 
 
 def _is_over(node: Node, now: float) -> bool:
-    """Whether it told of days to come that have passed, and not of what began then."""
+    """Whether all it told of is a day to come that has passed, and not what began then."""
+    text = node.scene.action
     told, today = day_of(node.created), datetime.fromtimestamp(now, UTC).date()
     days = [day for day in days_of(node.scene.when) if day > told]
-    return bool(days) and max(days) < today and not CHANGES.search(node.scene.action)
+    passed = bool(days) and max(days) < today
+    return passed and len(sentences(text)) == 1 and not CHANGES.search(text)
 
 
 class _Changes:
@@ -302,7 +325,7 @@ class _Changes:
             other
             for other in nodes.fetch(self._unit, near).values()
             if other.created > node.created
-            and other.source.speaker == node.source.speaker
+            and _voice(other) == _voice(node)
             and CHANGES.search(other.scene.action)
             and tells(other)
         ]

@@ -30,11 +30,18 @@ _BUDGET = 12_000
 """Characters for what is known about the person."""
 
 
+class KnownPerson(msgspec.Struct, frozen=True):
+    """Who asks, where that is known, and what is known of them."""
+
+    name: str = ""
+    parts: Sequence[Part] = ()
+
+
 def context(
     unit: Unit,
     being: Being,
     now: float,
-    known: Sequence[Part] = (),
+    known: KnownPerson,
     capabilities: Sequence[dict[str, Any]] = (),
     senses: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -76,7 +83,7 @@ def system_prompt(unit: Unit, being: Being, soul: Entry | None) -> str:
 
 
 def snapshot(
-    unit: Unit, now: float, known: Sequence[Part] = (), senses: Sequence[dict[str, Any]] = ()
+    unit: Unit, now: float, known: KnownPerson, senses: Sequence[dict[str, Any]] = ()
 ) -> str:
     """What the Being has on its mind, part by part."""
     memos = notes.waiting(unit, "note")
@@ -86,7 +93,8 @@ def snapshot(
         _lines("Notes", [f"{told(note.text)} (id: {note.id})" for note in memos], "notes"),
         _lines("Messages", [_message(entry) for entry in inbox], "party_message"),
         _part(unit, "knowledge", "Knowledge", _named),
-        _known(unit, known),
+        _lines("Who is asking", [shown(known.name, 200)] if known.name else [], ""),
+        _known(unit, known.parts),
         _part(unit, "partner_tools", "Tools", _named),
         _part(unit, "partner_map", "Map", _named),
         _lines("Reflections", _reflections(unit), ""),
