@@ -89,6 +89,7 @@ def test_a_memory_stands_under_the_heading_it_belongs_to_and_under_no_other(
     tell(
         memory,
         clock,
+        "Hello, I'm Tessa Marlowe, I do purchasing at Brightwell in Leeds.",
         "Priyanka Sethi is my new manager since Monday, she comes from the Manchester office.",
         "I'm allergic to penicillin.",
         "dachrinne gereinigt, dabei wespennest am giebel gefunden",

@@ -104,7 +104,7 @@ CHANGES = re.compile(
     r"|ahora|ya no|nuev[oa]s?|en vez de|en lugar de|cambi\w+|desde|a partir"
     r"|maintenant|désormais|ne \w+ plus|n['’]\w+ plus|nouve(?:au|lle|l)s?|au lieu|chang\w+|à partir"
     r"|adesso|ora|nuov[oaie]|invece|non \w+ più|agora|nov[oa]s?|em vez|já não|nu|nieuwe?|niet meer"
-    r"|теперь|больше не|нов\w+|вместо|artık|yeni|şimdi)\b"
+    r"|теперь|больше не|нов\w+|вместо|art\u0131k|yeni|şimdi)\b"
     r"|今は|これから|新しい|やめ|変わ|変え|现在|不再|新的|改|이제|새로|더 이상",
     re.IGNORECASE,
 )
@@ -139,10 +139,12 @@ def portrait(unit: Unit, embedder: Embedder | None, now: float, asker: str = "")
             parts[title].append(told)
         return new
 
-    for node in _introductions(unit, asker):
-        named = people.introduced(node.scene.action)
-        tell(WHO, Told(node) if named or not parts[WHO] else changes.since(node))
     known = _Candidates(unit, embedder, now, asker)
+    for node in _introductions(unit, asker):
+        if people.introduced(node.scene.action) or not parts[WHO]:
+            tell(WHO, Told(node))
+        else:
+            tell(known.heading(node), changes.since(node))
     for ranked in known.answers():
         left = _EACH
         for place in ranked:
@@ -233,6 +235,11 @@ class _Candidates:
         for place, node in enumerate(self.found):
             if self.titles[place] == MORE and len(telling_words(node.scene.action)) < _LEAST_MORE:
                 self._fit[place] = 0.0
+
+    def heading(self, node: Node) -> str:
+        """Where it belongs; who somebody is, where it has no heading."""
+        titles = [title for one, title in zip(self.found, self.titles, strict=True) if one == node]
+        return next((title for title in titles if title != MORE), WHO)
 
     def answers(self) -> list[list[int]]:
         """The places of those that come near to each question, the best first."""

@@ -18,7 +18,7 @@ import msgspec
 from clawkit.errors import BeingError, StoreError
 from clawkit.memory import people
 from clawkit.memory.display_text import find_instructions, shown, told
-from clawkit.memory.portrait import Told, best_of, portrait
+from clawkit.memory.portrait import Told, best_of, is_of, portrait
 from clawkit.memory.recall.engine import Hit, asks_about_self, search
 from clawkit.memory.recall.second_look import looked_again
 from clawkit.memory.records import USER, Cluster, Node, Scene
@@ -103,7 +103,7 @@ def recollect(
         of_asker: list[Told] = []
         if as_of is None and asks_about_self(message):
             of_asker = _of_asker(unit, embedder, caller, apart_from, now)
-            hits = _with(of_asker, hits)[: max(most, len(of_asker))]
+            hits = _with(of_asker, hits, caller.person)[: max(most, len(of_asker))]
         telling = MemoryTexts(unit, [hit.node for hit in hits] if not of_asker else ())
     if hits:
         hits = _told_now(database, being, hits, caller, now)
@@ -131,10 +131,11 @@ def _of_asker(
     ]
 
 
-def _with(of_asker: Sequence[Told], hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """These first, then what else was found."""
+def _with(of_asker: Sequence[Told], hits: Sequence[Hit], asker: str) -> tuple[Hit, ...]:
+    """These first, then what else was found of the one who asks."""
     first = {told.node.seq: Hit(told.node, 0.0, {}) for told in of_asker}
-    return (*first.values(), *(hit for hit in hits if hit.node.seq not in first))
+    rest = (hit for hit in hits if not asker or is_of(hit.node, asker))
+    return (*first.values(), *(hit for hit in rest if hit.node.seq not in first))
 
 
 def _vectors(unit: Unit, embedder: Embedder | None, hits: Sequence[Hit]) -> Mapping[int, Floats]:

@@ -277,7 +277,8 @@ def _people(node: Node) -> frozenset[str]:
 
 
 _WORDS_ABOUT = (
-    "tell know say everything anything remember heard wer bin erzähl erzähle weißt weisst weiß über alles "
+    "tell know say everything anything remember heard wer bin "
+    "erzähl erzähle weißt weisst weiß über alles "
     "sabes dime cuéntame sobre todo sais dis raconte sur tout sai dimmi raccontami su tutto "
     "sabe conta tudo weet vertel over знаешь расскажи biliyorsun anlat"
 )

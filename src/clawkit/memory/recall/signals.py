@@ -66,13 +66,14 @@ _ASKS_UNMARKED = re.compile(
 _WANTS_DONE = re.compile(
     r"(?:(?:ok(?:ay)?|thanks|danke|so|now|and|hey|hi)[ ,.!]+)*(?:please |bitte )?"
     r"(?:(?:can|could|would|will) you|help me|make me|give me|remind me|show me|write|draft|reword"
-    r"|translate|summari[sz]e|rephrase|suggest|recommend|convert|calculate|list|explain|add|ideas for"
+    r"|translate|summari[sz]e|rephrase|suggest|recommend|convert|calculate|list|explain|add"
+    r"|ideas for"
     r"|(?:kannst|könntest|würdest) du|können sie|hilf mir|mach mir|gib mir|zeig mir|erinner\w* mich"
     r"|schreib\w*|übersetz\w*|formulier\w*|empfiehl\w*|erklär\w*|rechne|berechne|fass"
     r"|(?:me )?pu?edes|podrías|ayúdame|hazme|dame|escribe\w*|traduce\w*|recomiénda\w*|recuérdame"
     r"|(?:peux|pourrais)-tu|tu (?:peux|pourrais)|aide-moi|fais-moi|donne-moi|écris\w*|traduis\w*"
     r"|rappelle-moi|(?:puoi|potresti)|aiutami|scrivi\w*|traduci\w*|(?:podes|pode|poderia)s?|escreve\w*"
-    r"|(?:kun|kan) je|schrijf|vertaal|можешь|напиши|переведи|yazar mısın|çevir)\b"
+    r"|(?:kun|kan) je|schrijf|vertaal|можешь|напиши|переведи|yazar m\u0131s\u0131n|çevir)\b"
     r"(?!.{0,20}(?:remember|note|merk|recordar|retenir|ricorda|lembra|onthou))",
     re.IGNORECASE,
 )
