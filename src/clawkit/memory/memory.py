@@ -27,6 +27,7 @@ from clawkit.memory import node_history as changes
 from clawkit.memory.job_worker import EMBED, PATROL
 from clawkit.memory.patrol import replacement
 from clawkit.memory.patrol.vectors import ahead, catch_up
+from clawkit.memory.portrait import portrait
 from clawkit.memory.recall.engine import search
 from clawkit.memory.recollection import Recollection
 from clawkit.memory.records import Being, Change, HistoryMessage, LedgerEntry, Node, Scene
@@ -385,12 +386,17 @@ class Memory:
         return 0 if embedder is None else catch_up(self._database, self.being.n, embedder)
 
     def context(
-        self, capabilities: Sequence[dict[str, Any]] = (), senses: Sequence[dict[str, Any]] = ()
+        self,
+        capabilities: Sequence[dict[str, Any]] = (),
+        senses: Sequence[dict[str, Any]] = (),
+        *,
+        asker: str = "",
     ) -> dict[str, Any]:
-        """What a client needs at the start of a session."""
+        """What a client needs at the start of a session; `asker` says "I" in it."""
         with self._database.read(self.being.n) as unit:
-            parts = session_context.portrait(unit, self._embedder, self.now)
-            return session_context.context(unit, self.being, self.now, parts, capabilities, senses)
+            parts = portrait(unit, self._embedder, self.now, asker)
+            known = session_context.KnownPerson(asker, parts)
+            return session_context.context(unit, self.being, self.now, known, capabilities, senses)
 
     def ledger(self, limit: int = 20, before: int | None = None) -> list[LedgerEntry]:
         """What was done to this memory, the newest first; `before` an entry of that number."""

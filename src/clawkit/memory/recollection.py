@@ -19,7 +19,8 @@ import msgspec
 from clawkit.errors import BeingError, StoreError
 from clawkit.memory import people
 from clawkit.memory.display_text import find_instructions, shown, told
-from clawkit.memory.recall.engine import Hit, search
+from clawkit.memory.portrait import Told, best_of, is_of, portrait
+from clawkit.memory.recall.engine import Hit, asks_about_self, search
 from clawkit.memory.recall.second_look import looked_again
 from clawkit.memory.records import USER, Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes, notes, reads
@@ -48,6 +49,9 @@ _AROUND = 200
 _PLAIN = 300
 _BESIDE = 9
 """How many memories at most are told beside those that were asked for."""
+
+_OF_ASKER = 24
+"""How many memories at most tell somebody what is known of them."""
 
 _SITTING = 3600.0
 _log = logging.getLogger("clawkit.memory")
@@ -104,12 +108,42 @@ def recollect(
         there = people.known(unit)
         names = people.names_of(there.names - there.own)
         hits = looked_again(hits, limit, message, names, vectors, known.far_behind)[:most]
-        telling = MemoryTexts(unit, [hit.node for hit in hits])
+        of_asker: list[Told] = []
+        if as_of is None and asks_about_self(message):
+            of_asker = _of_asker(unit, embedder, caller, apart_from, now)
+            hits = _with(of_asker, hits, caller.person)[: max(most, len(of_asker))]
+        telling = MemoryTexts(unit, [hit.node for hit in hits] if not of_asker else ())
     if hits:
         hits = _told_now(database, being, hits, caller, now)
-    matters = _matters([hit.node for hit in hits], limit, vectors)
+    found = [hit.node for hit in hits]
+    if of_asker:
+        earlier = {told.node.seq: told.before for told in of_asker}
+        matters = [[node, *filter(None, (earlier.get(node.seq),))] for node in found]
+    else:
+        matters = _matters(found, limit, vectors)
     block = telling.block(message, matters) if matters else nothing
     return Recollection(known.kind, hits[:limit], hits[limit:], block)
+
+
+def _of_asker(
+    unit: Unit, embedder: Embedder | None, caller: Caller, apart_from: str, now: float
+) -> list[Told]:
+    """What is known of the one who asks, as the start of a session has it; nothing told before."""
+    before = told_to(unit, caller)
+    parts = portrait(unit, embedder, now, caller.person)
+    return [
+        told
+        for told in best_of(parts, caller.person, _OF_ASKER)
+        if told.node.seq not in before
+        and not (apart_from and told.node.source.conversation == apart_from)
+    ]
+
+
+def _with(of_asker: Sequence[Told], hits: Sequence[Hit], asker: str) -> tuple[Hit, ...]:
+    """These first, then what else was found of the one who asks."""
+    first = {told.node.seq: Hit(told.node, 0.0, {}) for told in of_asker}
+    rest = (hit for hit in hits if not asker or is_of(hit.node, asker))
+    return (*first.values(), *(hit for hit in rest if hit.node.seq not in first))
 
 
 def _vectors(unit: Unit, embedder: Embedder | None, hits: Sequence[Hit]) -> Mapping[int, Floats]:
@@ -181,6 +215,12 @@ class MemoryTexts:
     def plain(self, node: Node) -> str:
         """One memory without what was said around it."""
         return self._headed(node, told(node.scene.action, _PLAIN))
+
+    def told(self, one: Told) -> str:
+        """What holds, and what held before it."""
+        if one.before is None:
+            return self.plain(one.node)
+        return f"{self.plain(one.node)}{_NEXT}before: {self.plain(one.before)}"
 
     def _headed(self, node: Node, said: str) -> str:
         head = ", ".join(part for part in (_days(node), self._whose(node)) if part)

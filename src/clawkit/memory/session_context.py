@@ -4,127 +4,21 @@ The prompt is what its owner made it: soul, rules, preferences, relationships. I
 a provider can cache it. Everything else is in the snapshot, what a model or another Being wrote
 too: there text that gives orders is quoted. Both have a limit for each part; what does not fit is
 named, and can be asked for.
-
-The portrait of the person is what a few standing questions find, asked as a person would ask them,
-and what lies ahead by its day. No model writes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
-from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from clawkit.memory import people
 from clawkit.memory.display_text import shown, shown_as_written, told
-from clawkit.memory.recall.engine import search
-from clawkit.memory.recall.index_text import day_terms, days_of
-from clawkit.memory.recall.signals import only_asks
+from clawkit.memory.portrait import AHEAD, MORE, WHO, Part
 from clawkit.memory.recollection import MemoryTexts
-from clawkit.memory.records import REFLECTIONS, Being, Entry, Node, iso
-from clawkit.memory.store import entries, nodes, notes, postings
+from clawkit.memory.records import REFLECTIONS, Being, Entry, iso
+from clawkit.memory.store import entries, nodes, notes
 from clawkit.store.database import Unit
-from clawkit.text.calendar import day_of
-from clawkit.text.tokenizer import terms
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from clawkit.memory.embed import Embedder
-
-WHO = "Who"
-STANDING = {
-    WHO: ("What is my name and how old am I?",),
-    "Home": ("Where do I live?", "What is my new address since I moved?", "Who lives with me?"),
-    "Work": (
-        "What is my job?",
-        "Where do I work now?",
-        "What does our company do?",
-        "When do we open?",
-    ),
-    "People": (
-        "Who is my husband, wife or partner?",
-        "What are my children called?",
-        "How are my parents?",
-        "Is somebody pregnant or ill?",
-    ),
-    "Health": (
-        "What am I allergic to?",
-        "Which medicine do I take now, and how much?",
-        "Which illness do I have?",
-        "When is my operation?",
-    ),
-    "Likes": ("What do I like?", "What do I not eat?"),
-    "Decided": ("What did we decide?", "Which code opens the door?"),
-}
-AHEAD = "Ahead"
-_AHEAD_DAYS = 45
-_MOST_AHEAD = 8
-_EACH = 3
-_FIRST = 16
-_MOST_INTRODUCED = 8
-
-
-class Part(msgspec.Struct, frozen=True):
-    """One side of a person, and the memories that tell of it, the most telling first."""
-
-    title: str
-    told: tuple[Node, ...]
-
-
-def portrait(unit: Unit, embedder: Embedder | None, now: float) -> list[Part]:
-    """The parts for which something is known."""
-    coming = _ahead(unit, now)
-    seen = {node.seq for node in coming}
-    parts: list[Part] = []
-    for title, found in _standing(unit, embedder, now):
-        new = [node for node in found if node.seq not in seen]
-        seen.update(node.seq for node in new)
-        parts += [Part(title, tuple(new))] if new else []
-    return [*parts, Part(AHEAD, tuple(coming))] if coming else parts
-
-
-def _standing(
-    unit: Unit, embedder: Embedder | None, now: float
-) -> Iterable[tuple[str, list[Node]]]:
-    """What the standing questions find, where there are vectors to find it by."""
-    for title, questions in STANDING.items():
-        answers: list[list[Node]] = [_introductions(unit)] if title == WHO else []
-        for question in questions:
-            found = search(unit, question, embedder=embedder, limit=_EACH, now=now)
-            if found.kind == "keyword":
-                return
-            answers.append([hit.node for hit in found.hits if not only_asks(hit.node.scene.action)])
-        best_first = chain.from_iterable(zip_longest(*answers))
-        yield title, list({node.seq: node for node in best_first if node is not None}.values())
-
-
-def _introductions(unit: Unit) -> list[Node]:
-    """What was told first, when people say who they are, and where each of them is first named."""
-    first = [node.seq for node in nodes.page(unit, order="seq", limit=_FIRST)]
-    for name in sorted(people.known(unit).voices)[:_MOST_INTRODUCED]:
-        first += [int(seq) for seq in postings.having_all(unit, list(terms(name)))[:1]]
-    return [node for node in nodes.fetch(unit, first).values() if not only_asks(node.scene.action)]
-
-
-def _ahead(unit: Unit, now: float) -> list[Node]:
-    """What is to come, the next first."""
-    today = datetime.fromtimestamp(now, UTC).date()
-    days = [today + timedelta(step) for step in range(_AHEAD_DAYS)]
-    found = nodes.fetch(unit, postings.having_any(unit, day_terms(days)))
-    current = [node for node in found.values() if node.ended is None]
-
-    def coming(node: Node) -> list[date]:
-        """Days to come that it names; the day on which it was told is none of them."""
-        told = day_of(node.created)
-        return [day for day in days_of(node.scene.when) if day >= today and day != told]
-
-    ahead = [node for node in current if coming(node) and not only_asks(node.scene.action)]
-    return sorted(ahead, key=lambda node: (min(coming(node)), -node.created))[:_MOST_AHEAD]
-
 
 MODEL = "claude-sonnet-4-6"
 RECENT = 5
@@ -132,15 +26,22 @@ _DIARY_DAYS = 7 * 86_400
 _MOST = 50
 _MOST_REFLECTIONS = 6
 _LONGEST_SOUL = 20_000
-_BUDGET = 10_000
+_BUDGET = 12_000
 """Characters for what is known about the person."""
+
+
+class KnownPerson(msgspec.Struct, frozen=True):
+    """Who asks, where that is known, and what is known of them."""
+
+    name: str = ""
+    parts: Sequence[Part] = ()
 
 
 def context(
     unit: Unit,
     being: Being,
     now: float,
-    known: Sequence[Part] = (),
+    known: KnownPerson,
     capabilities: Sequence[dict[str, Any]] = (),
     senses: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -182,7 +83,7 @@ def system_prompt(unit: Unit, being: Being, soul: Entry | None) -> str:
 
 
 def snapshot(
-    unit: Unit, now: float, known: Sequence[Part] = (), senses: Sequence[dict[str, Any]] = ()
+    unit: Unit, now: float, known: KnownPerson, senses: Sequence[dict[str, Any]] = ()
 ) -> str:
     """What the Being has on its mind, part by part."""
     memos = notes.waiting(unit, "note")
@@ -192,7 +93,8 @@ def snapshot(
         _lines("Notes", [f"{told(note.text)} (id: {note.id})" for note in memos], "notes"),
         _lines("Messages", [_message(entry) for entry in inbox], "party_message"),
         _part(unit, "knowledge", "Knowledge", _named),
-        _known(unit, known),
+        _lines("Who is asking", [shown(known.name, 200)] if known.name else [], ""),
+        _known(unit, known.parts),
         _part(unit, "partner_tools", "Tools", _named),
         _part(unit, "partner_map", "Map", _named),
         _lines("Reflections", _reflections(unit), ""),
@@ -203,16 +105,29 @@ def snapshot(
 
 
 def _known(unit: Unit, parts: Sequence[Part]) -> str:
-    """What is known about the person, part by part, within a budget."""
-    lines: list[str] = []
-    left = _BUDGET
+    """What is known about the person, part by part, the newest first, within a budget."""
     telling = MemoryTexts(unit, ())
-    for part in parts:
-        fits: list[str] = []
-        for line in map(telling.plain, part.told):
-            left -= len(line)
-            fits += [f"- {line}"] * (left > 0)
-        lines += [f"### {part.title}", *fits] if fits else []
+    best_first = sorted(
+        (
+            (part.title == MORE, rank, at, one)
+            for at, part in enumerate(parts)
+            for rank, one in enumerate(part.told)
+        ),
+        key=lambda found: found[:3],
+    )
+    left = _BUDGET
+    fits: dict[int, list[tuple[float, str]]] = {}
+    for _, rank, at, one in best_first:
+        line = f"- {telling.told(one)}"
+        left -= len(line)
+        if left > 0:
+            order = float(rank) if parts[at].title in (WHO, AHEAD) else -one.node.created
+            fits.setdefault(at, []).append((order, line))
+    lines = [
+        text
+        for at in sorted(fits)
+        for text in (f"### {parts[at].title}", *(line for _, line in sorted(fits[at])))
+    ]
     return "\n".join(["## What is known", *lines]) if lines else ""
 
 

@@ -308,9 +308,9 @@ def _time(moment: float) -> str:
 def being_tools(capabilities: Offered, senses: Offered) -> tuple[BeingTool, ...]:
     """The tools of a server that has these bridges, in the order in which they are listed."""
 
-    def get_context(memory: Memory, _caller: Caller, _given: NoArguments) -> dict[str, Any]:
+    def get_context(memory: Memory, caller: Caller, _given: NoArguments) -> dict[str, Any]:
         n = memory.being.n
-        return memory.context(capabilities(n), senses(n))
+        return memory.context(capabilities(n), senses(n), asker=caller.person)
 
     return (
         BeingTool("recall", RecallArguments, recall),

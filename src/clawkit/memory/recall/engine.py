@@ -279,7 +279,8 @@ def _people(node: Node) -> frozenset[str]:
 
 
 _WORDS_ABOUT = (
-    "tell know say everything anything remember heard erzähl erzähle weißt weisst weiß über alles "
+    "tell know say everything anything remember heard wer bin "
+    "erzähl erzähle weißt weisst weiß über alles "
     "sabes dime cuéntame sobre todo sais dis raconte sur tout sai dimmi raccontami su tutto "
     "sabe conta tudo weet vertel over знаешь расскажи biliyorsun anlat"
 )
@@ -368,10 +369,19 @@ def way_for(gathered: Gathered) -> SignalWeights:
 
 def _asks_for_all(question: RecallQuestion) -> bool:
     """Whether a question says nothing but whom it is about: somebody, or the one who asks."""
-    words = {term for word in content(question.text) for term in word} - _ABOUT
+    words = _matter(question.text)
     if question.named and words:
         return words <= set(terms(" ".join(question.named)))
-    return people.speaks_of_self(question.text) and all(map(people.speaks_of_self, words))
+    return asks_about_self(question.text)
+
+
+def asks_about_self(text: str) -> bool:
+    """Whether a question says nothing but that it is about the one who asks."""
+    return people.speaks_of_self(text) and all(map(people.speaks_of_self, _matter(text)))
+
+
+def _matter(text: str) -> set[str]:
+    return {term for word in content(text) for term in word} - _ABOUT
 
 
 def speaker_weights() -> tuple[float, float]:

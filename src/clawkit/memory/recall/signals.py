@@ -64,6 +64,21 @@ _ASKS_UNMARKED = re.compile(
     re.IGNORECASE,
 )
 """A question or an order as people type it, without any mark."""
+_WANTS_DONE = re.compile(
+    r"(?:(?:ok(?:ay)?|thanks|danke|so|now|and|hey|hi)[ ,.!]+)*(?:please |bitte )?"
+    r"(?:(?:can|could|would|will) you|help me|make me|give me|remind me|show me|write|draft|reword"
+    r"|translate|summari[sz]e|rephrase|suggest|recommend|convert|calculate|list|explain|add"
+    r"|ideas for"
+    r"|(?:kannst|könntest|würdest) du|können sie|hilf mir|mach mir|gib mir|zeig mir|erinner\w* mich"
+    r"|schreib\w*|übersetz\w*|formulier\w*|empfiehl\w*|erklär\w*|rechne|berechne|fass"
+    r"|(?:me )?pu?edes|podrías|ayúdame|hazme|dame|escribe\w*|traduce\w*|recomiénda\w*|recuérdame"
+    r"|(?:peux|pourrais)-tu|tu (?:peux|pourrais)|aide-moi|fais-moi|donne-moi|écris\w*|traduis\w*"
+    r"|rappelle-moi|(?:puoi|potresti)|aiutami|scrivi\w*|traduci\w*|(?:podes|pode|poderia)s?|escreve\w*"
+    r"|(?:kun|kan) je|schrijf|vertaal|можешь|напиши|переведи|yazar m\u0131s\u0131n|çevir)\b"
+    r"(?!.{0,20}(?:remember|note|merk|recordar|retenir|ricorda|lembra|onthou))",
+    re.IGNORECASE,
+)
+"""What somebody wants written, reckoned or found, however much of it they tell."""
 _COMMAND = re.compile(r"(?:claw [a-z-]+|/[a-z]+)(?: \S+){0,3}$")
 """What somebody typed for the program and not for the memory, also if there is no such command."""
 _SUM = re.compile(
@@ -248,6 +263,11 @@ def only_asks(text: str) -> bool:
     if is_sum(text):
         return True
     return _is_asked(text) and text.count("?") + text.count("\uff1f") >= len(sentences(text))
+
+
+def wants_done(text: str) -> bool:
+    """Whether it is an order to do something now, and not to remember it."""
+    return _WANTS_DONE.match(text) is not None
 
 
 def is_sum(text: str) -> bool:

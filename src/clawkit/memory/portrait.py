@@ -1,0 +1,361 @@
+"""What is known of a person: who they are, home, work, people, health, what they like, what holds.
+
+No model writes it. Standing questions, asked as a person would ask them, each find their best
+memories by meaning and by words that tell of it; a memory stands under the one heading that it is
+nearest to, if it is near enough. What only asks, thanks or agrees tells nothing. Where something
+newer says that a matter has changed, it comes first, and what was so before is told after it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, date, datetime, timedelta
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from clawkit.memory import people
+from clawkit.memory.recall.index_text import day_terms, days_of
+from clawkit.memory.recall.signals import only_asks, wants_done
+from clawkit.memory.records import USER, Node
+from clawkit.memory.store import nodes, postings
+from clawkit.text.calendar import day_of
+from clawkit.text.tokenizer import sentences, telling_words, terms
+
+if TYPE_CHECKING:
+    from clawkit.memory.embed import Embedder
+    from clawkit.store.arrays import Floats
+    from clawkit.store.database import Unit
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What one would ask to know a person, and words that tell of it."""
+
+    title: str
+    question: str
+    words: tuple[str, ...]
+
+
+WHO, AHEAD = "Who", "Ahead"
+_TABLE = (
+    ("Home", "Where do I live?", "live home address street town"),
+    ("Home", "Which flat or house did I move into?", "house flat apartment rent landlord moved"),
+    ("Work", "What is my job, and where do I work now?", "job work profession retired employed"),
+    ("Work", "Who is my boss?", "boss manager supervisor"),
+    ("Work", "What does our company do?", "company firm business customers"),
+    ("Work", "When do we open?", "open closed hours"),
+    ("People", "Who is my husband, wife or partner?", "husband wife partner married"),
+    ("People", "What are my children called?", "son daughter child grandchild"),
+    ("People", "How are my parents?", "mother father parents"),
+    ("People", "Who is my friend, my brother or my sister?", "friend brother sister"),
+    ("People", "Is somebody pregnant or ill?", "pregnant baby ill dementia"),
+    ("People", "Which animals do I have?", "dog cat horse pet"),
+    ("Health", "What am I allergic to?", "allergic allergy intolerance"),
+    ("Health", "Which medicine do I take now, and how much?", "medicine tablet dose milligrams"),
+    ("Health", "Which illness do I have?", "illness diagnosis pain doctor"),
+    ("Health", "When is my operation?", "operation surgery hospital"),
+    ("Likes", "What do I like?", "like love favourite hobby"),
+    ("Likes", "What do I not eat?", "hate dislike vegetarian"),
+    ("Decided", "What did we decide?", "decided agreed rule"),
+    ("Decided", "Which code opens the door?", "code password key"),
+    ("Decided", "How much may it cost?", "limit budget deadline"),
+)
+STANDING = tuple(
+    Standing(title, question, tuple(words.split())) for title, question, words in _TABLE
+)
+_TITLES = tuple(dict.fromkeys(one.title for one in STANDING))
+MORE = "More"
+_NEAREST = 30
+"""How many memories are looked at for each question."""
+
+_EACH = 3
+_LEAST_WORDS, _LEAST_MORE = 2, 4
+"""How many telling words a memory has, and one that stands under no heading."""
+
+_BAR, _BAR_ALONE, _HEADED = 0.21, 0.15, 0.45
+"""How near a memory is to a question, with what its words mean and without, and to its heading."""
+
+_BY_WORDS, _HEADED_BY_WORDS = 0.15, 0.5
+_IMPORTANT, _OWN, _RECENT, _EARLY, _LONG = 0.35, 0.15, 0.2, 0.1, 0.15
+_OF_ANOTHER = 0.2
+"""What counts beside the matter, chosen on the made lives."""
+
+_MONTH = 30 * 86_400.0
+_TYPICAL_LENGTH = 4.0
+_FIRST, _MOST_FIRST, _MOST_INTRODUCED = 16, 4, 8
+_FIRST_TOLD = 40
+_AHEAD_DAYS = 45
+_MOST_AHEAD = 8
+_BESIDE = 12
+_MOST_CHANGES = 4
+_SAME_MATTER, _SHARED = 0.53, 0.08
+_RARE, _FEW = 0.04, 5
+"""In which share of all memories a word may be that says what a matter is, and in how many."""
+
+CHANGES = re.compile(
+    r"\b(?:now|new|no longer|not any ?more|instead|mov(?:ed|es|ing)|chang(?:ed|es)|switch(?:ed|es)"
+    r"|cancel(?:l?ed|s)|postponed|raised|reduced|cut|from now on|as of|since|starting|stopped|quit"
+    r"|jetzt|neue[rsnm]?|neu|nicht mehr|kein\w* \w+ mehr|statt|stattdessen|verschoben|vorgezogen"
+    r"|wechsel\w*|gekündigt|nur noch|ab|seit|umgezogen|abgesetzt|erhöht"
+    r"|ahora|ya no|nuev[oa]s?|en vez de|en lugar de|cambi\w+|desde|a partir"
+    r"|maintenant|désormais|ne \w+ plus|n['’]\w+ plus|nouve(?:au|lle|l)s?|au lieu|chang\w+|à partir"
+    r"|adesso|ora|nuov[oaie]|invece|non \w+ più|agora|nov[oa]s?|em vez|já não|nu|nieuwe?|niet meer"
+    r"|теперь|больше не|нов\w+|вместо|art\u0131k|yeni|şimdi)\b"
+    r"|今は|これから|新しい|やめ|変わ|変え|现在|不再|新的|改|이제|새로|더 이상",
+    re.IGNORECASE,
+)
+"""Says that something is otherwise than it was."""
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A memory that holds, and the one on the same matter that held before it."""
+
+    node: Node
+    before: Node | None = None
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One side of a person, and the memories that tell of it, the most telling first."""
+
+    title: str
+    told: tuple[Told, ...]
+
+
+def portrait(unit: Unit, embedder: Embedder | None, now: float, asker: str = "") -> list[Part]:
+    """The parts for which something is known; where many speak, rather of the one who asks."""
+    changes = _Changes(unit, embedder)
+    ahead = _ahead(unit, now)
+    seen = {node.seq for node in ahead}
+    parts: dict[str, list[Told]] = {title: [] for title in (WHO, *_TITLES, AHEAD, MORE)}
+
+    def tell(title: str, told: Told) -> bool:
+        new = told.node.seq not in seen
+        seen.update(node.seq for node in (told.node, told.before) if node is not None)
+        if new:
+            parts[title].append(told)
+        return new
+
+    known = _Candidates(unit, embedder, now, asker)
+    for node in _introductions(unit, asker):
+        if people.introduced(node.scene.action) or not parts[WHO]:
+            tell(WHO, Told(node))
+        else:
+            tell(known.heading(node), changes.since(node))
+    for ranked in known.answers():
+        left = _EACH
+        for place in ranked:
+            left -= tell(known.titles[place], changes.since(known.found[place]))
+            if not left:
+                break
+    parts[AHEAD] = [Told(node) for node in ahead]
+    return [Part(title, tuple(told)) for title, told in parts.items() if told]
+
+
+def tells(node: Node) -> bool:
+    """Whether a memory tells something that holds; small talk, questions and requests do not."""
+    text = node.scene.action
+    return (
+        node.ended is None
+        and not only_asks(text)
+        and not wants_done(text)
+        and len(telling_words(text)) >= _LEAST_WORDS
+    )
+
+
+def best_of(parts: Sequence[Part], asker: str, count: int) -> list[Told]:
+    """The most telling of all parts, of one of many only what is of them."""
+    rows = zip_longest(*(part.told for part in parts if part.title != MORE))
+    every = [told for row in rows for told in row if told is not None]
+    return [told for told in every if not asker or is_of(told.node, asker)][:count]
+
+
+def is_of(node: Node, person: str) -> bool:
+    """Whether a person told it of themselves, or it names them and is of nobody else."""
+    if people.is_same((person.casefold(),), node.source.speaker):
+        return True
+    text = node.scene.action
+    named = people.names_of(frozenset((person,))).named(text)
+    return bool(named) and not people.speaks_of_self(text)
+
+
+def _voice(node: Node) -> str:
+    """Who told it; what was noted for a person is theirs."""
+    return node.source.speaker if node.source.speaker != USER else ""
+
+
+def _introductions(unit: Unit, asker: str) -> list[Node]:
+    """What people said first, when they say who they are, and where each of them is first named."""
+    voices = [asker] * bool(asker) + sorted(people.known(unit).voices - {asker})
+    named = [_first_of(unit, name) for name in voices[:_MOST_INTRODUCED]]
+    early = filter(tells, nodes.page(unit, order="seq", limit=_FIRST))
+    own = [node for node in early if people.speaks_of_self(node.scene.action)]
+    own.sort(key=lambda node: not people.introduced(node.scene.action))
+    first = [*named[: bool(asker)], *own[:_MOST_FIRST], *named[bool(asker) :]]
+    return list({node.seq: node for node in first if node is not None}.values())
+
+
+def _first_of(unit: Unit, name: str) -> Node | None:
+    """Where somebody says who they are, else where they are first named."""
+    seqs = [int(seq) for seq in postings.having_all(unit, list(terms(name)))[:_FIRST]]
+    found = [node for node in nodes.fetch(unit, seqs).values() if tells(node)]
+    return min(found, key=lambda node: not people.introduced(node.scene.action), default=None)
+
+
+class _Candidates:
+    """The memories that may answer a standing question; none where there are no vectors."""
+
+    def __init__(self, unit: Unit, embedder: Embedder | None, now: float, asker: str) -> None:
+        self.found: list[Node] = []
+        self.titles: list[str] = []
+        if embedder is None or not unit.vectors.counts().get(embedder.name):
+            return
+        asked = getattr(embedder, "ask", embedder.embed)([one.question for one in STANDING])
+        about = embedder.embed([" ".join(one.words) for one in STANDING])
+        hidden = {int(seq) for seq in nodes.hidden(unit)}
+        near: set[int] = set()
+        for vector in (*asked, *about):
+            near.update(unit.vectors.nearest(embedder.name, vector, _NEAREST, hidden)[0])
+        there = nodes.fetch(unit, sorted(near)).values()
+        self.found = [node for node in there if tells(node) and not _is_over(node, now)]
+        if not self.found:
+            return
+        vectors = unit.vectors.fetch(embedder.name, [node.seq for node in self.found])
+        fit: Floats = np.stack([vectors[node.seq] for node in self.found]) @ asked.T
+        words = getattr(embedder, "words", None)
+        by_words = np.zeros_like(fit) if words is None else _by_words(self.found, words)
+        self._fit = fit + _BY_WORDS * by_words
+        self._bar = _BAR_ALONE if words is None else _BAR
+        own = people.known(unit).own
+        self._worth = np.array([_worth(node, own, now, asker) for node in self.found], np.float32)
+        self.titles = _headings(fit + _HEADED_BY_WORDS * by_words)
+        for place, node in enumerate(self.found):
+            if self.titles[place] == MORE and len(telling_words(node.scene.action)) < _LEAST_MORE:
+                self._fit[place] = 0.0
+
+    def heading(self, node: Node) -> str:
+        """Where it belongs; who somebody is, where it has no heading."""
+        titles = [title for one, title in zip(self.found, self.titles, strict=True) if one == node]
+        return next((title for title in titles if title != MORE), WHO)
+
+    def answers(self) -> list[list[int]]:
+        """The places of those that come near to each question, the best first."""
+        if not self.found:
+            return []
+        scores = np.where(self._fit >= self._bar, self._fit + self._worth[:, None], -np.inf)
+        ranked = np.argsort(-scores, axis=0, kind="stable").T
+        return [
+            [int(place) for place in order if scores[place, at] > -np.inf]
+            for at, order in enumerate(ranked)
+        ]
+
+
+def _headings(fit: Floats) -> list[str]:
+    """The heading that each is nearest to, if it is near enough."""
+    best = fit.argmax(axis=1)
+    near = fit.max(axis=1) >= _HEADED
+    return [STANDING[at].title if ok else MORE for at, ok in zip(best, near, strict=True)]
+
+
+def _by_words(found: Sequence[Node], words: Callable[[list[str]], Floats]) -> Floats:
+    """How near the nearest word of each memory comes to the words of each question."""
+    texts = [list(telling_words(node.scene.action)) for node in found]
+    every = list(dict.fromkeys(word for text in texts for word in text))
+    places = {word: at for at, word in enumerate(every)}
+    vectors = words(every)
+    near = np.stack([(vectors @ words(list(one.words)).T).max(axis=1) for one in STANDING], axis=1)
+    return np.stack([near[[places[word] for word in text]].max(axis=0) for text in texts])
+
+
+def _worth(node: Node, own: Collection[str], now: float, asker: str) -> float:
+    """What speaks for a memory beside its matter: whose it is, how important, how new, how long."""
+    text = node.scene.action
+    mine = people.speaks_of_self(text) or any(is_of(node, name) for name in own)
+    of_another = bool(asker and node.source.speaker) and not is_of(node, asker)
+    recent = 1 / (1 + max(0.0, now - node.created) / _MONTH)
+    length = min(1.5, math.log1p(len(text.encode())) - _TYPICAL_LENGTH)
+    return (
+        _IMPORTANT * node.scene.importance
+        + _OWN * mine
+        + _RECENT * recent
+        + _EARLY * (node.seq <= _FIRST_TOLD)
+        + _LONG * length
+        - _OF_ANOTHER * of_another
+    )
+
+
+def _is_over(node: Node, now: float) -> bool:
+    """Whether all it told of is a day to come that has passed, and not what began then."""
+    text = node.scene.action
+    told, today = day_of(node.created), datetime.fromtimestamp(now, UTC).date()
+    days = [day for day in days_of(node.scene.when) if day > told]
+    passed = bool(days) and max(days) < today
+    return passed and len(sentences(text)) == 1 and not CHANGES.search(text)
+
+
+class _Changes:
+    """What has become of a matter: the newest memory on it that says what has changed."""
+
+    def __init__(self, unit: Unit, embedder: Embedder | None) -> None:
+        self._unit = unit
+        self._model = embedder.name if embedder is not None else ""
+        self._hidden = {int(seq) for seq in nodes.hidden(unit)}
+        there = people.known(unit)
+        self._names = set(terms(" ".join(there.names | there.voices)))
+        self._common = max(_FEW, _RARE * nodes.top(unit))
+
+    def since(self, node: Node) -> Told:
+        newest = node
+        for _ in range(_MOST_CHANGES):
+            later = self._later(newest)
+            if later is None:
+                break
+            newest = later
+        return Told(newest, None if newest is node else node)
+
+    def _later(self, node: Node) -> Node | None:
+        vector = self._unit.vectors.fetch(self._model, [node.seq]).get(node.seq)
+        if vector is None:
+            return None
+        near, cosines = self._unit.vectors.nearest(self._model, vector, _BESIDE, self._hidden)
+        cosine = dict(zip(near, cosines, strict=True))
+        matter = self._matter(node)
+
+        def alike(other: Node) -> float:
+            shared = len(matter & set(telling_words(other.scene.action).values()))
+            return cosine[other.seq] + _SHARED * shared if shared else 0.0
+
+        later = [
+            other
+            for other in nodes.fetch(self._unit, near).values()
+            if other.created > node.created
+            and _voice(other) == _voice(node)
+            and CHANGES.search(other.scene.action)
+            and tells(other)
+        ]
+        best = max(later, key=alike, default=None)
+        return best if best is not None and alike(best) >= _SAME_MATTER else None
+
+    def _matter(self, node: Node) -> set[str]:
+        """The words that say what it is about: no names of those who speak, nothing common."""
+        stems = set(telling_words(node.scene.action).values()) - self._names
+        there = postings.frequencies(self._unit, list(stems))
+        return {stem for stem in stems if there.get(stem, 0) <= self._common}
+
+
+def _ahead(unit: Unit, now: float) -> list[Node]:
+    """What is to come, the next first."""
+    today = datetime.fromtimestamp(now, UTC).date()
+    days = [today + timedelta(step) for step in range(_AHEAD_DAYS)]
+    found = nodes.fetch(unit, postings.having_any(unit, day_terms(days)))
+
+    def coming(node: Node) -> list[date]:
+        """Days to come that it names; the day on which it was told is none of them."""
+        told = day_of(node.created)
+        return [day for day in days_of(node.scene.when) if day >= today and day != told]
+
+    ahead = [node for node in found.values() if coming(node) and tells(node)]
+    return sorted(ahead, key=lambda node: (min(coming(node)), -node.created))[:_MOST_AHEAD]
