@@ -42,7 +42,7 @@ class ResourceMetadata(msgspec.Struct, frozen=True):
     resource_name: str = ""
 
 
-class AuthorizationServer(msgspec.Struct, frozen=True):
+class RelayedServer(msgspec.Struct, frozen=True):
     """What an authorization server says about itself (RFC 8414), as far as clients may see it."""
 
     issuer: str
@@ -73,7 +73,7 @@ class ServerLogin(msgspec.Struct, frozen=True):
     resource: str
     scopes: tuple[str, ...]
     title: str
-    server: AuthorizationServer
+    server: RelayedServer
 
 
 class ServerLogins:
@@ -146,16 +146,16 @@ class ServerLogins:
         if self._target.at_home(resource) is None or not covers:
             raise LoginError(f"its metadata are about another resource, {resource[:200]!r}")
 
-    def _server(self, issuer: str) -> AuthorizationServer | None:
+    def _server(self, issuer: str) -> RelayedServer | None:
         _check(issuer, "its authorization server")
         for place in _places(issuer):
-            found = self._document(place, AuthorizationServer)
+            found = self._document(place, RelayedServer)
             if found is not None:
                 self._check_server(found, issuer)
                 return found
         return None
 
-    def _check_server(self, found: AuthorizationServer, issuer: str) -> None:
+    def _check_server(self, found: RelayedServer, issuer: str) -> None:
         if found.issuer.rstrip("/") != issuer.rstrip("/"):
             raise LoginError(
                 f"the metadata of the authorization server {issuer[:200]!r} are those of another, "
