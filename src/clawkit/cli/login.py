@@ -27,7 +27,7 @@ from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
     from clawkit.login.client.callback import Callback
-    from clawkit.login.client.flow import LoginRequest
+    from clawkit.login.client.flow import NewLogin
 
 _PAGE = "login.html"
 _USAGE = 2
@@ -100,10 +100,10 @@ def login(
     Without a screen the address is printed. If the browser is elsewhere, its last page cannot be
     reached: paste that page's address here.
     """
-    from clawkit.login.client.flow import LoginRequest, LoginScreen, log_in
+    from clawkit.login.client.flow import LoginScreen, NewLogin, log_in
 
     url = address_of(server)
-    options = LoginRequest(
+    options = NewLogin(
         scope=" ".join(scope.split()),
         client_id=client_id,
         client_secret=_secret(client_secret_file, client_secret_env),
@@ -272,7 +272,7 @@ def _named(server: str, url: str) -> str:
     return _shown(url) if "://" in server else f"{visible(server)} ({_shown(url)})"
 
 
-def _check(options: LoginRequest) -> None:
+def _check(options: NewLogin) -> None:
     has_key, has_secret = bool(options.key_file), bool(options.client_secret)
     if (has_key or has_secret) and not options.client_id:
         raise typer.BadParameter("a secret or a key belongs to a --client-id")

@@ -18,7 +18,7 @@ from clawkit.login.client import fetch
 from clawkit.login.client.callback import Callback
 from clawkit.login.client.discovery import Challenge, challenge_in, discover
 from clawkit.login.client.fetch import LONGEST, Web
-from clawkit.login.client.flow import LoginRequest, LoginScreen, log_in
+from clawkit.login.client.flow import LoginScreen, NewLogin, log_in
 from clawkit.login.client.stored import every_login
 from tests.claw import claw
 from tests.guard.http.worlds import Script
@@ -36,7 +36,7 @@ def try_to_log_in(foreign: ForeignServer, **options: Any) -> None:
         callback.take(follows(address))
 
     screen = LoginScreen(show, lambda _: "")
-    log_in(foreign.url, LoginRequest(timeout=5, keep_in="file", **options), screen)
+    log_in(foreign.url, NewLogin(timeout=5, keep_in="file", **options), screen)
 
 
 def refused(foreign: ForeignServer, **options: Any) -> str:

@@ -34,7 +34,7 @@ _SECRET_BYTES = 48
 _OFFLINE = "offline_access"
 
 
-class LoginRequest(msgspec.Struct, frozen=True, kw_only=True):
+class NewLogin(msgspec.Struct, frozen=True, kw_only=True):
     """What a person says about a login, beside the server."""
 
     scope: str = ""
@@ -48,7 +48,7 @@ class LoginRequest(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float = 300.0
 
     def __repr__(self) -> str:
-        return f"LoginRequest(scope={self.scope!r}, client_id={self.client_id!r})"
+        return f"NewLogin(scope={self.scope!r}, client_id={self.client_id!r})"
 
 
 class LoginScreen(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class MadeLogin(msgspec.Struct, frozen=True):
     file: str
 
 
-def log_in(url: str, options: LoginRequest, screen: LoginScreen) -> MadeLogin:
+def log_in(url: str, options: NewLogin, screen: LoginScreen) -> MadeLogin:
     """Log in to a server and keep what it gives."""
     check_server(url)
     file = LoginFile(url)
@@ -121,7 +121,7 @@ def _revoked(kept: KeptLogin | None) -> str:
     return ""
 
 
-def _scope(how: HowToLogIn, options: LoginRequest, before: LoginRecord | None) -> str:
+def _scope(how: HowToLogIn, options: NewLogin, before: LoginRecord | None) -> str:
     """What to ask for: what a person says, with what was granted before; else what is said there.
 
     A refresh token is asked for where that takes a scope of its own.
@@ -137,7 +137,7 @@ def _scope(how: HowToLogIn, options: LoginRequest, before: LoginRecord | None) -
 
 
 def _with_credentials(
-    web: Web, how: HowToLogIn, scope: str, options: LoginRequest, screen: LoginScreen
+    web: Web, how: HowToLogIn, scope: str, options: NewLogin, screen: LoginScreen
 ) -> KeptLogin:
     if not options.client_id:
         raise LoginError("--client-credentials needs --client-id ID").of_usage()
@@ -150,7 +150,7 @@ def _with_credentials(
 
 
 def _with_browser(
-    web: Web, how: HowToLogIn, scope: str, options: LoginRequest, screen: LoginScreen
+    web: Web, how: HowToLogIn, scope: str, options: NewLogin, screen: LoginScreen
 ) -> KeptLogin:
     server, state = how.server, random.token_urlsafe(_SECRET_BYTES)
     _check_pkce(server)
@@ -216,7 +216,7 @@ def _identity(
     server: AuthorizationServer,
     redirect_uri: str,
     scope: str,
-    options: LoginRequest,
+    options: NewLogin,
     screen: LoginScreen,
 ) -> tuple[ClientIdentity, str]:
     """Who we are there: whom a person says, whom our document describes, or whom it registers."""
@@ -229,7 +229,7 @@ def _identity(
 
 
 def _given(
-    server: AuthorizationServer, options: LoginRequest, screen: LoginScreen
+    server: AuthorizationServer, options: NewLogin, screen: LoginScreen
 ) -> tuple[ClientIdentity, str]:
     if options.key_file:
         return ClientIdentity(options.client_id, "private_key_jwt", options.key_file), ""
