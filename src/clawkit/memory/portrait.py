@@ -226,12 +226,12 @@ class _Candidates:
         vectors = unit.vectors.fetch(embedder.name, [node.seq for node in self.found])
         fit: Floats = np.stack([vectors[node.seq] for node in self.found]) @ asked.T
         words = getattr(embedder, "words", None)
-        by_words = np.zeros_like(fit) if words is None else _by_words(self.found, words)
-        self._fit = fit + _BY_WORDS * by_words
+        by_words: Floats = np.zeros_like(fit) if words is None else _by_words(self.found, words)
+        self._fit = _sum(fit, _BY_WORDS, by_words)
         self._bar = _BAR_ALONE if words is None else _BAR
         own = people.known(unit).own
         self._worth = np.array([_worth(node, own, now, asker) for node in self.found], np.float32)
-        self.titles = _headings(fit + _HEADED_BY_WORDS * by_words)
+        self.titles = _headings(_sum(fit, _HEADED_BY_WORDS, by_words))
         for place, node in enumerate(self.found):
             if self.titles[place] == MORE and len(telling_words(node.scene.action)) < _LEAST_MORE:
                 self._fit[place] = 0.0
@@ -253,11 +253,17 @@ class _Candidates:
         ]
 
 
+def _sum(fit: Floats, weight: float, by_words: Floats) -> Floats:
+    return (fit + weight * by_words).astype(np.float32)
+
+
 def _headings(fit: Floats) -> list[str]:
     """The heading that each is nearest to, if it is near enough."""
-    best = fit.argmax(axis=1)
-    near = fit.max(axis=1) >= _HEADED
-    return [STANDING[at].title if ok else MORE for at, ok in zip(best, near, strict=True)]
+    best = [int(at) for at in fit.argmax(axis=1)]
+    return [
+        STANDING[at].title if row[at] >= _HEADED else MORE
+        for at, row in zip(best, fit, strict=True)
+    ]
 
 
 def _by_words(found: Sequence[Node], words: Callable[[list[str]], Floats]) -> Floats:

@@ -126,3 +126,11 @@ def test_a_session_begins_with_what_is_known_of_the_person(tmp_path: Path) -> No
     assert "2026-11-02, Margaret Holloway: The dentist is on 12 November (2026-11-12)" in ahead
     assert "Margaret" not in memory.context()["system_prompt"]
     store.close()
+
+
+async def test_a_token_with_a_person_is_told_who_is_asking(
+    client: BeingClient, memory: Memory
+) -> None:
+    ana = BeingClient(client.server, memory.being, Caller(token="t1", person="Ana Lopes"))
+    assert "## Who is asking\n- Ana Lopes" in (await ana.json("get_context"))["snapshot"]
+    assert "Who is asking" not in (await client.json("get_context"))["snapshot"]
