@@ -85,3 +85,13 @@ def test_ahead_is_what_names_a_day_to_come(memory: Memory) -> None:
     assert "The dentist is on Tuesday" in ahead
     assert "coriander" not in ahead
     assert "When is the dentist" not in memory.context()["snapshot"]
+
+
+def test_ahead_has_days_of_the_month_that_are_named_by_their_number(memory: Memory) -> None:
+    tell(memory, MIRIAM, "kirsten reist am 18. abends an", "die bücher sind zurück bis 20.2.")
+    tell(memory, MIRIAM, "mi hermana llega el 24", "the yoga class is on Tuesday evenings")
+    ahead = memory.context()["snapshot"].partition("### Ahead")[2]
+    assert "am 18. (2027-01-18) abends an" in ahead
+    assert "bis 20.2. (2027-02-20)" in ahead
+    assert "el 24 (2027-01-24)" in ahead
+    assert "yoga" not in ahead

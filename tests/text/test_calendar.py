@@ -30,7 +30,7 @@ ENGLISH = [
     ("I meet Ana on Friday", COMING_FRIDAY),
     ("I'll see Ana on Friday", COMING_FRIDAY),
     ("We met Friday", LAST_FRIDAY),
-    ("I had yoga on monday and it was great", "2026-11-09"),
+    ("I had yoga on monday and it was great", "2026-11-16"),
     ("Ana called last Wednesday", "2026-11-11"),
     ("we fly next Friday", NEXT_FRIDAY),
     ("we fly this coming friday", COMING_FRIDAY),

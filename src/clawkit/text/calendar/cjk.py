@@ -8,10 +8,12 @@ from datetime import date, timedelta
 from functools import cache
 from typing import cast
 
+import msgspec
+
 from clawkit.text.calendar import spans
 from clawkit.text.calendar.grammar import DayMatch
 from clawkit.text.calendar.spans import Span, Unit, Which
-from clawkit.text.calendar.tense import Sentences
+from clawkit.text.calendar.tense import Evidence, Sentences
 from clawkit.text.tables import by_word, table
 
 _THERE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
@@ -19,8 +21,17 @@ _PAST = re.compile(
     r"(?:(?<!ま)た|だった|でした|ました)(?:[。、!?\uff01\uff1f\s]|[よねのがけかとんっ]|$)|[了过過]|[刚曾]"
 )
 _FUTURE = re.compile(r"[会會将將要]|打算|准备|つもり|予定|でしょう|[겠거]")
+_AHEAD = re.compile(
+    r"予約|招待|締め?切|期限|から|まで|延期|予定|切符|チケット|預訂|[预預][订訂约約]|[订訂][了好]|邀[请請]|截止|"
+    r"之前|[为為]止|起|[确確][认認]|推[迟遲]|票|批准|예약|예매|초대|마감|까지|부터|확정|확인|연기|표를|승인"
+)
+_HABIT = re.compile(
+    r"いつも|ごと|毎|普段|每|都是|都有|[总總]是|通常|一般|平[时時]|[课課]|매주|마다|항상|보통|수업"
+)
+_CLAUSE_END = re.compile(r"[、\uff0c,\uff1a:]")
 _LAST_SYLLABLE, _PAST_FINAL = 28, 20
 _PRESENT_SYLLABLES = "있겠"
+_BOTH = (True, False)
 
 
 def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[DayMatch]:
@@ -28,24 +39,59 @@ def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Ite
     if text.isascii() or not _THERE.search(text):
         return
     for match in _pattern().finditer(text):
-        past = _past(sentences.sentence(match.start()), asking=asking)
+        said = _Said(match, sentences.sentence(match.start()), day, asking)
         try:
-            span = _meaning(match, day, past=past, asking=asking)
+            span = _meaning(said)
         except (ValueError, OverflowError):  # the 31st of April, or 999 years before the first
             continue
         if span is not None:
             yield DayMatch(match.start(), match.end(), span)
 
 
-def _meaning(match: re.Match[str], day: date, *, past: bool, asking: bool) -> Span | None:
+class _Said(msgspec.Struct, frozen=True):
+    """What may name a day, and all that its meaning depends on."""
+
+    match: re.Match[str]
+    sentence: str
+    day: date
+    asking: bool
+
+    @property
+    def past(self) -> bool:
+        if _tells_past(self.sentence):
+            return True
+        return self.asking and not _FUTURE.search(self.sentence)
+
+    @property
+    def evidence(self) -> Evidence:
+        named = self.match[0]
+        clause = next(part for part in (*_CLAUSE_END.split(self.sentence), named) if named in part)
+        ahead = bool(_AHEAD.search(self.sentence))
+        if _tells_past(clause):
+            return Evidence("past", ahead=ahead)
+        return Evidence("past" if _tells_past(self.sentence) else "present", own=False, ahead=ahead)
+
+    def chosen(self, earlier: date, later: date) -> Span | None:
+        if self.asking:
+            found = earlier if self.past else later
+        else:
+            found = self.evidence.choose(earlier, later, self.day)
+        return (found, found) if found else None
+
+
+def _meaning(said: _Said) -> Span | None:
+    match, day = said.match, said.day
     if match["month"]:
-        return _dated(match, day, past=past)
+        return _dated(said)
+    if match["bare"]:
+        number = int(match["bare"])
+        return said.chosen(*(spans.day_of_month(number, past=past, day=day) for past in _BOTH))
     if match["only"]:
         return spans.whole_year(int(match["only"]))
     if match["unit"]:
-        return _away(match, day, asking=asking)
+        return _away(match, day, asking=said.asking)
     if match["ja"] or match["zh"] or match["ko"]:
-        return _weekday(match, day, past=past)
+        return _weekday(said)
     if match["season"]:
         which = cast("Which", _meanings("season_which")[match["year_of"].strip()])
         return spans.season(int(_meanings("seasons")[match["season"]]), which, day)
@@ -56,18 +102,18 @@ def _meaning(match: re.Match[str], day: date, *, past: bool, asking: bool) -> Sp
     return spans.unit(cast("Unit", unit), cast("Which", which), day)
 
 
-def _dated(match: re.Match[str], day: date, *, past: bool) -> Span | None:
+def _dated(said: _Said) -> Span | None:
+    match, day = said.match, said.day
     month = _number(match["month"])
     if match["day"]:
         number = _number(match["day"])
         if match["year"]:
             found = date(int(match["year"]), month, number)
-        else:
-            found = spans.dated(number, month, past=past, day=day)
-        return found, found
+            return found, found
+        return said.chosen(*(spans.dated(number, month, past=past, day=day) for past in _BOTH))
     if match["year"]:
         return spans.whole_month(month, int(match["year"]))
-    return spans.month_near(month, past=past, day=day) if 1 <= month <= 12 else None
+    return spans.month_near(month, past=said.past, day=day) if 1 <= month <= 12 else None
 
 
 def _away(match: re.Match[str], day: date, *, asking: bool) -> Span | None:
@@ -76,7 +122,8 @@ def _away(match: re.Match[str], day: date, *, asking: bool) -> Span | None:
     return spans.away(sign * _number(match["count"]), unit, day, exact=not asking or unit == "day")
 
 
-def _weekday(match: re.Match[str], day: date, *, past: bool) -> Span:
+def _weekday(said: _Said) -> Span | None:
+    match, day = said.match, said.day
     wanted = int(_meanings("weekdays")[match["ja"] or match["zh"] or match["ko"]])
     week = match["ja_week"] or match["zh_week"] or match["ko_week"]
     which = match["ja_which"] or match["ko_which"]
@@ -84,8 +131,12 @@ def _weekday(match: re.Match[str], day: date, *, past: bool) -> Span:
         found = spans.weekday_of(wanted, cast("Which", _meanings("which")[week]), day)
     elif which:
         found = spans.weekday(wanted, cast("Which", _meanings("which")[which]), day)
+    elif wanted == day.weekday() and not (said.asking and said.past):
+        found = day
+    elif not said.asking and not said.past and _HABIT.search(said.sentence):
+        return None
     else:
-        found = spans.weekday(wanted, "last" if past else "coming", day)
+        found = spans.weekday(wanted, "last" if said.past else "coming", day)
     return found, found
 
 
@@ -93,10 +144,8 @@ def _number(text: str) -> int:
     return int(_meanings("numbers").get(text, text))
 
 
-def _past(sentence: str, *, asking: bool) -> bool:
-    if _PAST.search(sentence) or any(map(_is_korean_past, sentence)):
-        return True
-    return asking and not _FUTURE.search(sentence)
+def _tells_past(text: str) -> bool:
+    return bool(_PAST.search(text)) or any(map(_is_korean_past, text))
 
 
 def _is_korean_past(syllable: str) -> bool:
@@ -127,6 +176,9 @@ def _pattern() -> re.Pattern[str]:
     return re.compile(
         r"(?<!\d)(?:(?P<year>\d{4})[年년] ?)?"
         rf"(?P<month>{number})[月월](?!曜|요){day}"
+        r"|(?<![\d.,:/年月년월])(?<![年月년월] )(?P<bare>[12]?\d|3[01])"
+        r"(?:日(?=に(?![\d一二三四五六七八九十何])|から|まで|は)"
+        r"|[号號](?=[到来來去回走开開有要上下晚早见見出之前搬考交我他她會会])|일(?=에|부터|까지))"
         r"|(?<!\d)(?P<only>(?:19|20)\d\d)[年년]"
         rf"|{count}(?P<unit>{_either('units')})(?:以| )?(?P<where>[前전后後후뒤])"
         rf"|(?P<year_of>{_either('season_which')}) ?(?P<season>{_either('seasons')})"

@@ -10,14 +10,24 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any, cast
 
 import msgspec
 
-from clawkit.text.calendar import spans
-from clawkit.text.calendar.lexicon import OTHER, Lexicon, Word, anchors_of, known_words, lexicons
+from clawkit.text.calendar import neighbours, spans
+from clawkit.text.calendar.lexicon import (
+    OTHER,
+    Lexicon,
+    Word,
+    anchors_of,
+    known_words,
+    languages_before_day,
+    lexicons,
+)
+from clawkit.text.calendar.neighbours import Neighbours
 from clawkit.text.calendar.spans import Part, Span, Unit, Which
-from clawkit.text.calendar.tense import Sentences
+from clawkit.text.calendar.tense import Evidence, Sentences
 
 _TOKEN = re.compile(
     r"(?<![\w./-])(?P<iso>\d{4}([-/.])\d{1,2}\2\d{1,2})(?![\w/-]|\.\d)"
@@ -25,6 +35,7 @@ _TOKEN = re.compile(
     r"|(?<![\w./-])(?P<short>\d{1,2}\.\d{1,2}\.?|\d{1,2}/\d{1,2})(?![\w/-]|\.\d)"
     r"|(?<![\w.,/])(?P<ordinal>\d{1,2}(?:st|nd|rd|th|er|e|ème|ste|de|ro|\.?[ºª°]|-?\u0433\u043e))(?!\w)"
     r"|(?<![\w.,/])(?P<dotted>\d{1,2}\.)(?=[ \u00a0]?[^\W\d_])"
+    r"|(?:(?<=\b[aA]m )|(?<=\b[zZ]um )|(?<=\b[vV]om )|(?<=\bde[mn] ))(?P<last>\d{1,2}\.)(?!\d)"
     r"|(?P<number>\d+(?:[.,:/]\d+)*)"
     r"|(?P<word>[^\W\d_]+)"
 )
@@ -36,7 +47,6 @@ _YEAR_DIGITS = 4
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _LONGEST_COUNT = 999
 _MONDAY, _FRIDAY = 0, 4
-_NEARLY_A_YEAR = 275
 
 
 class DayMatch(msgspec.Struct, frozen=True):
@@ -87,43 +97,81 @@ class _Found(msgspec.Struct, frozen=True):
     def value(self, group: str) -> Any:
         return self.place(group).word.value if self.symbol(group) else None
 
+    @property
+    def neighbours(self) -> Neighbours:
+        start = self.place("p").start if self.symbol("p") else self.start
+        return Neighbours(self.sentences.text, start, self.end)
+
+    @property
+    def words(self) -> str:
+        """The words of the match, with the preposition before them."""
+        places = self.places[self.match.start() : self.match.end()]
+        return " ".join(place.text.lower() for place in places if place)
+
     def symbol(self, group: str) -> str:
         return self.match.groupdict().get(group) or ""
 
     @property
     def past(self) -> bool:
         """Whether what is not said to be last or next is rather in the past."""
-        before = self.symbol("p")
-        if "V" in before or "Z" in before:
-            return "V" in before
-        time = self.sentences.time(self.start, self.end, self.lexicon.language)
+        if "toward" in self.before:
+            return False
+        time = self.evidence.time
+        if "since" in self.before:
+            return True
+        if "from" in self.before:
+            return time != "future"
         return time in {"past", None} if self.asking else time == "past"
 
-    def dated(self, number: int, month: int) -> date:
-        """The day of a date without a year; the nearer one where a verb has one form for both.
+    @property
+    def before(self) -> frozenset[str]:
+        """What the words before it say: since, from, until or toward."""
+        first, last = self.match.span("p") if "p" in self.match.re.groupindex else (0, 0)
+        places = cast("list[_Place]", self.places[max(first, 0) : max(last, 0)])
+        words = [place.word for place in places]
+        names = {"V": "since", "Z": "toward"}
+        return frozenset(word.value or names[word.symbol] for word in words if word.symbol in names)
 
-        "I quit on 3 November", said two weeks later, tells of what was.
-        """
-        day = spans.dated(number, month, past=self.past, day=self.day)
-        far = (day - self.day).days > _NEARLY_A_YEAR
-        if far and not self.asking and self.sentences.has_one_form(self.start):
-            return spans.dated(number, month, past=True, day=self.day)
-        return day
+    @property
+    def evidence(self) -> Evidence:
+        return self.sentences.evidence(
+            self.start, self.end, self.lexicon.language, ahead="until" in self.before
+        )
+
+    def dated(self, number: int, month: int) -> date | None:
+        """The day of a date without a year, if it is clear which; a weekday beside it tells."""
+        earlier, later = (
+            spans.dated(number, month, past=past, day=self.day) for past in (True, False)
+        )
+        if self.symbol("w"):
+            fitting = [day for day in (earlier, later) if day.weekday() == self.value("w")]
+            if len(fitting) == 1:
+                return fitting[0]
+        return self.chosen(earlier, later)
+
+    def chosen(self, earlier: date, later: date) -> date | None:
+        """The one that is meant of the days of that name around the day of the text."""
+        before = self.before
+        if self.asking or "since" in before:
+            return earlier if self.past else later
+        told = self.evidence
+        if "toward" in before:
+            told = Evidence(told.time, toward=True)
+        elif "from" in before and told.time in {"present", None}:
+            told = Evidence(told.time, doubtful=True)
+        elif told.time is None and self.sentences.has_one_form(self.start):
+            told = Evidence(None, doubtful=True)
+        return told.choose(earlier, later, self.day)
 
     @property
     def tells_past(self) -> bool:
-        return self.sentences.time(self.start, self.end, self.lexicon.language) == "past"
+        return self.evidence.time == "past"
 
 
 def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[DayMatch]:
     """The days that are named, in whatever language; the longest reading wins."""
-    anchors = anchors_of()
     for run in _runs(text):
-        languages = {
-            number
-            for token in run
-            for number in (anchors.get(token.text, ()) if token.kind == "word" else _any(token))
-        }
+        languages = _languages(run)
         if not languages:
             continue
         found = [
@@ -152,6 +200,20 @@ def _chosen(found: list[_Found]) -> Iterator[DayMatch]:
         taken.append((one.start, one.end))
         if span is not _NOTHING and span[0] <= span[1]:
             yield DayMatch(one.start, one.end, span)
+
+
+def _languages(run: list[_Token]) -> set[int]:
+    """The languages in which some word or number of these may name a day."""
+    anchors, before_day = anchors_of(), languages_before_day()
+    found = {
+        number
+        for token in run
+        for number in (anchors.get(token.text, ()) if token.kind == "word" else _any(token))
+    }
+    for before, token in pairwise(run):
+        if token.kind == "number" and before.kind == "word":
+            found.update(before_day.get(before.text, ()))
+    return found
 
 
 def _any(token: _Token) -> Iterable[int]:
@@ -283,7 +345,7 @@ def _number(token: _Token, language: str) -> Word:
     text = token.text
     if token.kind == "ordinal":
         return Word("o", int(re.sub(r"\D", "", text)))
-    if token.kind == "dotted":
+    if token.kind in {"dotted", "last"}:
         return Word("o", int(text[:-1])) if language == "de" else OTHER
     if token.kind in {"iso", "full", "short"}:
         return Word("D" if token.kind == "short" else "I", text)
@@ -311,13 +373,13 @@ def _iso(found: _Found) -> Span | None:
 def _short(found: _Found) -> Span | None:
     """`22.10.` is a day only where something before it says so: it may be a price or a version."""
     text = found.value("i")
-    if text == "24/7":
+    if text == "24/7" or ("." in text[:-1] and found.lexicon.language == "en"):
         return None
     first, second = (int(part) for part in re.findall(r"\d+", text))
     day_month = _day_month(first, second, found, "/" in text)
     if day_month is None:
         return None
-    return _one(found.dated(*day_month))
+    return _if_clear(found.dated(*day_month))
 
 
 def _day_month(first: int, second: int, found: _Found, slash: bool) -> tuple[int, int] | None:
@@ -340,7 +402,14 @@ def _day_first(found: _Found) -> Span | None:
         return _one(date(year, month.word.value, found.value("d")))
     if found.sentences.born(month.start):
         return None
-    return _one(found.dated(found.value("d"), month.word.value))
+    return _if_clear(found.dated(found.value("d"), month.word.value))
+
+
+def _day_and_weekday(found: _Found) -> Span | None:
+    """`6 October, Tuesday`; another weekday than its own is of what follows."""
+    span = _day_first(found)
+    fits = span is not None and span[0].weekday() == found.value("w")
+    return span if fits else None
 
 
 def _month_first(found: _Found) -> Span | None:
@@ -362,7 +431,7 @@ def _days_of_month(found: _Found) -> Span | None:
     if year:
         return date(year, month, first), date(year, month, last)
     ends = found.dated(last, month)
-    return ends.replace(day=first), ends
+    return (ends.replace(day=first), ends) if ends else _NOTHING
 
 
 def _month_days(found: _Found) -> Span | None:
@@ -416,13 +485,53 @@ def _weekday(found: _Found) -> Span | None:
     before = found.symbol("p")
     if name.word.symbol == "w" and not _is_short_weekday(name, found, before, which):
         return None
-    if which is None and found.lexicon.habit and before and before[-1] in "pF":
+    if which is None and _comes_back(found):
         return _NOTHING
     if which in {None, "this"}:
-        day = spans.weekday(name.word.value, "last" if found.past else "coming", found.day)
-        this = spans.weekday(name.word.value, "this", found.day)
-        return _one(this if which and this == found.day else day)
+        return _if_clear(_weekday_around(name.word.value, found))
+    if _is_final(found):
+        return _NOTHING
     return _one(spans.weekday(name.word.value, which or "coming", found.day))
+
+
+def _comes_back(found: _Found) -> bool:
+    """Whether each such weekday is meant: "on Tuesday evenings", "the bins go out on Tuesday"."""
+    before = found.symbol("p")
+    if found.lexicon.habit and before and before[-1] in "pF":
+        return True
+    if found.neighbours.make_it_each():
+        return True
+    time = found.evidence.time
+    if found.asking or time in {"past", "future"}:
+        return False
+    return found.sentences.is_habit(found.start, found.lexicon.language)
+
+
+def _weekday_around(wanted: int, found: _Found) -> date | None:
+    """The weekday that is neither last nor next; on that weekday it is today."""
+    today = wanted == found.day.weekday()
+    if today and "since" not in found.before and not (found.asking and found.past):
+        return found.day
+    told = found.evidence
+    if told.time == "past" and told.ahead and not found.asking:
+        unclear = "until" in found.before or not told.own
+        if unclear and "toward" not in found.before:
+            return None
+    return spans.weekday(wanted, "last" if found.past else "coming", found.day)
+
+
+def _is_final(found: _Found) -> bool:
+    """Whether `last` is the last of all: "my last night here"; in doubt it is."""
+    if found.neighbours.make_it_the_last_of_all():
+        return True
+    alone = found.sentences.begins(found.start) and found.evidence.time is None
+    return alone and found.neighbours.say_where()
+
+
+def _two_weekdays(found: _Found) -> Span | None:
+    """Spanish weekdays have no plural: without their article, two of them come back."""
+    comes_back = found.lexicon.language == "es" and not found.symbol("p")
+    return _NOTHING if comes_back else None
 
 
 def _is_short_weekday(name: _Place, found: _Found, before: str, which: Which | None) -> bool:
@@ -453,9 +562,39 @@ def _weekend(found: _Found) -> Span | None:
 def _day_of_month(found: _Found) -> Span | None:
     """The 22nd, where no noun follows that it counts."""
     number = found.value("d")
-    if not 1 <= number <= 31 or not _ENDS.match(found.sentences.text, found.end):
+    if not 1 <= number <= 31 or not found.neighbours.are_not_counted():
         return None
-    return _one(spans.day_of_month(number, past=found.past, day=found.day))
+    if found.symbol("p")[:1] == "A" or neighbours.is_floor(found.words, found.lexicon.language):
+        return None
+    earlier, later = (
+        spans.day_of_month(number, past=past, day=found.day) for past in (True, False)
+    )
+    return _if_clear(found.chosen(earlier, later))
+
+
+def _bare_day(found: _Found) -> Span | None:
+    """`el 24`, `le 24`: a number alone, which may be that of a bus, too."""
+    before = found.places[found.match.start("d") - 1]
+    if before is None or before.text.lower().split()[-1] not in found.lexicon.before_day:
+        return None
+    if found.neighbours.take() or not _is_in_language(found):
+        return None
+    numbered = neighbours.names_a_number(found.sentences.sentence(found.start))
+    return None if numbered else _day_of_month(found)
+
+
+def _bare_ordinal(found: _Found) -> Span | None:
+    """The Dutch `de 24e`, and what is the same in Russian."""
+    language = found.lexicon.language
+    if not neighbours.is_ordinal_day(found.words, language):
+        return None
+    return _day_of_month(found) if language == "ru" or _is_in_language(found) else None
+
+
+def _is_in_language(found: _Found) -> bool:
+    scores = found.sentences.scores(found.start)
+    own = scores[found.lexicon.language]
+    return own > 0 and own >= max(scores.values())
 
 
 def _season(found: _Found) -> Span | None:
@@ -483,7 +622,7 @@ def _ago(found: _Found) -> Span | None:
 
 def _ahead(found: _Found) -> Span | None:
     """In two weeks; in a sentence about the past that is how long something took."""
-    if found.symbol("a") == "A" and found.tells_past:
+    if found.symbol("a") == "A" and (found.tells_past or found.neighbours.compare()):
         return None
     return _away(found, 1)
 
@@ -500,6 +639,8 @@ def _away(found: _Found, sign: int) -> Span | None:
 
 def _relative(found: _Found) -> Span | None:
     first, last = found.value("t")
+    if neighbours.is_last_night(found.words) and _is_final(found):
+        return _NOTHING
     return found.day + timedelta(first), found.day + timedelta(last)
 
 
@@ -522,17 +663,16 @@ def _one(day: date) -> Span:
     return day, day
 
 
+def _if_clear(day: date | None) -> Span:
+    return _NOTHING if day is None else _one(day)
+
+
 _NOTHING: Span = (date.min, date.min)
-_ENDS = re.compile(
-    r"\s*(?:[.,;:!?)]|$)|\s+(?:i|we|he|she|they|it|you|at|for|with|and|there|my|the|in|to|ich|wir|"
-    r"er|sie|es|um|mit|und|habe|hab|hat|haben|war|waren|ist|sind|bin|yo|fui|voy|tengo|y|a|às|eu|vou|"
-    r"tenho|e)\b"
-)
 _VERBS = frozenset({"may", "march", "mar"})
 _TITLES = frozenset({"Fr", "So", "Do"})
 # P on, p on or of, A in, V since, Z for; F of; L last, N next, H this; y day, u week, U others.
 _BEFORE = r"(?P<p>[PpAVZ][Fp]?|[Fp])"
-_WEEKDAY = r"(?:[Ww]\.?,?[PpF]{0,2})?"
+_WEEKDAY = r"(?:(?P<w>[Ww])\.?,?[PpF]{0,2})?"
 _YEAR = r"(?:[.,-]?[Fp]{0,2}U?(?P<y>Y))?"
 _WHICH = "[LNH]"
 _AFTER_MONTH = rf"(?:F?(?P<r>{_WHICH})|\.?[.,-]?[Fp]{{0,2}}U?(?P<y>Y))?"
@@ -540,12 +680,13 @@ _COUNT = "(?P<c>[CdnQ])"
 
 _RULES: tuple[tuple[str, _Meaning], ...] = (
     (r"(?:[Ww]\.?,?[PpF]{0,2})?(?P<i>I)", _iso),
-    (r"(?:(?P<p>[PpAVZF]{1,2})|[Ww]\.?,?[PpF]{0,2})(?P<i>D)", _short),
+    (r"(?:(?P<p>[PpAVZF]{1,2})|(?P<w>[Ww])\.?,?[PpF]{0,2})(?P<i>D)", _short),
     (
         rf"{_BEFORE}?{_WEEKDAY}y?(?P<d>[doO])[.-]?[Fp]{{0,2}}(?P<m>[Mm]){_YEAR}",
         _day_first,
     ),
     (rf"{_BEFORE}?{_WEEKDAY}(?P<m>[Mm])\.?F?(?P<d>[doO])(?:,?(?P<y>Y))?", _month_first),
+    (rf"{_BEFORE}?(?P<d>[doO])[.-]?[Fp]{{0,2}}(?P<m>[Mm]),?(?P<w>W)", _day_and_weekday),
     (
         rf"(?P<d>[do])[-TZPpF]{{1,3}}(?P<e>[do])[Fp]{{0,2}}(?P<m>[Mm]){_YEAR}",
         _days_of_month,
@@ -555,7 +696,7 @@ _RULES: tuple[tuple[str, _Meaning], ...] = (
         rf"{_BEFORE}?(?:(?P<b>B)[PpF]{{0,2}}-?)?(?P<l>{_WHICH})?(?P<m>[Mm]){_AFTER_MONTH}",
         _month,
     ),
-    (rf"{_BEFORE}?(?P<l>{_WHICH})?(?P<w>[Ww])(?P<dot>\.)?(?:F?(?P<r>{_WHICH}))?", _weekday),
+    (rf"{_BEFORE}?(?P<l>{_WHICH})?(?P<w>[Ww])(?:(?P<dot>\.)|F?(?P<r>{_WHICH}))?", _weekday),
     (rf"(?P<w>W),?[PpF]{{0,2}}(?:(?P<l>{_WHICH})u)", _weekday_in_week),
     (rf"(?P<w>W),?[PpF]{{0,2}}(?:u(?P<l>{_WHICH}))", _weekday_in_week),
     (rf"(?P<l>{_WHICH})u,?[PpF]{{0,2}}(?P<w>W)", _weekday_in_week),
@@ -568,6 +709,9 @@ _RULES: tuple[tuple[str, _Meaning], ...] = (
     (r"(?P<p>[PpAVZ][Fp]?y?)(?P<d>o)(?![Mm])", _day_of_month),
     (r"(?P<p>[PpAVZ][Fp]?y)(?P<d>d)(?![Fp]{0,2}[Mm])", _day_of_month),
     (r"W,?[PpF]{0,2}(?P<d>o)(?![Fp]{0,2}[Mm])", _day_of_month),
+    (r"(?P<p>[PpAVZF]{1,2}y?|y)(?P<d>d)(?![Fp]{0,2}[Mm])", _bare_day),
+    (r"(?P<p>[PpVZ]?F|[PpVZ])?(?P<d>[do])y?(?![Fp]{0,2}[Mm])", _bare_ordinal),
+    (r"(?P<p>[PpF])?W,?TW", _two_weekdays),
     (rf"(?:(?P<b>B)[PpF]{{0,2}})?(?P<l>{_WHICH})(?P<s>S)(?:F{{0,2}}(?P<y>Y))?", _season),
     (rf"(?:(?P<b>B)[PpF]{{0,2}})?(?P<s>S)(?:F?(?P<l>{_WHICH}))(?P<y>Y)?", _season),
     (r"(?:(?P<b>B)[PpF]{0,2})?(?P<s>S)(?P<l>L)?(?:[PpFA]{0,2}(?P<y>Y))", _season),
@@ -581,7 +725,7 @@ _RULES: tuple[tuple[str, _Meaning], ...] = (
     (r"(?P<b>B)[PpF]{0,2}U?(?P<y>Y)", _year),
     (r"X", _nothing),
     (r"E[Fp]?[WwSMyu]", _nothing),
-    (r"[CQ]W", _nothing),
+    (r"[CQO]W", _nothing),
     (r"(?P<w>[Ww])\.?[-TZPpF]{1,2}(?P<x>[Ww])", _working_week),
 )
 

@@ -43,6 +43,8 @@ _MEANINGS: dict[str, tuple[str, Sequence[int | str | None]]] = {
     "ahead_before": ("A", (None,)),
     "ahead_after": ("j", (None,)),
     "since": ("V", (None,)),
+    "from": ("V", ("from",)),
+    "until": ("Z", ("until",)),
     "toward": ("Z", (None,)),
     "on": ("P", (None,)),
     "of": ("F", (None,)),
@@ -77,6 +79,9 @@ class Lexicon(msgspec.Struct, frozen=True):
     """A run of words without one of these names no day."""
 
     nouns: frozenset[str]
+    before_day: frozenset[str]
+    """Words after which a number alone is a day of the month."""
+
     habit: bool
     month_first: bool
 
@@ -92,6 +97,16 @@ def anchors_of() -> dict[str, tuple[int, ...]]:
     found: dict[str, list[int]] = {}
     for number, lexicon in enumerate(lexicons()):
         for word in lexicon.anchors:
+            found.setdefault(word, []).append(number)
+    return {word: tuple(numbers) for word, numbers in found.items()}
+
+
+@cache
+def languages_before_day() -> dict[str, tuple[int, ...]]:
+    """The languages in which a number after a word may be a day of the month."""
+    found: dict[str, list[int]] = {}
+    for number, lexicon in enumerate(lexicons()):
+        for word in lexicon.before_day:
             found.setdefault(word, []).append(number)
     return {word: tuple(numbers) for word, numbers in found.items()}
 
@@ -120,6 +135,7 @@ def _lexicon(name: str, language: dict[str, Any]) -> Lexicon:
         {first: tuple(sorted(found, reverse=True)) for first, found in lengths.items()},
         frozenset(anchors),
         frozenset(listed(language.get("nouns", ""))),
+        frozenset(listed(language.get("before_day", ""))),
         language.get("habit", False),
         language.get("month_first", False),
     )

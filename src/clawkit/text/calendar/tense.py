@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from datetime import date
 from functools import cache, cached_property
 from typing import Any, Literal
 
@@ -35,9 +36,53 @@ _BORN = frozenset(
 )
 
 
+class Evidence(msgspec.Struct, frozen=True):
+    """What a sentence says about whether a day in it was or is to come."""
+
+    time: Time | None
+    own: bool = True
+    """Whether the verb is of the day's own clause, and is about that day."""
+
+    ahead: bool = False
+    """Whether it tells of what was done for a day to come, such as "booked" or "until"."""
+
+    subject: bool = False
+    """Whether its own clause has a subject, and a verb that is not known as past."""
+
+    toward: bool = False
+    """Whether the word before it means a day to come, as in "moved to Friday"."""
+
+    bare: bool = False
+    """Whether no verb is seen, and no subject that would have one."""
+
+    doubtful: bool = False
+    """Whether its words mean what was as often as what is to come."""
+
+    def choose(self, earlier: date, later: date, day: date) -> date | None:
+        """The one of two days around that day which is meant; None where it may be either."""
+        if earlier == later:
+            return earlier
+        passed = (day - earlier) / (later - earlier)
+        until, since = self._limits()
+        return earlier if passed <= until else later if passed >= since else None
+
+    def _limits(self) -> tuple[float, float]:
+        """How much of the time between them has passed if the earlier, or the later, is meant."""
+        if self.doubtful:
+            return 0.5, 0.75
+        if self.time != "past":
+            return -1, 0.25 if self.bare else 0
+        if self.toward or self.subject:
+            return -1, 0.25
+        if self.ahead:
+            return 0.2, 0.5
+        return (0.67, 2) if self.own else (0.6, 0.75)
+
+
 class _Cue(msgspec.Struct, frozen=True):
     at: int
     time: Time
+    reports: bool = False
 
 
 class _Words(msgspec.Struct, frozen=True):
@@ -52,6 +97,12 @@ class _Words(msgspec.Struct, frozen=True):
     future: frozenset[str] = frozenset()
     future_ending: re.Pattern[str] | None = None
     present: frozenset[str] = frozenset()
+    ahead: frozenset[str] = frozenset()
+    arranged: frozenset[str] = frozenset()
+    was: frozenset[str] = frozenset()
+    said: frozenset[str] = frozenset()
+    habits: frozenset[str] = frozenset()
+    subjects: frozenset[str] = frozenset()
 
 
 class _Sentence:
@@ -80,8 +131,12 @@ class _Sentence:
         return scores
 
     @cached_property
-    def born(self) -> bool:
-        return not _BORN.isdisjoint(_WORD.findall(self.text.lower()))
+    def words(self) -> list[tuple[int, str]]:
+        return [(match.start(), match[0]) for match in _WORD.finditer(self.text.lower())]
+
+    def has(self, words: frozenset[str], first: int = 0, last: int = _LONGEST * 2) -> bool:
+        """Whether one of these words is there."""
+        return any(first <= at < last and word in words for at, word in self.words)
 
 
 class Sentences:
@@ -93,19 +148,34 @@ class Sentences:
 
     def time(self, start: int, end: int, language: str) -> Time | None:
         """The tense around a place in the text, that of its own clause before others."""
+        return self.evidence(start, end, language).time
+
+    def evidence(self, start: int, end: int, language: str, *, ahead: bool = False) -> Evidence:
+        """What is known of a day at that place; `ahead` is whether a word before it looks ahead."""
         sentence = self._at(start)
         begin = sentence.begin
+        words = _words(language)
         cues = [c for c in sentence.cues(language) if not start <= begin + c.at < end]
-        if not cues:
-            return None
-        first, last = _clause(sentence.breaks, start - begin, end - begin)
-        own = [cue for cue in cues if first <= cue.at < last]
+        clause = _clause(sentence.breaks, start - begin, end - begin)
+        own = [cue for cue in cues if clause[0] <= cue.at < clause[1]]
         if own:
-            return _nearest(own, start - begin).time
-        times = {cue.time for cue in cues}
-        if times >= {"past", "future"}:
-            return _nearest(cues, start - begin).time
-        return "past" if "past" in times else "future" if "future" in times else "present"
+            cue = _nearest(own, start - begin)
+            if sentence.has(words.was, *clause):
+                return Evidence(cue.time, not cue.reports)
+            about_it = not (cue.reports or sentence.has(words.arranged, *clause))
+            return Evidence(cue.time, about_it, ahead or sentence.has(words.ahead, *clause))
+        if not cues:
+            return Evidence(None, bare=not sentence.has(words.subjects))
+        return Evidence(
+            _overall(cues, start - begin),
+            own=False,
+            ahead=ahead or sentence.has(words.ahead | words.arranged),
+            subject=sentence.has(words.subjects, *clause),
+        )
+
+    def is_habit(self, start: int, language: str) -> bool:
+        """Whether the sentence at that place is about what comes back every week."""
+        return self._at(start).has(_words(language).habits)
 
     def scores(self, start: int) -> dict[str, int]:
         """How many words of each language are in the sentence at that place."""
@@ -113,7 +183,7 @@ class Sentences:
 
     def born(self, start: int) -> bool:
         """Whether the sentence at that place tells a birthday, whose year nobody knows."""
-        return self._at(start).born
+        return self._at(start).has(_BORN)
 
     def has_one_form(self, start: int) -> bool:
         """Whether the only verb we see there is the same in present and past, as in "I quit"."""
@@ -167,6 +237,13 @@ def _nearest(cues: list[_Cue], at: int) -> _Cue:
     return min(cues, key=lambda cue: abs(cue.at - at))
 
 
+def _overall(cues: list[_Cue], at: int) -> Time:
+    times = {cue.time for cue in cues}
+    if times >= {"past", "future"}:
+        return _nearest(cues, at).time
+    return "past" if "past" in times else "future" if "future" in times else "present"
+
+
 def _cues(sentence: str, words: _Words) -> list[_Cue]:
     tokens = [(match.start(), match[0]) for match in _WORD.finditer(sentence)]
     lower = [word.lower() for _, word in tokens]
@@ -183,10 +260,17 @@ def _cues(sentence: str, words: _Words) -> list[_Cue]:
         if time == "present" and lower[number] in words.perfect:
             time = _perfect(tokens, number, breaks, words)
         if time:
-            found.append(_Cue(at, time))
+            found.append(_Cue(at, time, time == "past" and _reports(lower, number, words)))
     if not found and words.participle and not words.near:  # "Am Freitag Ana getroffen."
         found = [_Cue(at, "past") for at, word in tokens if _is_participle(word, words)]
     return found
+
+
+def _reports(lower: list[str], number: int, words: _Words) -> bool:
+    """Whether a verb tells no more than that something was said: "hat gesagt", "told me"."""
+    if lower[number] in words.perfect:
+        return not words.said.isdisjoint(lower[number + 1 :])
+    return lower[number] in words.said
 
 
 def _time(word: str, before: list[str], words: _Words) -> Time | None:

@@ -1,0 +1,318 @@
+# ruff: noqa: RUF001 - letters of Cyrillic and Turkish that look like others are meant.
+"""Days that may be one of two: which of them is written behind its words, and where none is."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from clawkit.text.calendar import resolved
+
+WEDNESDAY = date(2026, 11, 18)
+TODAY = "2026-11-18"
+
+STRANGERS = [
+    ("2026-08-25", "Booked train tickets for London, 16 September.", "2026-09-16"),
+    ("2026-10-13", "hausarzt Dr. Hesse hat krank geschrieben bis 20.11.", "2026-11-20"),
+    ("2026-11-06", "hab frau vogt zugesagt: ab 1. dezember 32 stunden", "2026-12-01"),
+    ("2026-08-14", "Friday finally. Off to the pub.", "2026-08-14"),
+    ("2026-08-24", "montag, alarm um 4 uhr, diesmal echt. abgeschaltet", "2026-08-24"),
+    ("2026-09-13", "sonntag, kirmes, ole hat mir 30 euro abgeluchst", "2026-09-13"),
+    ("2026-09-30", "that's more trust in nine days than in four years", None),
+    ("2026-10-09", "Last night at Cardigan Road. I lived here six years.", None),
+    ("2026-11-11", "elektriker für die wallbox ist firma Rudolph, kommt am 24.", "2026-11-24"),
+    ("2026-11-13", "kirsten reist am 18. abends an, hotel Schweizer Hof", "2026-11-18"),
+    ("2026-09-19", "silke hat geburtstag am 27., brauche ein geschenk", "2026-09-27"),
+    (
+        "2026-11-04",
+        "Team meeting: we agreed on it, the hotel is ours from 8 February",
+        "2027-02-08",
+    ),
+    ("2026-09-10", "La empresa ha retrasado la obra del tejado al 28 de septiembre", "2026-09-28"),
+    ("2026-08-07", "Mia brach sich am 6. August das Handgelenk", None),
+    ("2026-09-16", "The boiler should stand at 1.4 bar", None),
+]
+
+YEARS = {
+    "en": [
+        ("They confirmed my start date, 1 February.", "2027-02-01"),
+        ("Got an invitation to the ball on 6 March.", "2027-03-06"),
+        ("Got my results back today: due for a check-up on 2 March", "2027-03-02"),
+        ("We signed the lease, it begins on 15 January.", "2027-01-15"),
+        ("Paid for the concert on 30 January", "2027-01-30"),
+        ("She bought a car, which she collects on 7 December", "2026-12-07"),
+        ("I was ill until 20 October", "2026-10-20"),
+        ("They've moved my eye, it's now Wednesday the 16th of December", "2026-12-16"),
+        ("I had an appointment on 22 October", "2026-10-22"),
+        ("I started here on 1 September.", "2026-09-01"),
+        ("we met on 3 May", "2026-05-03"),
+    ],
+    "de": [
+        ("Urlaub ab 14. Februar genehmigt bekommen", "2027-02-14"),
+        ("Bin bis 20.1. krankgeschrieben worden.", "2027-01-20"),
+        ("Wir haben es jetzt festgelegt: 13. Februar, Samstag", "2027-02-13"),
+        ("Hab Kartons geliehen, zurück bis 15. Dezember", "2026-12-15"),
+        ("Ich war bis zum 20. Oktober krank", "2026-10-20"),
+        ("Am 1. September habe ich angefangen", "2026-09-01"),
+    ],
+    "es": [
+        ("He comprado billetes para Londres, 16 de febrero", "2027-02-16"),
+        ("Recibí la invitación al baile del 6 de marzo", "2027-03-06"),
+        ("estuve enfermo hasta el 20 de octubre", "2026-10-20"),
+        ("desde el 1 de diciembre hay otro horario", "2026-12-01"),
+    ],
+    "fr": [
+        ("La fête a été repoussée au 8 janvier", "2027-01-08"),
+        ("Ils ont confirmé la date, le 1er février", "2027-02-01"),
+        ("J'ai reçu l'invitation au bal du 6 mars", "2027-03-06"),
+        ("J'étais malade jusqu'au 20 octobre", "2026-10-20"),
+    ],
+    "it": [
+        ("hanno confermato la data, il 1 febbraio", "2027-02-01"),
+        ("Ho ricevuto l'invito al ballo del 6 marzo", "2027-03-06"),
+        ("La visita è stata rinviata al 10 gennaio", "2027-01-10"),
+        ("sono in ferie dal 20 dicembre", "2026-12-20"),
+    ],
+    "pt": [
+        ("confirmaram a data, 1 de fevereiro", "2027-02-01"),
+        ("Recebi o convite do baile de 6 de março", "2027-03-06"),
+        ("estive doente até 20 de outubro", "2026-10-20"),
+    ],
+    "nl": [
+        ("Ik heb treinkaartjes gekocht, 16 februari", "2027-02-16"),
+        ("Ik heb verlof gekregen vanaf 14 februari", "2027-02-14"),
+        ("we hebben geboekt, we vliegen op 21 december, maandagochtend", "2026-12-21"),
+        ("ik was ziek tot 20 oktober", "2026-10-20"),
+    ],
+    "ru": [
+        ("Купил билеты на 16 февраля", "2027-02-16"),
+        ("подтвердили дату, 1 февраля", "2027-02-01"),
+        ("больничный продлили до 20 января", "2027-01-20"),
+        ("с 1 декабря у меня новый график", "2026-12-01"),
+        ("с 1 октября у меня новый график", "2026-10-01"),
+    ],
+    "tr": [
+        ("16 Şubat için bilet aldım", "2027-02-16"),
+        ("20 Ocak'a kadar rapor aldım", "2027-01-20"),
+    ],
+    "ja": [
+        ("切符を予約した、2月16日", "2027-02-16"),
+        ("3月6日の舞踏会に招待された。", "2027-03-06"),
+    ],
+    "zh": [
+        ("我订了2月16日的火车票", "2027-02-16"),
+        ("他们确认了入职日期,2月1日", "2027-02-01"),
+    ],
+    "ko": [
+        ("2월 16일 기차표를 예매했어", "2027-02-16"),
+        ("입사일이 2월 1일로 확정됐어", "2027-02-01"),
+    ],
+}
+
+UNCLEAR = {
+    "en": [
+        "Dad died on 2 December.",
+        "Mr Sethi wants the stock counted on 3 December",
+        "the concert on 3 November: lovely",
+    ],
+    "de": ["Ich hatte am 30. Dezember einen Unfall.", "das Konzert am 3. November: toll"],
+    "es": ["mi padre murió el 2 de diciembre"],
+    "fr": ["mon père est mort le 2 décembre"],
+    "it": ["mio padre è morto il 2 dicembre"],
+    "pt": ["meu pai morreu em 2 de dezembro"],
+    "nl": ["mijn vader is op 2 december overleden"],
+    "ru": ["папа умер 2 декабря"],
+    "tr": ["babam 2 Aralık günü öldü"],
+    "ja": ["12月2日に父が亡くなった。"],
+    "zh": ["爸爸12月2日去世了"],
+    "ko": ["12월 2일에 아빠가 돌아가셨어"],
+}
+
+TODAYS = {
+    "en": ["Wednesday at last!", "I handed in the keys on Wednesday", "so it's wednesday again"],
+    "de": ["Mittwoch, endlich Bergfest.", "mittwoch, geschafft, alles gelaufen"],
+    "es": ["miércoles por fin"],
+    "fr": ["Mercredi, enfin"],
+    "it": ["mercoledì, finalmente"],
+    "pt": ["quarta-feira, finalmente"],
+    "nl": ["woensdag, eindelijk"],
+    "ru": ["среда, наконец"],
+    "tr": ["çarşamba, nihayet"],
+    "ja": ["水曜日、やっと"],
+    "zh": ["星期三,终于"],
+    "ko": ["수요일이다, 드디어"],
+}
+
+OTHER_WEEKS = {
+    "en": [("next Wednesday", 7), ("last Wednesday", -7), ("I'm ill since Wednesday", -7)],
+    "de": [("kommenden Mittwoch", 7), ("vergangenen Mittwoch", -7), ("seit Mittwoch krank", -7)],
+    "es": [("el próximo miércoles", 7), ("el miércoles pasado", -7)],
+    "fr": [("mercredi prochain", 7), ("mercredi dernier", -7)],
+    "it": [("mercoledì prossimo", 7), ("mercoledì scorso", -7)],
+    "pt": [("quarta-feira que vem", 7), ("quarta-feira passada", -7)],
+    "nl": [("komende woensdag", 7), ("afgelopen woensdag", -7)],
+    "ru": [("в следующую среду", 7), ("в прошлую среду", -7)],
+    "tr": [("önümüzdeki çarşamba", 7), ("geçen çarşamba", -7)],
+    "ja": [("来週の水曜日", 7), ("先週の水曜日", -7)],
+    "zh": [("下周三", 7), ("上周三", -7)],
+    "ko": [("다음 주 수요일", 7), ("지난주 수요일", -7)],
+}
+
+HABITS = {
+    "en": [
+        "The yoga class is on Tuesday evenings.",
+        "bins go out on Tuesday evening",
+        "we always swim on Tuesday",
+        "it's Tuesday and Thursday evenings",
+        "the first Tuesday of the month",
+        "every fourth Friday",
+    ],
+    "de": [
+        "die Chorprobe ist immer am Dienstag",
+        "Dienstag abends ist Chor",
+        "dienstags Yoga",
+        "jeden Dienstag Yoga",
+    ],
+    "es": ["los martes hay yoga", "entrena lunes y jueves", "la clase es el martes"],
+    "fr": ["le mardi soir j'ai yoga", "mardi il y a toujours yoga"],
+    "it": ["il martedì ho yoga", "martedì c'è sempre yoga"],
+    "pt": ["às terças tenho yoga", "a aula é sempre na terça-feira"],
+    "nl": ["dinsdags yoga", "op dinsdagavond is er altijd yoga"],
+    "ru": ["по вторникам йога", "обычно во вторник йога"],
+    "tr": ["Salı günleri yoga var", "her salı yoga var"],
+    "ja": ["火曜日の夜はいつもヨガです", "毎週火曜日はヨガ"],
+    "zh": ["周二晚上通常有瑜伽课", "每个星期二去游泳"],
+    "ko": ["화요일마다 요가 해", "매주 화요일 요가"],
+}
+
+NOT_DAYS = {
+    "en": [
+        "more in nine days than in four years",
+        "It was my last night in the old flat.",
+        "my last Friday at work",
+        "Last night with Gwen.",
+    ],
+    "de": [
+        "mehr Vertrauen in neun Tagen als in vier Jahren",
+        "meine letzte Nacht in der alten Wohnung",
+        "Letzte Nacht in der alten Wohnung",
+    ],
+    "es": ["más en nueve días que en cuatro años", "mi último viernes en la oficina"],
+    "fr": ["plus dans neuf jours que dans quatre ans", "mon dernier vendredi au bureau"],
+    "it": ["il mio ultimo venerdì in ufficio"],
+    "pt": ["minha última sexta-feira no escritório"],
+    "nl": ["meer over negen dagen dan ooit", "mijn laatste vrijdag op kantoor"],
+}
+
+BARE = {
+    "de": [
+        ("Der Elektriker kommt am 24.", "2026-11-24"),
+        ("Anna kommt am 24", "2026-11-24"),
+        ("Der Elektriker kommt am 24. Danach ist Ruhe.", "2026-11-24"),
+        ("Kirsten reist am 20. an.", "2026-11-20"),
+        ("Sie hat am 27. Geburtstag.", "2026-11-27"),
+        ("Urlaub ab dem 24.", "2026-11-24"),
+        ("am 24. fliegen wir", "2026-11-24"),
+        ("Der Elektriker war am 12. da", "2026-11-12"),
+    ],
+    "es": [
+        ("Mi hermana llega el 24.", "2026-11-24"),
+        ("el 24 viene mi hermana", "2026-11-24"),
+        ("mi hermana llegó el 12", "2026-11-12"),
+    ],
+    "fr": [
+        ("Marie arrive chez nous le 24", "2026-11-24"),
+        ("le 24 je vais chez le dentiste", "2026-11-24"),
+        ("Elle est arrivée le 12.", "2026-11-12"),
+    ],
+    "it": [
+        ("Arriva il 24", "2026-11-24"),
+        ("il 24 arriva mia zia con i bambini", "2026-11-24"),
+        ("è arrivata il 12", "2026-11-12"),
+    ],
+    "pt": [
+        ("A Ana chega no dia 24", "2026-11-24"),
+        ("a Ana chega dia 24", "2026-11-24"),
+        ("a Ana chegou no dia 12", "2026-11-12"),
+    ],
+    "nl": [
+        ("Oma komt de 24e naar ons", "2026-11-24"),
+        ("we gaan de 24ste naar Rome", "2026-11-24"),
+        ("Oma was er de 12e", "2026-11-12"),
+    ],
+    "ru": [
+        ("Мама приезжает 24-го", "2026-11-24"),
+        ("она приезжает 24 числа", "2026-11-24"),
+        ("мама приехала 12-го", "2026-11-12"),
+    ],
+    "ja": [("24日に来る", "2026-11-24"), ("12日に着いた。", "2026-11-12")],
+    "zh": [("妈妈24号到", "2026-11-24"), ("妈妈12号到了", "2026-11-12")],
+    "ko": [("엄마가 24일에 와요", "2026-11-24"), ("12일에 왔어", "2026-11-12")],
+}
+
+NUMBERS = {
+    "en": ["we won in the 3rd.", "the 24 is late"],
+    "de": ["wir wohnen im 3.", "er ist in der 5. und mag Mathe", "an ihrem 27. Geburtstag"],
+    "es": ["cojo el 24 para ir al trabajo", "el 24 por ciento de los niños"],
+    "fr": ["il a pris le 24", "mon numéro de maillot c'est le 11", "je suis coincé au 4e"],
+    "it": ["il 24 per cento degli italiani", "prendo il 24"],
+    "nl": ["het is de 3e keer"],
+    "ja": ["3日に一回泳ぐ", "3日間休む"],
+    "zh": ["我住在24号楼", "电话是24号"],
+}
+
+
+def pairs(table: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    return [pair for pairs in table.values() for pair in pairs]
+
+
+def texts(*tables: dict[str, list[str]]) -> list[str]:
+    return [text for table in tables for texts in table.values() for text in texts]
+
+
+@pytest.mark.parametrize(("told", "text", "meant"), STRANGERS)
+def test_days_of_a_life_are_those_that_were_meant(told: str, text: str, meant: str | None) -> None:
+    assert resolved(text, date.fromisoformat(told))[1] == ((meant,) if meant else ())
+
+
+@pytest.mark.parametrize(("text", "meant"), pairs(YEARS))
+def test_what_governs_a_date_decides_its_year(text: str, meant: str) -> None:
+    assert meant in resolved(text, WEDNESDAY)[1]
+
+
+@pytest.mark.parametrize("text", texts(UNCLEAR))
+def test_a_date_whose_year_is_in_doubt_is_not_written(text: str) -> None:
+    assert resolved(text, WEDNESDAY) == (text, ())
+
+
+@pytest.mark.parametrize("text", texts(TODAYS))
+def test_a_weekday_named_on_that_day_is_today(text: str) -> None:
+    assert resolved(text, WEDNESDAY)[1] == (TODAY,)
+
+
+@pytest.mark.parametrize(
+    ("text", "days"), [pair for pairs in OTHER_WEEKS.values() for pair in pairs]
+)
+def test_a_weekday_that_is_last_or_next_is_not_today(text: str, days: int) -> None:
+    assert resolved(text, WEDNESDAY)[1] == ((WEDNESDAY + timedelta(days)).isoformat(),)
+
+
+@pytest.mark.parametrize("text", texts(HABITS))
+def test_what_comes_back_every_week_has_no_single_day(text: str) -> None:
+    assert resolved(text, WEDNESDAY) == (text, ())
+
+
+@pytest.mark.parametrize("text", texts(NOT_DAYS))
+def test_comparisons_and_the_last_of_all_are_no_days(text: str) -> None:
+    assert resolved(text, WEDNESDAY) == (text, ())
+
+
+@pytest.mark.parametrize(("text", "meant"), pairs(BARE))
+def test_a_day_of_the_month_alone_is_the_one_that_was_or_comes(text: str, meant: str) -> None:
+    assert resolved(text, WEDNESDAY)[1] == (meant,)
+
+
+@pytest.mark.parametrize("text", texts(NUMBERS))
+def test_other_numbers_are_no_days_of_the_month(text: str) -> None:
+    assert resolved(text, WEDNESDAY) == (text, ())
