@@ -10,8 +10,7 @@ from starlette.routing import Route
 
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker
 from clawkit.login.resources import ProtectedServer, ServerAddress
-
-RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+from clawkit.login.well_known import RESOURCE_METADATA
 
 
 def resource_routes(

@@ -38,6 +38,7 @@ from clawkit.login.requests import (
 )
 from clawkit.login.resources import Challenges, ProtectedServer, ServerAddress, answer_of
 from clawkit.login.sign_in import SignIn
+from clawkit.login.well_known import SERVER_METADATA
 from clawkit.store.database import Connection, Database
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.request_checks import Origins
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 TOKEN = "/login/token"
 REGISTER = "/login/register"
 REVOKE = "/login/revoke"
-AS_METADATA = "/.well-known/oauth-authorization-server"
 
 _SEE_OTHER = 303
 _LONGEST_STATE = 4000
@@ -124,7 +124,7 @@ class LoginServer:
 
     def _routes(self, make: RouteMaker) -> list[Route]:
         return [
-            make.api(AS_METADATA, self._about_server, "GET"),
+            make.api(SERVER_METADATA, self._about_server, "GET"),
             *resource_routes(
                 make, self._server, self.address, self.address.origin, lambda: self._server.scopes
             ),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ import msgspec
 from clawkit.errors import HostError, LoginError
 from clawkit.guard.http.upstream import Target, check_address, origin_of
 from clawkit.login.document_fetch import SECONDS, DocumentFetcher, resolved
+from clawkit.login.well_known import metadata_places
 from clawkit.system.addresses import Reach, is_loopback, reach_of
 
 KEPT_SECONDS = 300.0
@@ -27,8 +27,6 @@ EXCHANGE_SECONDS = 20.0
 
 _MOST_SERVERS = 3
 _RESOURCE = "/.well-known/oauth-protected-resource"
-_OAUTH = "/.well-known/oauth-authorization-server"
-_OPENID = "/.well-known/openid-configuration"
 
 Document = TypeVar("Document")
 
@@ -148,7 +146,7 @@ class ServerLogins:
 
     def _server(self, issuer: str) -> RelayedServer | None:
         _check(issuer, "its authorization server")
-        for place in _places(issuer):
+        for place in metadata_places(issuer):
             found = self._document(place, RelayedServer)
             if found is not None:
                 self._check_server(found, issuer)
@@ -216,12 +214,3 @@ def _check(url: str, what: str) -> None:
         raise LoginError(f"{what} has no address that can be used: {url[:200]!r}") from None
     if "#" in url or not url.isascii() or any(c.isspace() or not c.isprintable() for c in url):
         raise LoginError(f"{what} has no address that can be used: {url[:200]!r}")
-
-
-def _places(issuer: str) -> Iterator[str]:
-    """Where the metadata of an issuer may be, as clients look for them."""
-    origin, path = origin_of(issuer), urlsplit(issuer).path.rstrip("/")
-    yield f"{origin}{_OAUTH}{path}"
-    yield f"{origin}{_OPENID}{path}"
-    if path:
-        yield f"{origin}{path}{_OPENID}"

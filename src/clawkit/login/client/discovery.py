@@ -16,13 +16,11 @@ import msgspec
 from clawkit.errors import LoginError
 from clawkit.login.client.fetch import Web, WebReply, check_place, document
 from clawkit.login.client.stored import server_key
+from clawkit.login.well_known import RESOURCE_METADATA, metadata_places
 from clawkit.system.addresses import origin_of
 from clawkit.text.normalization import visible
 from clawkit.version import __version__
 
-_PROTECTED = "/.well-known/oauth-protected-resource"
-_OAUTH = "/.well-known/oauth-authorization-server"
-_OPENID = "/.well-known/openid-configuration"
 _LONGEST_HEADER = 8192
 _MODERN = "2026-07-28"
 _HANDSHAKE = "2025-11-25"
@@ -173,8 +171,8 @@ def _resource_places(url: str, challenge: Challenge | None) -> Iterator[str]:
         yield check_place(challenge.metadata, "the metadata that the server names")
     origin, path = origin_of(url), urlsplit(url).path.rstrip("/")
     if path:
-        yield f"{origin}{_PROTECTED}{path}"
-    yield f"{origin}{_PROTECTED}"
+        yield f"{origin}{RESOURCE_METADATA}{path}"
+    yield f"{origin}{RESOURCE_METADATA}"
 
 
 def _covers(resource: str, url: str) -> bool:
@@ -213,19 +211,11 @@ def _legacy_server(web: Web, url: str) -> AuthorizationServer:
 
 def _metadata(web: Web, issuer: str) -> AuthorizationServer | None:
     what = "the metadata of the authorization server"
-    for place in _metadata_places(issuer):
+    for place in metadata_places(issuer):
         reply = web.get(place, what)
         if reply.status == 200:
             return _checked(reply, issuer, what)
     return None
-
-
-def _metadata_places(issuer: str) -> Iterator[str]:
-    origin, path = origin_of(issuer), urlsplit(issuer).path.rstrip("/")
-    yield f"{origin}{_OAUTH}{path}"
-    yield f"{origin}{_OPENID}{path}"
-    if path:
-        yield f"{origin}{path}{_OPENID}"
 
 
 def _checked(reply: WebReply, issuer: str, what: str) -> AuthorizationServer:
