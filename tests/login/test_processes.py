@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.claw import claw
 from tests.login.process import TOOLS, LoginProcess, login_process
@@ -252,3 +253,18 @@ def test_names_and_people_that_are_not_there() -> None:
         assert "--url" in claw("user", "link", "eve", "--url", wrong, code=1).stderr
     link = claw("user", "link", "eve", "--url", "https://claw.example.com/", code=0).stdout
     assert link.startswith("https://claw.example.com/login/link/")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("serve", "tools.py", "--http", "0", "--jwt-issuer", ""),
+        ("serve", "tools.py", "--http", "0", "--login", "--oidc", ""),
+        ("being", "serve", "--login", "--oidc", "", "--oidc-client", "x"),
+        ("mcp-server", "--http", "0", "--login", "--public-url", ""),
+    ],
+    ids=" ".join,
+)
+def test_a_value_that_is_empty_is_no_value(arguments: tuple[str, ...]) -> None:
+    """As on a line with a variable that is not set: it must not start without a login."""
+    assert "is empty" in claw(*arguments, code=2).stderr

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar, cast
 
 import typer
 from typer.core import TyperGroup
@@ -78,9 +78,24 @@ Login = Annotated[
         help="Let people log in from any client, in a browser; `claw user add NAME` adds them.",
     ),
 ]
+
+
+Given = TypeVar("Given", str, list[str] | None)
+
+
+def _not_empty(context: typer.Context, parameter: typer.CallbackParam, value: Given) -> Given:
+    """Refuse "" as on a line with a variable that is not set: it would mean no login at all."""
+    source = context.get_parameter_source(parameter.name or "")
+    empty = value == "" or (isinstance(value, list) and "" in value)
+    if empty and source is not None and source.name != "DEFAULT":
+        raise typer.BadParameter("is empty")
+    return value
+
+
 PublicUrl = Annotated[
     str,
     typer.Option(
+        callback=_not_empty,
         metavar="URL",
         help="With --login or --jwt-issuer: the address that browsers and clients use, if a proxy "
         "is in front.",
@@ -89,12 +104,18 @@ PublicUrl = Annotated[
 Oidc = Annotated[
     str,
     typer.Option(
+        callback=_not_empty,
         metavar="ISSUER",
         help="With --login: the identity provider that signs people in, by OpenID Connect.",
     ),
 ]
 OidcClient = Annotated[
-    str, typer.Option(metavar="ID", help="What the provider knows this server as: its client id.")
+    str,
+    typer.Option(
+        callback=_not_empty,
+        metavar="ID",
+        help="What the provider knows this server as: its client id.",
+    ),
 ]
 OidcSecretFile = Annotated[
     Path | None,
@@ -106,6 +127,7 @@ OidcSecretFile = Annotated[
 JwtIssuer = Annotated[
     str,
     typer.Option(
+        callback=_not_empty,
         metavar="ISSUER",
         help="Instead of --login: another authorization server, whose access tokens are accepted.",
     ),
@@ -113,6 +135,7 @@ JwtIssuer = Annotated[
 Audience = Annotated[
     list[str] | None,
     typer.Option(
+        callback=_not_empty,
         metavar="AUD",
         help="With --jwt-issuer: an audience that tokens may be for; can be given again. Without, "
         "the address of what is asked for.",
@@ -122,6 +145,7 @@ ScopeNames = Annotated[
     list[str] | None,
     typer.Option(
         "--scope",
+        callback=_not_empty,
         metavar="THEIRS=OURS",
         help="With --jwt-issuer: what the issuer calls a scope; can be given again.",
     ),
@@ -129,6 +153,7 @@ ScopeNames = Annotated[
 LetIn = Annotated[
     list[str] | None,
     typer.Option(
+        callback=_not_empty,
         metavar="RULE",
         help="With --oidc or --jwt-issuer: whom to let in as members who were not added: "
         "@example.com, CLAIM=VALUE, or all; can be given again.",

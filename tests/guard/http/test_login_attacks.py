@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from clawkit.errors import LoginError
-from clawkit.guard.http.login_relay import PendingLogin, Seal
+from clawkit.guard.http.login_relay import PendingLogin, Seal, challenge_parameters
 from clawkit.guard.http.server_logins import ServerLogins
 from clawkit.guard.http.upstream import find_target
 from clawkit.login.document_fetch import LONGEST
@@ -221,7 +221,9 @@ def test_a_client_id_cannot_be_made_or_changed(behind: Behind, guard: Guard) -> 
     raw = base64.urlsafe_b64decode(client.removeprefix("claw-") + "==")
     changed = raw.replace(b"7777", b"8888")
     assert changed != raw
-    other = Seal(bytes(32)).close(PendingLogin(MINE, None, guard.origin, 4e9))
+    other = Seal(bytes(32), f"{behind.origin}/mcp").close(
+        PendingLogin(MINE, None, guard.origin, 4e9)
+    )
     for made in (
         "claw-" + base64.urlsafe_b64encode(changed).decode().rstrip("="),
         client[:-4],
@@ -244,6 +246,52 @@ def test_an_answer_to_nothing_that_was_asked_goes_nowhere(behind: Behind, guard:
         assert CODE not in response.text
 
 
+def test_an_answer_to_what_another_guard_asked_goes_nowhere(
+    behind: Behind, guard: Guard, tmp_path: Path
+) -> None:
+    """A mix-up: the code would go to the server behind the other guard."""
+    with (
+        Behind() as evil,
+        reverse_proxy(f"{evil.origin}/mcp", tmp_path, ALLOW_ALL) as address,
+    ):
+        other = Guard(address)
+        theirs = other.state(other.client())
+    answer = {"code": CODE, "state": theirs, "iss": behind.origin}
+    response = guard.get("/claw-login/callback", **answer)
+    assert response.status_code == 400
+    assert CODE not in response.text
+
+
+def test_a_challenge_of_a_megabyte_holds_nobody_up(behind: Behind, guard: Guard) -> None:
+    """Read as long as it is, in steps that grow with its square, it would take hours."""
+    behind.changed["/mcp"] = Response(
+        status_code=401, headers={"www-authenticate": f"Bearer {'a' * 60_000}"}
+    )
+    assert guard.post().status_code in (401, 502)
+    assert challenge_parameters(f"Bearer {'a' * 1_000_000}") == {}
+    assert challenge_parameters(f'Bearer error="x", {" " * 9000} scope="late"') == {"error": "x"}
+
+
+DEEP = b'{"redirect_uris": ' + b"[" * 30_000 + b"]" * 30_000 + b"}"
+
+
+def test_metadata_that_is_nested_too_deep_is_refused(behind: Behind, guard: Guard) -> None:
+    behind.changed[SERVER] = Response(DEEP, media_type="application/json")
+    refused = guard.post()
+    assert refused.status_code == 502
+    assert "cannot be used" in refused.text
+
+
+def test_a_registration_that_is_nested_too_deep_is_refused(guard: Guard) -> None:
+    response = httpx2.post(
+        f"{guard.origin}/claw-login/register",
+        content=DEEP,
+        headers={"content-type": "application/json"},
+        timeout=PATIENCE,
+    )
+    assert response.status_code == 400
+
+
 def test_an_answer_that_comes_too_late_goes_nowhere(
     home: Path, behind: Behind, guard: Guard
 ) -> None:
@@ -252,7 +300,7 @@ def test_an_answer_that_comes_too_late_goes_nowhere(
     assert key.stat().st_mode & 0o777 == 0o600
     for until, status in ((time.time() + PATIENCE, 303), (time.time() - 1, 400)):
         pending = PendingLogin(MINE, "mine", guard.origin, until)
-        state = Seal(key.read_bytes()).close(pending)
+        state = Seal(key.read_bytes(), f"{behind.origin}/mcp").close(pending)
         answer = {"code": CODE, "state": state, "iss": behind.origin}
         assert guard.get("/claw-login/callback", **answer).status_code == status
 

@@ -60,6 +60,7 @@ _KEY_BYTES = 32
 _THREADS = 4
 _LONGEST_STATE = 3900
 _LONGEST_VALUE = 2000
+_LONGEST_CHALLENGE = 8192
 _PASSED = ("error", "error_description", "scope")
 _ANSWERED = ("code", "error", "error_description")
 _BYPASSES = ("request", "request_uri", "response_mode")
@@ -69,7 +70,9 @@ _GRANTS = ("authorization_code", "refresh_token", "client_credentials")
 _FORM = {"content-type": "application/x-www-form-urlencoded"}
 _JSON = {"content-type": "application/json"}
 _BEARER = re.compile(r"(?:^|,)\s*Bearer(?:\s+|$)", re.IGNORECASE)
-_PARAMETER = re.compile(r'([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', re.IGNORECASE)
+_PARAMETER = re.compile(
+    r'(?<![a-z_])([a-z_]+)\s{0,8}=\s{0,8}(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', re.IGNORECASE
+)
 _NOT_QUOTABLE = re.compile(r"[^ !#-\[\]-~]")
 
 Sealed = TypeVar("Sealed")
@@ -98,10 +101,10 @@ class PendingLogin(msgspec.Struct, frozen=True):
 
 
 class Seal:
-    """Signs what others keep for the guard."""
+    """Signs what others keep for the guard of one server; another guard's is nothing to it."""
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes, server: str) -> None:
+        self._key = hmac.digest(key, server.encode(), "sha256")
 
     def close(self, value: msgspec.Struct) -> str:
         payload = msgspec.json.encode(value)
@@ -166,7 +169,7 @@ class LoginRelay:
         return await self._threads.start(self._challenge, asked).outcome
 
     def _challenge(self, said: str, path: str, authority: str) -> str | None:
-        told = _parameters(said)
+        told = challenge_parameters(said)
         if self._logins.find(told.get("resource_metadata", "")) is None:
             return None
         origin = self._origin(authority)
@@ -383,7 +386,7 @@ def open_relay(target: Target, place: ClientPlace, paths: Sequence[str]) -> Logi
         address = address_of(*place)
     except SettingsError:
         address = None
-    return LoginRelay(ServerLogins(target), target, address, paths, Seal(_key()))
+    return LoginRelay(ServerLogins(target), target, address, paths, Seal(_key(), target.url))
 
 
 def _key() -> bytes:
@@ -401,8 +404,9 @@ def _key() -> bytes:
     return key
 
 
-def _parameters(challenge: str) -> dict[str, str]:
+def challenge_parameters(challenge: str) -> dict[str, str]:
     """What a Bearer challenge says, each name once."""
+    challenge = challenge[:_LONGEST_CHALLENGE]
     begun = _BEARER.search(challenge)
     found: dict[str, str] = {}
     for name, quoted, plain in _PARAMETER.findall(challenge[begun.end() :] if begun else ""):
@@ -422,7 +426,7 @@ def _those(offered: tuple[str, ...] | None, usable: tuple[str, ...]) -> list[str
 def _object(body: bytes) -> dict[str, Any] | None:
     try:
         found: object = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 

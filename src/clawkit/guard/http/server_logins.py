@@ -185,7 +185,7 @@ class ServerLogins:
             return msgspec.json.decode(reply.body, type=kind)
         except LoginError as error:
             raise LoginError(f"{origin_of(url)}: {error}") from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise LoginError(f"{url[:200]} cannot be used: {str(error)[:200]}") from None
 
     def _own_reach(self) -> Reach:
