@@ -23,7 +23,7 @@ _INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6
 """As shares of how far behind the best one may be; chosen on the made lives."""
 
 _FIRST_FEW, _SAME_MATTER = 4, 0.4
-"""Who is among so many and so near to the best may say what is so now, however far behind."""
+"""Who is among so many, so near to the best and later may say what is so now."""
 
 
 def looked_again(
@@ -40,7 +40,8 @@ def looked_again(
     nodes, best = [hit.node for hit in hits], hits[0].node
     tells = np.array([not only_asks(node.scene.action) for node in nodes])
     leads = tells & (mentioned(nodes, names.named(best.scene.action) - names.named(question)) > 0)
-    later = np.array([node.created > best.created for node in nodes], np.float32)
+    said = best.created, best.seq
+    later = np.array([(node.created, node.seq) > said for node in nodes], np.float32)
     near = tells * _nearness(best.seq, [node.seq for node in nodes], vectors)
     gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
     scores = np.array([hit.score for hit in hits]) + far_behind * gain
@@ -49,7 +50,7 @@ def looked_again(
     order = (*range(min(first, len(hits))), *rest)
     enough = hits[0].score - far_behind
     kept = leads | (scores >= enough)
-    kept[:_FIRST_FEW] |= near[:_FIRST_FEW] >= _SAME_MATTER
+    kept[:_FIRST_FEW] |= (near * later)[:_FIRST_FEW] >= _SAME_MATTER
     return tuple(hits[at] for at in order if kept[at])
 
 
