@@ -95,8 +95,7 @@ def test_leaving_at_any_question_changes_nothing(step: str, keys: str, home: Pat
         if step == "Write":
             answer(screen, "(it is not shown): ", KEY)
         until(lambda: re.search(rf"{step}[^\n]*:$", screen.text))
-        screen.type(keys)
-        assert screen.ends() == 130
+        assert screen.ends_by(keys) == 130
         until(lambda: "Nothing was changed." in screen.text)
     assert list(config_directory(home).iterdir()) == []
 

@@ -18,6 +18,9 @@ import pyte
 from tests.guard.approvals import PATIENCE, until
 
 # The leader of a session gets the first terminal it opens: Ctrl-C comes from there.
+_A_WHILE = 10.0
+"""Seconds after which keys are typed again."""
+
 _IN_TERMINAL = """
 import os, sys
 os.close(os.open(os.ttyname(0), os.O_RDWR))
@@ -112,6 +115,19 @@ class Terminal:
     def ends(self) -> int:
         """Wait for the program's end; its exit status."""
         return self.process.wait(PATIENCE)
+
+    def ends_by(self, keys: str) -> int:
+        """Type until it ends: a signal just before a program begins to read is seen at the next."""
+        until(lambda: self._ended_by(keys))
+        return self.ends()
+
+    def _ended_by(self, keys: str) -> bool:
+        self.type(keys)
+        try:
+            self.process.wait(_A_WHILE)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def is_given_back(self) -> bool:
         """Whether the terminal is as it was: mode, screen and cursor."""
