@@ -20,6 +20,7 @@ import msgspec
 
 from clawkit.errors import LoginError
 from clawkit.login.document_fetch import DocumentFetcher
+from clawkit.login.outside_json import decoded
 from clawkit.login.records import Client
 from clawkit.store.database import Connection, Database
 
@@ -59,10 +60,7 @@ class ClientMetadata(msgspec.Struct, frozen=True):
 
 def read_metadata(body: bytes) -> ClientMetadata:
     """What a client says; LoginError if that cannot be used."""
-    try:
-        found = msgspec.json.decode(body, type=ClientMetadata)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LoginError(f"the client's metadata cannot be used: {str(error)[:200]}") from None
+    found = decoded(body, ClientMetadata, "the client's metadata cannot be used")
     if "authorization_code" not in found.grant_types or "code" not in found.response_types:
         raise LoginError("only the grant type authorization_code is served")
     if len(found.client_name) > LONGEST_NAME or not found.client_name.isprintable():
