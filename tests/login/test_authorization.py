@@ -111,7 +111,7 @@ def test_a_member_sees_only_their_own_beings(logins: Logins) -> None:
     bob = logins.person("bob")
     visitor = logins.browser()
     visitor.begin(logins.link(bob))
-    assert sent_back(visitor.get(logins.client.address()))["error"] == "access_denied"
+    assert visitor.turned_away(logins.client.address())["error"] == "access_denied"
     with store.database.registry(write=True) as connection:
         people.allow(connection, bob, garden.n)
         people.allow(connection, bob, diary.n)
@@ -124,8 +124,8 @@ def test_a_member_sees_only_their_own_beings(logins: Logins) -> None:
     told = sent_back(visitor.submit(page, answer="yes", being=str(garden.n)))
     access = logins.client.exchange(told["code"]).json()["access_token"]
     assert text_of(logins.call(access, "recall_memory"))
-    other = visitor.get(logins.client.address(resource=f"{logins.origin}/mcp/{ada}"))
-    assert sent_back(other)["error"] == "access_denied"
+    other = logins.client.address(resource=f"{logins.origin}/mcp/{ada}")
+    assert visitor.turned_away(other)["error"] == "access_denied"
 
 
 def test_a_login_for_one_being_is_asked_for_by_its_address(logins: Logins) -> None:

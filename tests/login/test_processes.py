@@ -64,7 +64,7 @@ def test_a_member_and_what_commands_do_to_their_logins() -> None:
         assert ask(server, access, "get_current_time", {}).status_code == 200
         claw("user", "allow", "bob", "notes", "--off", code=0)
         assert ask(server, access, "get_current_time", {}).status_code == 401
-        assert sent_back(bob.get(client.address()))["error"] == "access_denied"
+        assert bob.turned_away(client.address())["error"] == "access_denied"
         claw("user", "allow", "bob", "diary", code=0)
         access = tokens(bob, client)
         link = server.link("link", "bob", "--lost")
@@ -164,7 +164,7 @@ def test_members_order_nothing_from_the_assistant_unless_that_is_said() -> None:
         server.person("add", "bob") as bob,
         server.program() as client,
     ):
-        assert sent_back(bob.get(client.address()))["error"] == "access_denied"
+        assert bob.turned_away(client.address())["error"] == "access_denied"
         assert tokens(ada, client)
 
 

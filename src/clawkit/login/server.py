@@ -220,9 +220,8 @@ class LoginServer:
     ) -> Response:
         offer = self._server.offer(person, wanted.path, wanted.wanted)
         if offer.is_empty:
-            why = f"{person.name} may not use this here. Whoever runs this server can change that."
-            told = {"error": "access_denied", "error_description": why, "state": wanted.state}
-            return self._redirect(wanted.redirect_uri, told)
+            page = partial(pages.not_for, self._server.title, wanted.redirect_uri, person)
+            return self._browsers.shown(asked, page, next_)
         page = partial(
             pages.consent, self._server.title, wanted.client, wanted.redirect_uri, person, offer
         )
