@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import statistics
 import time
@@ -465,6 +466,40 @@ def test_a_flood_of_questions_to_passkeys_fills_nothing(logins: Logins) -> None:
     assert answers[-1] == 429
     with logins.server.store.database.registry() as connection:
         assert connection.rows("SELECT count(*) FROM login_challenges")[0][0] <= 35
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 30_000 + b"]" * 30_000,
+        b'{"csrf": "", "credential": %s}' % (b'{"a":' * 6_000),
+        b'{"csrf": "\xff"}',
+        b'{"csrf": "", "\xff": ""}',
+        b'{"csrf": "\\ud800........"}',
+        b'{"csrf": {}}',
+        b"not json",
+        b"",
+    ],
+)
+@pytest.mark.parametrize("path", ["ask", "check", "new", "keep"])
+def test_what_is_no_json_is_refused_where_passkeys_are(
+    logins: Logins, path: str, body: bytes
+) -> None:
+    headers = {"origin": logins.origin, "content-type": "application/json"}
+    told = logins.client.http.post(f"/login/passkey/{path}", content=body, headers=headers)
+    assert (told.status_code, told.json()["error"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("data", [b"[" * 30_000, b'{"challenge": "\xff"}', b'{"challenge": 1}'])
+def test_what_is_no_answer_of_a_passkey_is_refused(logins: Logins, data: bytes) -> None:
+    visitor = logins.browser()
+    csrf = dict(forms_of(visitor.get("/login").text)[0][1])["csrf"]
+    response = {"clientDataJSON": base64.urlsafe_b64encode(data).decode()}
+    said = {"csrf": csrf, "credential": {"id": "x", "response": response}}
+    headers = {"origin": logins.origin}
+    told = visitor.http.post("/login/passkey/check", json=said, headers=headers)
+    assert told.status_code == 400
+    assert "cannot be used here" in told.json()["error_description"]
 
 
 def test_a_host_that_is_not_ours_gets_nothing(logins: Logins) -> None:

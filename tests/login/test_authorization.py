@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from clawkit.login.records import ACCESS_SECONDS, REFRESH_SECONDS
 from tests.login.visitors import Logins, sent_back
 from tests.memory.http.being_store import Clock
@@ -109,7 +111,7 @@ def test_a_member_sees_only_their_own_beings(logins: Logins) -> None:
     bob = logins.person("bob")
     visitor = logins.browser()
     visitor.begin(logins.link(bob))
-    assert sent_back(visitor.get(logins.client.address()))["error"] == "access_denied"
+    assert visitor.turned_away(logins.client.address())["error"] == "access_denied"
     with store.database.registry(write=True) as connection:
         people.allow(connection, bob, garden.n)
         people.allow(connection, bob, diary.n)
@@ -122,8 +124,8 @@ def test_a_member_sees_only_their_own_beings(logins: Logins) -> None:
     told = sent_back(visitor.submit(page, answer="yes", being=str(garden.n)))
     access = logins.client.exchange(told["code"]).json()["access_token"]
     assert text_of(logins.call(access, "recall_memory"))
-    other = visitor.get(logins.client.address(resource=f"{logins.origin}/mcp/{ada}"))
-    assert sent_back(other)["error"] == "access_denied"
+    other = logins.client.address(resource=f"{logins.origin}/mcp/{ada}")
+    assert visitor.turned_away(other)["error"] == "access_denied"
 
 
 def test_a_login_for_one_being_is_asked_for_by_its_address(logins: Logins) -> None:
@@ -184,7 +186,29 @@ def test_a_refreshed_token_can_have_less_scope_and_never_more(logins: Logins) ->
     less = logins.client.refresh(tokens["refresh_token"], scope="full").json()
     assert less["scope"] == "full"
     more = logins.client.refresh(less["refresh_token"], scope="full admin")
-    assert more.status_code == 400
+    assert (more.status_code, more.json()["error"]) == (400, "invalid_scope")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"scope": "tool:weather"}, "invalid_scope"),
+        ({"resource": "https://other.example/mcp"}, "invalid_target"),
+        ({"resource": "{origin}/mcp/77"}, "invalid_target"),
+    ],
+)
+def test_a_refresh_that_asks_for_too_much_leaves_the_refresh_token_as_it_is(
+    stored_logins: Logins, wrong: dict[str, str], error: str
+) -> None:
+    logins = stored_logins
+    tokens = logins.tokens()
+    asked = {name: value.format(origin=logins.origin) for name, value in wrong.items()}
+    for _ in range(2):
+        told = logins.client.refresh(tokens["refresh_token"], **asked)
+        assert (told.status_code, told.json()["error"]) == (400, error)
+    renewed = logins.client.refresh(tokens["refresh_token"])
+    assert renewed.status_code == 200
+    assert logins.call(renewed.json()["access_token"]).status_code == 200
 
 
 def test_who_says_no_tells_the_client_so(logins: Logins) -> None:

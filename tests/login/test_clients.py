@@ -146,6 +146,9 @@ def test_a_redirect_address_is_the_registered_one_to_the_letter(
         b'{"redirect_uris": ["https://example.com/"], "client_name": "%s"}' % (b"x" * 101),
         b'{"redirect_uris": ["https://example.com/"], "client_name": "a\\u202eb\\u0000"}',
         b'{"redirect_uris": [%s]}' % b",".join([b'"https://example.com/"'] * 11),
+        b'{"redirect_uris": ["https://example.com/"], "client_name": "\xff"}',
+        b'{"redirect_uris": ["https://example.com/"], "jwks": %s}' % (b"[" * 30_000),
+        b"[" * 30_000 + b"]" * 30_000,
     ],
 )
 def test_what_is_no_registration_is_refused(logins: Logins, body: bytes) -> None:

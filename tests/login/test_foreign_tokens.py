@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -265,6 +266,20 @@ def test_algorithms_with_a_public_key_count(
         assert beings.call().status_code == 200
 
 
+HEADERS_THAT_CANNOT_BE = [
+    b'{"alg": ["RS256"], "kid": "1"}',
+    b'{"alg": {}, "kid": "1"}',
+    b'{"alg": "RS256", "kid": ["1"]}',
+    b'{"alg": "RS256", "kid": "\xff"}',
+    b'{"alg": "RS256", "x": %s' % (b"[" * 8_000),
+    b"[" * 8_000,
+]
+
+
+def unsigned(header: bytes) -> str:
+    return base64.urlsafe_b64encode(header).rstrip(b"=").decode()
+
+
 def test_only_keys_of_the_issuer_sign(beings: Beings) -> None:
     beings.person()
     claims = beings.issuer.claims(aud=beings.aud)
@@ -278,6 +293,7 @@ def test_only_keys_of_the_issuer_sign(beings: Beings) -> None:
         embedded.sign(claims, jwk=embedded.public, jku=f"{beings.issuer.url}/evil"),
         own.sign(claims)[:-6] + "AAAAAA",
         own.sign(claims).rpartition(".")[0] + ".",
+        *(f"{unsigned(header)}.e30.AAAA" for header in HEADERS_THAT_CANNOT_BE),
         "a.b.c",
         "..",
         "é.é.é",

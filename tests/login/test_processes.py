@@ -65,7 +65,7 @@ def test_a_member_and_what_commands_do_to_their_logins() -> None:
         assert ask(server, access, "get_current_time", {}).status_code == 200
         claw("user", "allow", "bob", "notes", "--off", code=0)
         assert ask(server, access, "get_current_time", {}).status_code == 401
-        assert sent_back(bob.get(client.address()))["error"] == "access_denied"
+        assert bob.turned_away(client.address())["error"] == "access_denied"
         claw("user", "allow", "bob", "diary", code=0)
         access = tokens(bob, client)
         link = server.link("link", "bob", "--lost")
@@ -165,7 +165,7 @@ def test_members_order_nothing_from_the_assistant_unless_that_is_said() -> None:
         server.person("add", "bob") as bob,
         server.program() as client,
     ):
-        assert sent_back(bob.get(client.address()))["error"] == "access_denied"
+        assert bob.turned_away(client.address())["error"] == "access_denied"
         assert tokens(ada, client)
 
 
@@ -209,9 +209,46 @@ def test_http_without_a_login_or_a_token_is_refused() -> None:
 def test_a_login_beyond_this_machine_needs_its_public_address() -> None:
     told = claw("being", "serve", "--port", "0", "--host", "0.0.0.0", "--login", code=1)
     assert "--public-url https://" in told.stderr
-    for wrong in ("http://claw.example.com", "https://claw.example.com/path", "claw.example.com"):
-        told = claw("being", "serve", "--port", "0", "--login", "--public-url", wrong, code=1)
-        assert "--public-url" in told.stderr
+
+
+WRONG_PLACES = [
+    "http://claw.example.com",
+    "https://claw.example.com/path",
+    "claw.example.com",
+    "https://a b",
+    "https://[::",
+    "https://a:99999",
+    "https://ada@claw.example.com",
+    "https://a,b",
+]
+
+
+@pytest.mark.parametrize("command", ["being", "serve", "mcp-server", "proxy"])
+def test_a_public_address_that_cannot_be_is_refused_at_the_start(
+    tmp_path: Path, command: str
+) -> None:
+    file = tmp_path / "sums.py"
+    file.write_text(TOOLS)
+    to_start: dict[str, list[str | Path]] = {
+        "being": ["being", "serve", "--port", "0"],
+        "serve": ["serve", file, "--http", "0"],
+        "mcp-server": ["mcp-server", "--http", "0"],
+        "proxy": ["proxy", "--listen", "0", "--url", "http://127.0.0.1:1/mcp"],
+    }
+    for wrong in WRONG_PLACES if command == "being" else WRONG_PLACES[3:5]:
+        told = claw(*to_start[command], "--login", "--public-url", wrong, code=1)
+        assert f"--public-url {wrong!r} must" in told.stderr
+
+
+def test_a_secret_is_read_from_a_regular_file_of_its_size(tmp_path: Path) -> None:
+    start = ("mcp-server", "--http", "0", "--token-file")
+    assert "must be a regular file" in claw(*start, "/dev/zero", code=1).stderr
+    assert "must be a regular file" in claw(*start, tmp_path, code=1).stderr
+    assert "No such file" in claw(*start, tmp_path / "none", code=1).stderr
+    long = tmp_path / "long"
+    long.write_text("x" * 8193)
+    long.chmod(0o600)
+    assert "longer than 8192 bytes" in claw(*start, long, code=1).stderr
 
 
 def test_behind_a_proxy_everything_is_at_its_public_address() -> None:

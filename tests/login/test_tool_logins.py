@@ -21,7 +21,7 @@ from clawkit.store.database import Database
 from clawkit.wire.http import endpoint
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.login.served_tools import ServedTools, served_tools, tools
-from tests.login.visitors import LoginClient, Visitor, sent_back
+from tests.login.visitors import LoginClient, Visitor
 from tests.processes import PATIENCE
 
 
@@ -161,14 +161,16 @@ def test_strangers_do_not_learn_what_tools_are_called(people_store: Database) ->
             assert about.json()["scopes_supported"] == ["all"]
 
 
-def test_the_client_is_told_that_somebody_may_not_use_this(people_store: Database) -> None:
+def test_the_client_learns_that_somebody_may_not_use_this_only_when_they_go_back(
+    people_store: Database,
+) -> None:
     with (
         served_tools(people_store, tools("openclaw", "order"), members=False) as server,
         somebody(people_store, server, "bob", "member") as (bob, client),
     ):
-        told = sent_back(bob.get(client.address()))
-        assert (told["error"], told["state"]) == ("access_denied", "xyz")
-        assert "bob may not use this" in told["error_description"]
+        assert "bob may not use this here" in bob.get(client.address()).text
+        told = bob.turned_away(client.address())
+        assert told == {"error": "access_denied", "state": "xyz", "iss": server.origin}
 
 
 def read_to_the_end(stream: httpx2.Response) -> None:

@@ -97,6 +97,14 @@ class Visitor:
         assert page.status_code == 200, page.text
         return sent_back(self.submit(page, answer="yes", **chosen))
 
+    def turned_away(self, address: str) -> dict[str, str]:
+        """Read that this is not for them, and go back; gives what the client gets then."""
+        page = self.get(address)
+        assert page.status_code == 403, page.text
+        assert "location" not in page.headers
+        assert "may not use this here" in page.text
+        return sent_back(self.submit(page, answer="no"))
+
 
 def sent_back(response: httpx2.Response) -> dict[str, str]:
     """What a redirect tells a client."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from clawkit.wire.http.request_checks import Origins
 
 _SHORTEST_TOKEN = 32
+_LONGEST_SECRET = 8192
 _SECRET = "CLAW_OIDC_SECRET"
 
 
@@ -131,11 +133,17 @@ def private_text(file: Path, option: str) -> str:
     from clawkit.errors import SettingsError
 
     try:
-        secret = file.read_text(encoding="utf-8").strip()
-        shared = os.name == "posix" and file.stat().st_mode & 0o077
+        mode = file.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise SettingsError(f"{option} {file}: it must be a regular file")
+        with file.open("rb") as opened:
+            data = opened.read(_LONGEST_SECRET + 1)
+        secret = data.decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{option} {file}: it cannot be read: {error}") from None
-    if shared:
+    if len(data) > _LONGEST_SECRET:
+        raise SettingsError(f"{option} {file}: it is longer than {_LONGEST_SECRET} bytes")
+    if os.name == "posix" and mode & 0o077:
         raise SettingsError(f"{option} {file}: others can read it: chmod 600 {file}")
     return secret
 
@@ -163,4 +171,6 @@ def hosts_behind(
 
     if not public_url or (hosts is None and not on_loopback):
         return hosts
-    return [*(hosts or LOOPBACK), urlsplit(public_url).netloc]
+    from clawkit.login.resources import checked_origin
+
+    return [*(hosts or LOOPBACK), urlsplit(checked_origin(public_url)).netloc]

@@ -20,8 +20,10 @@ import msgspec
 
 from clawkit.errors import LoginError
 from clawkit.login.document_fetch import DocumentFetcher
+from clawkit.login.outside_json import decoded
 from clawkit.login.records import Client
 from clawkit.store.database import Connection, Database
+from clawkit.system.addresses import is_authority
 
 LONGEST_NAME = 100
 LONGEST_URI = 2000
@@ -42,7 +44,6 @@ _KNOWN_SCHEMES = frozenset(
 )
 """Of programs that have been there before RFC 8252 wanted a dot, or do without."""
 
-_PLACE = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d+)?", re.IGNORECASE)
 _DOTS = re.compile(r"/\.\.?(/|$)|%2e", re.IGNORECASE)
 
 
@@ -59,10 +60,7 @@ class ClientMetadata(msgspec.Struct, frozen=True):
 
 def read_metadata(body: bytes) -> ClientMetadata:
     """What a client says; LoginError if that cannot be used."""
-    try:
-        found = msgspec.json.decode(body, type=ClientMetadata)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LoginError(f"the client's metadata cannot be used: {str(error)[:200]}") from None
+    found = decoded(body, ClientMetadata, "the client's metadata cannot be used")
     if "authorization_code" not in found.grant_types or "code" not in found.response_types:
         raise LoginError("only the grant type authorization_code is served")
     if len(found.client_name) > LONGEST_NAME or not found.client_name.isprintable():
@@ -81,7 +79,7 @@ def check_redirect(uri: str) -> None:
     assert parts is not None
     if "#" in uri or "@" in parts.netloc:
         raise LoginError(f"redirect_uri {uri[:100]!r} may have neither a fragment nor a user")
-    if parts.scheme in ("http", "https") and not _PLACE.fullmatch(parts.netloc):
+    if parts.scheme in ("http", "https") and not is_authority(parts.netloc):
         raise LoginError(f"redirect_uri {uri[:100]!r} has no host name that can be used")
     if parts.scheme == "https" and parts.hostname:
         return

@@ -23,6 +23,7 @@ import msgspec
 
 from clawkit.errors import LoginError, SettingsError
 from clawkit.login.document_fetch import NO_HEADERS, DocumentFetcher, Unreachable
+from clawkit.login.outside_json import decoded
 from clawkit.login.records import digest
 from clawkit.system.addresses import is_loopback, is_public, origin_of
 
@@ -42,7 +43,7 @@ _OF_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "Ed25519": "E
 ALGORITHMS = frozenset({*_RSA, *_OF_CURVE.values()})
 """Those with a public key alone: with a shared one, whoever checks could sign."""
 
-_WRONG: dict[type[jwt.PyJWTError], str] = {
+_WRONG: dict[type[Exception], str] = {
     jwt.ExpiredSignatureError: "it is over",
     jwt.ImmatureSignatureError: "it is not good yet",
     jwt.InvalidAudienceError: "it is for another audience",
@@ -215,12 +216,12 @@ class Issuer:
                     "enforce_minimum_key_length": True,
                 },
             )
-        except jwt.PyJWTError as error:
+        except (jwt.PyJWTError, RecursionError) as error:
             raise LoginError(_WRONG.get(type(error), "it cannot be used")) from None
         return _Verified(key, header, claims)
 
     def _key(self, key_id: str | None, algorithm: Any) -> SigningKey:
-        if algorithm not in ALGORITHMS:
+        if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
             raise LoginError("it is not signed with a public key")
         for anew in (False, True):
             fitting = [
@@ -251,10 +252,10 @@ class Issuer:
         problem = Unreachable("it cannot be reached")
         for place in metadata_places(self.url):
             try:
-                found = msgspec.json.decode(self._own.get(place), type=IssuerMetadata)
+                found = decoded(self._own.get(place), IssuerMetadata, "it cannot be read")
             except Unreachable as error:
                 raise Unreachable(f"{place}: {error}") from None
-            except (LoginError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except LoginError as error:
                 problem = LoginError(f"{place}: {error}")
                 continue
             if found.issuer != self.url:
@@ -274,10 +275,7 @@ class Issuer:
 
     def _load_keys(self) -> tuple[SigningKey, ...]:
         address = self._metadata.value().jwks_uri
-        try:
-            found = msgspec.json.decode(self.get(address), type=_KeySet)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise LoginError("its keys cannot be read") from None
+        found = decoded(self.get(address), _KeySet, "its keys cannot be read")
         return tuple(key for one in found.keys for key in _signing_keys(one))
 
 

@@ -185,6 +185,21 @@ def consent(
     )
 
 
+def not_for(title: str, redirect_uri: str, person: User, form: Form) -> HTMLResponse:
+    """Tells somebody that this is not for them; the client learns it only if they go back."""
+    return _page(
+        f"You may not use {title}",
+        f"<p>{_text(person.name)} may not use this here. Whoever runs this server can change that."
+        "</p>",
+        '<form method="post" action="/login/authorize">',
+        _hidden(form),
+        '<div class="row"><button name="answer" value="no">Back to the program</button></div>',
+        "</form>",
+        target=redirect_target(redirect_uri),
+        status=403,
+    )
+
+
 def redirect_target(redirect_uri: str) -> str:
     """An address as `form-action` has it: its origin, or the scheme of a program."""
     parts = urlsplit(redirect_uri)

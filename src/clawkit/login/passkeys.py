@@ -24,11 +24,14 @@ from webauthn.helpers.structs import (
 )
 
 from clawkit.errors import LoginError
+from clawkit.login.outside_json import decoded
 from clawkit.login.people import Passkey
 from clawkit.login.records import User
 from clawkit.login.resources import ServerAddress
 
 _REFUSED = "This passkey cannot be used here."
+_UNUSABLE = (WebAuthnException, ValueError, KeyError, TypeError, RecursionError)
+"""What py_webauthn raises for an answer that is none."""
 
 
 class _ClientData(msgspec.Struct):
@@ -80,8 +83,8 @@ def named_in(credential: Any) -> tuple[str, str]:
     try:
         found = msgspec.convert(credential, _Credential)
         data = base64url_to_bytes(found.response.client_data)
-        return found.id, msgspec.json.decode(data, type=_ClientData).challenge
-    except (msgspec.MsgspecError, ValueError):
+        return found.id, decoded(data, _ClientData, _REFUSED).challenge
+    except (LoginError, ValueError):
         raise LoginError(_REFUSED) from None
 
 
@@ -95,7 +98,7 @@ def registered(address: ServerAddress, person: User, credential: Any, challenge:
             expected_origin=address.origin,
             require_user_verification=True,
         )
-    except (WebAuthnException, ValueError, KeyError, TypeError):
+    except _UNUSABLE:
         raise LoginError(_REFUSED) from None
     key_id = bytes_to_base64url(found.credential_id)
     return Passkey(key_id, person.id, found.credential_public_key, found.sign_count)
@@ -113,6 +116,6 @@ def verified(address: ServerAddress, passkey: Passkey, credential: Any, challeng
             credential_current_sign_count=passkey.uses,
             require_user_verification=True,
         )
-    except (WebAuthnException, ValueError, KeyError, TypeError):
+    except _UNUSABLE:
         raise LoginError(_REFUSED) from None
     return found.new_sign_count

@@ -24,6 +24,7 @@ from clawkit.login import identities, pages, people
 from clawkit.login.browsers import HOME, Browsers, safe_next
 from clawkit.login.identities import AccountPeople, Journey, MemberRule, Stranger
 from clawkit.login.issuers import Issuer
+from clawkit.login.outside_json import decoded
 from clawkit.login.records import User, digest, new_secret
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, same, slow_down
 from clawkit.login.resources import ServerAddress
@@ -37,6 +38,7 @@ _SCOPES = "openid email profile"
 _NOT_YOURS = (
     "This answer is not for this browser, was used, or took too long. Begin again where you were."
 )
+_UNREADABLE = "its answer cannot be read"
 _SEE_OTHER = 303
 _log = logging.getLogger("clawkit.login")
 
@@ -196,7 +198,7 @@ class ProviderSignIn:
             return {}
         bearer = {"authorization": f"Bearer {tokens.access_token}"}
         try:
-            found = _decoded(self._issuer.get(address, bearer), dict[str, Any])
+            found = decoded(self._issuer.get(address, bearer), dict[str, Any], _UNREADABLE)
         except LoginError as error:
             _log.warning("%s tells nothing more of %s: %s", address, subject, error)
             return {}
@@ -220,20 +222,14 @@ class ProviderSignIn:
             if self._client.secret:
                 form["client_secret"] = self._client.secret
         body = urlencode(form).encode()
-        return _decoded(self._issuer.post(metadata.token_endpoint or "", body, headers), _Tokens)
+        answer = self._issuer.post(metadata.token_endpoint or "", body, headers)
+        return decoded(answer, _Tokens, _UNREADABLE)
 
 
 def _count(limit: TokenBuckets, asked: LoginRequest) -> None:
     wait = limit.take(asked.caller)
     if wait:
         raise slow_down(wait)
-
-
-def _decoded(body: bytes, kind: Any) -> Any:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise LoginError("its answer cannot be read") from None
 
 
 def _proof(visitor: str, state: str, what: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from clawkit.errors import AccessError, LoginError, SettingsError
 from clawkit.login.records import Login, User
-from clawkit.system.addresses import is_loopback
+from clawkit.system.addresses import is_authority, is_loopback
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -207,7 +207,11 @@ def checked_origin(url: str, option: str = "--public-url") -> str:
     except ValueError:
         parts, port = urlsplit(""), None
     shown = f"{option} {url[:100]!r}"
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or not is_authority(parts.netloc)
+    ):
         raise SettingsError(f"{shown} must be an address such as https://claw.example.com")
     if parts.path or parts.query or parts.fragment:
         raise SettingsError(

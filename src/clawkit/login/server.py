@@ -220,9 +220,8 @@ class LoginServer:
     ) -> Response:
         offer = self._server.offer(person, wanted.path, wanted.wanted)
         if offer.is_empty:
-            why = f"{person.name} may not use this here. Whoever runs this server can change that."
-            told = {"error": "access_denied", "error_description": why, "state": wanted.state}
-            return self._redirect(wanted.redirect_uri, told)
+            page = partial(pages.not_for, self._server.title, wanted.redirect_uri, person)
+            return self._browsers.shown(asked, page, next_)
         page = partial(
             pages.consent, self._server.title, wanted.client, wanted.redirect_uri, person, offer
         )
@@ -379,20 +378,24 @@ class LoginServer:
         return being is None or people.may_use(connection, person, being)
 
     def _refresh(self, fields: Mapping[str, str]) -> Tokens:
+        """New tokens for a refresh token, which a request that asks for too much leaves as it is.
+
+        A refusal within the transaction undoes it; what was noticed of a thief is kept.
+        """
         now = self._clock()
         tokens: Tokens | None = None
         with self._database.registry(write=True) as connection:
             found = grants.refreshed(connection, fields.get("refresh_token", ""), now)
             if found is not None and found[1]:
                 grant = found[0]
-                scope = _narrowed(grant.scope, fields.get("scope", ""))
                 if fields.get("client_id") != grant.client:
                     grants.end(connection, grant.id, "another client had its refresh token", now)
-                elif (
-                    scope
-                    and self._is_for(fields, grant.resource)
-                    and self._may_use(connection, grant.person, grant.being)
+                elif self._is_for({}, grant.resource) and self._may_use(
+                    connection, grant.person, grant.being
                 ):
+                    if not self._is_for(fields, grant.resource):
+                        raise OAuthRefusal("invalid_target", "resource is not what it is for")
+                    scope = _narrowed(grant.scope, fields.get("scope", ""))
                     tokens = grants.renew(connection, grant, scope, now)
         if tokens is None:
             raise OAuthRefusal(
@@ -418,10 +421,10 @@ def _count(limit: TokenBuckets, asked: LoginRequest) -> None:
 
 
 def _narrowed(granted: str, wanted: str) -> str:
-    """The scope that a refreshed token has; empty if more is wanted than was granted."""
-    if not wanted:
-        return granted
-    return wanted if set(wanted.split()) <= set(granted.split()) else ""
+    """The scope that a refreshed token has, which is never more than was granted."""
+    if not set(wanted.split()) <= set(granted.split()):
+        raise OAuthRefusal("invalid_scope", f"scope can be no more than was granted: {granted}")
+    return wanted or granted
 
 
 def _issued(tokens: Tokens) -> Response:

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from clawkit.errors import LoginError
 from clawkit.login import grants, pages, people
 from clawkit.login.browsers import HOME, Browsers, safe_next
+from clawkit.login.outside_json import decoded
 from clawkit.login.records import User, digest
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, slow_down
 from clawkit.login.resources import ProtectedServer, ServerAddress
@@ -189,10 +190,7 @@ class SignIn:
     def _said(self, asked: LoginRequest) -> _Said:
         if not asked.headers.get("content-type", "").startswith("application/json"):
             raise OAuthRefusal("invalid_request", "This must be JSON", 415)
-        try:
-            said = msgspec.json.decode(asked.body, type=_Said)
-        except msgspec.MsgspecError:
-            raise OAuthRefusal("invalid_request", "This cannot be read") from None
+        said = decoded(asked.body, _Said, "This cannot be read")
         self._browsers.check_form(asked, said.csrf)
         return said
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import ssl
 
 _PRIVATE_ENDINGS = (".local", ".lan", ".internal", ".home.arpa", ".localhost")
+_AUTHORITY = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d+)?", re.IGNORECASE)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _NOT_PUBLIC = tuple(
     ipaddress.IPv6Network(one)
@@ -79,6 +81,11 @@ def is_ip_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_authority(text: str) -> bool:
+    """Whether an address can have this between `//` and its path, with nobody's name in it."""
+    return _AUTHORITY.fullmatch(text) is not None
 
 
 def is_private(url: str) -> bool:

@@ -39,7 +39,7 @@ from tests.guard.http.worlds import (
     served,
     with_session,
 )
-from tests.login.visitors import LoginClient, Visitor, sent_back
+from tests.login.visitors import LoginClient, Visitor
 from tests.processes import PATIENCE
 
 SECRET = "s3cret-" * 6
@@ -304,7 +304,7 @@ def test_only_owners_may_log_in_unless_it_is_for_members(tmp_path: Path) -> None
             login_guard(script, tmp_path) as guard,
             guard.person("ben", "--being", "team") as (ben, client),
         ):
-            assert sent_back(ben.get(client.address()))["error"] == "access_denied"
+            assert ben.turned_away(client.address())["error"] == "access_denied"
         with (
             login_guard(script, tmp_path, "--members") as guard,
             guard.person("eve", "--being", "team") as (eve, client),

@@ -302,7 +302,7 @@ def serve(
         if hosts is None and is_loopback(address[0]):
             hosts = (*LOOPBACK, shown)
         if hosts is not None and login is not None and login.public_url:
-            hosts = (*hosts, urlsplit(login.public_url).netloc)
+            hosts = (*hosts, _public_host(login))
         app = BeingApp(
             store,
             hosts=hosts,
@@ -316,6 +316,12 @@ def serve(
         url = f"http://{shown}:{address[1]}/mcp"
         ready = partial(on_ready, url) if on_ready is not None else None
         uvicorn_for(app, log, ready).run(sockets=[listening])
+
+
+def _public_host(options: LoginOptions) -> str:
+    from clawkit.login.resources import checked_origin
+
+    return urlsplit(checked_origin(options.public_url)).netloc
 
 
 def _logins(store: BeingStore, options: LoginOptions, listens: tuple[str, int]) -> GateMaker:
