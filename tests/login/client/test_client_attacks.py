@@ -135,6 +135,43 @@ def test_a_server_in_a_private_network_does_not_lead_to_this_machine() -> None:
         Web("https://10.0.0.1/mcp").get("https://127.0.0.1:1/", "the metadata")
 
 
+def resolve_to(patch: pytest.MonkeyPatch, *answers: list[str]) -> None:
+    """Let names stand for these addresses: each look-up for the next, then for the last."""
+    left = list(answers)
+
+    def look_up(host: str | None, port: Any, *_: Any, **__: Any) -> list[Any]:
+        name = host.decode() if isinstance(host, bytes) else host
+        found = left.pop(0) if len(left) > 1 else left[0]
+        assert name == "mcp.example.com"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port or 0)) for one in found]
+
+    patch.setattr(socket, "getaddrinfo", look_up)
+
+
+def test_a_server_that_is_also_here_does_not_lead_to_this_machine(
+    foreign: ForeignServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve_to(monkeypatch, ["93.184.216.34", "127.0.0.1"])
+    web = Web("https://mcp.example.com/mcp")
+    for place in (foreign.url, "https://mcp.example.com/"):
+        with pytest.raises(LoginError, match="in a network that the server itself is not in"):
+            web.get(place, "the metadata")
+    assert foreign.calls == []
+
+
+def test_a_name_that_moves_to_this_machine_is_sent_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(PATIENCE)
+        resolve_to(monkeypatch, ["93.184.216.34"], ["93.184.216.34"], ["127.0.0.1"])
+        place = f"https://mcp.example.com:{listening.getsockname()[1]}/"
+        with pytest.raises(LoginError, match="in a network that the server itself is not in"):
+            Web(place).get(place, "the metadata")
+        connection, _ = listening.accept()
+        with connection:
+            connection.settimeout(PATIENCE)
+            assert connection.recv(1) == b""
+
+
 def test_a_redirect_to_another_host_is_not_followed(foreign: ForeignServer) -> None:
     async def answer(*_: Any) -> Response:
         return JSONResponse({})
