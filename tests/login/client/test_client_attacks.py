@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 
 from clawkit.errors import LoginError
 from clawkit.login.client import fetch
+from clawkit.login.client.bearer import Bearer
 from clawkit.login.client.callback import Callback
 from clawkit.login.client.discovery import Challenge, challenge_in, discover
 from clawkit.login.client.fetch import LONGEST, Web
@@ -26,6 +27,9 @@ from tests.login.client.foreign import ForeignServer
 from tests.login.client.person import follows
 from tests.processes import PATIENCE
 
+TOO_DEEP = b'{"x":' + b"[" * 100_000
+_NAMES = (b"resource", b"issuer", b"client_id", b"access_token", b"error")
+NOT_UTF_8 = b"{" + b",".join(b'"%b": "\xff"' % name for name in _NAMES) + b"}"
 ESCAPE = "\x1b]0;owned\x07"
 
 
@@ -183,6 +187,26 @@ def test_a_redirect_to_another_host_is_not_followed(foreign: ForeignServer) -> N
         assert other.heard == []
 
 
+@pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:99999/", "//", "javascript:x"])
+def test_a_redirect_to_no_address_is_not_followed(foreign: ForeignServer, place: str) -> None:
+    answer = Response(status_code=302, headers={"location": place})
+    foreign.replies["/.well-known/oauth-authorization-server"] = answer
+    refused(foreign)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["http://[", "http://127.0.0.1:99999/", "javascript:x", "ftp://x", "http://x.example.com/"],
+)
+def test_a_browser_is_sent_back_to_no_address_that_is_not_safe(
+    foreign: ForeignServer, place: str
+) -> None:
+    done = claw("login", foreign.url, "--redirect-uri", place, code=2)
+    assert "--redirect-uri is" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert foreign.calls == foreign.registered == []
+
+
 def test_a_redirect_of_a_token_request_is_not_followed(foreign: ForeignServer) -> None:
     foreign.replies["/token"] = RedirectResponse(f"{foreign.origin}/revoke", 307)
     assert "gives no token: the status 307" in refused(foreign)
@@ -220,6 +244,33 @@ def test_a_server_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_no_json_is_not_used(foreign: ForeignServer) -> None:
     foreign.replies["/token"] = PlainTextResponse("<html>")
     assert "cannot be used: it is not JSON" in refused(foreign)
+
+
+@pytest.mark.parametrize("body", [TOO_DEEP, NOT_UTF_8, b"\xff\xfe"], ids=["deep", "utf8", "none"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/register",
+        "/token",
+    ],
+)
+def test_a_document_that_cannot_be_decoded_is_not_used(
+    foreign: ForeignServer, path: str, body: bytes
+) -> None:
+    foreign.replies[path] = Response(body, media_type="application/json")
+    assert "cannot be used: it is" in refused(foreign)
+    foreign.replies = {"/token": Response(body, 400)}
+    assert "gives no token: the status 400" in refused(foreign)
+
+
+def test_a_renewal_that_cannot_be_decoded_is_told(foreign: ForeignServer) -> None:
+    try_to_log_in(foreign)
+    foreign.replies["/token"] = Response(TOO_DEEP)
+    bearer = Bearer(foreign.url)
+    with pytest.raises(LoginError, match=r"cannot be renewed now: .* nested too deep"):
+        bearer.renew(bearer.get())
 
 
 @pytest.mark.parametrize(
@@ -313,10 +364,15 @@ def test_the_answer_is_heard_on_this_machine_only() -> None:
         ("https://ada:pass@mcp.example.com/", "a user or password in it"),
         ("ftp://mcp.example.com/", "is not an address with https://"),
         ("https://", "is not an address with https://"),
+        ("http://[", "is not an address with https://"),
+        ("https://mcp.example.com:99999/", "is not an address with https://"),
     ],
 )
-def test_an_address_where_a_login_would_be_lost_is_refused(url: str, problem: str) -> None:
-    done = claw("login", url, code=2)
+@pytest.mark.parametrize("command", ["login", "logout"])
+def test_an_address_where_a_login_would_be_lost_is_refused(
+    command: str, url: str, problem: str
+) -> None:
+    done = claw(command, url, code=2)
     assert problem in done.stderr
     assert "pass@" not in done.stderr
 

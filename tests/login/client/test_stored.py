@@ -119,6 +119,17 @@ def test_a_keyring_that_gives_nothing_back_is_told(backend: InMemory) -> None:
     assert [one.url for one in every_login()] == [URL]
 
 
+@pytest.mark.parametrize(
+    "damage", [b"\xff", b'"\xff"', b'{"x":' + b"[" * 100_000], ids=["a", "b", "c"]
+)
+def test_a_file_that_cannot_be_decoded_is_told(damage: bytes) -> None:
+    file = LoginFile(URL)
+    file.write(record(), SECRETS, "file")
+    file.path.write_bytes(damage)
+    with pytest.raises(LoginError, match="is damaged: remove it"):
+        file.read()
+
+
 def test_a_damaged_file_is_told_without_what_is_in_it() -> None:
     file = LoginFile(URL)
     file.write(record(), SECRETS, "file")

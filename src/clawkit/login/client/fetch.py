@@ -10,13 +10,13 @@ import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import httpx2
-import msgspec
 
 from clawkit.errors import LoginError
+from clawkit.login.decoding import Document, decoded
 from clawkit.system.addresses import Reach, is_loopback, origin_of, reach_of
 
 LONGEST = 256 * 1024
@@ -35,16 +35,12 @@ class WebReply(NamedTuple):
     body: bytes
 
 
-Document = TypeVar("Document")
-
-
 def document(reply: WebReply, kind: type[Document], what: str) -> Document:
     """The JSON of an answer; LoginError says what is not as it must be."""
     try:
-        return msgspec.json.decode(reply.body, type=kind)
-    except msgspec.DecodeError as error:
-        reason = str(error) if isinstance(error, msgspec.ValidationError) else "it is not JSON"
-        raise LoginError(f"{what} of {origin_of(reply.url)} cannot be used: {reason}") from None
+        return decoded(reply.body, kind)
+    except LoginError as error:
+        raise LoginError(f"{what} of {origin_of(reply.url)} cannot be used: {error}") from None
 
 
 def check_place(url: str, what: str) -> str:
@@ -77,7 +73,7 @@ class Web:
             place = reply.headers.get("location", "")
             if not 300 <= reply.status < 400 or not place:
                 return reply
-            onward = urljoin(url, place)
+            onward = _joined(url, place)
             if origin_of(onward) != origin_of(url):
                 raise LoginError(
                     f"{what}: {origin_of(url)} leads to another host, which is not followed"
@@ -161,6 +157,13 @@ class Web:
                     raise LoginError(_too_far_inside(url, what))
 
         return check
+
+
+def _joined(url: str, place: str) -> str:
+    try:
+        return urljoin(url, place)
+    except ValueError:  # it is no address
+        return ""
 
 
 def _too_far_inside(url: str, what: str) -> str:

@@ -71,6 +71,8 @@ class MadeLogin(msgspec.Struct, frozen=True):
 def log_in(url: str, options: NewLogin, screen: LoginScreen) -> MadeLogin:
     """Log in to a server and keep what it gives."""
     check_server(url)
+    if options.redirect_uri:
+        _check_redirect(options.redirect_uri)
     file = LoginFile(url)
     web = Web(url)
     how = discover(web, url)
@@ -87,6 +89,7 @@ def log_in(url: str, options: NewLogin, screen: LoginScreen) -> MadeLogin:
 
 def log_out(url: str) -> str | None:
     """Forget a login; None if there was none, else why it may still be good over there."""
+    check_server(url)
     file = LoginFile(url)
     with file.alone():
         record = file.record()
@@ -99,6 +102,13 @@ def log_out(url: str) -> str | None:
             problem = str(error)
         file.remove()
     return problem
+
+
+def _check_redirect(uri: str) -> None:
+    try:
+        check_place(uri, "--redirect-uri")
+    except LoginError as error:
+        raise error.of_usage() from None
 
 
 def _revoked(kept: KeptLogin | None) -> str:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from clawkit.errors import LoginError
+from clawkit.login.decoding import decoded
 from clawkit.settings import settings
 from clawkit.system.addresses import is_loopback, origin_of
 from clawkit.system.files import make_private, write_whole
@@ -185,12 +186,12 @@ def every_login() -> Iterator[LoginRecord]:
 
 def _read(path: Path) -> _Written | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Written)
+        return decoded(path.read_bytes(), _Written)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise LoginError(f"{path} cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError:  # its words could quote what is in the file
+    except LoginError:  # its words could quote what is in the file
         raise LoginError(f"{path} is damaged: remove it, and log in again") from None
 
 
@@ -236,11 +237,11 @@ def _from_keyring(record: LoginRecord) -> LoginSecrets:
         try:
             text = backend.get_password(_SERVICE, record.keyring_id)
             if text:
-                return msgspec.json.decode(text, type=LoginSecrets)
+                return decoded(text, LoginSecrets)
             problem = "it has no entry for it"
         except KeyringError as error:
             problem = type(error).__name__
-        except msgspec.DecodeError:
+        except LoginError:
             problem = "its entry is damaged"
     raise LoginError(
         f"the keyring does not give the login to {origin_of(record.url)} ({problem}): "
