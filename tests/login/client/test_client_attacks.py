@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -17,9 +19,15 @@ from clawkit.errors import LoginError
 from clawkit.login.client import fetch
 from clawkit.login.client.bearer import Bearer
 from clawkit.login.client.callback import Callback
-from clawkit.login.client.discovery import Challenge, challenge_in, discover
+from clawkit.login.client.discovery import (
+    AuthorizationServer,
+    Challenge,
+    HowToLogIn,
+    challenge_in,
+    discover,
+)
 from clawkit.login.client.fetch import LONGEST, Web
-from clawkit.login.client.flow import LoginScreen, NewLogin, log_in
+from clawkit.login.client.flow import LoginScreen, NewLogin, _with_browser, log_in
 from clawkit.login.client.stored import every_login
 from tests.claw import claw
 from tests.guard.http.worlds import Script
@@ -137,6 +145,27 @@ def test_a_server_on_the_internet_leads_to_no_place_inside(place: str) -> None:
 def test_a_server_in_a_private_network_does_not_lead_to_this_machine() -> None:
     with pytest.raises(LoginError, match="in a network that the server itself is not in"):
         Web("https://10.0.0.1/mcp").get("https://127.0.0.1:1/", "the metadata")
+
+
+@pytest.mark.parametrize("server", ["https://93.184.216.34/mcp", "https://10.0.0.1/mcp"])
+def test_a_server_elsewhere_leads_no_browser_to_this_machine(server: str) -> None:
+    place = "http://127.0.0.1:7777/x"
+    with pytest.raises(LoginError, match="would lead your browser to this machine"):
+        _with_browser(Web(server), _how(place), "", NewLogin(), LoginScreen(_never, str))
+
+
+def _how(place: str) -> HowToLogIn:
+    found = AuthorizationServer(
+        issuer="https://93.184.216.34",
+        token_endpoint="https://93.184.216.34/token",
+        authorization_endpoint=place,
+        code_challenge_methods_supported=("S256",),
+    )
+    return HowToLogIn(found, "", "")
+
+
+def _never(address: str, _: Callback) -> None:
+    pytest.fail(f"{address} was shown")
 
 
 def resolve_to(patch: pytest.MonkeyPatch, *answers: list[str]) -> None:
@@ -346,6 +375,29 @@ def test_an_answer_with_another_state_does_not_count() -> None:
         assert callback.wait(PATIENCE)["code"] == "right"
     finally:
         callback.close()
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_connection_that_breaks_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    callback = Callback("ours")
+    try:
+        port = callback._servers[0].server_address[1]
+        before = threading.active_count()
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(b"GET /")
+            reset = struct.pack("ii", 1, 0)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            _until(lambda: threading.active_count() > before)
+        _until(lambda: threading.active_count() <= before)
+    finally:
+        callback.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_the_answer_is_heard_on_this_machine_only() -> None:
