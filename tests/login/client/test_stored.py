@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import keyring
+import msgspec
 import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import PasswordDeleteError, PasswordSetError
@@ -140,6 +141,28 @@ def test_a_damaged_file_is_told_without_what_is_in_it() -> None:
     done = claw("status")
     assert "is damaged" in done.stdout
     assert done.returncode == 1
+
+
+def test_a_damaged_file_hides_no_other_login_and_can_be_logged_out_of() -> None:
+    other = "https://other.example.com/mcp"
+    LoginFile(other).write(msgspec.structs.replace(record(), url=other), SECRETS, "file")
+    file = LoginFile(URL)
+    file.write(record(), SECRETS, "file")
+    file.path.write_bytes(b"\xff")
+    done = claw("status")
+    assert "other.example.com" in done.stdout
+    assert "is damaged" in done.stdout
+    out = claw("logout", URL, code=0)
+    assert "its file was damaged, and is removed" in out.stderr
+    assert not file.path.exists()
+
+
+def test_a_login_takes_the_place_of_a_damaged_file(foreign: ForeignServer) -> None:
+    file = LoginFile(foreign.url)
+    file.write(record(), SECRETS, "file")
+    file.path.write_bytes(b"\xff")
+    log_in(foreign.url)
+    assert file.record() is not None
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from clawkit.login.client.discovery import AuthorizationServer, HowToLogIn, disc
 from clawkit.login.client.fetch import Web, check_place
 from clawkit.login.client.stored import (
     ClientIdentity,
+    DamagedLoginError,
     Grant,
     KeptLogin,
     LoginFile,
@@ -76,7 +77,7 @@ def log_in(url: str, options: NewLogin, screen: LoginScreen) -> MadeLogin:
     file = LoginFile(url)
     web = Web(url)
     how = discover(web, url)
-    wanted = _scope(how, options, file.record())
+    wanted = _scope(how, options, file.usable_record())
     if options.client_credentials:
         made = _with_credentials(web, how, wanted, options, screen)
     else:
@@ -92,12 +93,13 @@ def log_out(url: str) -> str | None:
     check_server(url)
     file = LoginFile(url)
     with file.alone():
-        record = file.record()
-        if record is None:
+        if file.version() is None:
             return None
         problem = ""
         try:
             problem = _revoked(file.read())
+        except DamagedLoginError:
+            problem = "its file was damaged, and is removed: it could not be revoked"
         except LoginError as error:
             problem = str(error)
         file.remove()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import secrets as random
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
@@ -80,6 +80,10 @@ class KeptLogin(msgspec.Struct, frozen=True):
     secrets: LoginSecrets
 
 
+class DamagedLoginError(LoginError):
+    """The file of a login cannot be decoded."""
+
+
 class _Written(msgspec.Struct, frozen=True, omit_defaults=True):
     login: LoginRecord
     secrets: LoginSecrets | None = None
@@ -142,6 +146,12 @@ class LoginFile:
         written = _read(self.path)
         return None if written is None else written.login
 
+    def usable_record(self) -> LoginRecord | None:
+        """The same; None for a damaged file, too."""
+        with suppress(DamagedLoginError):
+            return self.record()
+        return None
+
     def read(self) -> KeptLogin | None:
         written = _read(self.path)
         if written is None:
@@ -153,7 +163,7 @@ class LoginFile:
 
     def write(self, record: LoginRecord, kept: LoginSecrets, wanted: Place | None = None) -> Place:
         """Keep a login; `wanted` says where, and else a keyring is taken if there is one."""
-        before = self.record()
+        before = self.usable_record()
         id_ = before.keyring_id if before is not None and before.keyring_id else ""
         used = _into_keyring(id_, kept) if wanted != "file" else ""
         if wanted == "keyring" and not used:
@@ -172,16 +182,29 @@ class LoginFile:
 
     def remove(self) -> None:
         """Forget the login and its secrets; the lock stays, as others may hold it."""
-        record = self.record()
+        record = self.usable_record()
         if record is not None and record.keyring_id:
             _forget(record.keyring_id)
         self.path.unlink(missing_ok=True)
 
 
 def every_login() -> Iterator[LoginRecord]:
-    """All that are kept, by address."""
-    found = (_read(path) for path in settings().logins.glob("*.json"))
-    yield from sorted((one.login for one in found if one is not None), key=lambda one: one.url)
+    """All that can be read, by address."""
+    yield from read_logins()[0]
+
+
+def read_logins() -> tuple[list[LoginRecord], list[str]]:
+    """All that can be read, by address, and why the others cannot."""
+    records: list[LoginRecord] = []
+    problems: list[str] = []
+    for path in sorted(settings().logins.glob("*.json")):
+        try:
+            found = _read(path)
+        except LoginError as error:
+            problems.append(str(error))
+        else:
+            records += [] if found is None else [found.login]
+    return sorted(records, key=lambda one: one.url), problems
 
 
 def _read(path: Path) -> _Written | None:
@@ -192,7 +215,7 @@ def _read(path: Path) -> _Written | None:
     except OSError as error:
         raise LoginError(f"{path} cannot be read: {error.strerror}") from None
     except LoginError:  # its words could quote what is in the file
-        raise LoginError(f"{path} is damaged: remove it, and log in again") from None
+        raise DamagedLoginError(f"{path} is damaged: remove it, and log in again") from None
 
 
 def _keyring() -> KeyringBackend | None:
