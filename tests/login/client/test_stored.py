@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,6 +156,14 @@ def test_a_damaged_file_hides_no_other_login_and_can_be_logged_out_of() -> None:
     out = claw("logout", URL, code=0)
     assert "its file was damaged, and is removed" in out.stderr
     assert not file.path.exists()
+
+
+def test_a_folder_that_others_could_write_to_is_taken_from_them() -> None:
+    file = LoginFile(URL)
+    file.path.parent.mkdir(parents=True)
+    file.path.parent.chmod(0o777)
+    file.write(record(), SECRETS, "file")
+    assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
 
 
 def test_a_login_takes_the_place_of_a_damaged_file(foreign: ForeignServer) -> None:

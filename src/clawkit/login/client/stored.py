@@ -19,7 +19,7 @@ from clawkit.errors import LoginError
 from clawkit.login.decoding import decoded
 from clawkit.settings import settings
 from clawkit.system.addresses import is_loopback, origin_of
-from clawkit.system.files import make_private, write_whole
+from clawkit.system.files import keep_private, make_private, write_whole
 from clawkit.system.locks import locked
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class LoginFile:
     @contextmanager
     def alone(self) -> Generator[None]:
         """Keep every other process from changing this login meanwhile."""
-        make_private(settings().logins)
+        _make_folder()
         with locked(self._lock):
             yield
 
@@ -173,7 +173,7 @@ class LoginFile:
         place: Place = "keyring" if used else "file"
         named = msgspec.structs.replace(record, kept_in=place, keyring_id=used)
         written = _Written(named, None if used else kept)
-        make_private(settings().logins)
+        _make_folder()
         try:
             write_whole(self.path, msgspec.json.encode(written))
         except OSError as error:
@@ -186,6 +186,12 @@ class LoginFile:
         if record is not None and record.keyring_id:
             _forget(record.keyring_id)
         self.path.unlink(missing_ok=True)
+
+
+def _make_folder() -> None:
+    """Make the folder of logins, or take it from everyone but its owner."""
+    make_private(settings().logins)
+    keep_private(settings().logins)
 
 
 def every_login() -> Iterator[LoginRecord]:
