@@ -6,7 +6,7 @@ import base64
 import hashlib
 import secrets as random
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -84,8 +84,19 @@ def log_in(url: str, options: NewLogin, screen: LoginScreen) -> MadeLogin:
         made = _with_browser(web, how, wanted, options, screen)
     record = msgspec.structs.replace(made.record, url=file.url)
     with file.alone():
+        before = _readable(file)
         place = file.write(record, made.secrets, options.keep_in)
+    # Some authorization servers end all that one client was given with any of its tokens.
+    if before is not None and before.record.client.id != record.client.id:
+        with suppress(LoginError):  # the new login is there, whatever becomes of the old one
+            _revoked(before)
     return MadeLogin(record, place, str(file.path))
+
+
+def _readable(file: LoginFile) -> KeptLogin | None:
+    with suppress(LoginError):
+        return file.read()
+    return None
 
 
 def log_out(url: str) -> str | None:
