@@ -21,7 +21,7 @@ from clawkit.cli.commands import AsJson, CommandFailure
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import at_home, counted
 from clawkit.errors import ClawError, LoginError
-from clawkit.login.client.stored import LoginRecord, every_login, server_key
+from clawkit.login.client.stored import LoginRecord, read_logins, server_key
 from clawkit.settings import settings
 from clawkit.text.normalization import visible
 
@@ -194,7 +194,7 @@ def known_servers() -> dict[str, set[str]]:
 
 
 class LoginState(msgspec.Struct, frozen=True):
-    """The logins as `claw status` shows them, or why they cannot be read."""
+    """The logins as `claw status` shows them, and why some cannot be read."""
 
     logins: tuple[dict[str, Any], ...] = ()
     lines: tuple[str, ...] = ()
@@ -203,10 +203,7 @@ class LoginState(msgspec.Struct, frozen=True):
 
 def login_state() -> LoginState:
     """Every login, with the names of its server."""
-    try:
-        records = tuple(every_login())
-    except ClawError as error:
-        return LoginState(problem=str(error))
+    records, problems = read_logins()
     known: dict[str, set[str]] = {}
     with suppress(ClawError):  # a config that cannot be read is told elsewhere
         known = known_servers() if records else {}
@@ -218,7 +215,7 @@ def login_state() -> LoginState:
         called = f"{', '.join(names)} ({_shown(record.url)})" if names else _shown(record.url)
         again = f"; `claw login {names[0] if names else _shown(record.url)}` begins anew"
         lines.append(f"{called}: {login_line(record)}{again if _is_over(record) else ''}")
-    return LoginState(tuple(told), tuple(lines))
+    return LoginState(tuple(told), tuple(lines), "; ".join(problems))
 
 
 def _is_over(record: LoginRecord) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -15,10 +17,17 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 
 from clawkit.errors import LoginError
 from clawkit.login.client import fetch
+from clawkit.login.client.bearer import Bearer
 from clawkit.login.client.callback import Callback
-from clawkit.login.client.discovery import Challenge, challenge_in, discover
+from clawkit.login.client.discovery import (
+    AuthorizationServer,
+    Challenge,
+    HowToLogIn,
+    challenge_in,
+    discover,
+)
 from clawkit.login.client.fetch import LONGEST, Web
-from clawkit.login.client.flow import LoginScreen, NewLogin, log_in
+from clawkit.login.client.flow import LoginScreen, NewLogin, _with_browser, log_in
 from clawkit.login.client.stored import every_login
 from tests.claw import claw
 from tests.guard.http.worlds import Script
@@ -26,6 +35,9 @@ from tests.login.client.foreign import ForeignServer
 from tests.login.client.person import follows
 from tests.processes import PATIENCE
 
+TOO_DEEP = b'{"x":' + b"[" * 100_000
+_NAMES = (b"resource", b"issuer", b"client_id", b"access_token", b"error")
+NOT_UTF_8 = b"{" + b",".join(b'"%b": "\xff"' % name for name in _NAMES) + b"}"
 ESCAPE = "\x1b]0;owned\x07"
 
 
@@ -135,6 +147,64 @@ def test_a_server_in_a_private_network_does_not_lead_to_this_machine() -> None:
         Web("https://10.0.0.1/mcp").get("https://127.0.0.1:1/", "the metadata")
 
 
+@pytest.mark.parametrize("server", ["https://93.184.216.34/mcp", "https://10.0.0.1/mcp"])
+def test_a_server_elsewhere_leads_no_browser_to_this_machine(server: str) -> None:
+    place = "http://127.0.0.1:7777/x"
+    with pytest.raises(LoginError, match="would lead your browser to this machine"):
+        _with_browser(Web(server), _how(place), "", NewLogin(), LoginScreen(_never, str))
+
+
+def _how(place: str) -> HowToLogIn:
+    found = AuthorizationServer(
+        issuer="https://93.184.216.34",
+        token_endpoint="https://93.184.216.34/token",
+        authorization_endpoint=place,
+        code_challenge_methods_supported=("S256",),
+    )
+    return HowToLogIn(found, "", "")
+
+
+def _never(address: str, _: Callback) -> None:
+    pytest.fail(f"{address} was shown")
+
+
+def resolve_to(patch: pytest.MonkeyPatch, *answers: list[str]) -> None:
+    """Let names stand for these addresses: each look-up for the next, then for the last."""
+    left = list(answers)
+
+    def look_up(host: str | None, port: Any, *_: Any, **__: Any) -> list[Any]:
+        name = host.decode() if isinstance(host, bytes) else host
+        found = left.pop(0) if len(left) > 1 else left[0]
+        assert name == "mcp.example.com"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port or 0)) for one in found]
+
+    patch.setattr(socket, "getaddrinfo", look_up)
+
+
+def test_a_server_that_is_also_here_does_not_lead_to_this_machine(
+    foreign: ForeignServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve_to(monkeypatch, ["93.184.216.34", "127.0.0.1"])
+    web = Web("https://mcp.example.com/mcp")
+    for place in (foreign.url, "https://mcp.example.com/"):
+        with pytest.raises(LoginError, match="in a network that the server itself is not in"):
+            web.get(place, "the metadata")
+    assert foreign.calls == []
+
+
+def test_a_name_that_moves_to_this_machine_is_sent_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(PATIENCE)
+        resolve_to(monkeypatch, ["93.184.216.34"], ["93.184.216.34"], ["127.0.0.1"])
+        place = f"https://mcp.example.com:{listening.getsockname()[1]}/"
+        with pytest.raises(LoginError, match="in a network that the server itself is not in"):
+            Web(place).get(place, "the metadata")
+        connection, _ = listening.accept()
+        with connection:
+            connection.settimeout(PATIENCE)
+            assert connection.recv(1) == b""
+
+
 def test_a_redirect_to_another_host_is_not_followed(foreign: ForeignServer) -> None:
     async def answer(*_: Any) -> Response:
         return JSONResponse({})
@@ -144,6 +214,26 @@ def test_a_redirect_to_another_host_is_not_followed(foreign: ForeignServer) -> N
         foreign.replies[place] = RedirectResponse(f"{other.origin}{place}")
         assert "leads to another host" in refused(foreign)
         assert other.heard == []
+
+
+@pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:99999/", "//", "javascript:x"])
+def test_a_redirect_to_no_address_is_not_followed(foreign: ForeignServer, place: str) -> None:
+    answer = Response(status_code=302, headers={"location": place})
+    foreign.replies["/.well-known/oauth-authorization-server"] = answer
+    refused(foreign)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["http://[", "http://127.0.0.1:99999/", "javascript:x", "ftp://x", "http://x.example.com/"],
+)
+def test_a_browser_is_sent_back_to_no_address_that_is_not_safe(
+    foreign: ForeignServer, place: str
+) -> None:
+    done = claw("login", foreign.url, "--redirect-uri", place, code=2)
+    assert "--redirect-uri is" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert foreign.calls == foreign.registered == []
 
 
 def test_a_redirect_of_a_token_request_is_not_followed(foreign: ForeignServer) -> None:
@@ -183,6 +273,33 @@ def test_a_server_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_no_json_is_not_used(foreign: ForeignServer) -> None:
     foreign.replies["/token"] = PlainTextResponse("<html>")
     assert "cannot be used: it is not JSON" in refused(foreign)
+
+
+@pytest.mark.parametrize("body", [TOO_DEEP, NOT_UTF_8, b"\xff\xfe"], ids=["deep", "utf8", "none"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/register",
+        "/token",
+    ],
+)
+def test_a_document_that_cannot_be_decoded_is_not_used(
+    foreign: ForeignServer, path: str, body: bytes
+) -> None:
+    foreign.replies[path] = Response(body, media_type="application/json")
+    assert "cannot be used: it is" in refused(foreign)
+    foreign.replies = {"/token": Response(body, 400)}
+    assert "gives no token: the status 400" in refused(foreign)
+
+
+def test_a_renewal_that_cannot_be_decoded_is_told(foreign: ForeignServer) -> None:
+    try_to_log_in(foreign)
+    foreign.replies["/token"] = Response(TOO_DEEP)
+    bearer = Bearer(foreign.url)
+    with pytest.raises(LoginError, match=r"cannot be renewed now: .* nested too deep"):
+        bearer.renew(bearer.get())
 
 
 @pytest.mark.parametrize(
@@ -260,6 +377,29 @@ def test_an_answer_with_another_state_does_not_count() -> None:
         callback.close()
 
 
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_connection_that_breaks_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    callback = Callback("ours")
+    try:
+        port = callback._servers[0].server_address[1]
+        before = threading.active_count()
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(b"GET /")
+            reset = struct.pack("ii", 1, 0)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            _until(lambda: threading.active_count() > before)
+        _until(lambda: threading.active_count() <= before)
+    finally:
+        callback.close()
+    assert capfd.readouterr().err == ""
+
+
 def test_the_answer_is_heard_on_this_machine_only() -> None:
     callback = Callback("ours")
     try:
@@ -276,10 +416,15 @@ def test_the_answer_is_heard_on_this_machine_only() -> None:
         ("https://ada:pass@mcp.example.com/", "a user or password in it"),
         ("ftp://mcp.example.com/", "is not an address with https://"),
         ("https://", "is not an address with https://"),
+        ("http://[", "is not an address with https://"),
+        ("https://mcp.example.com:99999/", "is not an address with https://"),
     ],
 )
-def test_an_address_where_a_login_would_be_lost_is_refused(url: str, problem: str) -> None:
-    done = claw("login", url, code=2)
+@pytest.mark.parametrize("command", ["login", "logout"])
+def test_an_address_where_a_login_would_be_lost_is_refused(
+    command: str, url: str, problem: str
+) -> None:
+    done = claw(command, url, code=2)
     assert problem in done.stderr
     assert "pass@" not in done.stderr
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from starlette.responses import Response
 
 from clawkit.login.client.stored import LoginFile, every_login
 from tests.claw import CLAW, claw, environment
@@ -163,6 +164,22 @@ def test_logging_out_revokes_both_tokens(foreign: ForeignServer) -> None:
     claw("logout", foreign.url, code=0)
     assert set(foreign.revoked) == tokens
     assert not LoginFile(foreign.url).path.exists()
+
+
+def test_logging_in_again_revokes_the_earlier_tokens_only(foreign: ForeignServer) -> None:
+    log_in(foreign.url)
+    earlier = {*foreign.access, *foreign.refresh}
+    log_in(foreign.url)
+    assert set(foreign.revoked) == earlier
+    assert "hello" in claw("call", "--url", foreign.url, "greet", code=0).stdout
+    foreign.replies["/revoke"] = Response(status_code=500)
+    log_in(foreign.url)
+
+
+def test_a_client_that_stays_the_same_has_nothing_revoked(foreign: ForeignServer) -> None:
+    log_in(foreign.url, "--client-id", "mine")
+    log_in(foreign.url, "--client-id", "mine")
+    assert foreign.revoked == []
 
 
 def test_logging_out_says_what_could_not_be_revoked(foreign: ForeignServer) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import keyring
+import msgspec
 import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import PasswordDeleteError, PasswordSetError
@@ -119,6 +121,17 @@ def test_a_keyring_that_gives_nothing_back_is_told(backend: InMemory) -> None:
     assert [one.url for one in every_login()] == [URL]
 
 
+@pytest.mark.parametrize(
+    "damage", [b"\xff", b'"\xff"', b'{"x":' + b"[" * 100_000], ids=["a", "b", "c"]
+)
+def test_a_file_that_cannot_be_decoded_is_told(damage: bytes) -> None:
+    file = LoginFile(URL)
+    file.write(record(), SECRETS, "file")
+    file.path.write_bytes(damage)
+    with pytest.raises(LoginError, match="is damaged: remove it"):
+        file.read()
+
+
 def test_a_damaged_file_is_told_without_what_is_in_it() -> None:
     file = LoginFile(URL)
     file.write(record(), SECRETS, "file")
@@ -129,6 +142,36 @@ def test_a_damaged_file_is_told_without_what_is_in_it() -> None:
     done = claw("status")
     assert "is damaged" in done.stdout
     assert done.returncode == 1
+
+
+def test_a_damaged_file_hides_no_other_login_and_can_be_logged_out_of() -> None:
+    other = "https://other.example.com/mcp"
+    LoginFile(other).write(msgspec.structs.replace(record(), url=other), SECRETS, "file")
+    file = LoginFile(URL)
+    file.write(record(), SECRETS, "file")
+    file.path.write_bytes(b"\xff")
+    done = claw("status")
+    assert "other.example.com" in done.stdout
+    assert "is damaged" in done.stdout
+    out = claw("logout", URL, code=0)
+    assert "its file was damaged, and is removed" in out.stderr
+    assert not file.path.exists()
+
+
+def test_a_folder_that_others_could_write_to_is_taken_from_them() -> None:
+    file = LoginFile(URL)
+    file.path.parent.mkdir(parents=True)
+    file.path.parent.chmod(0o777)
+    file.write(record(), SECRETS, "file")
+    assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
+
+
+def test_a_login_takes_the_place_of_a_damaged_file(foreign: ForeignServer) -> None:
+    file = LoginFile(foreign.url)
+    file.write(record(), SECRETS, "file")
+    file.path.write_bytes(b"\xff")
+    log_in(foreign.url)
+    assert file.record() is not None
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,9 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
     takes: Callable[[str], bool]
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A connection that breaks is nothing to whoever looks at the terminal."""
+
 
 class _Server6(_Server):
     address_family = socket.AF_INET6

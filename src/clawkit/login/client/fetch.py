@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import httpx2
-import msgspec
 
 from clawkit.errors import LoginError
+from clawkit.login.decoding import Document, decoded
 from clawkit.system.addresses import Reach, is_loopback, origin_of, reach_of
 
 LONGEST = 256 * 1024
@@ -35,16 +35,12 @@ class WebReply(NamedTuple):
     body: bytes
 
 
-Document = TypeVar("Document")
-
-
 def document(reply: WebReply, kind: type[Document], what: str) -> Document:
     """The JSON of an answer; LoginError says what is not as it must be."""
     try:
-        return msgspec.json.decode(reply.body, type=kind)
-    except msgspec.DecodeError as error:
-        reason = str(error) if isinstance(error, msgspec.ValidationError) else "it is not JSON"
-        raise LoginError(f"{what} of {origin_of(reply.url)} cannot be used: {reason}") from None
+        return decoded(reply.body, kind)
+    except LoginError as error:
+        raise LoginError(f"{what} of {origin_of(reply.url)} cannot be used: {error}") from None
 
 
 def check_place(url: str, what: str) -> str:
@@ -67,7 +63,16 @@ class Web:
     """The requests that a login to one server takes."""
 
     def __init__(self, server: str) -> None:
-        self._reach = _reach(server)
+        # A name that is here and elsewhere is elsewhere: whoever gave it could be anywhere.
+        self._reach = min(_reaches(server))
+
+    def check_browser_place(self, url: str, what: str) -> None:
+        """Raise LoginError if a server elsewhere would lead a browser to this machine."""
+        if self._reach != Reach.MACHINE and is_loopback(url):
+            raise LoginError(
+                f"{what} is at {origin_of(url)}, and would lead your browser to this machine, "
+                "where the server is not: it is not used"
+            )
 
     def get(self, url: str, what: str) -> WebReply:
         """A document; a redirect within its origin is followed."""
@@ -76,7 +81,7 @@ class Web:
             place = reply.headers.get("location", "")
             if not 300 <= reply.status < 400 or not place:
                 return reply
-            onward = urljoin(url, place)
+            onward = _joined(url, place)
             if origin_of(onward) != origin_of(url):
                 raise LoginError(
                     f"{what}: {origin_of(url)} leads to another host, which is not followed"
@@ -111,13 +116,10 @@ class Web:
         read: bool = True,
     ) -> WebReply:
         check_place(url, what)
-        if _reach(url) > self._reach:
-            raise LoginError(
-                f"{what} is at {origin_of(url)}, in a network that the server itself is not in: "
-                "it is not asked"
-            )
+        if max(_reaches(url)) > self._reach:
+            raise LoginError(_too_far_inside(url, what))
         try:
-            return asyncio.run(_send(method, url, headers, body, read=read))
+            return asyncio.run(self._send(method, url, what, headers, body, read=read))
         except TimeoutError:
             reason = f"did not answer within {SECONDS:.0f} s"
         except httpx2.ConnectError as error:
@@ -126,18 +128,57 @@ class Web:
             reason = f"cannot be asked ({type(error).__name__})"
         raise LoginError(f"{what}: {origin_of(url)} {reason}") from None
 
+    async def _send(
+        self,
+        method: str,
+        url: str,
+        what: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        *,
+        read: bool,
+    ) -> WebReply:
+        ours = {"user-agent": "clawkit", "accept-encoding": "identity", **headers}
+        told = {"trace": self._connection_check(url, what)}
+        async with (
+            asyncio.timeout(SECONDS),
+            httpx2.AsyncClient(follow_redirects=False, timeout=SECONDS) as client,
+            client.stream(method, url, headers=ours, content=body, extensions=told) as response,
+        ):
+            found = await _read(response) if read else b""
+            return WebReply(url, response.status_code, response.headers, found)
 
-async def _send(
-    method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, read: bool
-) -> WebReply:
-    ours = {"user-agent": "clawkit", "accept-encoding": "identity", **headers}
-    async with (
-        asyncio.timeout(SECONDS),
-        httpx2.AsyncClient(follow_redirects=False, timeout=SECONDS) as client,
-        client.stream(method, url, headers=ours, content=body) as response,
-    ):
-        found = await _read(response) if read else b""
-        return WebReply(url, response.status_code, response.headers, found)
+    def _connection_check(
+        self, url: str, what: str
+    ) -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
+        """Refuses a connection before a byte is sent: its name may be another's meanwhile."""
+        to = ""
+
+        async def check(event: str, told: Mapping[str, Any]) -> None:
+            nonlocal to
+            if event.endswith("connect_tcp.started"):
+                to = told["host"]
+            elif event.endswith("connect_tcp.complete") and to == httpx2.URL(url).raw_host.decode():
+                stream = told["return_value"]  # to a proxy, it has another host
+                if reach_of(stream.get_extra_info("server_addr")[0]) > self._reach:
+                    await stream.aclose()
+                    raise LoginError(_too_far_inside(url, what))
+
+        return check
+
+
+def _joined(url: str, place: str) -> str:
+    try:
+        return urljoin(url, place)
+    except ValueError:  # it is no address
+        return ""
+
+
+def _too_far_inside(url: str, what: str) -> str:
+    return (
+        f"{what} is at {origin_of(url)}, in a network that the server itself is not in: "
+        "it is not asked"
+    )
 
 
 async def _read(response: httpx2.Response) -> bytes:
@@ -153,13 +194,13 @@ async def _read(response: httpx2.Response) -> bytes:
     return body
 
 
-def _reach(url: str) -> Reach:
-    """How far inside an address is, by all that its name stands for."""
+def _reaches(url: str) -> set[Reach]:
+    """Where an address is, by all that its name stands for."""
     if is_loopback(url):
-        return Reach.MACHINE
+        return {Reach.MACHINE}
     host = urlsplit(url).hostname or ""
     try:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):  # a proxy may know it; else the request says so
-        return Reach.INTERNET
-    return max((reach_of(str(entry[4][0])) for entry in entries), default=Reach.INTERNET)
+        return {Reach.INTERNET}
+    return {reach_of(str(entry[4][0])) for entry in entries} or {Reach.INTERNET}

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import secrets as random
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -18,6 +18,7 @@ from clawkit.login.client.discovery import AuthorizationServer, HowToLogIn, disc
 from clawkit.login.client.fetch import Web, check_place
 from clawkit.login.client.stored import (
     ClientIdentity,
+    DamagedLoginError,
     Grant,
     KeptLogin,
     LoginFile,
@@ -71,34 +72,56 @@ class MadeLogin(msgspec.Struct, frozen=True):
 def log_in(url: str, options: NewLogin, screen: LoginScreen) -> MadeLogin:
     """Log in to a server and keep what it gives."""
     check_server(url)
+    if options.redirect_uri:
+        _check_redirect(options.redirect_uri)
     file = LoginFile(url)
     web = Web(url)
     how = discover(web, url)
-    wanted = _scope(how, options, file.record())
+    wanted = _scope(how, options, file.usable_record())
     if options.client_credentials:
         made = _with_credentials(web, how, wanted, options, screen)
     else:
         made = _with_browser(web, how, wanted, options, screen)
     record = msgspec.structs.replace(made.record, url=file.url)
     with file.alone():
+        before = _readable(file)
         place = file.write(record, made.secrets, options.keep_in)
+    # Some authorization servers end all that one client was given with any of its tokens.
+    if before is not None and before.record.client.id != record.client.id:
+        with suppress(LoginError):  # the new login is there, whatever becomes of the old one
+            _revoked(before)
     return MadeLogin(record, place, str(file.path))
+
+
+def _readable(file: LoginFile) -> KeptLogin | None:
+    with suppress(LoginError):
+        return file.read()
+    return None
 
 
 def log_out(url: str) -> str | None:
     """Forget a login; None if there was none, else why it may still be good over there."""
+    check_server(url)
     file = LoginFile(url)
     with file.alone():
-        record = file.record()
-        if record is None:
+        if file.version() is None:
             return None
         problem = ""
         try:
             problem = _revoked(file.read())
+        except DamagedLoginError:
+            problem = "its file was damaged, and is removed: it could not be revoked"
         except LoginError as error:
             problem = str(error)
         file.remove()
     return problem
+
+
+def _check_redirect(uri: str) -> None:
+    try:
+        check_place(uri, "--redirect-uri")
+    except LoginError as error:
+        raise error.of_usage() from None
 
 
 def _revoked(kept: KeptLogin | None) -> str:
@@ -154,6 +177,7 @@ def _with_browser(
 ) -> KeptLogin:
     server, state = how.server, random.token_urlsafe(_SECRET_BYTES)
     _check_pkce(server)
+    web.check_browser_place(server.authorization_endpoint, "the authorization endpoint")
     with closing(Callback(state, options.redirect_uri)) as callback:
         client, secret = _identity(web, server, callback.redirect_uri, scope, options, screen)
         verifier = random.token_urlsafe(_SECRET_BYTES)

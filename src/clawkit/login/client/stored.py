@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import secrets as random
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from clawkit.errors import LoginError
+from clawkit.login.decoding import decoded
 from clawkit.settings import settings
 from clawkit.system.addresses import is_loopback, origin_of
-from clawkit.system.files import make_private, write_whole
+from clawkit.system.files import keep_private, make_private, write_whole
 from clawkit.system.locks import locked
 
 if TYPE_CHECKING:
@@ -79,6 +80,10 @@ class KeptLogin(msgspec.Struct, frozen=True):
     secrets: LoginSecrets
 
 
+class DamagedLoginError(LoginError):
+    """The file of a login cannot be decoded."""
+
+
 class _Written(msgspec.Struct, frozen=True, omit_defaults=True):
     login: LoginRecord
     secrets: LoginSecrets | None = None
@@ -124,7 +129,7 @@ class LoginFile:
     @contextmanager
     def alone(self) -> Generator[None]:
         """Keep every other process from changing this login meanwhile."""
-        make_private(settings().logins)
+        _make_folder()
         with locked(self._lock):
             yield
 
@@ -141,6 +146,12 @@ class LoginFile:
         written = _read(self.path)
         return None if written is None else written.login
 
+    def usable_record(self) -> LoginRecord | None:
+        """The same; None for a damaged file, too."""
+        with suppress(DamagedLoginError):
+            return self.record()
+        return None
+
     def read(self) -> KeptLogin | None:
         written = _read(self.path)
         if written is None:
@@ -152,7 +163,7 @@ class LoginFile:
 
     def write(self, record: LoginRecord, kept: LoginSecrets, wanted: Place | None = None) -> Place:
         """Keep a login; `wanted` says where, and else a keyring is taken if there is one."""
-        before = self.record()
+        before = self.usable_record()
         id_ = before.keyring_id if before is not None and before.keyring_id else ""
         used = _into_keyring(id_, kept) if wanted != "file" else ""
         if wanted == "keyring" and not used:
@@ -162,7 +173,7 @@ class LoginFile:
         place: Place = "keyring" if used else "file"
         named = msgspec.structs.replace(record, kept_in=place, keyring_id=used)
         written = _Written(named, None if used else kept)
-        make_private(settings().logins)
+        _make_folder()
         try:
             write_whole(self.path, msgspec.json.encode(written))
         except OSError as error:
@@ -171,27 +182,46 @@ class LoginFile:
 
     def remove(self) -> None:
         """Forget the login and its secrets; the lock stays, as others may hold it."""
-        record = self.record()
+        record = self.usable_record()
         if record is not None and record.keyring_id:
             _forget(record.keyring_id)
         self.path.unlink(missing_ok=True)
 
 
+def _make_folder() -> None:
+    """Make the folder of logins, or take it from everyone but its owner."""
+    make_private(settings().logins)
+    keep_private(settings().logins)
+
+
 def every_login() -> Iterator[LoginRecord]:
-    """All that are kept, by address."""
-    found = (_read(path) for path in settings().logins.glob("*.json"))
-    yield from sorted((one.login for one in found if one is not None), key=lambda one: one.url)
+    """All that can be read, by address."""
+    yield from read_logins()[0]
+
+
+def read_logins() -> tuple[list[LoginRecord], list[str]]:
+    """All that can be read, by address, and why the others cannot."""
+    records: list[LoginRecord] = []
+    problems: list[str] = []
+    for path in sorted(settings().logins.glob("*.json")):
+        try:
+            found = _read(path)
+        except LoginError as error:
+            problems.append(str(error))
+        else:
+            records += [] if found is None else [found.login]
+    return sorted(records, key=lambda one: one.url), problems
 
 
 def _read(path: Path) -> _Written | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Written)
+        return decoded(path.read_bytes(), _Written)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise LoginError(f"{path} cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError:  # its words could quote what is in the file
-        raise LoginError(f"{path} is damaged: remove it, and log in again") from None
+    except LoginError:  # its words could quote what is in the file
+        raise DamagedLoginError(f"{path} is damaged: remove it, and log in again") from None
 
 
 def _keyring() -> KeyringBackend | None:
@@ -236,11 +266,11 @@ def _from_keyring(record: LoginRecord) -> LoginSecrets:
         try:
             text = backend.get_password(_SERVICE, record.keyring_id)
             if text:
-                return msgspec.json.decode(text, type=LoginSecrets)
+                return decoded(text, LoginSecrets)
             problem = "it has no entry for it"
         except KeyringError as error:
             problem = type(error).__name__
-        except msgspec.DecodeError:
+        except LoginError:
             problem = "its entry is damaged"
     raise LoginError(
         f"the keyring does not give the login to {origin_of(record.url)} ({problem}): "

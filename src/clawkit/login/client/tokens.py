@@ -17,6 +17,7 @@ from clawkit.errors import LoginError
 from clawkit.login.client.discovery import AuthorizationServer
 from clawkit.login.client.fetch import Web, WebReply, document
 from clawkit.login.client.stored import AuthMethod, ClientIdentity
+from clawkit.login.decoding import decoded
 from clawkit.system.addresses import origin_of
 from clawkit.text.normalization import visible
 
@@ -206,8 +207,8 @@ def _said(reply: WebReply, *sent: str) -> tuple[str, str]:
     """The code of a refusal, and a server's words for it: text that does nothing and tells none
     of what was sent."""
     try:
-        found = msgspec.json.decode(reply.body, type=_Refusal)
-    except msgspec.DecodeError:
+        found = decoded(reply.body, _Refusal)
+    except LoginError:
         found = _Refusal()
     words = ": ".join(filter(None, (found.error, found.error_description or "")))
     for secret in sorted(sent, key=len, reverse=True):
