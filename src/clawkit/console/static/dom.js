@@ -265,23 +265,43 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
   return node;
 }
 
-/** Asks in a dialog; gives the value of the action that was chosen, or null. */
+/**
+ * Asks in a dialog; gives the value of the action that was chosen, or null. An action with `act`
+ * gives what that gives; if it fails, the dialog stays as it is and says why.
+ */
 export function dialog({ title, body, actions = [{ label: "Close", value: null }], keep = false }) {
   const heading = `dialog-${(dialog.count = (dialog.count || 0) + 1)}`;
   return new Promise((resolve) => {
     let chosen = null;
-    const buttons = actions.map(({ label, value, kind }) =>
-      button(label, () => ((chosen = value), node.close()), { class: kind }),
-    );
+    const failed = element("div", { role: "alert" });
+    const end = (value) => ((chosen = value), node.close());
+    const attempt = async (act) => {
+      const held = document.activeElement;
+      busy(true);
+      replace(failed);
+      try {
+        end(await act());
+      } catch (error) {
+        replace(failed, element("p", { class: "problem" }, error.message));
+        failed.scrollIntoView({ block: "nearest" });
+      }
+      busy(false);
+      held?.focus();
+    };
+    const busy = (is) => {
+      for (const one of buttons) one.disabled = is;
+    };
+    const buttons = actions.map(({ label, value, act, kind }) => button(label, () => (act ? attempt(act) : end(value)), { class: kind }));
     const node = element(
       "dialog",
       { "aria-labelledby": heading },
       element("h2", { id: heading }, title),
       element("div", { class: "dialog-body" }, body),
+      failed,
       element("p", { class: "actions" }, buttons),
     );
-    // What is shown once does not go with a key that was meant for something else.
-    if (keep) node.addEventListener("cancel", (event) => event.preventDefault());
+    // What is shown once does not go with a key that was meant for something else; nor what comes of an act.
+    node.addEventListener("cancel", (event) => (keep || buttons[0].disabled) && event.preventDefault());
     node.addEventListener("close", () => (node.remove(), resolve(chosen)));
     document.body.append(node);
     node.showModal();

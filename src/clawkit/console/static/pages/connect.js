@@ -199,8 +199,9 @@ async function share(context, beings, clients) {
   const expires = element("input", { placeholder: "never, or 30d, 2027-01-31" });
   const url = element("input", { placeholder: "where `claw being serve` runs" });
   const body = element("div", { class: "stack" }, field("Memory of", being), field("For whom", person), field("Their client", client), field("May", scope), field("Expires", expires), field("Address that they use", url));
-  if (!(await dialog({ title: "Share a memory", body, actions: [{ label: "Make it", value: true, kind: "primary" }, { label: "Cancel", value: null }] }))) return false;
-  const made = await context.fetchJson("/api/connect/share", { body: { being: being.value, person: person.value, client: client.value, scope: scope.value, expires: expires.value, url: url.value } });
+  const make = () => context.fetchJson("/api/connect/share", { body: { being: being.value, person: person.value, client: client.value, scope: scope.value, expires: expires.value, url: url.value } });
+  const made = await dialog({ title: "Share a memory", body, actions: [{ label: "Make it", act: make, kind: "primary" }, { label: "Cancel", value: null }] });
+  if (!made) return false;
   const more = element("div", {}, element("p", {}, "Address: ", element("code", {}, made.url)), element("p", { class: "dim" }, made.place || "In their client's config:"), element("pre", { tabindex: "0" }, made.config), made.served ? null : element("p", { class: "note" }, "Nobody serves it right now: `claw being serve` does, at this address."));
   await showSecret("What to hand over, this once", made.token, more);
   return true;
