@@ -81,6 +81,11 @@ export function replace(node, ...children) {
   return node;
 }
 
+/** A text in which `so` marks what is typed: that is shown as code. */
+export function prose(text) {
+  return String(text ?? "").split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? element("code", {}, part) : part));
+}
+
 export function button(label, onclick, attributes) {
   return element("button", { type: "button", onclick, ...attributes }, label);
 }
@@ -104,7 +109,7 @@ export function longText(text, most = 2000) {
   const shown = visible(text);
   if (shown.length <= most) return element("pre", { tabindex: "0" }, shown);
   const pre = element("pre", { tabindex: "0" }, `${shown.slice(0, most)}…`);
-  const more = button(`Show ${shown.length - most} more characters`, () => {
+  const more = button(`Show ${counted(shown.length - most, "more character")}`, () => {
     replace(pre, shown);
     more.remove();
     pre.focus();
@@ -143,7 +148,7 @@ export function facts(pairs) {
 }
 
 export function emptyState(title, text) {
-  return element("div", { class: "empty" }, element("p", { class: "strong" }, title), text && element("p", { class: "dim" }, text));
+  return element("div", { class: "empty" }, element("p", { class: "strong" }, title), text && element("p", { class: "dim" }, prose(text)));
 }
 
 /**
@@ -191,7 +196,7 @@ export function pagedTable({ load, size = 50, ...options }) {
       place,
       table({ ...options, rows }),
       pager({
-        text: total ? `${offset + 1} to ${last} of ${total}` : "",
+        text: total ? [offset + 1, " to ", last, " of ", total].map((one) => one.toLocaleString("en")).join("") : "",
         back: offset > 0 && (() => reload(Math.max(0, offset - limit))),
         on: last < total && (() => reload(offset + limit)),
       }),
@@ -257,7 +262,7 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
   const node = element(
     "div",
     { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status", onmouseenter: hold, onfocusin: hold, onmouseleave: resume, onfocusout: resume },
-    element("span", {}, text),
+    element("span", {}, prose(text)),
     undo && button("Undo", undoing),
     button("×", end, { class: "quiet", "aria-label": "Close this message" }),
   );

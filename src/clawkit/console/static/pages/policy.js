@@ -1,6 +1,6 @@
 // Policy: the rules and what they decided, a call tried on them, an edit replayed before it is saved.
 
-import { badge, button, confirm, counted, diff, element, emptyState, facts, field, moment, problem, replace, table, toast } from "../console.js";
+import { badge, button, confirm, counted, diff, element, emptyState, facts, field, moment, problem, prose, replace, table, toast } from "../console.js";
 
 const KINDS = { allow: "good", deny: "bad", prompt: "warn", uncertain: "plain" };
 
@@ -52,7 +52,7 @@ function drawAbout(place, shown) {
       ? element(
           "details",
           { open: shown.issues.some((issue) => issue.level === "error") },
-          element("summary", {}, `${counted(shown.issues.length, "remark")} of \`claw policy lint\``),
+          element("summary", {}, prose(`${counted(shown.issues.length, "remark")} of \`claw policy lint\``)),
           element("ul", { class: "plain small" }, shown.issues.map(drawIssue)),
         )
       : null,
@@ -60,7 +60,7 @@ function drawAbout(place, shown) {
 }
 
 function drawIssue(issue) {
-  return element("li", {}, badge(issue.level, issue.level === "error" ? "bad" : issue.level === "warning" ? "warn" : "plain"), ` line ${issue.line || "–"}: `, element("span", { class: "text" }, issue.reason));
+  return element("li", {}, badge(issue.level, issue.level === "error" ? "bad" : issue.level === "warning" ? "warn" : "plain"), ` line ${issue.line || "–"}: `, element("span", { class: "text" }, prose(issue.reason)));
 }
 
 function drawRules(place, shown, hits) {
@@ -318,11 +318,11 @@ function drawReport(place, found) {
             { title: "Tool", cell: (one) => one.tool, class: "mono name" },
             { title: "Server", cell: (one) => one.server },
             { title: "With", cell: (one) => one.arguments, class: "mono small" },
-            { title: "Times", cell: (one) => String(one.count), class: "number" },
+            { title: "Times", cell: (one) => one.count.toLocaleString("en"), class: "number" },
           ],
           rows: change.calls,
         }),
-        change.kinds > change.calls.length ? element("p", { class: "dim small" }, `… and ${change.kinds - change.calls.length} more kinds of calls`) : null,
+        change.kinds > change.calls.length ? element("p", { class: "dim small" }, `… and ${counted(change.kinds - change.calls.length, "more kind")} of calls`) : null,
       ),
     ),
     element("p", { class: "dim small" }, "Paths were compared as text."),
