@@ -133,6 +133,74 @@ def test_an_answer_in_the_terminal_is_the_answer_in_the_page(page: Page, guard: 
     expect(page.get_by_text("files: allowed once")).to_be_visible()
 
 
+def test_a_call_that_another_window_answers_stays_on_screen_with_what_became_of_it(
+    page: Page, guard: Guarded, console: RunningConsole
+) -> None:
+    for number, path in ((1, "/work/a"), (2, "/work/b")):
+        call(guard, number, path)
+    expect(page.get_by_text("2 calls wait")).to_be_visible()
+    region = page.get_by_role("region", name="The whole call")
+    expect(region).to_contain_text("/work/a")
+    deny = page.get_by_role("button", name="Deny")
+    expect(deny).to_be_enabled()
+    deny.focus()
+    other = page.context.new_page()
+    other.goto(console.origin)
+    expect(other.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
+    allow(other, "Deny")
+    assert "error" in guard.receive()
+    expect(other.get_by_role("region", name="The whole call")).to_contain_text("/work/b")
+    expect(page.get_by_text("No longer waits: denied in another window.")).to_be_visible()
+    expect(region).to_contain_text("/work/a")
+    expect(page.locator("[data-answer]")).to_have_count(0)
+    page.bring_to_front()
+    expect(page.locator(".ask h2")).to_be_focused()
+    page.get_by_role("button", name="Go on").click()
+    expect(region).to_contain_text("/work/b")
+    allow(page, "Allow once")
+    assert "result" in guard.receive()
+    expect(other.get_by_text("allowed once in another window")).to_be_visible()
+    other.bring_to_front()
+    other.get_by_role("button", name="Go on").click()
+    expect(other.locator(".ask")).to_be_empty()
+
+
+def test_a_card_names_what_its_call_is_about_as_plain_and_short_text(
+    page: Page, guard: Guarded
+) -> None:
+    long = f"/work/{'deep/' * 40}<b>\u202eend.txt"
+    call(guard, 1, "/work/a", note="not this")
+    call(guard, 2, long)
+    cards = page.locator(".ask-item .about")
+    expect(cards).to_have_count(2)
+    expect(cards.first).to_have_text("/work/a")
+    expect(cards.last).to_contain_text("…")
+    expect(cards.last).to_contain_text("<b>\\u202eend.txt")
+    assert len(cards.last.inner_text()) < 80
+    allow(page, "Deny")
+    assert "error" in guard.receive()
+    expect(page.get_by_role("listitem").filter(has_text="files: denied")).to_contain_text("/work/a")
+    allow(page, "Deny")
+    assert "error" in guard.receive()
+
+
+def test_on_a_phone_a_tap_on_a_card_leads_to_its_call(page: Page, guard: Guarded) -> None:
+    page.set_viewport_size({"width": 390, "height": 480})
+    for number in range(1, 4):
+        call(guard, number, f"/work/{number}")
+    expect(page.get_by_text("3 calls wait")).to_be_visible()
+    page.locator(".ask-item").nth(1).click()
+    expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/2")
+    title = page.locator(".ask h2")
+    expect(title).to_be_focused()
+    expect(title).to_be_in_viewport()
+    under = page.locator("body > header").bounding_box()
+    place = title.bounding_box()
+    assert under is not None
+    assert place is not None
+    assert place["y"] >= under["y"] + under["height"]
+
+
 def test_a_page_answers_what_a_terminal_holds(
     claw_home: Path,  # noqa: ARG001 - in that home
     visitor: Visitor,

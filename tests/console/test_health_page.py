@@ -24,6 +24,8 @@ def test_a_problem_stands_first_with_what_to_do_and_is_repaired(
     checks = page.locator(".checks > li")
     expect(checks.first).to_contain_text("problem")
     expect(checks.first).to_contain_text("config.toml")
+    expect(page.locator(".checks code", has_text="claw ").first).to_be_visible()
+    expect(page.locator(".checks")).not_to_contain_text("`")
     folder = checks.filter(has_text=f"{data} is open to others")
     expect(folder).to_contain_text("What to do")
     page.get_by_role("button", name="Repair what can be repaired").click()

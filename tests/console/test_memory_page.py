@@ -167,6 +167,36 @@ def test_days_are_listed_with_what_happened_then(visitor: Visitor, console: Runn
     expect(page.locator(".day h2")).to_have_text(["March 1, 2026"])
 
 
+def test_a_dialog_that_the_server_refuses_stays_open_with_what_was_typed_and_says_why(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    told(scene("The boss is Renate"))
+    page = opened_page(visitor, console, "?view=access")
+    page.get_by_role("button", name="New token").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Label").fill("phone")
+    dialog.get_by_label("Expires").fill("someday")
+    dialog.get_by_role("button", name="Make it").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("someday")
+    expect(dialog.get_by_label("Label")).to_have_value("phone")
+    expect(page.locator(".toast")).to_have_count(0)
+    dialog.get_by_label("Expires").fill("30d")
+    dialog.get_by_role("button", name="Make it").click()
+    expect(page.locator(".secret")).to_be_visible()
+    page.get_by_role("button", name="I have it").click()
+
+    visitor.go("memory")
+    page.locator(".memories button").first.click()
+    page.get_by_role("button", name="Edit").click()
+    dialog.get_by_label("Memory").fill(" ")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("alert")).not_to_be_empty()
+    dialog.get_by_label("Memory").fill("The boss is Tom")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_role("heading", name="The boss is Tom")).to_be_visible()
+
+
 def test_a_token_is_shown_once_opens_the_being_and_is_revoked(
     visitor: Visitor, console: RunningConsole
 ) -> None:

@@ -124,6 +124,32 @@ def conflict(page: Page) -> None:
     assert policy_file().read_text() == THEIRS
 
 
+def test_while_two_policies_are_to_choose_from_nothing_stands_over_the_choice(page: Page) -> None:
+    edit(page, MINE)
+    page.get_by_role("button", name="Replay over the log").click()
+    save = page.get_by_role("button", name="Save", exact=True)
+    expect(save).to_be_enabled()
+    policy_file().write_text(THEIRS)
+    save.evaluate("(one) => one.click()")  # before the page has heard of it, or just after
+    expect(page.get_by_role("button", name="Go on with mine")).to_be_in_viewport()
+    expect(page.locator(".toast")).to_have_count(0)
+    expect(page.get_by_text("can be saved")).to_have_count(0)
+    replay = page.get_by_role("button", name="Replay over the log")
+    expect(replay).to_be_disabled()
+    expect(replay).to_have_attribute("title", "Choose first which of the two policies it is to be.")
+    page.get_by_role("button", name="Go on with mine").click()
+    expect(replay).to_be_enabled()
+
+
+def test_each_window_has_a_draft_of_its_own(page: Page, console: RunningConsole) -> None:
+    edit(page, MINE)
+    other = page.context.new_page()
+    other.goto(f"{console.origin}/#/policy")
+    expect(other.get_by_label("Policy as TOML")).to_have_value(POLICY)
+    page.reload()
+    expect(page.get_by_label("Policy as TOML")).to_have_value(MINE)
+
+
 def test_an_edit_is_not_saved_over_one_that_was_made_elsewhere_before_one_has_chosen(
     page: Page,
 ) -> None:

@@ -82,7 +82,7 @@ def test_sounds_are_played_and_other_files_are_saved_and_opened_by_nothing(
     page.get_by_role("button", name="Play hello.wav").click()
     player = page.get_by_label("hello.wav", exact=True)
     expect(player).to_be_visible()
-    page.wait_for_function("document.querySelector('audio').duration === 0.5")
+    expect(player).to_have_js_property("duration", 0.5)
     with page.expect_download() as downloading:
         page.get_by_role("button", name=re.compile("^Download a")).click()
     assert Path(downloading.value.path()).read_bytes() == page_file.read_bytes()
@@ -91,6 +91,9 @@ def test_sounds_are_played_and_other_files_are_saved_and_opened_by_nothing(
     with page.expect_download() as downloading:
         page.keyboard.press("Enter")
     assert Path(downloading.value.path()).read_bytes() == sound.read_bytes()
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name="Export as JSON lines").click()
+    assert downloading.value.suggested_filename == "session-media.jsonl"
     assert page.title() == "Sessions · Clawkit console"
 
 

@@ -139,6 +139,37 @@ def test_markup_cannot_be_made_of_text(visitor: Visitor, console: RunningConsole
     visitor.complaints.clear()  # the browser notes what it refused
 
 
+def test_a_long_word_wraps_in_a_heading_and_short_words_of_a_table_stay_whole(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    page = visitor.open(console.link)
+    page.set_viewport_size({"width": 800, "height": 700})
+    lines = page.evaluate(
+        """async () => {
+            const { button, element, table } = await import('/dom.js');
+            const long = 'word'.repeat(200);
+            const columns = [
+                { title: 'Text', cell: () => long, class: 'free' },
+                { title: 'State', cell: () => 'offline' },
+                { title: 'Name', cell: () => long },
+                { title: '', cell: () => button('Revoke it') },
+                { title: 'Id', cell: () => element('code', {}, '1a2b-3c4d') },
+            ];
+            document.querySelector('main').append(
+                element('h2', { id: 'long' }, long), table({ caption: 'One', columns, rows: [1] }));
+            const cells = document.querySelectorAll('tbody td');
+            return [1, 3, 4].map((at) => {
+                const cell = cells[at];
+                const range = document.createRange();
+                range.selectNodeContents(cell.querySelector('button, code') || cell);
+                return range.getClientRects().length;
+            });
+        }"""
+    )
+    assert lines == [1, 1, 1]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 800
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_every_page_fits_the_screen_in_both_colours(

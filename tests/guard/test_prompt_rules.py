@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from clawkit.guard.audit.timeline import was_asked
 from tests.guard.guarded_server import CLIENT, Guarded, guarded, records
+from tests.processes import PATIENCE
 
 META = "io.modelcontextprotocol/"
 POLICY = """
@@ -184,6 +186,26 @@ def test_approvals_are_in_the_log(tmp_path: Path, home: Path) -> None:
     ]
     asked = [r["id"] for r in records(home) if r.get("decision") == "prompt"]
     assert [r["of"] for r in found] == asked
+
+
+def test_a_call_whose_client_cancels_it_or_goes_away_is_asked_and_not_run_in_the_log(
+    tmp_path: Path, home: Path
+) -> None:
+    with guarded(tmp_path, POLICY) as guard:
+        guard.initialize(ELICITS)
+        delete(guard, 1)
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+        guard.send({**cancelled, "params": {"requestId": 1}})
+        assert guard.receive()["method"] == "notifications/cancelled"
+        delete(guard, 2)
+        assert guard.process.stdin is not None
+        guard.process.stdin.close()
+        guard.process.wait(PATIENCE)
+    found = [r for r in records(home) if r["kind"] == "approval"]
+    why = "withdrawn before anybody answered; not run"
+    assert [(r["decision"], r["reason"]) for r in found] == [("deny", why), ("deny", why)]
+    assert all(map(was_asked, found))
+    assert deletions(guard) == 0
 
 
 MODERN_META = {

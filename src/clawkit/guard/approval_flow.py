@@ -99,6 +99,7 @@ class ClientProfile:
 _WHY: dict[Answer, str] = {
     "deny": "a person said no",
     "timeout": "nobody answered in time",
+    "withdrawn": "withdrawn before anybody answered; not run",
     "nobody": "a person must approve this call, and nobody can be asked; "
     'open "claw approvals" in a terminal, or "claw console", and try again',
     "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
@@ -352,7 +353,7 @@ class ApprovalFlow:
 
     def withdraw(self, side: Side, request_id: RequestId) -> bool:
         held = self._waiting.pop((side, request_id), None)
-        return held is not None and self._judge.prompts.withdraw(held)
+        return held is not None and self._withdraw(held)
 
     def end(self) -> list[RequestId]:
         """Nobody needs to answer any more; gives the client's requests that still waited."""
@@ -360,8 +361,15 @@ class ApprovalFlow:
         return [
             request_id
             for (side, request_id), held in waiting.items()
-            if self._judge.prompts.withdraw(held) and side == "client"
+            if self._withdraw(held) and side == "client"
         ]
+
+    def _withdraw(self, held: HeldMessage) -> bool:
+        """Whether it still waited; then the log says that it was asked about, and never run."""
+        waited = self._judge.prompts.withdraw(held)
+        if waited:
+            held.settle("withdrawn")
+        return waited
 
     def _held(
         self,

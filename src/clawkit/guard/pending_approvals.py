@@ -36,6 +36,7 @@ Answer = Literal[
     "before",
     "deny",
     "timeout",
+    "withdrawn",
     "nobody",
     "full",
     "elsewhere",
@@ -45,7 +46,7 @@ Answer = Literal[
 `session` is for the same call again, `tool` for every call of its tool in this session. `folder`
 and `tool always` are for good: the guard writes their rule, `always` is that the view has written
 one. `before` is that an answer to another question covers this one, `elsewhere` that they decide
-in `claw approvals`.
+in `claw approvals`. `withdrawn` is that who called no longer waits for it.
 """
 
 APPROVAL = "claw-approval"

@@ -28,6 +28,7 @@ from clawkit.guard.authoring.edit import rule_text
 from clawkit.guard.call_display import call_lines, spelled
 from clawkit.guard.locations import approvals_socket
 from clawkit.guard.pending_approvals import FOR_ALL
+from clawkit.guard.policy.path_arguments import is_path_name
 from clawkit.guard.policy_file.parser import read_policy
 from clawkit.guard.shared_view import SharedView
 from clawkit.text.normalization import visible
@@ -39,6 +40,7 @@ _TICK = 1.0
 _NOT_WHOLE = "What came cannot be shown, or is not what was asked about: it can only be denied."
 _GONE = "This call no longer waits: it was answered elsewhere, or its time is over."
 _LONGEST_NAME = 200
+_LONGEST_ABOUT = 60
 
 
 class Waiting(Struct, frozen=True):
@@ -47,6 +49,8 @@ class Waiting(Struct, frozen=True):
     id: str
     server: str
     tool: str
+    about: str
+    """What tells it from others of its tool: a path, or the first text that it brings."""
     client: str
     deadline: float
 
@@ -57,6 +61,7 @@ class Past(Struct, frozen=True):
     id: str
     server: str
     tool: str
+    about: str
     how: str
 
 
@@ -157,11 +162,18 @@ class ApprovalsDesk:
             return Pending((), ())
         self._looked = time.monotonic()
         asks = tuple(
-            Waiting(ask.id, _name(ask.server), _name(ask.tool), _name(ask.client), ask.deadline)
+            Waiting(
+                id=ask.id,
+                server=_name(ask.server),
+                tool=_name(ask.tool),
+                about=_about(ask),
+                client=_name(ask.client),
+                deadline=ask.deadline,
+            )
             for ask in self._view.asks()
         )
         ended = tuple(
-            Past(one.ask.id, _name(one.ask.server), _name(one.ask.tool), one.how)
+            Past(one.ask.id, _name(one.ask.server), _name(one.ask.tool), _about(one.ask), one.how)
             for one in self._view.ended()
         )
         return Pending(asks, ended)
@@ -255,3 +267,15 @@ def _rule_that_asked(ask: Ask) -> str:
 
 def _name(text: str) -> str:
     return visible(text, _LONGEST_NAME)
+
+
+def _about(ask: Ask) -> str:
+    """The first path that a call names, else its first text, on one line; the end tells most."""
+    arguments = as_object(ask.call.get("arguments")) or {}
+    texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
+    first = next((name for name in texts if is_path_name(name)), next(iter(texts), ""))
+    text = texts.get(first, "")
+    if len(text) <= _LONGEST_ABOUT:
+        return visible(text)
+    half = _LONGEST_ABOUT // 2
+    return f"{visible(text[:half])}…{visible(text[-half:])}"

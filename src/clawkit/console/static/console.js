@@ -1,6 +1,6 @@
 // The shell: navigation, the page that is shown, and what the pages share.
 
-import { announce, confirm, element, replace, throttled, toast } from "./dom.js";
+import { announce, confirm, element, prose, replace, throttled, toast } from "./dom.js";
 import { begin, connect, fetchJson, watch } from "./net.js";
 
 export * from "./dom.js";
@@ -132,7 +132,7 @@ async function show() {
 }
 
 export function problem(text) {
-  return element("p", { class: "problem", role: "alert" }, text);
+  return element("p", { class: "problem", role: "alert" }, prose(text));
 }
 
 function locked(text) {
@@ -148,7 +148,8 @@ function locked(text) {
 function drawConnection(connected) {
   const place = document.getElementById("connection");
   const text = connected ? "Live" : "Not connected: is `claw console` still running?";
-  if (place.textContent !== text) replace(place, text);
+  if (place.dataset.text !== text) replace(place, element("span", {}, prose(text)));
+  place.dataset.text = text;
   place.classList.toggle("lost", !connected);
 }
 

@@ -81,6 +81,11 @@ export function replace(node, ...children) {
   return node;
 }
 
+/** A text in which `so` marks what is typed: that is shown as code. */
+export function prose(text) {
+  return String(text ?? "").split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? element("code", {}, part) : part));
+}
+
 export function button(label, onclick, attributes) {
   return element("button", { type: "button", onclick, ...attributes }, label);
 }
@@ -104,7 +109,7 @@ export function longText(text, most = 2000) {
   const shown = visible(text);
   if (shown.length <= most) return element("pre", { tabindex: "0" }, shown);
   const pre = element("pre", { tabindex: "0" }, `${shown.slice(0, most)}…`);
-  const more = button(`Show ${shown.length - most} more characters`, () => {
+  const more = button(`Show ${counted(shown.length - most, "more character")}`, () => {
     replace(pre, shown);
     more.remove();
     pre.focus();
@@ -143,7 +148,7 @@ export function facts(pairs) {
 }
 
 export function emptyState(title, text) {
-  return element("div", { class: "empty" }, element("p", { class: "strong" }, title), text && element("p", { class: "dim" }, text));
+  return element("div", { class: "empty" }, element("p", { class: "strong" }, title), text && element("p", { class: "dim" }, prose(text)));
 }
 
 /**
@@ -191,7 +196,7 @@ export function pagedTable({ load, size = 50, ...options }) {
       place,
       table({ ...options, rows }),
       pager({
-        text: total ? `${offset + 1} to ${last} of ${total}` : "",
+        text: total ? [offset + 1, " to ", last, " of ", total].map((one) => one.toLocaleString("en")).join("") : "",
         back: offset > 0 && (() => reload(Math.max(0, offset - limit))),
         on: last < total && (() => reload(offset + limit)),
       }),
@@ -257,7 +262,7 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
   const node = element(
     "div",
     { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status", onmouseenter: hold, onfocusin: hold, onmouseleave: resume, onfocusout: resume },
-    element("span", {}, text),
+    element("span", {}, prose(text)),
     undo && button("Undo", undoing),
     button("×", end, { class: "quiet", "aria-label": "Close this message" }),
   );
@@ -265,23 +270,43 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
   return node;
 }
 
-/** Asks in a dialog; gives the value of the action that was chosen, or null. */
+/**
+ * Asks in a dialog; gives the value of the action that was chosen, or null. An action with `act`
+ * gives what that gives; if it fails, the dialog stays as it is and says why.
+ */
 export function dialog({ title, body, actions = [{ label: "Close", value: null }], keep = false }) {
   const heading = `dialog-${(dialog.count = (dialog.count || 0) + 1)}`;
   return new Promise((resolve) => {
     let chosen = null;
-    const buttons = actions.map(({ label, value, kind }) =>
-      button(label, () => ((chosen = value), node.close()), { class: kind }),
-    );
+    const failed = element("div", { role: "alert" });
+    const end = (value) => ((chosen = value), node.close());
+    const attempt = async (act) => {
+      const held = document.activeElement;
+      busy(true);
+      replace(failed);
+      try {
+        end(await act());
+      } catch (error) {
+        replace(failed, element("p", { class: "problem" }, error.message));
+        failed.scrollIntoView({ block: "nearest" });
+      }
+      busy(false);
+      held?.focus();
+    };
+    const busy = (is) => {
+      for (const one of buttons) one.disabled = is;
+    };
+    const buttons = actions.map(({ label, value, act, kind }) => button(label, () => (act ? attempt(act) : end(value)), { class: kind }));
     const node = element(
       "dialog",
       { "aria-labelledby": heading },
       element("h2", { id: heading }, title),
       element("div", { class: "dialog-body" }, body),
+      failed,
       element("p", { class: "actions" }, buttons),
     );
-    // What is shown once does not go with a key that was meant for something else.
-    if (keep) node.addEventListener("cancel", (event) => event.preventDefault());
+    // What is shown once does not go with a key that was meant for something else; nor what comes of an act.
+    node.addEventListener("cancel", (event) => (keep || buttons[0].disabled) && event.preventDefault());
     node.addEventListener("close", () => (node.remove(), resolve(chosen)));
     document.body.append(node);
     node.showModal();

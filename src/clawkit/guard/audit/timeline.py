@@ -23,6 +23,7 @@ _ASKED = {
     "tool always": "asked, its tool allowed always",
     "a person said no": "asked, a person said no",
     "nobody answered in time": "asked, nobody answered in time",
+    "withdrawn before anybody answered; not run": "asked, withdrawn before anybody answered",
 }
 
 

@@ -13,6 +13,7 @@ const ENDS = {
   withdrawn: "no longer asked",
   elsewhere: "answered elsewhere",
 };
+const BY_ITSELF = new Set(["expired", "withdrawn", "elsewhere"]); // says all without a window
 const NOW = { once: "Allow once", session: "These arguments, this session", tool: "This tool, this session" };
 const FOR_GOOD = { folder: "This tool in this folder…", tool: "This tool…", call: "Exactly this…" };
 
@@ -22,12 +23,15 @@ export async function show(root, context) {
   root.append(element("div", { class: "approvals" }, list, detail));
   let chosen = context.parameters.get("id") || "";
   let shown = "";
+  let card = null; // of the call that is shown
   let asks = [];
+  const ours = new Set(); // calls that are being answered here
 
   async function choose(id, { itself = false } = {}) {
     chosen = id;
     drawList();
     shown = id;
+    card = null;
     if (!id) {
       const left = detail.contains(document.activeElement);
       replace(detail);
@@ -36,21 +40,41 @@ export async function show(root, context) {
     }
     try {
       const question = await context.fetchJson(`/api/approvals/question?id=${encodeURIComponent(id)}`);
-      if (chosen === id) drawQuestion(detail, question, context, { itself, onAnswered });
+      if (chosen !== id) return;
+      card = drawQuestion(detail, question, context, { itself, answered });
+      settle();
     } catch (error) {
       if (error.name !== "AbortError" && chosen === id) replace(detail, problem(error.message));
     }
   }
 
-  async function onAnswered(id, text) {
+  async function answered(id, text, send) {
+    ours.add(id);
+    try {
+      await send();
+    } catch (error) {
+      ours.delete(id);
+      settle();
+      throw error;
+    }
     announce(text);
     toast(text);
-    if (chosen === id) await next(id, true);
+    if (chosen === id) await goOn();
   }
 
-  async function next(gone, itself) {
-    const following = asks.find((ask) => ask.id !== gone);
-    await choose(following ? following.id : "", { itself });
+  const goOn = () => choose(asks.find((ask) => ask.id !== chosen)?.id || "", { itself: true });
+
+  /** What somebody looks at stays where it is, though it waits no longer. */
+  function settle() {
+    if (!card || ours.has(shown) || asks.some((ask) => ask.id === shown)) return;
+    const how = ended.findLast((one) => one.id === shown)?.how || "elsewhere";
+    card.end(`${ENDS[how] || how}${BY_ITSELF.has(how) ? "" : " in another window"}`, goOn);
+  }
+
+  /** Shows a call that a person chose; where it stands below the list, they are taken there. */
+  async function open(id) {
+    await choose(id);
+    if (card && shown === id && detail.offsetTop > list.offsetTop) card.goTo();
   }
 
   function drawList() {
@@ -61,8 +85,9 @@ export async function show(root, context) {
         {},
         element(
           "button",
-          { type: "button", class: "ask-item", "data-ask": ask.id, "aria-current": ask.id === chosen ? "true" : null, onclick: () => choose(ask.id) },
+          { type: "button", class: "ask-item", "data-ask": ask.id, "aria-current": ask.id === chosen ? "true" : null, onclick: () => open(ask.id) },
           element("span", { class: "strong text" }, ask.tool),
+          ask.about && element("span", { class: "mono about text" }, ask.about),
           element("span", { class: "dim small text" }, ask.server),
           element("span", { class: "dim small left", "data-deadline": String(ask.deadline) }, left(ask.deadline)),
         ),
@@ -87,7 +112,7 @@ export async function show(root, context) {
         "ul",
         { class: "plain small" },
         ended.slice(-10).reverse().map((one) =>
-          element("li", {}, element("span", { class: "strong text" }, one.tool), " ", element("span", { class: "dim text" }, `${one.server}: ${ENDS[one.how] || one.how}`)),
+          element("li", {}, element("span", { class: "strong text" }, one.tool), " ", one.about && [element("span", { class: "mono text" }, one.about), " "], element("span", { class: "dim text" }, `${one.server}: ${ENDS[one.how] || one.how}`)),
         ),
       ),
     ];
@@ -104,6 +129,7 @@ export async function show(root, context) {
       const still = asks.some((ask) => ask.id === chosen);
       if (still && shown === chosen) drawList();
       else if (still) await choose(chosen);
+      else if (card) drawList(), settle();
       else await choose(asks[0]?.id || "", { itself: true });
       resolve();
     });
@@ -119,7 +145,7 @@ function left(deadline) {
   return `${Math.max(0, Math.round(deadline - Date.now() / 1000))} s left`;
 }
 
-function drawQuestion(place, question, context, { itself, onAnswered }) {
+function drawQuestion(place, question, context, { itself, answered }) {
   const text = element(
     "div",
     { class: "call", tabindex: "0", role: "region", "aria-label": "The whole call" },
@@ -129,16 +155,15 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
   const title = element("h2", {}, question.tool);
   const hint = element("div", { class: "row hint" });
   const answers = element("div", {});
-  const state = { read: false, seen: 0, calm: !itself, busy: false };
+  const clock = element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline));
+  const state = { read: false, seen: 0, calm: !itself, busy: false, over: false };
   let reader = null;
 
   const answer = async (value, more, words) => {
     if (state.busy) return;
     state.busy = true;
-    await context.attempt(async () => {
-      await context.fetchJson("/api/approvals/answer", { body: { id: question.id, digest: question.digest, answer: value, ...more } });
-      await onAnswered(question.id, `${question.tool}: ${words}`);
-    });
+    const body = { id: question.id, digest: question.digest, answer: value, ...more };
+    await context.attempt(() => answered(question.id, `${question.tool}: ${words}`, () => context.fetchJson("/api/approvals/answer", { body })));
     state.busy = false;
   };
 
@@ -157,6 +182,7 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
     });
 
   function draw() {
+    if (state.over) return;
     const may = state.read && state.calm && question.is_whole;
     const given = document.activeElement?.dataset?.answer;
     const reading = document.activeElement?.dataset?.answer === "read";
@@ -197,7 +223,7 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
     element(
       "div",
       { class: "card" },
-      element("div", { class: "spread" }, title, element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline))),
+      element("div", { class: "spread" }, title, clock),
       facts([
         ["Server", question.server],
         ["Client", question.client],
@@ -218,6 +244,26 @@ function drawQuestion(place, question, context, { itself, onAnswered }) {
     state.read = seen >= 1;
     draw();
   });
+
+  return {
+    goTo() {
+      focusOn(title);
+      title.scrollIntoView({ block: "start" });
+    },
+    /** Takes the answers away, and says what became of the call. */
+    end(text, goOn) {
+      if (state.over) return;
+      state.over = true;
+      const had = hint.contains(document.activeElement) || answers.contains(document.activeElement);
+      const on = button("Go on", goOn, { disabled: true }); // not for a click that was meant for an answer
+      clock.remove();
+      replace(hint, element("p", { class: "note" }, `No longer waits: ${text}.`));
+      replace(answers, element("p", { class: "actions" }, on));
+      if (had) focusOn(title);
+      announce(`${question.tool}: ${text}`);
+      setTimeout(() => (on.disabled = false), CALM);
+    },
+  };
 }
 
 /** Tells `onSeen` how much of a box was on the screen, each part after what is before it. */

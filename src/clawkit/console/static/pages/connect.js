@@ -1,6 +1,6 @@
 // The page Connect: which client has what of ours, a button for each, and what others paste.
 
-import { ago, badge, button, confirm, dialog, element, emptyState, facts, field, problem, replace, table, toast } from "../console.js";
+import { ago, badge, button, confirm, dialog, element, emptyState, facts, field, problem, prose, replace, table, toast } from "../console.js";
 import { showSecret } from "./memory.js";
 
 const OURS = [
@@ -86,10 +86,10 @@ async function tellGuarded(client, { guarded, policy, base, denied, changes }, h
     title: guarded.length > 1 ? "They go through the guard" : "It goes through the guard",
     body: [
       guarded.map(one),
-      element("p", {}, denied),
+      element("p", {}, prose(denied)),
       client.shows_forms ? null : element("p", { class: "note" }, `${client.title} shows no forms: keep Approvals open here, or whatever asks is denied.`),
       changes.filter((change) => change.note).map((change) => element("p", { class: "dim small" }, `${change.server}: ${change.note}`)),
-      element("p", { class: "dim small" }, "Policy: ", element("code", {}, short(policy.file)), policy.made ? " (made just now)" : "", policy.profiles ? "" : ". It has no place for profiles, so none counts: `claw policy init --print` shows the two rules to copy."),
+      element("p", { class: "dim small" }, "Policy: ", element("code", {}, short(policy.file)), policy.made ? " (made just now)" : "", policy.profiles ? "" : prose(". It has no place for profiles, so none counts: `claw policy init --print` shows the two rules to copy.")),
       element("p", {}, `Restart ${client.title} for this to count.`),
     ],
   });
@@ -175,7 +175,7 @@ async function drawTeam(place, context) {
       rows: tokens,
       empty: "No token counts: nobody reaches a memory over HTTP.",
     }),
-    total > tokens.length ? element("p", { class: "dim small" }, `The first ${tokens.length} of ${total}.`) : null,
+    total > tokens.length ? element("p", { class: "dim small" }, `The first ${tokens.length.toLocaleString("en")} of ${total.toLocaleString("en")}.`) : null,
     logins.length > 0 && table({
       caption: "Logins that count, the last used first",
       columns: [
@@ -197,11 +197,12 @@ async function share(context, beings, clients) {
   const client = element("select", {}, element("option", { value: "" }, "Most clients"), clients.map(({ id, title }) => element("option", { value: id }, title)));
   const scope = element("select", {}, element("option", { value: "full" }, "full"), element("option", { value: "read-only" }, "read-only"));
   const expires = element("input", { placeholder: "never, or 30d, 2027-01-31" });
-  const url = element("input", { placeholder: "where `claw being serve` runs" });
+  const url = element("input", { placeholder: "where claw being serve runs" });
   const body = element("div", { class: "stack" }, field("Memory of", being), field("For whom", person), field("Their client", client), field("May", scope), field("Expires", expires), field("Address that they use", url));
-  if (!(await dialog({ title: "Share a memory", body, actions: [{ label: "Make it", value: true, kind: "primary" }, { label: "Cancel", value: null }] }))) return false;
-  const made = await context.fetchJson("/api/connect/share", { body: { being: being.value, person: person.value, client: client.value, scope: scope.value, expires: expires.value, url: url.value } });
-  const more = element("div", {}, element("p", {}, "Address: ", element("code", {}, made.url)), element("p", { class: "dim" }, made.place || "In their client's config:"), element("pre", { tabindex: "0" }, made.config), made.served ? null : element("p", { class: "note" }, "Nobody serves it right now: `claw being serve` does, at this address."));
+  const make = () => context.fetchJson("/api/connect/share", { body: { being: being.value, person: person.value, client: client.value, scope: scope.value, expires: expires.value, url: url.value } });
+  const made = await dialog({ title: "Share a memory", body, actions: [{ label: "Make it", act: make, kind: "primary" }, { label: "Cancel", value: null }] });
+  if (!made) return false;
+  const more = element("div", {}, element("p", {}, "Address: ", element("code", {}, made.url)), element("p", { class: "dim" }, made.place || "In their client's config:"), element("pre", { tabindex: "0" }, made.config), made.served ? null : element("p", { class: "note" }, prose("Nobody serves it right now: `claw being serve` does, at this address.")));
   await showSecret("What to hand over, this once", made.token, more);
   return true;
 }

@@ -1,6 +1,6 @@
 // Health: what `claw doctor` says, with what to do about it beside it.
 
-import { badge, button, counted, element, facts, replace } from "../console.js";
+import { badge, button, counted, element, facts, prose, replace } from "../console.js";
 
 const KINDS = { ok: "good", warning: "warn", problem: "bad" };
 const ORDER = ["problem", "warning", "ok"];
@@ -58,7 +58,7 @@ function drawCheck(check) {
     "li",
     { class: `card check-${check.state}` },
     element("div", { class: "row" }, badge(check.state, KINDS[check.state]), element("span", { class: "strong text" }, check.name)),
-    element("p", { class: "text" }, check.detail),
-    (check.hint || check.fixed) && facts([["What to do", check.hint], ["Done just now", check.fixed]]),
+    element("p", { class: "text" }, prose(check.detail)),
+    (check.hint || check.fixed) && facts([["What to do", check.hint && prose(check.hint)], ["Done just now", check.fixed && prose(check.fixed)]]),
   );
 }

@@ -356,9 +356,10 @@ function undoable(state, text, entry) {
 async function edit(state, node) {
   const text = element("textarea", { rows: "4", value: node.scene.action });
   const body = element("div", {}, element("p", { class: "dim" }, "What is so now, from today on. What was so before is kept, and this can be undone."), field("Memory", text));
-  const chosen = await dialog({ title: "Edit this memory", body, actions: [{ label: "Save", value: true, kind: "primary" }, { label: "Cancel", value: null }] });
-  if (!chosen || text.value.trim() === node.scene.action) return;
-  const { removed, entry, node: made } = await state.context.fetchJson("/api/memory/restate", { body: { being: state.being.id, id: node.id, text: text.value } });
+  const save = () => text.value.trim() !== node.scene.action && state.context.fetchJson("/api/memory/restate", { body: { being: state.being.id, id: node.id, text: text.value } });
+  const saved = await dialog({ title: "Edit this memory", body, actions: [{ label: "Save", act: save, kind: "primary" }, { label: "Cancel", value: null }] });
+  if (!saved) return;
+  const { removed, entry, node: made } = saved;
   undoable(state, removed || "Saved", entry);
   state.context.go("memory", { being: state.being.id, node: made.id });
 }
@@ -522,9 +523,9 @@ async function createToken(page) {
   const expires = element("input", { placeholder: "never, or 30d, 12h, 2027-01-31" });
   const owner = element("input", { type: "checkbox", id: "token-owner" });
   const body = element("div", { class: "stack" }, field("Label", label), field("May", scope), field("Person", person, "Who says “I” through it, in a shared Being."), field("Expires", expires), element("p", { class: "check" }, owner, element("label", { for: "token-owner" }, "It may also write soul, rules, preferences and relationships: what clients obey.")));
-  const chosen = await dialog({ title: "New token", body, actions: [{ label: "Make it", value: true, kind: "primary" }, { label: "Cancel", value: null }] });
-  if (!chosen) return;
-  const made = await page.context.fetchJson("/api/memory/tokens/create", { body: { being: page.being.id, label: label.value, person: person.value, scope: scope.value, expires: expires.value, owner: owner.checked } });
+  const make = () => page.context.fetchJson("/api/memory/tokens/create", { body: { being: page.being.id, label: label.value, person: person.value, scope: scope.value, expires: expires.value, owner: owner.checked } });
+  const made = await dialog({ title: "New token", body, actions: [{ label: "Make it", act: make, kind: "primary" }, { label: "Cancel", value: null }] });
+  if (!made) return;
   await showSecret("The token, this once", made.token);
   await drawAccess(page);
 }

@@ -1,6 +1,6 @@
 // Policy: the rules and what they decided, a call tried on them, an edit replayed before it is saved.
 
-import { badge, button, confirm, counted, diff, element, emptyState, facts, field, moment, problem, replace, table, toast } from "../console.js";
+import { badge, button, confirm, counted, diff, element, emptyState, facts, field, moment, problem, prose, replace, table, toast } from "../console.js";
 
 const KINDS = { allow: "good", deny: "bad", prompt: "warn", uncertain: "plain" };
 
@@ -52,7 +52,7 @@ function drawAbout(place, shown) {
       ? element(
           "details",
           { open: shown.issues.some((issue) => issue.level === "error") },
-          element("summary", {}, `${counted(shown.issues.length, "remark")} of \`claw policy lint\``),
+          element("summary", {}, prose(`${counted(shown.issues.length, "remark")} of \`claw policy lint\``)),
           element("ul", { class: "plain small" }, shown.issues.map(drawIssue)),
         )
       : null,
@@ -60,7 +60,7 @@ function drawAbout(place, shown) {
 }
 
 function drawIssue(issue) {
-  return element("li", {}, badge(issue.level, issue.level === "error" ? "bad" : issue.level === "warning" ? "warn" : "plain"), ` line ${issue.line || "–"}: `, element("span", { class: "text" }, issue.reason));
+  return element("li", {}, badge(issue.level, issue.level === "error" ? "bad" : issue.level === "warning" ? "warn" : "plain"), ` line ${issue.line || "–"}: `, element("span", { class: "text" }, prose(issue.reason)));
 }
 
 function drawRules(place, shown, hits) {
@@ -156,7 +156,7 @@ function list(texts) {
   return texts.length ? element("ul", { class: "plain" }, texts.map((text) => element("li", { class: "text" }, text))) : "";
 }
 
-const DRAFT = "claw-policy-draft"; // what is typed and not saved outlives the page
+const DRAFT = "claw-policy-draft"; // what is typed and not saved outlives the page, in its own window
 
 function drawEditor(place, context, reload) {
   const area = element("textarea", { rows: "28", spellcheck: "false", autocapitalize: "off", wrap: "off", oninput: keep });
@@ -172,17 +172,18 @@ function drawEditor(place, context, reload) {
   const changed = () => base !== null && area.value !== (base.there ? base.text : "");
   const draw = () => {
     const edited = changed();
-    const text = !edited ? "This is the policy in use." : tried === area.value ? "Replayed as it stands here: it can be saved." : "Changed. Replay it over the log to see what it would do; then it can be saved.";
+    const text = other ? "Choose below which of the two it is to be." : !edited ? "This is the policy in use." : tried === area.value ? "Replayed as it stands here: it can be saved." : "Changed. Replay it over the log to see what it would do; then it can be saved.";
     replace(state, text);
     save.disabled = !(edited && tried === area.value && !other);
-    test.disabled = !edited;
+    test.disabled = !edited || other !== null;
+    test.title = other ? "Choose first which of the two policies it is to be." : "";
     drop.disabled = area.value === original();
     drawKept(kept, base.before, !edited && putBack);
   };
 
   function keep() {
-    if (area.value === original()) localStorage.removeItem(DRAFT);
-    else localStorage.setItem(DRAFT, JSON.stringify({ text: area.value, digest: base.digest }));
+    if (area.value === original()) sessionStorage.removeItem(DRAFT);
+    else sessionStorage.setItem(DRAFT, JSON.stringify({ text: area.value, digest: base.digest }));
     draw();
   }
 
@@ -222,10 +223,14 @@ function drawEditor(place, context, reload) {
       begin({ ...over, text, there: true, digest: saved.digest });
       const note = saved.backup ? ` The one before is kept as ${saved.backup}.` : "";
       toast(`The policy is saved; every guard uses it from now on.${note}`, over.there ? { undo: () => write(over.text) } : {});
+    } catch (error) {
+      await reload();
+      if (!other) throw error; // else the choice says it, and nothing is to stand over that
+      return;
     } finally {
       saving = false;
-      await reload();
     }
+    await reload();
   }
 
   const compared = async (old, text) => {
@@ -242,19 +247,21 @@ function drawEditor(place, context, reload) {
   async function ask(policy) {
     other = policy;
     draw();
+    for (const one of document.querySelectorAll(".toast")) one.remove(); // of before, and over the choice
     const lines = await compared(policy.text, area.value);
     replace(
       report,
-      problem("The policy was changed elsewhere since you began to edit it. Yours, compared with it:"),
-      lines,
+      problem("The policy was changed elsewhere since you began to edit it."),
       element(
         "p",
         { class: "actions" },
         button("Go on with mine", () => begin(policy, area.value)),
         button("Take the other one", () => begin(policy), { class: "danger" }),
       ),
-      element("p", { class: "dim small" }, "If you go on with yours and save it, it takes the other one's place; that is kept beside it."),
+      element("p", { class: "dim small" }, "If you go on with yours and save it, it takes the other one's place; that is kept beside it. Yours, compared with it:"),
+      lines,
     );
+    report.querySelector(".actions").scrollIntoView({ block: "nearest" });
   }
 
   replace(place, element("h2", {}, "Edit"), field("Policy as TOML", area), state, element("p", { class: "actions" }, test, save, drop), report, kept);
@@ -262,7 +269,7 @@ function drawEditor(place, context, reload) {
     text: () => area.value,
     isSaving: () => saving,
     async opened(shown) {
-      const draft = base === null && JSON.parse(localStorage.getItem(DRAFT) || "null");
+      const draft = base === null && JSON.parse(sessionStorage.getItem(DRAFT) || "null");
       if (base === null) base = draft ? { ...shown, digest: draft.digest } : shown;
       if (draft) {
         area.value = draft.text;
@@ -272,6 +279,7 @@ function drawEditor(place, context, reload) {
         return;
       }
       if (shown.digest === base.digest || shown.text === area.value) {
+        if (other) begin(shown, area.value); // it is again the one that was edited
         base = shown;
         keep();
       } else await ask(shown);
@@ -310,11 +318,11 @@ function drawReport(place, found) {
             { title: "Tool", cell: (one) => one.tool, class: "mono name" },
             { title: "Server", cell: (one) => one.server },
             { title: "With", cell: (one) => one.arguments, class: "mono small" },
-            { title: "Times", cell: (one) => String(one.count), class: "number" },
+            { title: "Times", cell: (one) => one.count.toLocaleString("en"), class: "number" },
           ],
           rows: change.calls,
         }),
-        change.kinds > change.calls.length ? element("p", { class: "dim small" }, `… and ${change.kinds - change.calls.length} more kinds of calls`) : null,
+        change.kinds > change.calls.length ? element("p", { class: "dim small" }, `… and ${counted(change.kinds - change.calls.length, "more kind")} of calls`) : null,
       ),
     ),
     element("p", { class: "dim small" }, "Paths were compared as text."),

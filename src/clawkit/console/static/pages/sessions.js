@@ -17,7 +17,7 @@ async function showList(root, context) {
   const list = pagedTable({
     caption: "Sessions, the last used first",
     columns: [
-      { title: "Begins with", cell: (one) => shortened(one.title) || one.key },
+      { title: "Begins with", cell: (one) => shortened(one.title) || one.key, class: "free" },
       { title: "Session", cell: (one) => element("span", { class: "dim" }, shortened(one.key, 60)) },
       { title: "From", cell: (one) => one.origin, class: "dim" },
       { title: "Model", cell: (one) => one.model || "", class: "dim" },
@@ -138,7 +138,7 @@ function heading({ info }, context, onDelete) {
     element("p", {}, element("a", { href: "#/sessions" }, "All sessions")),
     element("h2", { class: "text" }, shortened(info.title || info.key, 300)),
     element("p", { class: "dim small" }, [info.key, info.origin, info.model, counted(info.messages, "message"), info.named ? "" : "goes after 30 days without use"].filter(Boolean).join(" · "), " · ", moment(info.updated)),
-    element("p", { class: "actions" }, button("Export as JSON lines", () => context.attempt(() => download(`/api/sessions/export?${new URLSearchParams({ key: info.key })}`, `${info.key}.jsonl`))), button("Delete", remove, { class: "danger" })),
+    element("p", { class: "actions" }, button("Export as JSON lines", () => context.attempt(() => download(`/api/sessions/export?${new URLSearchParams({ key: info.key })}`, `session-${info.key}.jsonl`))), button("Delete", remove, { class: "danger" })),
   );
 }
 
@@ -229,7 +229,7 @@ const media = (key, digest) => `/api/sessions/media?${new URLSearchParams({ key,
 /** Saves a file that the console gives, under a name that says nothing else than it seems to. */
 async function download(address, name) {
   const file = URL.createObjectURL(await fetchFile(address));
-  const link = element("a", { download: name.replaceAll(/[^\w. -]+/g, "-").slice(-80) });
+  const link = element("a", { download: name.replaceAll(/[^\p{L}\p{N}_. -]+/gu, "-").replace(/^[.\s-]+/, "").slice(-80) || "file" });
   link.href = file; // of our own making
   link.click();
   setTimeout(() => URL.revokeObjectURL(file), 60_000);
