@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from clawkit.guard.audit.record import AuditEntry
 from clawkit.guard.audit.timeline import was_asked
 from tests.guard.guarded_server import CLIENT, Guarded, guarded, records
 from tests.processes import PATIENCE
@@ -204,7 +205,7 @@ def test_a_call_whose_client_cancels_it_or_goes_away_is_asked_and_not_run_in_the
     found = [r for r in records(home) if r["kind"] == "approval"]
     why = "withdrawn before anybody answered; not run"
     assert [(r["decision"], r["reason"]) for r in found] == [("deny", why), ("deny", why)]
-    assert all(map(was_asked, found))
+    assert all(was_asked(cast("AuditEntry", r)) for r in found)
     assert deletions(guard) == 0
 
 
