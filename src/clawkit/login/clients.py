@@ -19,8 +19,8 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from clawkit.errors import LoginError
+from clawkit.login.decoding import decoded
 from clawkit.login.document_fetch import DocumentFetcher
-from clawkit.login.outside_json import decoded
 from clawkit.login.records import Client
 from clawkit.store.database import Connection, Database
 from clawkit.system.addresses import is_authority

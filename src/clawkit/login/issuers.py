@@ -22,8 +22,8 @@ import jwt
 import msgspec
 
 from clawkit.errors import LoginError, SettingsError
+from clawkit.login.decoding import decoded
 from clawkit.login.document_fetch import NO_HEADERS, DocumentFetcher, Unreachable
-from clawkit.login.outside_json import decoded
 from clawkit.login.records import digest
 from clawkit.system.addresses import is_loopback, is_public, origin_of
 

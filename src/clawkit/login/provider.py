@@ -22,9 +22,9 @@ from starlette.routing import Route
 from clawkit.errors import LoginError
 from clawkit.login import identities, pages, people
 from clawkit.login.browsers import HOME, Browsers, safe_next
+from clawkit.login.decoding import decoded
 from clawkit.login.identities import AccountPeople, Journey, MemberRule, Stranger
 from clawkit.login.issuers import Issuer
-from clawkit.login.outside_json import decoded
 from clawkit.login.records import User, digest, new_secret
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, same, slow_down
 from clawkit.login.resources import ServerAddress

@@ -16,6 +16,7 @@ import msgspec
 
 from clawkit.errors import HostError, LoginError
 from clawkit.guard.http.upstream import Target, check_address, origin_of
+from clawkit.login.decoding import decoded
 from clawkit.login.document_fetch import SECONDS, DocumentFetcher, resolved
 from clawkit.login.well_known import metadata_places
 from clawkit.system.addresses import Reach, is_loopback, reach_of
@@ -182,11 +183,9 @@ class ServerLogins:
                 return None
             if reply.status != 200:
                 raise LoginError(f"it answers with the status {reply.status}")
-            return msgspec.json.decode(reply.body, type=kind)
         except LoginError as error:
             raise LoginError(f"{origin_of(url)}: {error}") from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise LoginError(f"{url[:200]} cannot be used: {str(error)[:200]}") from None
+        return decoded(reply.body, kind, f"{url[:200]} cannot be used")
 
     def _own_reach(self) -> Reach:
         """Where the server itself is: looked up once, so that no later answer widens it."""

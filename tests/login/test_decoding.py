@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from clawkit.errors import LoginError
-from clawkit.login.outside_json import decoded
+from clawkit.login.decoding import decoded
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
     [
         (b'{"a": %s' % (b"[" * 30_000), "nested too deeply"),
-        (b'{"a": "\xff"}', "utf-8"),
-        (b'{"a": ', "truncated"),
+        (b'{"a": "\xff"}', "not JSON"),
+        (b'{"a": ', "not JSON"),
         (b"[]", "Expected `object`"),
-        (b"", "truncated"),
+        (b"", "not JSON"),
     ],
     ids=["deep", "no UTF-8", "half", "a list", "empty"],
 )
