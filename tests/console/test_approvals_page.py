@@ -159,7 +159,7 @@ def test_a_call_that_another_window_answers_stays_on_screen_with_what_became_of_
     expect(region).to_contain_text("/work/b")
     allow(page, "Allow once")
     assert "result" in guard.receive()
-    expect(other.get_by_text("allowed once in another window")).to_be_visible()
+    expect(other.get_by_text("No longer waits: allowed once in another window.")).to_be_visible()
     other.bring_to_front()
     other.get_by_role("button", name="Go on").click()
     expect(other.locator(".ask")).to_be_empty()
