@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clawkit.errors import LoginError
 from clawkit.guard.http.callers import AUTHORIZATION, TOKEN_HEADER, Callers
-from clawkit.guard.http.client_request import passed_back
+from clawkit.guard.http.client_request import (
+    RELAY,
+    RESOURCE_METADATA,
+    SERVER_METADATA,
+    ClientPlace,
+    passed_back,
+)
 from clawkit.guard.http.upstream import Response, Target, UpstreamError, refusal
 from clawkit.wire.http.response import HeaderList, Receive, SendAsgi
 
 if TYPE_CHECKING:
     from clawkit.guard.http.login_relay import LoginRelay
-
-RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
-SERVER_METADATA = "/.well-known/oauth-authorization-server"
-RELAY = "/claw-login/"
 
 _SERVED = (RESOURCE_METADATA, SERVER_METADATA, RELAY)
 _CHALLENGE = b"www-authenticate"
@@ -32,14 +34,6 @@ _OURS_IN_ITS_PLACE = (
     "the header Authorization has the guard's own token: send that as X-Claw-Token, and the client "
     "can log in through the guard"
 )
-
-
-class ClientPlace(NamedTuple):
-    """Where clients and browsers find the guard."""
-
-    public_url: str
-    host: str
-    port: int
 
 
 class ClientLogins:

@@ -46,6 +46,18 @@ _STEERING = re.compile(
     r"|.*-override|.*-(client|connecting|originating)-ip|front-end-https"
 )
 
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+SERVER_METADATA = "/.well-known/oauth-authorization-server"
+RELAY = "/claw-login/"
+
+
+class ClientPlace(NamedTuple):
+    """Where clients and browsers find the guard."""
+
+    public_url: str
+    host: str
+    port: int
+
 
 class HttpReply:
     """Written by one task at a time; once it is a stream, it stays one."""

@@ -28,7 +28,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from clawkit.errors import LoginError, SettingsError
 from clawkit.guard import locations
-from clawkit.guard.http.client_logins import (
+from clawkit.guard.http.client_request import (
     RELAY,
     RESOURCE_METADATA,
     SERVER_METADATA,

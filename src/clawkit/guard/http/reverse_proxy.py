@@ -29,8 +29,8 @@ from clawkit.errors import (
 from clawkit.guard.conversation import Flights, GuardConversation
 from clawkit.guard.http.async_judge import judged
 from clawkit.guard.http.callers import Callers, check_reach, own_user
-from clawkit.guard.http.client_logins import ClientLogins, ClientPlace
-from clawkit.guard.http.client_request import Attendance, HttpReply, Incoming, onward
+from clawkit.guard.http.client_logins import ClientLogins
+from clawkit.guard.http.client_request import Attendance, ClientPlace, HttpReply, Incoming, onward
 from clawkit.guard.http.event_streams import MESSAGES, EventStream, SseChannels
 from clawkit.guard.http.mirrored_headers import check_agreement
 from clawkit.guard.http.relay import ForwardedRequest, Questions, Relay
