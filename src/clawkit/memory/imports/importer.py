@@ -183,7 +183,8 @@ class _Bringing:
         self._before.look(unit, scenes)
         found: list[ImportedMemory] = []
         for one, scene in zip(kept, scenes, strict=True):
-            if self._before.has(one, scene) or known.find(scene) is not None:
+            source = MemorySource(one.speaker)
+            if self._before.has(one, scene, source) or known.find(scene, source) is not None:
                 continue
             if scene.action:
                 found.append(msgspec.structs.replace(one, scene=scene))
@@ -240,17 +241,18 @@ class _Before:
             "SELECT conversation, action FROM nodes WHERE being = $being AND token = ?", TOKEN
         )
         self._actions = {(place, folded(action)) for place, action in rows}
-        self._seen: set[str] = set()
+        self._seen: set[tuple[str, str]] = set()
 
     def look(self, unit: Unit, scenes: Sequence[Scene]) -> None:
         """Find out which of these were ever known."""
-        sql = "SELECT said FROM nodes WHERE being = $being AND said IN (??)"
+        sql = "SELECT said, speaker FROM nodes WHERE being = $being AND said IN (??)"
         prints = list({nodes.fingerprint(scene) for scene in scenes})
-        self._seen.update(said for (said,) in unit.among(sql, prints))
+        rows = unit.among(sql, prints)
+        self._seen.update((said, MemorySource(speaker).voice) for said, speaker in rows)
 
-    def has(self, one: ImportedMemory, scene: Scene) -> bool:
+    def has(self, one: ImportedMemory, scene: Scene, source: MemorySource) -> bool:
         """Whether this is known; from now on it is."""
-        key = nodes.fingerprint(scene)
+        key = nodes.fingerprint(scene), source.voice
         known = key in self._seen
         self._seen.add(key)
         return known or (not one.dated and (one.place, folded(scene.action)) in self._actions)

@@ -66,14 +66,17 @@ def by_ids(unit: Unit, ids: Sequence[str]) -> dict[str, Node]:
     return {row[1]: _node(row) for row in found}
 
 
-def same_words(unit: Unit, scenes: Iterable[Scene]) -> dict[str, Node]:
-    """The current nodes that say what these scenes say, by fingerprint."""
+def same_words(unit: Unit, scenes: Iterable[Scene]) -> dict[str, list[Node]]:
+    """The current nodes that say what these scenes say, whoever says it, by fingerprint."""
     sql = (
         f"SELECT said, {_COLUMNS} FROM nodes "
         "WHERE being = $being AND ended IS NULL AND said IN (??)"
     )
     prints = list({fingerprint(scene) for scene in scenes})
-    return {row[0]: _node(row[1:]) for row in unit.among(sql, prints)}
+    found: dict[str, list[Node]] = {}
+    for row in unit.among(sql, prints):
+        found.setdefault(row[0], []).append(_node(row[1:]))
+    return found
 
 
 def page(
