@@ -17,8 +17,16 @@ import msgspec
 from clawkit.errors import InvalidArgumentsError
 from clawkit.memory.records import Scene, iso
 from clawkit.memory.structured_memory import EntryRequest
-from clawkit.memory.tokens import Caller
-from clawkit.memory.validation import LONGEST_ASKED, LONGEST_NAME, clamped, counted, said, sized
+from clawkit.memory.tokens import OWNERS, Caller
+from clawkit.memory.validation import (
+    LONGEST_ASKED,
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    clamped,
+    counted,
+    said,
+    sized,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -203,7 +211,22 @@ class RelationArguments(msgspec.Struct, frozen=True):
 
 
 def update_memory(memory: Memory, caller: Caller, given: EntryRequest) -> dict[str, Any]:
-    return memory.structured(caller, given)
+    """What clients do not obey is quoted where it gives orders, as everywhere."""
+    answer = memory.structured(caller, given)
+    if given.target in OWNERS:
+        return answer
+    return {**answer, "entries": [_quoted(entry) for entry in answer["entries"]]}
+
+
+def _quoted(entry: dict[str, Any]) -> dict[str, Any]:
+    from clawkit.memory.display_text import find_instructions, told
+
+    return {
+        name: told(value, LONGEST_TEXT)
+        if isinstance(value, str) and find_instructions(value)
+        else value
+        for name, value in entry.items()
+    }
 
 
 def update_relation(memory: Memory, caller: Caller, given: RelationArguments) -> dict[str, Any]:
