@@ -104,7 +104,7 @@ class BeingStore:
         if found is None:
             raise BeingError(
                 f"there is no Being called {called!r} in {self.database.address}: "
-                "`claw being list` shows those that are there"
+                "`claw being list` shows those that are there, `claw being create` makes one"
             )
         return found
 

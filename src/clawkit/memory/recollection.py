@@ -224,7 +224,7 @@ class MemoryTexts:
 
     def _headed(self, node: Node, said: str) -> str:
         head = ", ".join(part for part in (_days(node), self._whose(node)) if part)
-        return f"{shown(head, 200)}: {said}" if head else said
+        return f"{told(head, 200)}: {said}" if head else said
 
     def _whose(self, node: Node) -> str:
         speaker = node.source.speaker

@@ -285,7 +285,7 @@ class PatrolArguments(msgspec.Struct, frozen=True):
 
 
 def search_history(memory: Memory, _caller: Caller, given: HistoryArguments) -> str:
-    from clawkit.memory.display_text import shown, told
+    from clawkit.memory.display_text import told
 
     found = memory.history(
         given.query or "",
@@ -293,7 +293,7 @@ def search_history(memory: Memory, _caller: Caller, given: HistoryArguments) -> 
         given.date_to or None,
         clamped("limit", given.limit, _HEARD_DEFAULT, _HEARD_MOST),
     )
-    lines = [f"[{_time(one.at)}] {shown(one.role, 40)}: {told(one.text)}" for one in found]
+    lines = [f"[{_time(one.at)}] {told(one.role, 40)}: {told(one.text)}" for one in found]
     return "\n".join([f"Messages found: {len(found)}, the newest first", *lines])
 
 
