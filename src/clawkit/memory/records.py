@@ -80,8 +80,9 @@ class Node(msgspec.Struct, frozen=True):
     successor: Count | None = None
 
     def known_at(self, moment: float) -> bool:
-        """Whether this was part of what was known then."""
-        return self.created <= moment and (self.ended is None or self.ended > moment)
+        """Whether this was part of what was known then; what was taken back never was."""
+        known = self.ended is None or (self.ended > moment and self.ending != "retracted")
+        return self.created <= moment and known
 
     @property
     def text(self) -> str:

@@ -19,6 +19,7 @@ from mcp import Client
 
 from clawkit.memory import being_store, bundle
 from clawkit.memory.being_store import BeingStore, Quota
+from clawkit.memory.details import META_DETAILS
 from clawkit.memory.display_text import QUOTED
 from clawkit.memory.erasure import deletion
 from clawkit.memory.erasure.person_search import ErasureRequest
@@ -87,7 +88,7 @@ class Talker:
         return await self.json("update_notes", action="update", scene_ids=[*ids], notes=[])
 
     async def everything(self, asked: str) -> str:
-        """All that the tools tell of what is remembered."""
+        """All that the tools tell of what is remembered, and was a moment ago."""
         return "\n".join(
             [
                 await self.text("recall", user_message=asked),
@@ -182,13 +183,25 @@ async def test_each_memory_is_corrected_by_the_scene_in_its_place(server: Served
     assert answer["not_found"] == [NOBODY]
 
 
-async def test_what_is_forgotten_is_told_by_no_tool_until_that_is_undone(server: Served) -> None:
+async def test_what_is_forgotten_is_told_by_no_tool_until_that_is_undone(
+    server: Served, clock: Clock
+) -> None:
     asked = "What is my blood type?"
     async with client_of(server) as client:
         await client.tell("My blood type is AB negative.", "My locker is number 12.")
         assert (await client.everything(asked)).count("AB negative") >= 4
-        await client.forget(await client.id_of(asked))
+        node = await client.id_of(asked)
+        clock.now += 2 * DAY
+        await client.forget(node)
         assert "AB negative" not in await client.everything(asked)
+        for tool, argument in (("recall", "user_message"), ("search_memory", "query")):
+            then = await client.text(tool, **{argument: asked}, as_of="2026-11-17")
+            assert "AB negative" not in then
+        assert "not known any more" in await client.text("recall_memory", node_id=node)
+        shown = await client.client.call_tool(
+            "recall_memory", {"node_id": node}, meta={META_DETAILS: {"node": node[:8]}}
+        )
+        assert shown.is_error
         await client.tell()
         assert "AB negative" not in await client.everything(asked)
         undo_newest(server, "retracted")

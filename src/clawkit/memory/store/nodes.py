@@ -167,7 +167,8 @@ def count_erased(unit: Unit) -> int:
 def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seqs:
     """The nodes that are not part of what is known: now, or at an earlier moment.
 
-    With `past`, what was so until something else began to be is known, too.
+    With `past`, what was so until something else began to be is known, too. What was taken back is
+    known at no moment.
     """
     if as_of is None:
         kept = " AND ending <> 'superseded'" if past else ""
@@ -177,7 +178,8 @@ def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seq
     else:
         rows = unit.rows(
             "SELECT seq FROM nodes WHERE being = $being "
-            "AND (created > ? OR (ended IS NOT NULL AND ended <= ?)) ORDER BY seq",
+            "AND (created > ? OR (ended IS NOT NULL AND (ended <= ? OR ending = 'retracted'))) "
+            "ORDER BY seq",
             as_of,
             as_of,
         )
