@@ -411,7 +411,7 @@ def _replaced(unit: Unit, node: Node) -> str:
     if node.ended is None:
         return ""
     after = nodes.fetch(unit, [node.successor]).get(node.successor) if node.successor else None
-    by = f" by {after.id}: {after.text}" if after is not None else ""
+    by = f" by {after.id}: {after.text}" if after and after.ending != "retracted" else ""
     return f"{node.ending} {_time(node.ended)}{by}"
 
 

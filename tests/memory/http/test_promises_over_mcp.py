@@ -160,14 +160,17 @@ async def test_the_id_of_what_was_corrected_corrects_and_forgets_what_is_right_n
     asked = "Where do I live?"
     async with client_of(server) as client:
         await client.tell("I live in Leeds.")
-        node = await client.id_of(asked)
+        node = before = await client.id_of(asked)
         for place in ("York", "Bath", "Hull"):
+            before = await client.id_of(asked)
             answer = await client.correct([node], f"I live in {place}.")
             assert len(answer["corrected"]) == 1
             (line,) = await client.found(asked)
             assert place in line
         assert len((await client.forget(node))["forgotten"]) == 1
         assert await client.found(asked) == []
+        assert "Hull" not in await client.text("recall_memory", node_id=node)
+        assert "Hull" not in await client.text("recall_memory", node_id=before)
 
 
 async def test_each_memory_is_corrected_by_the_scene_in_its_place(server: Served) -> None:
