@@ -26,6 +26,11 @@ class MemorySource(msgspec.Struct, frozen=True, omit_defaults=True):
     conversation: str = ""
     message: str = ""
 
+    @property
+    def voice(self) -> str:
+        """Who says "I"; the one person without a name is the same by any door."""
+        return "" if self.speaker == USER else self.speaker.strip().casefold()
+
 
 class Scene(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that happened, as a client records it."""
@@ -75,8 +80,9 @@ class Node(msgspec.Struct, frozen=True):
     successor: Count | None = None
 
     def known_at(self, moment: float) -> bool:
-        """Whether this was part of what was known then."""
-        return self.created <= moment and (self.ended is None or self.ended > moment)
+        """Whether this was part of what was known then; what was taken back never was."""
+        known = self.ended is None or (self.ended > moment and self.ending != "retracted")
+        return self.created <= moment and known
 
     @property
     def text(self) -> str:
