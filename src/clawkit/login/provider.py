@@ -222,7 +222,7 @@ class ProviderSignIn:
             if self._client.secret:
                 form["client_secret"] = self._client.secret
         body = urlencode(form).encode()
-        answer = self._issuer.post(metadata.token_endpoint or "", body, headers)
+        answer = self._issuer.post(metadata.token_endpoint, body, headers)
         return decoded(answer, _Tokens, _UNREADABLE)
 
 

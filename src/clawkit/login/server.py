@@ -26,6 +26,7 @@ from clawkit.login import clients, grants, pages, people
 from clawkit.login.browsers import AUTHORIZE, Browsers
 from clawkit.login.document_fetch import DocumentFetcher
 from clawkit.login.grants import Consent, Tokens
+from clawkit.login.metadata import SERVER_METADATA
 from clawkit.login.protected_resource import resource_routes
 from clawkit.login.records import ACCESS_SECONDS, Client, Login, User, digest
 from clawkit.login.requests import (
@@ -38,7 +39,6 @@ from clawkit.login.requests import (
 )
 from clawkit.login.resources import Challenges, ProtectedServer, ServerAddress, answer_of
 from clawkit.login.sign_in import SignIn
-from clawkit.login.well_known import SERVER_METADATA
 from clawkit.store.database import Connection, Database
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.request_checks import Origins

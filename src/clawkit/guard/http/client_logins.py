@@ -13,12 +13,11 @@ from clawkit.errors import LoginError
 from clawkit.guard.http.callers import AUTHORIZATION, TOKEN_HEADER, Callers
 from clawkit.guard.http.client_request import (
     RELAY,
-    RESOURCE_METADATA,
-    SERVER_METADATA,
     ClientPlace,
     passed_back,
 )
 from clawkit.guard.http.upstream import Response, Target, UpstreamError, refusal
+from clawkit.login.metadata import RESOURCE_METADATA, SERVER_METADATA
 from clawkit.wire.http.response import HeaderList, Receive, SendAsgi
 
 if TYPE_CHECKING:
