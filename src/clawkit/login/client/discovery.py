@@ -1,4 +1,6 @@
-"""Finds out how a server wants a login: its challenge, its metadata, its authorization server's.
+"""Finds out how a server wants a login, and which command helps whom it refuses.
+
+It asks for its challenge, its metadata, and its authorization server's.
 
 Servers of 2025-03-26 have no metadata of their own: there the server's origin is the authorization
 server, at the usual paths if that says nothing of itself either.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
@@ -15,7 +18,7 @@ import msgspec
 
 from clawkit.errors import LoginError
 from clawkit.login.client.fetch import Web, WebReply, check_place, document
-from clawkit.login.client.stored import server_key
+from clawkit.login.client.stored import LoginFile, server_key
 from clawkit.login.metadata import (
     ResourceMetadata,
     ServerMetadata,
@@ -201,3 +204,28 @@ def _scope(text: str | None) -> str:
     """The scopes in a text, or none where it is not as it must be."""
     joined = " ".join((text or "").split())
     return joined if _SCOPE.fullmatch(joined) else ""
+
+
+_SHOWN = re.compile(r"[A-Za-z0-9:/._~+*= -]{1,500}")
+
+
+def login_advice(called: str, url: str, status: int, challenges: Sequence[str]) -> str:
+    """What to do after a 401 or 403, if a login is what is missing; `called` names the server."""
+    challenge = challenge_in(challenges)
+    command = f"claw login {shlex.quote(called)}"
+    if status == 401:
+        wanted = "a login" if challenge is not None else "other credentials, or a login"
+        return f"it wants {wanted}: run `{command}`"
+    if challenge is None or challenge.error != "insufficient_scope":
+        return ""
+    try:
+        record = LoginFile(url).record()
+    except LoginError:
+        record = None
+    granted = set(record.scope.split() if record is not None else ())
+    if record is not None and challenge.scope and granted >= set(challenge.scope.split()):
+        return "it refuses although you are logged in with every scope that it asks for"
+    if not _SHOWN.fullmatch(challenge.scope):
+        return f"it wants a login that may do more: run `{command}`"
+    more = f"{command} --scope {shlex.quote(challenge.scope)}"
+    return f"it wants a login that may do more: run `{more}`"
