@@ -41,6 +41,9 @@ _OPTIONS = {
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Project = Annotated[
+    Path, typer.Option("--project", metavar="DIR", help="Whose project files to look at, too.")
+]
 Overwrite = Annotated[bool, typer.Option("--yes", "-y", help="Overwrite FILE if it exists.")]
 Target = Annotated[
     str,

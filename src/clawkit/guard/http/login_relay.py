@@ -38,7 +38,7 @@ from clawkit.login.clients import LONGEST_URI, MOST_URIS, check_redirect, redire
 from clawkit.login.document_fetch import Reply
 from clawkit.login.metadata import RESOURCE_METADATA, SERVER_METADATA, bearer_challenge
 from clawkit.login.records import Client
-from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, slow_down
+from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count
 from clawkit.login.resources import ServerAddress, address_of
 from clawkit.system.files import make_private, write_new
 from clawkit.system.rate_limiter import TokenBuckets
@@ -239,7 +239,7 @@ class LoginRelay:
         return JSONResponse({name: value for name, value in about.items() if value is not None})
 
     def _register(self, asked: LoginRequest) -> Response:
-        self._count(asked)
+        count(self._requests, asked)
         login = self._login()
         if login.server.registration_endpoint is None:
             raise OAuthRefusal("invalid_request", "The server registers no clients", 404)
@@ -265,7 +265,7 @@ class LoginRelay:
         return JSONResponse(given, reply.status)
 
     def _authorize(self, asked: LoginRequest) -> Response:
-        self._count(asked)
+        count(self._requests, asked)
         login = self._login()
         fields = {name: one for name, one in asked.fields.items() if name not in _BYPASSES}
         self._point(fields, login)
@@ -316,7 +316,7 @@ class LoginRelay:
 
     def _exchange(self, asked: LoginRequest, login: ServerLogin, endpoint: str) -> Response:
         """Send a form on, as the authorization server knows the client and the resource."""
-        self._count(asked)
+        count(self._requests, asked)
         fields = dict(asked.fields)
         self._point(fields, login)
         shown, secret = _basic(asked.headers.get("authorization", ""))
@@ -367,11 +367,6 @@ class LoginRelay:
             why = f"{origin_of(endpoint)}: it answers with the status {reply.status}"
             raise OAuthRefusal("temporarily_unavailable", why, 502)
         return reply
-
-    def _count(self, asked: LoginRequest) -> None:
-        wait = self._requests.take(asked.caller)
-        if wait:
-            raise slow_down(wait)
 
 
 def open_relay(target: Target, place: ClientPlace, paths: Sequence[str]) -> LoginRelay:
