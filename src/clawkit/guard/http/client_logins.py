@@ -17,13 +17,17 @@ from clawkit.guard.http.client_request import (
     passed_back,
 )
 from clawkit.guard.http.upstream import Response, Target, UpstreamError, refusal
-from clawkit.login.metadata import RESOURCE_METADATA, SERVER_METADATA
 from clawkit.wire.http.response import HeaderList, Receive, SendAsgi
 
 if TYPE_CHECKING:
     from clawkit.guard.http.login_relay import LoginRelay
 
-_SERVED = (RESOURCE_METADATA, SERVER_METADATA, RELAY)
+# As in `login.metadata`, which is not loaded before somebody logs in.
+_SERVED = (
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-authorization-server",
+    RELAY,
+)
 _CHALLENGE = b"www-authenticate"
 _TWO_LOGINS = (
     "whoever calls this guard logs in to the guard, and cannot log in to the server as well: give "
