@@ -1,7 +1,7 @@
 """The MCP server of Beings: eleven tools, and `act` where a bridge is connected.
 
-One server serves every Being of a store. Which one a call is for, the door has found out and put
-into the principal as `Access`; over stdio it is always the same.
+One server serves every Being of a store. Which one a message is for, and that its caller may send
+it, the door has found out (`principal_of`); over stdio it is always the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from clawkit.memory import tokens
 from clawkit.memory.details import DETAILED, META_DETAILS, DetailsRequest
 from clawkit.memory.display_text import shown
 from clawkit.memory.mcp_app import META_VIEW, VIEWS, MemoryApp
-from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Access, Caller
+from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Access
 from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
 from clawkit.store.database import written
 from clawkit.tools.results import ToolContent, ToolResult
@@ -155,12 +155,11 @@ class BeingServer(ServerCore):
         found = self._fixed if principal is None else principal.data
         return found if isinstance(found, Access) else None
 
-    def _asked(self, tool: str, context: Context) -> Access:
+    def _asked(self, context: Context) -> Access:
         """Which Being a call may use, and who asks, in which conversation."""
         access = self._access(context.principal)
         if access is None:
             raise ToolExecutionError("this call has no access to a Being")
-        check_scope(tool, access.caller)
         conversation = _conversation(context.meta)
         if not conversation:
             return access
@@ -194,7 +193,7 @@ class BeingServer(ServerCore):
             return ToolResult([ToolContent.text(text)], meta={META_VIEW: view})
 
         async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-            access = self._asked(work.name, context)
+            access = self._asked(context)
             being = access.being.n
             values = {
                 "access": access,
@@ -231,7 +230,7 @@ class BeingServer(ServerCore):
         }
 
         async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-            access = self._asked(ACT, context)
+            access = self._asked(context)
             check_names(arguments, properties)
             given: ActArguments = _act_arguments(arguments)
             await context.run_in_thread(self._store.open(access.being).count_call, {})
@@ -243,10 +242,12 @@ class BeingServer(ServerCore):
         return SdkMcpTool(ACT, _description(able), schema, call, options=options)
 
 
-def check_scope(tool: str, caller: Caller) -> None:
-    """Refuse what a read-only token may not call; a door that can say no earlier asks this too."""
+def principal_of(access: Access, tool: str = "") -> Principal:
+    """Who sends one message; refused where a read-only token may not call its tool."""
+    caller = access.caller
     if not caller.may_write and (tool in WRITE_TOOLS or tool == ACT):
         raise tokens.forbidden(f"A read-only token may not call {tool}", "full")
+    return Principal(caller.token, frozenset({caller.scope}), access)
 
 
 def check_names(arguments: dict[str, Any], taken: Collection[str]) -> None:
