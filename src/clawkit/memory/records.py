@@ -74,10 +74,6 @@ class Node(msgspec.Struct, frozen=True):
     ending: str = ""
     successor: Count | None = None
 
-    def known_at(self, moment: float) -> bool:
-        """Whether this was part of what was known then."""
-        return self.created <= moment and (self.ended is None or self.ended > moment)
-
     @property
     def text(self) -> str:
         """`YYYY-MM-DD, speaker — setting — action — (feeling)`, with what there is of it.

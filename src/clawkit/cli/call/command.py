@@ -67,7 +67,7 @@ class _CallCommand(TyperCommand):
 app = typer.Typer(add_completion=False)
 
 
-class _Place(Struct, frozen=True):
+class _ServerPlace(Struct, frozen=True):
     """Where the tools are: in a Python file, at an address, or behind a command."""
 
     file: str = ""
@@ -151,7 +151,7 @@ def call(
     name = rest.pop(0) if rest else ""
     _log(verbose=verbose)
     with _own_stdout():
-        asked = _Question(name, rest, given, wants_usage)
+        asked = _Wanted(name, rest, given, wants_usage)
         told = asyncio.run(_ask(place, asked))
     if isinstance(told, dict):
         _print_result(told, name, save, as_json=as_json)
@@ -163,7 +163,7 @@ def call(
         _print_tools(told, place)
 
 
-class _Question(Struct, frozen=True):
+class _Wanted(Struct, frozen=True):
     """What is asked of a server: a call of a tool, its usage, or all of its tools."""
 
     tool: str
@@ -174,16 +174,16 @@ class _Question(Struct, frozen=True):
 
 def _place(
     rest: list[str], url: str, command: tuple[str, ...], headers: dict[str, str], timeout: float
-) -> _Place:
+) -> _ServerPlace:
     if url and command:
         raise typer.BadParameter("give --url URL or -- COMMAND, not both")
     if url and not url.startswith(("http://", "https://")):
         raise typer.BadParameter("--url takes an address that starts with http:// or https://")
     if url or command:
-        return _Place(url=url, command=command, headers=headers, timeout=timeout)
+        return _ServerPlace(url=url, command=command, headers=headers, timeout=timeout)
     if not rest:
         raise typer.BadParameter("give a Python file, --url URL or -- COMMAND")
-    return _Place(file=rest.pop(0), headers=headers, timeout=timeout)
+    return _ServerPlace(file=rest.pop(0), headers=headers, timeout=timeout)
 
 
 def _headers(given: list[str], token_env: str) -> dict[str, str]:
@@ -198,7 +198,7 @@ def _headers(given: list[str], token_env: str) -> dict[str, str]:
     return found
 
 
-async def _ask(place: _Place, asked: _Question) -> dict[str, Any] | Sequence[OfferedTool]:
+async def _ask(place: _ServerPlace, asked: _Wanted) -> dict[str, Any] | Sequence[OfferedTool]:
     """The result of the call; or the tool whose usage is wanted, or all tools."""
     async with _opened(place) as opened:
         if not asked.tool:
@@ -234,7 +234,7 @@ def _find(tools: Sequence[OfferedTool], name: str) -> OfferedTool:
 
 
 @asynccontextmanager
-async def _opened(place: _Place) -> AsyncGenerator[_Opened]:
+async def _opened(place: _ServerPlace) -> AsyncGenerator[_Opened]:
     if place.file:
         yield _from_file(place.file)
         return
@@ -401,7 +401,7 @@ def _definition(tool: OfferedTool) -> dict[str, Any]:
     }
 
 
-def _print_tools(tools: Sequence[OfferedTool], place: _Place) -> None:
+def _print_tools(tools: Sequence[OfferedTool], place: _ServerPlace) -> None:
     if not tools:
         print("It offers no tools.")
         return
@@ -414,7 +414,7 @@ def _print_tools(tools: Sequence[OfferedTool], place: _Place) -> None:
     print(f"\n`claw call {typed}{tools[0].name} --help{behind}` shows how one is called.")
 
 
-def _print_usage(tool: OfferedTool, place: _Place) -> None:
+def _print_usage(tool: OfferedTool, place: _ServerPlace) -> None:
     for line in _usage(tool, place):
         print(line)
 
@@ -428,7 +428,7 @@ def _words(schema: dict[str, Any]) -> Iterator[str]:
         yield f"{one.name}{value}" if one.required else f"[{one.name}{value}]"
 
 
-def _usage(tool: OfferedTool, place: _Place) -> list[str]:
+def _usage(tool: OfferedTool, place: _ServerPlace) -> list[str]:
     found = list(nested_parameters(tool.input_schema))
     words = list(_words(tool.input_schema))
     where = [place.typed] if place.typed else []
