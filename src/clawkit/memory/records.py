@@ -79,11 +79,6 @@ class Node(msgspec.Struct, frozen=True):
     ending: str = ""
     successor: Count | None = None
 
-    def known_at(self, moment: float) -> bool:
-        """Whether this was part of what was known then; what was taken back never was."""
-        known = self.ended is None or (self.ended > moment and self.ending != "retracted")
-        return self.created <= moment and known
-
     @property
     def text(self) -> str:
         """`YYYY-MM-DD, speaker — setting — action — (feeling)`, with what there is of it.

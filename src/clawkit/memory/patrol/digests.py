@@ -44,7 +44,7 @@ _ASKED = (
 _FORM = 'The answer as JSON, with "name" and "digest":'
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _NamedDigest(msgspec.Struct, frozen=True):
     name: str = ""
     digest: str = ""
 
@@ -116,14 +116,14 @@ def _learn_named(unit: Unit, named: Collection[int], now: Sizes) -> None:
 def _write(
     unit: Unit,
     wanted: list[Cluster],
-    asked: Mapping[int, _Answer],
+    asked: Mapping[int, _NamedDigest],
     unnamed: Collection[int],
     run: PatrolContext,
 ) -> int:
     there = {cluster.n: cluster for cluster in clusters.every(unit)}
     changes: list[Change] = []
     for cluster in (there[old.n] for old in wanted if old.n in there):
-        answer = asked.get(cluster.n, _Answer())
+        answer = asked.get(cluster.n, _NamedDigest())
         name = answer.name if cluster.n in unnamed else ""
         before = {"name": cluster.name, "digest": cluster.digest}
         after = {
@@ -146,11 +146,11 @@ def _most_important(unit: Unit, cluster: int) -> list[str]:
     return [node.scene.text for node in found]
 
 
-def _asked(llm: Llm, lines: list[str]) -> _Answer:
+def _asked(llm: Llm, lines: list[str]) -> _NamedDigest:
     said = llm.complete(_ASKED, f"{listed(lines)}\n\n{_FORM}", _ANSWER_TOKENS)
-    answer = decoded(said, _Answer) or _Answer()
+    answer = decoded(said, _NamedDigest) or _NamedDigest()
     name = " ".join(without_recall(answer.name).split())[:_LONGEST_NAME]
-    return _Answer(name, " ".join(without_recall(answer.digest).split())[:_LONGEST_DIGEST])
+    return _NamedDigest(name, " ".join(without_recall(answer.digest).split())[:_LONGEST_DIGEST])
 
 
 DIARY = "diary"

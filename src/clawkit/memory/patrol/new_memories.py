@@ -25,13 +25,12 @@ from clawkit.memory.records import Change, MemorySource, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
 from clawkit.memory.store.ledger import counted, made
 from clawkit.store.database import Transactions, Unit, keepable
-from clawkit.text.tokenizer import folded, terms
+from clawkit.text.tokenizer import folded, folded_words, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
     from clawkit.memory.patrol.vectors import Embed
 
-_WORD = re.compile(r"\w+")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _RAREST = 3
 _MOST_COMPARED = 50
@@ -98,7 +97,7 @@ class BatchScenes:
 
     def place(self, scene: Scene, source: MemorySource, at: int) -> int:
         """Where the same was said first; `at` if that is here."""
-        key = _words(scene.action) or scene.action, scene.setting, _folded(scene.actors)
+        key = folded_words(scene.action) or scene.action, scene.setting, _folded(scene.actors)
         return self._places.setdefault((*key, scene.when, source.voice), at)
 
 
@@ -107,9 +106,9 @@ def _says(old: Scene, new: Scene) -> bool:
 
     What surrounds it may be a date or a place, as an answer of recall has them.
     """
-    said, known = _words(new.action), _words(old.action)
+    said, known = folded_words(new.action), folded_words(old.action)
     around = (*old.when, old.setting, old.feeling, *old.actors, *old.themes)
-    if not said or not set(said) <= {*known, *_words(" ".join(around))}:
+    if not said or not set(said) <= {*known, *folded_words(" ".join(around))}:
         return False
     starts = range(len(said) - len(known) + 1)
     return any(said[start : start + len(known)] == known for start in starts)
@@ -117,7 +116,7 @@ def _says(old: Scene, new: Scene) -> bool:
 
 def is_phrase(scene: Scene) -> bool:
     """Whether it is too short to be news on another day, such as "ok, thanks"."""
-    return len(_words(scene.action)) < _FEWEST_WORDS_OF_NEWS
+    return len(folded_words(scene.action)) < _FEWEST_WORDS_OF_NEWS
 
 
 def _same_people(new: Scene, old: Scene) -> bool:
@@ -126,10 +125,6 @@ def _same_people(new: Scene, old: Scene) -> bool:
 
 def _folded(names: Collection[str]) -> frozenset[str]:
     return frozenset(folded(name).strip() for name in names)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(folded(text)))
 
 
 def keep(
