@@ -62,5 +62,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)  # no provider here needs a rest
     for variable in ("CLAW_STORE", "CLAW_EMBEDDER", "CLAW_MODEL", "OLLAMA_HOST", "LLAMA_ARG_PORT"):
         monkeypatch.delenv(variable, raising=False)
+    # To read whom this machine trusts takes each client of a test longer than most tests take.
+    monkeypatch.setenv("SSL_CERT_DIR", str(place))
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     read_once.cache_clear()  # a test before may have read those of its own home
     return place
