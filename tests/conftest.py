@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -37,6 +38,16 @@ def pytest_configure(config: pytest.Config) -> None:
     needs.register(config)
     if "not process" in config.option.markexpr:
         config.pluginmanager.register(needs.ProcessWatch())
+
+
+def pytest_collection() -> None:
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected lasts: the garbage collector need not look at it again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

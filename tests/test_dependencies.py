@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib import metadata
 
 from packaging.requirements import Requirement
@@ -25,11 +26,19 @@ def declared() -> set[str]:
     return {canonicalize_name(name) for name in (*(one.name for one in wanted), *of_extras)}
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Those of a module, and those in them; to walk through every expression takes long."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, part, ()):
+            yield inner
+            yield from statements(inner)
+
+
 def imported() -> dict[str, str]:
     """Each top-level package that a file of ours imports, at its start or later, and one such."""
     found: dict[str, str] = {}
     for file in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_bytes())):
+        for node in statements(ast.parse(file.read_bytes())):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

@@ -133,15 +133,15 @@ def pickled(_data: bytes) -> bytes:
 
 @pytest.mark.parametrize("spoilt", [nothing, half, another_array, a_zip, pickled])
 def test_a_damaged_copy_is_not_used_and_replaced(
-    cache: Path, parsed: list[str], spoilt: Callable[[bytes], bytes]
+    made: Path, parsed: list[str], spoilt: Callable[[bytes], bytes]
 ):
-    file = tables_in(cache)
+    file = tables_in(made)
     good = file.read_bytes()
     file.write_bytes(spoilt(good))
-    table_cache.load(GROUPS, cache)
+    table_cache.load(GROUPS, made)
     assert parsed == ["parsed"]
     assert file.read_bytes() == good
-    table_cache.load(GROUPS, cache)
+    table_cache.load(GROUPS, made)
     assert parsed == ["parsed"]
 
 
