@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 MARK = "secrets.allowed"
 _ALLOWED = "yes"
+_MARK_ALONE = re.compile(r"\s*\[removed: [a-z0-9-]+\]\s*")
 
 
 def allows_secrets(database: Transactions, being: Being) -> bool:
@@ -100,9 +102,14 @@ class SecretFilter:
             here = (caller.conversation, caller.token)
             last = {USER: last_said(unit, *here, USER, now)}
         kept: list[ConversationMessage] = []
+        apart: dict[str, str] = {}
         for one in given:
-            role = one.role.casefold()
-            last[role] = self._after(last.get(role, ""), one.content)
+            role, content = one.role.casefold(), one.content
+            for value, mark in apart.items():  # an answer may repeat what was just said
+                content = content.replace(value, mark)
+            last[role] = self._after(last.get(role, ""), content)
+            if _MARK_ALONE.fullmatch(last[role]):
+                apart[one.content.strip()] = last[role].strip()
             kept.append(msgspec.structs.replace(self.fields(one, "role"), content=last[role]))
         return kept
 

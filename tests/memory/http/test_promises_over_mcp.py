@@ -321,6 +321,7 @@ async def test_a_secret_that_stands_apart_from_its_name_is_not_kept(server: Serv
             {"role": "user", "content": "The password of the barn is"},
             {"role": "assistant", "content": "Go on."},
             {"role": "user", "content": "hunter2"},
+            {"role": "assistant", "content": "Noted: hunter2."},
         ]
         assert (await client.json("trigger_patrol", messages=talk))["removed"] == ["password"]
         plain = await client.tell("I have changed my password.", "B12 is low, says the doctor.")
