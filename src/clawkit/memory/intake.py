@@ -177,13 +177,14 @@ def listen(
     sieve: SecretFilter,
 ) -> bool:
     """Keep what was said, without the secrets that the sieve finds; says if a patrol is due."""
+    now = store.clock()
     hear(
         store.limited,
         being.n,
-        sieve.messages(messages),
+        sieve.messages(messages, caller, now),
         llm=None,
         embedder=store.embedder,
-        now=store.clock(),
+        now=now,
         caller=caller,
     )
     with store.database.read(being.n) as unit:

@@ -346,7 +346,7 @@ class Memory:
         """
         from clawkit.memory.patrol.run import patrol
 
-        kept = (sieve or self.sieve()).messages(messages)
+        kept = (sieve or self.sieve()).messages(messages, caller, self.now)
 
         def walk() -> PatrolOutcome:
             return patrol(

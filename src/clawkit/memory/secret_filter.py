@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.records import Being, Scene
+from clawkit.memory.records import USER, Being, Scene
+from clawkit.memory.store.messages import last_said
+from clawkit.memory.tokens import Caller
 from clawkit.store.database import Transactions
 from clawkit.text.spoken_secrets import breaks_off_before_secret, remove_secrets
 
@@ -16,6 +19,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 MARK = "secrets.allowed"
 _ALLOWED = "yes"
+_MARK_ALONE = re.compile(r"\s*\[removed: [a-z0-9-]+\]\s*")
 
 
 def allows_secrets(database: Transactions, being: Being) -> bool:
@@ -58,11 +62,15 @@ class SecretFilter:
         """What is said one after the other; a secret may stand apart from what names it."""
         kept: list[str] = []
         for text in given:
-            before = kept[-1] if kept else ""
-            whole = self.text(f"{before}\n{text}") if breaks_off_before_secret(before) else ""
-            apart = whole.startswith(f"{before}\n")
-            kept.append(whole[len(before) + 1 :] if apart else self.text(text))
+            kept.append(self._after(kept[-1] if kept else "", text))
         return kept
+
+    def _after(self, before: str, text: str) -> str:
+        if breaks_off_before_secret(before):
+            whole = self.text(f"{before}\n{text}")
+            if whole.startswith(f"{before}\n"):
+                return whole[len(before) + 1 :]
+        return self.text(text)
 
     def fields(self, given: T, *names: str) -> T:
         """The same record without the secrets in these fields of it."""
@@ -84,12 +92,26 @@ class SecretFilter:
             for one, action in zip(given, actions, strict=True)
         ]
 
-    def messages(self, given: Sequence[ConversationMessage]) -> list[ConversationMessage]:
-        said = self.texts([one.content for one in given])
-        return [
-            msgspec.structs.replace(self.fields(one, "role"), content=text)
-            for one, text in zip(given, said, strict=True)
-        ]
+    def messages(
+        self, given: Sequence[ConversationMessage], caller: Caller, now: float
+    ) -> list[ConversationMessage]:
+        """What was said in a conversation; somebody may answer between a secret and its name."""
+        if not given:
+            return []
+        with self._database.read(self._being.n) as unit:
+            here = (caller.conversation, caller.token)
+            last = {USER: last_said(unit, *here, USER, now)}
+        kept: list[ConversationMessage] = []
+        apart: dict[str, str] = {}
+        for one in given:
+            role, content = one.role.casefold(), one.content
+            for value, mark in apart.items():  # an answer may repeat what was just said
+                content = content.replace(value, mark)
+            last[role] = self._after(last.get(role, ""), content)
+            if _MARK_ALONE.fullmatch(last[role]):
+                apart[one.content.strip()] = last[role].strip()
+            kept.append(msgspec.structs.replace(self.fields(one, "role"), content=last[role]))
+        return kept
 
     def told(self) -> dict[str, Any]:
         """What an answer says about it; nothing where nothing was taken out."""

@@ -315,6 +315,15 @@ async def test_a_secret_that_stands_apart_from_its_name_is_not_kept(server: Serv
             await client.json("update_notes", notes=["My password:", "hunter2"]),
         ):
             assert answer["removed"] == ["password"]
+        await client.tell("The password of the safe is")
+        assert (await client.tell("hunter2"))["removed"] == ["password"]
+        talk = [
+            {"role": "user", "content": "The password of the barn is"},
+            {"role": "assistant", "content": "Go on."},
+            {"role": "user", "content": "hunter2"},
+            {"role": "assistant", "content": "Noted: hunter2."},
+        ]
+        assert (await client.json("trigger_patrol", messages=talk))["removed"] == ["password"]
         plain = await client.tell("I have changed my password.", "B12 is low, says the doctor.")
         assert "removed" not in plain
     assert "hunter2" not in exported(server)

@@ -208,7 +208,8 @@ class _Bringing:
     def _hear(self, name: str, spoken: Sequence[ImportedMessage]) -> None:
         """Keep what was said in a conversation, and note what it tells."""
         now = self._store.clock()
-        given = self._sieve.messages(list(_in_time(spoken)))
+        caller = Caller(token=TOKEN, conversation=name)
+        given = self._sieve.messages(list(_in_time(spoken)), caller, now)
         said = numbered(given, name, now)
         with self._database.read(self._being.n) as unit:
             new = unheard(unit, said)
@@ -225,7 +226,7 @@ class _Bringing:
                 llm=None,
                 embedder=self._store.embedder,
                 now=now,
-                caller=Caller(token=TOKEN, conversation=name),
+                caller=caller,
             )
 
     def _relate(self, relation: ImportedRelation) -> None:

@@ -52,6 +52,19 @@ def last_before(unit: Unit, said: HistoryMessage, conversation: str, token: str)
     return row[0] if row else ""
 
 
+def last_said(unit: Unit, conversation: str, token: str, role: str, now: float) -> str:
+    """What somebody of this role said last in a conversation, if that was not long ago."""
+    row = unit.row(
+        "SELECT content FROM messages WHERE being = $being AND conversation = ? AND role = ? "
+        "AND at > ? AND (conversation <> '' OR token = ?) ORDER BY at DESC, id DESC LIMIT 1",
+        conversation,
+        role,
+        now - _SITTING,
+        token,
+    )
+    return row[0] if row else ""
+
+
 def search(
     unit: Unit,
     text: str = "",
