@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -39,6 +40,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(needs.ProcessWatch())
 
 
+def pytest_collection() -> None:
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected lasts: the garbage collector need not look at it again."""
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     needs.mark(items)
@@ -62,5 +73,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)  # no provider here needs a rest
     for variable in ("CLAW_STORE", "CLAW_EMBEDDER", "CLAW_MODEL", "OLLAMA_HOST", "LLAMA_ARG_PORT"):
         monkeypatch.delenv(variable, raising=False)
+    # To read whom this machine trusts takes each client of a test longer than most tests take.
+    monkeypatch.setenv("SSL_CERT_DIR", str(place))
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     read_once.cache_clear()  # a test before may have read those of its own home
     return place

@@ -49,7 +49,7 @@ def register(config: pytest.Config) -> None:
 
 def mark(items: Iterable[pytest.Item]) -> None:
     for item in items:
-        found = {name for name in MARKS if item.get_closest_marker(name)}
+        found = {one.name for one in item.iter_markers()} & MARKS.keys()
         for function in _functions(item):
             found |= _needs(function)
         for name in found | {"process"} if found else found:
@@ -68,27 +68,46 @@ def _functions(item: pytest.Item) -> Iterator[Any]:
 def _needs(start: Any) -> frozenset[str]:
     """What is named by a function or a class of the tests, and by all that it names."""
     found: set[str] = set()
-    seen: set[int] = set()
-    waiting = [start]
+    seen = waiting = {_unwrapped(start)}
     while waiting:
-        thing = inspect.unwrap(waiting.pop())
-        if isinstance(thing, functools.partial):
-            thing = thing.func
-        module = getattr(thing, "__module__", None) or ""
+        looked = [_own(thing) for thing in waiting]
+        found.update(*(needs for needs, _ in looked))
+        waiting = set[Any]().union(*(named for _, named in looked)) - seen
+        seen = seen | waiting
+    return frozenset(found)
+
+
+@functools.cache
+def _own(thing: Any) -> tuple[frozenset[str], frozenset[Any]]:
+    """The needs that show in a function or a class itself, and what of the tests it names."""
+    found: set[str] = set()
+    named: list[Any] = []
+    if not _is_ours(thing):
+        pass
+    elif isinstance(thing, type):
+        named += thing.__bases__
+        named += [member for member in vars(thing).values() if callable(member)]
+        named += [one.fget for one in vars(thing).values() if isinstance(one, property)]
+    else:
+        for code in _codes(thing.__code__):
+            found |= _starts(code, thing.__globals__)
+            named += _named(code, thing.__globals__)
+    named = [_unwrapped(one) for one in named]
+    for one in (thing, *named):
+        module = getattr(one, "__module__", None) or ""
         if need := _MODULES.get(module.partition(".")[0], _MODULES.get(module)):
             found.add(need)
-        if id(thing) in seen or not module.startswith("tests."):
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, type):
-            waiting += thing.__bases__
-            waiting += [member for member in vars(thing).values() if callable(member)]
-            waiting += [one.fget for one in vars(thing).values() if isinstance(one, property)]
-        elif isinstance(thing, FunctionType):
-            for code in _codes(thing.__code__):
-                found |= _starts(code, thing.__globals__)
-                waiting += _named(code, thing.__globals__)
-    return frozenset(found)
+    return frozenset(found), frozenset(filter(_is_ours, named))
+
+
+def _is_ours(thing: Any) -> bool:
+    """Whether it is a function or a class of the tests."""
+    return isinstance(thing, type | FunctionType) and thing.__module__.startswith("tests.")
+
+
+def _unwrapped(thing: Any) -> Any:
+    found = inspect.unwrap(thing)
+    return found.func if isinstance(found, functools.partial) else found
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

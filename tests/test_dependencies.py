@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib import metadata
 
 from packaging.requirements import Requirement
@@ -25,11 +26,19 @@ def declared() -> set[str]:
     return {canonicalize_name(name) for name in (*(one.name for one in wanted), *of_extras)}
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Those of a module, and those in them; to walk through every expression takes long."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, part, ()):
+            yield inner
+            yield from statements(inner)
+
+
 def imported() -> dict[str, str]:
     """Each top-level package that a file of ours imports, at its start or later, and one such."""
     found: dict[str, str] = {}
     for file in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_bytes())):
+        for node in statements(ast.parse(file.read_bytes())):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -40,12 +49,22 @@ def imported() -> dict[str, str]:
     return found
 
 
+def packages_of(distribution: str) -> set[str]:
+    """What can be imported from it, if it is here: some are for other systems only."""
+    try:
+        files = metadata.files(distribution) or []
+    except metadata.PackageNotFoundError:
+        return set()
+    return {file.parts[0].partition(".")[0] for file in files}
+
+
 def test_every_package_that_is_imported_is_declared() -> None:
-    homes = metadata.packages_distributions()
-    known, missing = declared(), dict[str, str]()
-    for package, file in imported().items():
-        if package not in sys.stdlib_module_names and package not in ("clawkit", "_typeshed"):
-            owners = {canonicalize_name(name) for name in homes.get(package, [package])}
-            if not owners & known:
-                missing[package] = file
+    names = declared()
+    known = {package for name in names for package in packages_of(name)}
+    known |= {"clawkit", "_typeshed", *sys.stdlib_module_names}
+    missing = {
+        package: file
+        for package, file in imported().items()
+        if package not in known and canonicalize_name(package) not in names
+    }
     assert missing == {}

@@ -58,14 +58,19 @@ def test_a_topic_like_nothing_else_is_met_with_the_list() -> None:
     assert "`claw help` lists the topics" in claw("help", "zzzz", code=2).stderr
 
 
+@pytest.fixture(scope="module")
+def commands() -> CommandSpec:
+    return command_tree()
+
+
 @pytest.mark.parametrize("topic", topics())
-def test_a_text_fits_a_terminal_and_names_what_there_is(topic: str) -> None:
+def test_a_text_fits_a_terminal_and_names_what_there_is(topic: str, commands: CommandSpec) -> None:
     told = text(topic)
     assert max(map(len, told.splitlines())) <= 84
     (also,) = re.findall(r"^See also: claw help (.*)$", told, re.MULTILINE)
     assert set(also.split(", ")) <= set(topics()) - {topic}
     for line in re.findall(r"`claw ([^`]*)`|^  claw (.*?)(?:   .*)?$", told, re.MULTILINE):
-        check(command_tree(), "".join(line).split())
+        check(commands, "".join(line).split())
 
 
 def check(command: CommandSpec, words: list[str]) -> None:

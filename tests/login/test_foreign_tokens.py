@@ -31,6 +31,7 @@ from clawkit.login.metadata import metadata_places
 from clawkit.login.options import LoginOptions
 from clawkit.login.records import Role, User
 from clawkit.memory.being_store import BeingStore
+from clawkit.memory.http import authentication
 from clawkit.memory.http.authentication import RequestLimits
 from clawkit.store import open_store
 from tests.login.issuer import Key, TestIssuer, issuing, moments, shared_key
@@ -429,7 +430,10 @@ def test_a_token_opens_no_bridge(tmp_path: Path, issuer: TestIssuer) -> None:
         assert refused.value.response.status_code == 401
 
 
-def test_good_tokens_pass_where_others_guess(tmp_path: Path, issuer: TestIssuer) -> None:
+def test_good_tokens_pass_where_others_guess(
+    tmp_path: Path, issuer: TestIssuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "READ_EVERY", 0.05)
     limits = RequestLimits(failures=3, failures_a_minute=0.001)
     with opened(store_at(tmp_path), issuer, limits=limits) as beings:
         beings.person()

@@ -119,12 +119,8 @@ def test_an_appointment_that_is_over_is_not_what_is_known(memory: Memory, clock:
     assert "24 September" not in memory.context()["snapshot"]
 
 
-@pytest.mark.parametrize(
-    "question",
-    ["What do you know about me?", "Who am I?", "Was weißt du über mich?", "Wer bin ich?"],
-)
 def test_asked_about_oneself_one_is_told_what_a_session_begins_with(
-    memory: Memory, clock: Clock, question: str
+    memory: Memory, clock: Clock
 ) -> None:
     told = (
         "Hello, I'm Tessa Marlowe, I do purchasing at Brightwell in Leeds.",
@@ -137,8 +133,12 @@ def test_asked_about_oneself_one_is_told_what_a_session_begins_with(
     tell(
         memory, clock, *(f"I watched episode {n} of the series about octopuses" for n in range(30))
     )
-    block = memory.recall(question, Caller()).text
-    assert [text for text in told if text not in block] == []
+    for question in (
+        *("What do you know about me?", "Who am I?"),
+        *("Was weißt du über mich?", "Wer bin ich?"),
+    ):
+        block = memory.recall(question, Caller()).text
+        assert [text for text in told if text not in block] == [], question
 
 
 def test_a_session_says_who_is_asking_and_tells_nobody_the_life_of_another(

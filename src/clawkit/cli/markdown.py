@@ -22,8 +22,10 @@ from rich.console import (
     JustifyMethod,
     RenderResult,
 )
+from rich.containers import Renderables
 from rich.live import Live
 from rich.markdown import (
+    BlockQuote,
     CodeBlock,
     Heading,
     ListElement,
@@ -299,20 +301,26 @@ class _Item(ListItem):
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number = number
-        self._is_empty = True
-
-    def on_child_close(self, context: MarkdownContext, child: MarkdownElement) -> bool:
-        self._is_empty = False
-        return super().on_child_close(context, child)
 
     def on_leave(self, context: MarkdownContext) -> None:
-        if self._is_empty:  # without a line there would be no number
-            self.elements.append(Text())
+        _give_a_line(self.elements)
         super().on_leave(context)
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> _Item:  # noqa: ARG003 - called by rich
         return cls(int(token.info or 0))
+
+
+class _Quote(BlockQuote):
+    def on_leave(self, context: MarkdownContext) -> None:
+        _give_a_line(self.elements)
+        super().on_leave(context)
+
+
+def _give_a_line(elements: Renderables) -> None:
+    """Without one, an empty item has no number and an empty quote no bar."""
+    if not list(elements.__iter__()):  # its type does not say that it can be iterated
+        elements.append(Text())
 
 
 class _Numbered(ListElement):
@@ -355,6 +363,7 @@ class AnswerMarkdown(Markdown):
         **Markdown.elements,
         "paragraph_open": _Paragraph,
         "heading_open": _Heading,
+        "blockquote_open": _Quote,
         "fence": _Code,
         "code_block": _Code,
         "list_item_open": _Item,

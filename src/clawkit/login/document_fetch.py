@@ -190,7 +190,9 @@ class DocumentFetcher:
     def _exchange(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Reply:
-        tls = self._tls or ssl.create_default_context()
+        tls = self._tls
+        if tls is None and urlsplit(url).scheme == "https":
+            tls = ssl.create_default_context()
         backend = _CheckedBackend(self._may_connect, _Deadline(self._seconds))
         fields = {"accept": "application/json", "user-agent": "clawkit", **headers}
         with (

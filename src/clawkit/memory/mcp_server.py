@@ -36,6 +36,7 @@ from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.version import __version__
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Principal, shows_apps
+from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -49,6 +50,8 @@ INSTRUCTIONS = (
     "each user message. Record what is worth remembering with update_notes."
 )
 AT_ONCE = 16
+PATROLS_AT_ONCE = 4
+PATROL_THREADS = 64
 WAITING = 1_000
 _NOT_NOW = "this memory cannot be reached right now: nothing was changed; try again in a moment"
 _WHAT_ACT_DOES = (
@@ -139,6 +142,9 @@ class BeingServer(ServerCore):
         self._capabilities = capabilities
         self._act = act
         self._turns = CallQueue()
+        # A patrol may wait long for a model: nobody who asks for something waits behind it.
+        self._patrols = CallQueue(PATROLS_AT_ONCE)
+        self._patrol_threads = Workers(PATROL_THREADS)
         for work in being_tools(capabilities, senses):
             self.add_tool(self._tool(work))
         self.add_app(MemoryApp(), *VIEWS)
@@ -170,6 +176,8 @@ class BeingServer(ServerCore):
         """A tool whose calls take turns."""
         definition = DEFINITIONS[work.name]
         convert = _converter(work.arguments, work.name).convert
+        slow = work.name == "trigger_patrol"
+        turns, threads = (self._patrols, self._patrol_threads) if slow else (self._turns, None)
 
         def run(
             access: Access,
@@ -201,15 +209,15 @@ class BeingServer(ServerCore):
                 "wanted": DetailsRequest.read(context.meta),
                 "is_shown": work.name in VIEWS and shows_apps(context.capabilities),
             }
-            await self._turns.enter(being)
+            await turns.enter(being)
             try:
-                return await context.run_in_thread(run, values)
+                return await context.run_in_thread(run, values, threads)
             except Exception as error:
                 if context.principal is None:
                     raise
                 raise _told(work.name, error) from None
             finally:
-                context.when_idle(partial(self._turns.leave, being))
+                context.when_idle(partial(turns.leave, being))
 
         hints = definition.annotations
         options = ToolOptions(

@@ -224,7 +224,7 @@ class MemoryTexts:
 
     def _headed(self, node: Node, said: str) -> str:
         head = ", ".join(part for part in (_days(node), self._whose(node)) if part)
-        return f"{shown(head, 200)}: {said}" if head else said
+        return f"{told(head, 200)}: {said}" if head else said
 
     def _whose(self, node: Node) -> str:
         speaker = node.source.speaker
@@ -411,7 +411,7 @@ def _replaced(unit: Unit, node: Node) -> str:
     if node.ended is None:
         return ""
     after = nodes.fetch(unit, [node.successor]).get(node.successor) if node.successor else None
-    by = f" by {after.id}: {after.text}" if after is not None else ""
+    by = f" by {after.id}: {after.text}" if after and after.ending != "retracted" else ""
     return f"{node.ending} {_time(node.ended)}{by}"
 
 

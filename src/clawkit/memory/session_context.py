@@ -189,7 +189,7 @@ def _relation(entry: Entry) -> str:
 
 
 def _message(entry: Entry) -> str:
-    return f"from {shown(str(entry.data['from']), 200)}, {iso(entry.at)}: {told(entry.content)}"
+    return f"from {told(str(entry.data['from']), 200)}, {iso(entry.at)}: {told(entry.content)}"
 
 
 def _dated(entry: Entry) -> str:
@@ -200,4 +200,4 @@ def _sense(one: dict[str, Any]) -> str:
     value = msgspec.json.encode(one.get("value")).decode()
     away = "" if one.get("connected", True) else ", not connected now"
     at = shown(str(one.get("at", "")), 40)
-    return f"{shown(str(one.get('name', '')), 200)}: {told(value)} ({at}{away})"
+    return f"{told(str(one.get('name', '')), 200)}: {told(value)} ({at}{away})"

@@ -60,7 +60,7 @@ class Access(msgspec.Struct, frozen=True):
     caller: Caller = Caller()
 
 
-_OWNERS = {
+OWNERS = {
     "souls": "souls are",
     "partner_rules": "rules are",
     "preferences": "preferences are",
@@ -70,9 +70,9 @@ _OWNERS = {
 
 def check_owner(target: str, caller: Caller) -> None:
     """Refuse to write what the owner says where the caller does not speak for the owner."""
-    if target in _OWNERS and not caller.owner:
+    if target in OWNERS and not caller.owner:
         raise ToolExecutionError(
-            f"{_OWNERS[target]} the owner's word, and this token may not write them: the owner can "
+            f"{OWNERS[target]} the owner's word, and this token may not write them: the owner can "
             "do it, or make a token that may with `claw being token create BEING --owner`; what "
             "was only observed can be kept with update_notes, or as knowledge"
         )

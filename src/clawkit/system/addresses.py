@@ -163,7 +163,7 @@ def trusted(url: str) -> ssl.SSLContext | bool:
     """
     import ssl
 
-    return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url[:5].lower() == "http:" else True
 
 
 def _host(url: str) -> str:

@@ -6,24 +6,22 @@ import asyncio
 import json
 import os
 import subprocess
-import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from clawkit.wire.http.uvicorn_server import listen
+from clawkit.wire.http.uvicorn_server import UvicornServer, listen
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.claw import CLAW
-from tests.guard.approvals import until
 from tests.guard.guarded_server import ALLOW_ALL, CLIENT
-from tests.processes import PATIENCE, ROOT, address_of
+from tests.processes import ROOT, address_of
+from tests.served import running
 
 _METHODS = ["GET", "POST", "DELETE"]
 Handler = Callable[[Request, Any], Awaitable[Response]]
@@ -151,17 +149,11 @@ async def with_session(request: Request, message: Any) -> Response:
 def served(app: Any, origin: str = "") -> Generator[str]:
     """An ASGI app on a free port, or at an origin that is known before; gives its origin."""
     listening = listen("127.0.0.1", int(origin.rpartition(":")[2] or 0))
-    config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listening],))
-    thread.start()
-    try:
-        until(lambda: server.started)
+    server = UvicornServer(
+        app, on_stop=lambda: None, log_level="critical", timeout_graceful_shutdown=1
+    )
+    with running(server, listening):
         yield "http://{}:{}".format(*listening.getsockname())
-    finally:
-        server.should_exit = True
-        thread.join(PATIENCE)
-        listening.close()
 
 
 @contextmanager

@@ -102,8 +102,14 @@ INEXACT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("tool", ["shell-execute", "shell_execute", "Bash", "run-it", "other"])
-@pytest.mark.parametrize("value", INEXACT.values(), ids=INEXACT.keys())
+@pytest.mark.parametrize(
+    ("tool", "value"),
+    [
+        *(("shell-execute", value) for value in INEXACT.values()),
+        *((tool, INEXACT["star"]) for tool in ("shell_execute", "Bash", "run-it", "other")),
+    ],
+    ids=[*INEXACT, "shell_execute", "Bash", "run-it", "other"],
+)
 def test_a_command_that_no_rule_can_say_is_prompted_and_widens_nothing(
     audit: Recording, tool: str, value: object
 ) -> None:

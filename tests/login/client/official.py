@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
 from mcp.server import MCPServer
 from mcp.server.auth.provider import (
     AccessToken,
@@ -23,9 +22,9 @@ from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, Re
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 
-from clawkit.wire.http.uvicorn_server import listen
-from tests.guard.approvals import until
+from clawkit.wire.http.uvicorn_server import UvicornServer, listen
 from tests.processes import PATIENCE
+from tests.served import running
 
 SCOPE = "user"
 
@@ -113,8 +112,6 @@ class Provider:
 @contextmanager
 def official_server() -> Iterator[tuple[str, Provider]]:
     """Its address, and what it knows."""
-    import threading
-
     listening = listen("127.0.0.1", 0)
     origin = f"http://localhost:{listening.getsockname()[1]}"
     provider = Provider()
@@ -136,13 +133,5 @@ def official_server() -> Iterator[tuple[str, Provider]]:
         return "hello from the SDK"
 
     app = server.streamable_http_app()
-    running = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
-    thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
-    thread.start()
-    try:
-        until(lambda: running.started)
+    with running(UvicornServer(app, on_stop=lambda: None, log_level="critical"), listening):
         yield f"{origin}/mcp", provider
-    finally:
-        running.should_exit = True
-        thread.join(PATIENCE)
-        listening.close()

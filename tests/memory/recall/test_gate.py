@@ -60,41 +60,33 @@ def told(memory: Memory, question: str) -> str:
 
 
 @pytest.mark.parametrize("texts", [ENGLISH, GERMAN, (*ENGLISH, *MORE)], ids=["en", "de", "twenty"])
-@pytest.mark.parametrize(
-    "question",
-    [
-        "umbrella",
-        "Regenschirm",
-        "What is my blood type?",
-        "Wer ist mein Vermieter?",
-        "Fotosynthese",
-    ],
-)
 def test_a_few_memories_of_other_things_are_not_told(
-    memory: Memory, texts: tuple[str, ...], question: str
+    memory: Memory, texts: tuple[str, ...]
 ) -> None:
     for text in texts:
         memory.remember(text, Caller())
-    assert told(memory, question) == NOTHING
+    asked = (
+        *("umbrella", "Regenschirm", "Fotosynthese"),
+        *("What is my blood type?", "Wer ist mein Vermieter?"),
+    )
+    assert [one for one in asked if told(memory, one) != NOTHING] == []
 
 
 @pytest.mark.parametrize("texts", [ENGLISH, GERMAN, (*ENGLISH, *MORE)], ids=["en", "de", "twenty"])
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("What must Sara not eat?", 0),
-        ("Where do I work?", 1),
-        ("What is our dog called?", 2),
-        ("Wann muss das Auto in die Werkstatt?", 3),
-        ("How much do I owe Tom?", 4),
-    ],
-)
 def test_among_a_few_memories_the_one_that_answers_is_told(
-    memory: Memory, texts: tuple[str, ...], question: str, answer: int
+    memory: Memory, texts: tuple[str, ...]
 ) -> None:
     for text in texts:
         memory.remember(text, Caller())
-    assert texts[answer][:12] in told(memory, question)
+    asked = (
+        "What must Sara not eat?",
+        "Where do I work?",
+        "What is our dog called?",
+        "Wann muss das Auto in die Werkstatt?",
+        "How much do I owe Tom?",
+    )
+    for question, answer in zip(asked, texts, strict=False):
+        assert answer[:12] in told(memory, question), question
 
 
 def test_a_sum_is_neither_answered_with_memories_nor_told_as_one(memory: Memory) -> None:
@@ -133,9 +125,9 @@ def test_whose_words_they_are_is_said_wherever_memories_are_listed(memory: Memor
     assert any(", Anna Ruiz — I take the train" in hit.node.text for hit in hits)
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
+def test_whether_it_is_told_does_not_depend_on_how_exactly_it_is_weighed(memory: Memory) -> None:
+    memory.patrol(Caller(), [ConversationMessage("user", text) for text in (*ENGLISH, *MORE)])
+    for question in (
         "Where does Sara swim?",
         "What is my dog called?",
         "Wann kommt das Auto in die Werkstatt?",
@@ -144,32 +136,22 @@ def test_whose_words_they_are_is_said_wherever_memories_are_listed(memory: Memor
         "What is my blood type?",
         "umbrella",
         "Who repairs the roof?",
-    ],
-)
-def test_whether_it_is_told_does_not_depend_on_how_exactly_it_is_weighed(
-    memory: Memory, question: str
-) -> None:
-    memory.patrol(Caller(), [ConversationMessage("user", text) for text in (*ENGLISH, *MORE)])
-    quick, exact = memory.search(question), memory.search(question, explain=True)
-    assert quick.relevant == exact.relevant
-    assert quick.confidence <= exact.confidence + 1e-6
+    ):
+        quick, exact = memory.search(question), memory.search(question, explain=True)
+        assert quick.relevant == exact.relevant, question
+        assert quick.confidence <= exact.confidence + 1e-6, question
 
 
 @pytest.mark.parametrize("texts", [ENGLISH, (*ENGLISH, *MORE)], ids=["five", "twenty"])
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_small_talk_and_sums_bring_nothing_to_mind(memory: Memory, texts: tuple[str, ...]) -> None:
+    said = [*texts, "ok, thanks", "good morning!", "Danke, passt."]
+    memory.patrol(Caller(), [ConversationMessage("user", text) for text in said])
+    messages = (
         *("ok", "yes please", "hello!", "good morning", "thanks, that's great", "lol"),
         *("sounds good, go ahead", "passt", "danke dir", "klingt gut, mach", "ja bitte"),
         *("what about the other one?", "What's 17% of 340?", "was ist 17% von 340?"),
-    ],
-)
-def test_small_talk_and_sums_bring_nothing_to_mind(
-    memory: Memory, texts: tuple[str, ...], message: str
-) -> None:
-    said = [*texts, "ok, thanks", "good morning!", "Danke, passt."]
-    memory.patrol(Caller(), [ConversationMessage("user", text) for text in said])
-    assert told(memory, message) == NOTHING
+    )
+    assert [one for one in messages if told(memory, one) != NOTHING] == []
 
 
 def test_few_words_are_enough_to_ask(memory: Memory) -> None:

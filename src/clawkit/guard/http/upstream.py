@@ -17,6 +17,7 @@ import msgspec
 from clawkit.errors import ClawError, HostError, InternalError, LoginError, ProtocolError
 from clawkit.guard.strict_parser import has_too_many_values
 from clawkit.settings import settings
+from clawkit.system.addresses import trusted
 from clawkit.text.sse import SseEvent, SseParser
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
@@ -215,6 +216,7 @@ class Upstream:
             headers={"user-agent": "clawkit", "accept-encoding": "identity"},
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
             timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+            verify=trusted(target.url),
         )
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ import httpx2
 
 from clawkit.errors import LoginError
 from clawkit.login.decoding import Document, decoded
-from clawkit.system.addresses import Reach, is_loopback, origin_of, reach_of
+from clawkit.system.addresses import Reach, is_loopback, origin_of, reach_of, trusted
 
 LONGEST = 256 * 1024
 SECONDS = 20.0
@@ -142,7 +142,9 @@ class Web:
         told = {"trace": self._connection_check(url, what)}
         async with (
             asyncio.timeout(SECONDS),
-            httpx2.AsyncClient(follow_redirects=False, timeout=SECONDS) as client,
+            httpx2.AsyncClient(
+                follow_redirects=False, timeout=SECONDS, verify=trusted(url)
+            ) as client,
             client.stream(method, url, headers=ours, content=body, extensions=told) as response,
         ):
             found = await _read(response) if read else b""

@@ -2,7 +2,8 @@
 
 A scene that repeats a memory, and one that a conversation writes down again after recall has told
 it, is not new. Case and punctuation do not count; a word more, another number, another tense or
-another order of words does, because then something else is said.
+another order of words does, because then something else is said. So does another speaker: "I" is
+somebody else then.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from clawkit.memory.patrol import centroids
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
-from clawkit.memory.records import Change, Node, Note, Scene
+from clawkit.memory.records import Change, MemorySource, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
 from clawkit.memory.store.ledger import counted, made
 from clawkit.store.database import Transactions, Unit, keepable
@@ -46,19 +47,20 @@ class KnownScenes:
         words = {word for scene in scenes for word in terms(scene.action)}
         self._frequencies = postings.frequencies(unit, sorted(words))
 
-    def find(self, scene: Scene, conversation: str = "", *, talk: bool = False) -> Node | None:
+    def find(self, scene: Scene, source: MemorySource) -> Node | None:
         """The current memory that says this already; a phrase of talk is never news."""
-        same = self._same.get(nodes.fingerprint(scene))
-        if same is not None:
-            return same
-        told = self._told_to(conversation)
+        talk = bool(source.message)
+        for same in self._same.get(nodes.fingerprint(scene), ()):
+            if same.source.voice == source.voice:
+                return same
+        told = self._told_to(source.conversation)
         for node in self._candidates(scene):
             if not _says(node.scene, scene):
                 continue
             if node.seq in told:
                 # Also one that has ended: to repeat it is no way to bring it back.
                 return node
-            if node.ended is not None:
+            if node.ended is not None or node.source.voice != source.voice:
                 continue
             same_day = not scene.when or scene.when == node.scene.when
             same_day = same_day or (talk and is_phrase(scene))
@@ -93,10 +95,10 @@ class BatchScenes:
     def __init__(self) -> None:
         self._places: dict[tuple[object, ...], int] = {}
 
-    def place(self, scene: Scene, at: int) -> int:
+    def place(self, scene: Scene, source: MemorySource, at: int) -> int:
         """Where the same was said first; `at` if that is here."""
         key = folded_words(scene.action) or scene.action, scene.setting, _folded(scene.actors)
-        return self._places.setdefault((*key, scene.when), at)
+        return self._places.setdefault((*key, scene.when, source.voice), at)
 
 
 def _says(old: Scene, new: Scene) -> bool:
@@ -178,13 +180,12 @@ def remember(
         if not scene.action:
             became[note.id] = 0
             continue
-        talk = bool(note.source.message)
-        old = known.find(scene, note.source.conversation, talk=talk)
+        old = known.find(scene, note.source)
         if old is not None:
             became[note.id] = old.seq
             touch(unit, old, now)
             continue
-        later[note.id] = seen.place(scene, len(drafts))
+        later[note.id] = seen.place(scene, note.source, len(drafts))
         if later[note.id] == len(drafts):
             drafts.append(_draft(note, scene, now))
     people.learn(unit, given)
