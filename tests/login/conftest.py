@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,9 @@ from argon2 import PasswordHasher
 from clawkit.login import people
 from clawkit.memory.being_store import BeingStore
 from clawkit.store import open_store
-from tests.login.visitors import Logins, gate_maker
+from tests.login.visitors import Logins, served_logins
 from tests.memory.conftest import address, clock, database, postgres_server
 from tests.memory.http.being_store import Clock, store_at
-from tests.memory.http.served_beings import served
 
 __all__ = ["address", "clock", "database", "postgres_server"]
 
@@ -40,22 +38,15 @@ def costly_passwords() -> None:
     """Passwords are hashed as they are for people."""
 
 
-def _logins(store: BeingStore) -> Iterator[Logins]:
-    with served(store, logins=partial(gate_maker, store)) as server:
-        found = Logins(server)
-        try:
-            yield found
-        finally:
-            found.close()
-
-
 @pytest.fixture
 def logins(tmp_path: Path, clock: Clock) -> Iterator[Logins]:
     """Logins over a SQLite file, at a time that tests set."""
-    yield from _logins(store_at(tmp_path, clock))
+    with served_logins(store_at(tmp_path, clock)) as found:
+        yield found
 
 
 @pytest.fixture
 def stored_logins(address: str, clock: Clock) -> Iterator[Logins]:
     """The same over either database."""
-    yield from _logins(BeingStore(open_store(address), "none", clock=clock))
+    with served_logins(BeingStore(open_store(address), "none", clock=clock)) as found:
+        yield found

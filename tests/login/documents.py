@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from clawkit.login.document_fetch import DocumentFetcher
+from tests.served import in_a_thread
 
 
 def certificate(folder: Path) -> Path:
@@ -123,11 +123,5 @@ def documents(folder: Path) -> Iterator[Documents]:
     tls.load_cert_chain(pem)
     server.socket = tls.wrap_socket(server.socket, server_side=True)
     found = Documents(server.server_address[1], pem)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with in_a_thread(server):
         yield found
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

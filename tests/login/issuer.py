@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import json
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +22,8 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+from tests.served import in_a_thread
 
 CLIENT = "claw"
 SECRET = "a secret: of the client/"
@@ -198,11 +199,5 @@ def issuing() -> Iterator[TestIssuer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     found = TestIssuer(server.server_address[1])
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with in_a_thread(server):
         yield found
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -24,7 +24,7 @@ from pydantic import AnyUrl
 
 from tests.conformance.suite import PROGRAM
 from tests.login.documents import documents
-from tests.login.visitors import Logins, gate_maker
+from tests.login.visitors import Logins, gate_maker, served_logins
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 from tests.nodejs import node_program
@@ -39,13 +39,8 @@ MCP_REMOTE = ROOT / "tests" / "node" / "node_modules" / "mcp-remote" / "dist" / 
 @pytest.fixture
 def now(tmp_path: Path) -> Iterator[Logins]:
     """Logins at the time that it is: clients look at the clock, too."""
-    store = store_at(tmp_path)
-    with served(store, logins=partial(gate_maker, store)) as server:
-        found = Logins(server)
-        try:
-            yield found
-        finally:
-            found.close()
+    with served_logins(store_at(tmp_path)) as found:
+        yield found
 
 
 def answer(logins: Logins, address: str, **chosen: Any) -> str:

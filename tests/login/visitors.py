@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from html.parser import HTMLParser
 from typing import Any
@@ -19,7 +21,7 @@ from clawkit.login.records import Role, User
 from clawkit.login.resources import address_of
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.logins import GateMaker, login_gate
-from tests.memory.http.served_beings import Served
+from tests.memory.http.served_beings import Served, served
 from tests.processes import PATIENCE
 
 PASSWORD = "correct horse battery"
@@ -220,3 +222,14 @@ class Logins:
     def close(self) -> None:
         for http in self._open:
             http.close()
+
+
+@contextmanager
+def served_logins(store: BeingStore) -> Iterator[Logins]:
+    """A server of Beings that people log in to."""
+    with served(store, logins=partial(gate_maker, store)) as server:
+        found = Logins(server)
+        try:
+            yield found
+        finally:
+            found.close()

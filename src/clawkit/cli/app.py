@@ -19,6 +19,7 @@ from clawkit.cli.commands import (
     MaxConnections,
     Target,
     TrustedProxy,
+    port_option,
 )
 from clawkit.cli.login_options import Login, with_login_options
 from clawkit.cli.mcp_server import program
@@ -164,12 +165,7 @@ def serve(
     target: Target,
     http: Annotated[
         int | None,
-        typer.Option(
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="Serve Streamable HTTP on this port; 0 takes a free one.",
-        ),
+        port_option("Serve Streamable HTTP on this port; 0 takes a free one."),
     ] = None,
     host: Host = "127.0.0.1",
     allow_host: AllowHost = None,
@@ -218,12 +214,9 @@ def mcp_server(
     ] = False,
     http: Annotated[
         int | None,
-        typer.Option(
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="Serve Streamable HTTP on this port, to people who log in (--login) or to who "
-            "has the token (--token-file); 0 takes a free one.",
+        port_option(
+            "Serve Streamable HTTP on this port, to people who log in (--login) or to who "
+            "has the token (--token-file); 0 takes a free one."
         ),
     ] = None,
     host: Host = "127.0.0.1",
@@ -292,12 +285,7 @@ def proxy(
     url: Annotated[str, typer.Option(help="A remote server to stand in front of.")] = "",
     listen: Annotated[
         int | None,
-        typer.Option(
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="With --url: serve HTTP on this port instead of stdio; 0 takes a free one.",
-        ),
+        port_option("With --url: serve HTTP on this port instead of stdio; 0 takes a free one."),
     ] = None,
     host: Annotated[
         str,

@@ -79,6 +79,11 @@ TrustedProxy = Annotated[
 ]
 
 
+def port_option(help: str) -> Any:
+    """An option that takes a port."""
+    return typer.Option(metavar="PORT", min=0, max=65535, help=help)
+
+
 class CommandFailure(ClawError):
     """What ends a command with a line on stderr and this exit status."""
 

@@ -37,63 +37,71 @@ Login = Annotated[
 ]
 
 
+PublicUrl = Annotated[
+    str,
+    _option(
+        "URL",
+        "With --login or --jwt-issuer: the address that browsers and clients use, if a proxy "
+        "is in front.",
+    ),
+]
+Oidc = Annotated[
+    str,
+    _option(
+        "ISSUER",
+        "With --login: the identity provider that signs people in, by OpenID Connect.",
+    ),
+]
+OidcClient = Annotated[str, _option("ID", "What the provider knows this server as: its client id.")]
+OidcSecretFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A file with the client's secret; else CLAW_OIDC_SECRET has it, or there is none.",
+    ),
+]
+JwtIssuer = Annotated[
+    str,
+    _option(
+        "ISSUER",
+        "Instead of --login: another authorization server, whose access tokens are accepted.",
+    ),
+]
+Audience = Annotated[
+    list[str] | None,
+    _option(
+        "AUD",
+        "With --jwt-issuer: an audience that tokens may be for; can be given again. Without, "
+        "the address of what is asked for.",
+    ),
+]
+ScopeNames = Annotated[
+    list[str] | None,
+    _option(
+        "THEIRS=OURS",
+        "With --jwt-issuer: what the issuer calls a scope; can be given again.",
+    ),
+]
+LetIn = Annotated[
+    list[str] | None,
+    _option(
+        "RULE",
+        "With --oidc or --jwt-issuer: whom to let in as members who were not added: "
+        "@example.com, CLAIM=VALUE, or all; can be given again.",
+    ),
+]
+
+
 def _login_options(
     login: Login = False,
-    public_url: Annotated[
-        str,
-        _option(
-            "URL",
-            "With --login or --jwt-issuer: the address that browsers and clients use, if a proxy "
-            "is in front.",
-        ),
-    ] = "",
-    oidc: Annotated[
-        str,
-        _option(
-            "ISSUER",
-            "With --login: the identity provider that signs people in, by OpenID Connect.",
-        ),
-    ] = "",
-    oidc_client: Annotated[
-        str, _option("ID", "What the provider knows this server as: its client id.")
-    ] = "",
-    oidc_secret_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A file with the client's secret; else CLAW_OIDC_SECRET has it, or there is none.",
-        ),
-    ] = None,
-    jwt_issuer: Annotated[
-        str,
-        _option(
-            "ISSUER",
-            "Instead of --login: another authorization server, whose access tokens are accepted.",
-        ),
-    ] = "",
-    audience: Annotated[
-        list[str] | None,
-        _option(
-            "AUD",
-            "With --jwt-issuer: an audience that tokens may be for; can be given again. Without, "
-            "the address of what is asked for.",
-        ),
-    ] = None,
-    scope: Annotated[
-        list[str] | None,
-        _option(
-            "THEIRS=OURS",
-            "With --jwt-issuer: what the issuer calls a scope; can be given again.",
-        ),
-    ] = None,
-    let_in: Annotated[
-        list[str] | None,
-        _option(
-            "RULE",
-            "With --oidc or --jwt-issuer: whom to let in as members who were not added: "
-            "@example.com, CLAIM=VALUE, or all; can be given again.",
-        ),
-    ] = None,
+    public_url: PublicUrl = "",
+    oidc: Oidc = "",
+    oidc_client: OidcClient = "",
+    oidc_secret_file: OidcSecretFile = None,
+    jwt_issuer: JwtIssuer = "",
+    audience: Audience = None,
+    scope: ScopeNames = None,
+    let_in: LetIn = None,
 ) -> object:
     """How people log in, as LoginOptions; None if they do not."""
     of_jwt = {"--audience": audience, "--scope": scope}

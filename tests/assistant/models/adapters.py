@@ -20,7 +20,7 @@ from clawkit.models.protocol import (
     ToolCall,
     ToolSpec,
 )
-from tests.assistant.providers.scripted import scripted_anthropic, scripted_openai
+from tests.assistant.providers.scripted import Say, scripted_anthropic, scripted_openai
 
 KEY = "sk-not-a-real-key-0123456789"
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
@@ -79,3 +79,9 @@ async def asked(wire: str, script: Any, given: Prompt | None = None, **options: 
         async with adapter(wire, server.url, **options) as model:
             found = await heard(model.stream(given or prompt()))
         return *found, server.last.json
+
+
+async def messages_sent(wire: str, *messages: Any, **options: Any) -> Any:
+    """The messages of the request that a conversation becomes."""
+    *_, body = await asked(wire, [Say("ok")], prompt(*messages, **options))
+    return body["messages"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from clawkit.errors import ProviderDownError
 from clawkit.models.protocol import Finished, Image, Text, ToolCall, ToolOutcome, ToolSpec, Usage
 from clawkit.models.provider_errors import WrongAddressError
 from clawkit.models.tool_calls import unreadable
+from tests.assistant.models import adapters
 from tests.assistant.models.adapters import (
     ADD,
     KEY,
@@ -22,13 +24,9 @@ from tests.assistant.models.adapters import (
 )
 from tests.assistant.providers.scripted import Call, Reply, Say, Status, scripted_anthropic
 
+messages_sent = partial(adapters.messages_sent, "anthropic")
 PNG = Image(b"\x89PNG....", "image/png", "cat.png")
 CACHED = {"cache_control": {"type": "ephemeral"}}
-
-
-async def messages_sent(*messages: Any, **options: Any) -> Any:
-    *_, body = await asked("anthropic", [Say("ok")], prompt(*messages, **options))
-    return body["messages"]
 
 
 async def test_text_streams_and_ends_with_usage_and_the_model_that_was_used() -> None:

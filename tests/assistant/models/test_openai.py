@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from clawkit.errors import ProviderDownError, RefusedRequestError
 from clawkit.models.protocol import Finished, Image, Text, ToolCall, ToolOutcome, ToolSpec, Usage
 from clawkit.models.tool_calls import unreadable
+from tests.assistant.models import adapters
 from tests.assistant.models.adapters import (
     ADD,
     KEY,
@@ -22,13 +24,9 @@ from tests.assistant.models.adapters import (
 from tests.assistant.providers.scripted import Call, Raw, Reply, Request, Say, Status
 from tests.assistant.providers.scripted import scripted_openai as scripted
 
+messages_sent = partial(adapters.messages_sent, "openai")
 PNG = Image(b"\x89PNG....", "image/png", "cat.png")
 DATA_URL = "data:image/png;base64,iVBORy4uLi4="
-
-
-async def messages_sent(*messages: Any, **options: Any) -> Any:
-    *_, body = await asked("openai", [Say("ok")], prompt(*messages, **options))
-    return body["messages"]
 
 
 async def test_text_streams_and_ends_with_usage_and_the_model_that_was_used() -> None:

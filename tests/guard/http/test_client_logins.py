@@ -7,7 +7,6 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
@@ -30,9 +29,8 @@ from tests.login.test_real_clients import (
     free_port,
     node,
 )
-from tests.login.visitors import Logins, gate_maker
+from tests.login.visitors import Logins, served_logins
 from tests.memory.http.being_store import store_at
-from tests.memory.http.served_beings import served
 from tests.processes import PATIENCE, ROOT
 from tests.together.test_node_clients import CLIENTS, INSPECTOR
 
@@ -89,13 +87,8 @@ class GuardedLogins:
 
 @pytest.fixture
 def behind(tmp_path: Path) -> Iterator[Logins]:
-    store = store_at(tmp_path)
-    with served(store, logins=partial(gate_maker, store)) as server:
-        found = Logins(server)
-        try:
-            yield found
-        finally:
-            found.close()
+    with served_logins(store_at(tmp_path)) as found:
+        yield found
 
 
 @pytest.fixture

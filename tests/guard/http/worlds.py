@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import subprocess
-import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from clawkit.wire.http.uvicorn_server import UvicornServer, listen
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.claw import CLAW
 from tests.guard.guarded_server import ALLOW_ALL, CLIENT
-from tests.processes import PATIENCE, ROOT
+from tests.processes import ROOT, address_of
 from tests.served import running
 
 _METHODS = ["GET", "POST", "DELETE"]
@@ -177,22 +176,8 @@ def proxy_process(
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, cwd=ROOT, text=True, env={**os.environ, **env}
     )
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    drain = threading.Thread(target=process.stderr.read, daemon=True)
-    drain.start()
-    try:
-        assert " is at http://" in line, line + process.stderr.read()
-        yield process, line.split(" is at ")[1].strip()
-    finally:
-        process.terminate()
-        try:
-            process.wait(PATIENCE)
-        finally:
-            process.kill()
-            process.wait(PATIENCE)
-            drain.join()
-            process.stderr.close()
+    with address_of(process) as address:
+        yield process, address
 
 
 def remote_command(url: str, folder: Path, policy: str = ALLOW_ALL, *options: str) -> list[str]:

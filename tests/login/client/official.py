@@ -32,7 +32,8 @@ SCOPE = "user"
 class Provider:
     """What the SDK asks for: clients, codes and tokens, in memory; everybody agrees."""
 
-    def __init__(self) -> None:
+    def __init__(self, scope: str = SCOPE) -> None:
+        self.scope = scope
         self.clients: dict[str, OAuthClientInformationFull] = {}
         self.codes: dict[str, AuthorizationCode] = {}
         self.access: dict[str, AccessToken] = {}
@@ -51,7 +52,7 @@ class Provider:
         self.codes[code] = AuthorizationCode(
             code=code,
             client_id=client.client_id or "",
-            scopes=params.scopes or [SCOPE],
+            scopes=params.scopes or [self.scope],
             expires_at=time.time() + PATIENCE,
             code_challenge=params.code_challenge,
             redirect_uri=params.redirect_uri,

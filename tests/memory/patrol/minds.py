@@ -155,3 +155,16 @@ def open_mind(address: str) -> Mind:
     with database.registry(write=True) as connection:
         found = beings.by_id(connection, "mind") or beings.create(connection, "mind", "Mind", NOW)
     return Mind(database, found.n)
+
+
+def grown(mind: Mind) -> None:
+    """A memory in which every step of a patrol has something to do."""
+    made = mind.remember(*(f"fruit number {n}" for n in range(40)))
+    mind.topic("Small", "Private", [node.seq for node in made[:2]])
+    for node in made[5:9]:
+        mind.forget(node.seq, status="dying")
+    mind.change(made[10].seq, status="dead", session_count=70, reactivation_count=2)
+    mind.change(made[11].seq, status="dying", session_count=70, reactivation_count=9)
+    for node in made[12:20]:
+        mind.forget(node.seq)
+    mind.settle()

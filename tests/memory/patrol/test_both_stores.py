@@ -14,7 +14,7 @@ from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.patrol.vectors import Embed, catch_up
 from clawkit.memory.records import Scene
 from clawkit.memory.store import reads
-from tests.memory.patrol.minds import NOW, Mind, WordEmbedder, open_mind
+from tests.memory.patrol.minds import NOW, Mind, WordEmbedder, grown, open_mind
 
 
 @pytest.fixture
@@ -24,21 +24,8 @@ def either(address: str) -> Iterator[Mind]:
     mind.database.close()
 
 
-def _grown(mind: Mind) -> None:
-    """A memory in which every step of a patrol has something to do."""
-    made = mind.remember(*(f"fruit number {n}" for n in range(40)))
-    mind.topic("Small", "Private", [node.seq for node in made[:2]])
-    for node in made[5:9]:
-        mind.forget(node.seq, status="dying")
-    mind.change(made[10].seq, status="dead", session_count=70, reactivation_count=2)
-    mind.change(made[11].seq, status="dying", session_count=70, reactivation_count=9)
-    for node in made[12:20]:
-        mind.forget(node.seq)
-    mind.settle()
-
-
 def test_a_patrol_does_the_same_on_both_and_can_be_undone(either: Mind) -> None:
-    _grown(either)
+    grown(either)
     before, done = either.rows(), either.history()[-1].n
     dry = either.patrol(now=NOW + 50, dry_run=True)
     assert either.rows() == before

@@ -10,7 +10,7 @@ from clawkit.memory.records import Change, Entry
 from clawkit.memory.store import entries, nodes
 from clawkit.memory.store import ledger as stored
 from clawkit.memory.store.ledger import key_of, stretches_of
-from tests.memory.patrol.minds import NOW, Mind
+from tests.memory.patrol.minds import NOW, Mind, grown
 
 
 def _undo(mind: Mind, n: int, **options: bool) -> list[Change]:
@@ -39,16 +39,7 @@ def test_every_step_that_changed_something_is_one_entry(mind: Mind) -> None:
 
 
 def test_undoing_a_patrol_from_its_end_gives_back_every_byte(mind: Mind) -> None:
-    made = mind.remember(*(f"fruit number {n}" for n in range(40)))
-    topic = [node.seq for node in made[:2]]
-    mind.topic("Small", "Private", topic)
-    for node in made[5:9]:
-        mind.forget(node.seq, status="dying")
-    mind.change(made[10].seq, status="dead", session_count=70, reactivation_count=2)
-    mind.change(made[11].seq, status="dying", session_count=70, reactivation_count=9)
-    for node in made[12:20]:
-        mind.forget(node.seq)
-    mind.settle()
+    grown(mind)
     before, done = mind.rows(), mind.history()[-1].n
     outcome = mind.patrol(now=NOW + 50)
     assert all(outcome.steps[name] for name in ("aged", "dying", "dead", "spared", "revived"))

@@ -22,6 +22,7 @@ from clawkit.cli.commands import (
     Host,
     MaxConnections,
     TrustedProxy,
+    port_option,
 )
 from clawkit.cli.login_options import with_login_options
 from clawkit.cli.tables import counted, table_lines
@@ -39,12 +40,7 @@ _WIDE = 16
 
 @with_login_options
 def serve(
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, metavar="PORT", help="Port to listen on; 0 takes a free one."
-        ),
-    ] = PORT,
+    port: Annotated[int, port_option("Port to listen on; 0 takes a free one.")] = PORT,
     host: Host = "127.0.0.1",
     allow_host: AllowHost = None,
     max_connections: MaxConnections = MAX_CONNECTIONS,
