@@ -13,13 +13,12 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import (
-    ANSWERS,
     LONGEST_REQUEST,
     VERSION,
     Answer,
@@ -101,7 +100,7 @@ def impostor(socket: Path, reply: bytes) -> Generator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("answer", get_args(Answer))
 def test_the_answer_of_the_person_reaches_the_proxy(
     view: ApprovalsView, socket: Path, answer: Answer
 ) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.guard.selftest.bench import SelftestOptions
-from clawkit.guard.selftest.registry import Attack, all_attacks, categories
-from clawkit.guard.selftest.runner import run
+from clawkit.guard.selftest.runner import Attack, all_attacks, categories, run
 from clawkit.guard.selftest.scratch import OURS, Scratch
 from tests.processes import PATIENCE
 

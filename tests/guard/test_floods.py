@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from clawkit.guard.audit.log import HOUR, Repeats
 from clawkit.guard.audit.record import AuditRecord
-from clawkit.guard.audit.repeats import HOUR, Repeats
 from tests.guard.guarded_server import Guarded, guarded, records
 from tests.processes import PATIENCE
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from clawkit.guard.pipes import widen
+from clawkit.guard.stdio import widen
 from clawkit.wire.line_io import ROOM
 
 

@@ -15,7 +15,7 @@ from clawkit.hosts.ledger import (
     ledger_file,
     locked,
     remote,
-    servers_for,
+    wrapped_command,
 )
 
 
@@ -41,15 +41,15 @@ def save(*new: Item) -> None:
 
 
 def test_without_a_ledger_a_command_has_no_names() -> None:
-    assert servers_for(["npx", "x"]) == ()
+    assert wrapped_command(["npx", "x"]).servers == ()
     assert not ledger_file().exists()
 
 
 def test_a_command_has_each_name_it_was_wrapped_under_once() -> None:
     save(item(1, "a", "npx", "x"), item(2, "b", "npx", "x"), item(3, "a", "npx", "x"))
     save(item(4, "c", "npx", "y"))
-    assert servers_for(["npx", "x"]) == ("a", "b")
-    assert servers_for(("npx", "x", "z")) == ()
+    assert wrapped_command(["npx", "x"]).servers == ("a", "b")
+    assert wrapped_command(("npx", "x", "z")).servers == ()
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_a_template_fits_what_a_client_may_have_filled_in(
     wrapped: str, started: str, fits: bool
 ) -> None:
     save(item(1, "a", "npx", wrapped))
-    assert servers_for(["npx", started]) == (("a",) if fits else ())
+    assert wrapped_command(["npx", started]).servers == (("a",) if fits else ())
 
 
 def test_the_very_command_counts_more_than_a_template() -> None:
     save(item(1, "any", "npx", "${X}"), item(2, "exact", "npx", "x"))
-    assert servers_for(["npx", "x"]) == ("exact",)
+    assert wrapped_command(["npx", "x"]).servers == ("exact",)
 
 
 def test_only_this_person_can_read_it() -> None:
@@ -113,7 +113,11 @@ def test_a_half_written_ledger_is_an_error_and_not_an_empty_one() -> None:
     save(item(1, "a", "npx", "x"))
     whole = ledger_file().read_bytes()
     ledger_file().write_bytes(whole[: len(whole) // 2])
-    for use in (items, lambda: servers_for(["npx", "x"]), lambda: save(item(2, "b", "npx"))):
+    for use in (
+        items,
+        lambda: wrapped_command(["npx", "x"]).servers,
+        lambda: save(item(2, "b", "npx")),
+    ):
         with pytest.raises(HostError, match=r"ledger\.json: is damaged .* Move it away"):
             use()
     assert ledger_file().read_bytes() == whole[: len(whole) // 2]
@@ -122,15 +126,15 @@ def test_a_half_written_ledger_is_an_error_and_not_an_empty_one() -> None:
 def test_what_a_killed_writer_left_beside_it_does_not_count() -> None:
     save(item(1, "a", "npx", "x"))
     (ledger_file().parent / ".ledger.json.0123456789ab.tmp").write_bytes(b"[{")
-    assert servers_for(["npx", "x"]) == ("a",)
+    assert wrapped_command(["npx", "x"]).servers == ("a",)
 
 
 def test_a_name_is_found_without_loading_anything_heavy() -> None:
     save(item(1, "a", "npx", "x"))
     script = (
-        "import sys; from clawkit.hosts.ledger import servers_for; "
-        "print(servers_for(['npx', 'x']), sorted({'yaml', 'tomllib', 'typer', 'asyncio', "
-        "'subprocess', 'clawkit.hosts.clients'} & set(sys.modules)))"
+        "import sys; from clawkit.hosts.ledger import wrapped_command; "
+        "print(wrapped_command(['npx', 'x']).servers, sorted({'yaml', 'tomllib', 'typer', "
+        "'asyncio', 'subprocess', 'clawkit.hosts.clients'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "('a',) []"

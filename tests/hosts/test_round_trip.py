@@ -13,7 +13,7 @@ from clawkit.hosts.documents.edits import dialect_of
 from clawkit.hosts.documents.nodes import data_at
 from clawkit.hosts.entries import RemoteLaunch, StdioLaunch, is_guarded, launch_of
 from clawkit.hosts.guarded_entry import launcher
-from clawkit.hosts.ledger import items, remote, servers_for
+from clawkit.hosts.ledger import items, remote, wrapped_command
 from clawkit.hosts.wrap import unwrap, wrap
 from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN, Sample
 
@@ -81,7 +81,7 @@ def test_a_local_entry_gets_the_documented_form(sample: Sample, server: str, hom
     assert {key: after[key] for key in after if key not in launch_keys} == {
         key: before[key] for key in before if key not in launch_keys
     }
-    assert servers_for(old.argv) == (server,)
+    assert wrapped_command(old.argv).servers == (server,)
 
 
 @pytest.mark.parametrize(("sample", "server"), REMOTE, ids=named)

@@ -26,8 +26,8 @@ from clawkit.login.issuers import (
     STALE_SECONDS,
     Issuer,
     checked_issuer,
-    metadata_places,
 )
+from clawkit.login.metadata import metadata_places
 from clawkit.login.options import LoginOptions
 from clawkit.login.records import Role, User
 from clawkit.memory.being_store import BeingStore
@@ -515,9 +515,10 @@ def test_addresses_that_no_issuer_has(url: str) -> None:
 
 def test_where_an_issuer_has_its_metadata() -> None:
     assert metadata_places("https://id.example.com/realms/claw") == [
-        "https://id.example.com/realms/claw/.well-known/openid-configuration",
         "https://id.example.com/.well-known/oauth-authorization-server/realms/claw",
+        "https://id.example.com/.well-known/openid-configuration/realms/claw",
+        "https://id.example.com/realms/claw/.well-known/openid-configuration",
     ]
-    assert metadata_places("https://id.example.com/")[0] == (
+    assert metadata_places("https://id.example.com/")[-1] == (
         "https://id.example.com/.well-known/openid-configuration"
     )

@@ -81,6 +81,30 @@ def test_a_slow_patrol_of_one_being_delays_no_other(
     assert store.open(slow).figures()["jobs"] == []
 
 
+def test_slow_patrols_of_many_beings_delay_no_other(
+    store: BeingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, quick = [store.create(f"slow {n}") for n in range(2)], store.create("quick")
+    go_on, done = threading.Event(), threading.Event()
+
+    def patrol(memory: Memory) -> None:
+        if memory.being.n == quick.n:
+            done.set()
+        else:
+            assert go_on.wait(PATIENCE)
+
+    monkeypatch.setattr(Memory, "patrol_due", patrol)
+    monkeypatch.setattr(working, "SLOW", 0.01)
+    monkeypatch.setattr(working, "_LOOK_EVERY", 0.01)
+    for being in (*slow, quick):
+        store.want(being, PATROL)
+    worker = JobWorker(store, at_once=2)
+    worker.start()
+    assert done.wait(PATIENCE)
+    go_on.set()
+    worker.stop()
+
+
 def test_a_being_has_one_job_at_a_time_and_a_process_a_bounded_number(
     store: BeingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from clawkit.errors import QuotaError
 from clawkit.memory import being_store, bundle
 from clawkit.memory.being_store import BeingStore, CallCounter, Quota, Used
-from clawkit.memory.imports.imported import ImportedFiles, ImportedMemory
+from clawkit.memory.imports.imported import ImportedFiles, ImportedMemory, ImportedMessage
 from clawkit.memory.imports.importer import bring
 from clawkit.memory.intake import listen
 from clawkit.memory.memory import Memory
@@ -107,6 +107,22 @@ def test_a_bundle_that_is_too_large_for_its_being_leaves_nothing(database: Datab
     with pytest.raises(QuotaError):
         bundle.load(store, file, "rich.jsonl", into=poor.being)
     assert has(store, poor) == Used(0, 0)
+
+
+def test_an_import_that_is_refused_in_the_middle_says_what_stayed_and_goes_on_later(
+    database: Database,
+) -> None:
+    store = BeingStore(database, "none")
+    memory = limited(store, memories=10)
+    heard = tuple(
+        ImportedMessage("user", f"Crane {n} flew over hill {n}.", float(n), f"c{n // 5}")
+        for n in range(30)
+    )
+    with pytest.raises(QuotaError, match=r"would be 15: .* 10 memories of this import .* stayed"):
+        bring(store, memory.being, ImportedFiles(messages=heard))
+    assert has(store, memory).memories == 10
+    allow(store, memory.being)
+    assert bring(store, memory.being, ImportedFiles(messages=heard)).memories == 20
 
 
 def test_calls_are_counted_by_the_day_for_all_processes(database: Database) -> None:

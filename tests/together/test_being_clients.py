@@ -53,9 +53,11 @@ def fresh(tmp_path: Path) -> Iterator[BeingProcess]:
 
 
 @asynccontextmanager
-async def connected(url: str, token: str, mode: str) -> AsyncGenerator[Client]:
+async def connected(
+    url: str, token: str, mode: str, headers: dict[str, str] | None = None
+) -> AsyncGenerator[Client]:
     """The official Python client with a bearer header."""
-    headers = {"authorization": f"Bearer {token}"}
+    headers = {"authorization": f"Bearer {token}", **(headers or {})}
     async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
         transport = streamable_http_client(url, http_client=http)
         async with Client(transport, mode=mode, read_timeout_seconds=PATIENCE) as client:

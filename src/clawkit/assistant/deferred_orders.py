@@ -46,7 +46,7 @@ class OrderRun:
         self.waiting = 0
         """How many calls wait for it now."""
         self.is_stopped = False
-        self._questions: list[_Question] = []
+        self._questions: list[_ToolQuestion] = []
         self._asked = 0
         self._news = asyncio.Event()
         self._started = time.monotonic()
@@ -65,7 +65,7 @@ class OrderRun:
     async def ask(self, request: InputRequest) -> dict[str, Any]:
         """Put a question to the client: the call that waits for this order does, or the next."""
         self._asked += 1
-        question = _Question(f"question-{self._asked}", request)
+        question = _ToolQuestion(f"question-{self._asked}", request)
         self._questions.append(question)
         self._news.set()
         try:
@@ -106,7 +106,7 @@ class OrderRun:
         return f'"{words[:_QUOTED]}…"' if len(words) > _QUOTED else f'"{words}"'
 
 
-class _Question:
+class _ToolQuestion:
     """A question of a tool; one call at a time puts it."""
 
     def __init__(self, key: str, request: InputRequest) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from clawkit.claude.options import ClaudeAgentOptions
 from clawkit.errors import CliError, SettingsError
-from clawkit.wire.jsonrpc import as_object
+from clawkit.wire.jsonrpc import as_list, as_object
 
 FLAGS = ("--strict-mcp-config", "--disable-slash-commands")
 """No MCP servers but those of the options; no skills and no commands, which are skills too."""
@@ -127,14 +127,10 @@ def check_servers(found: Collection[str], known: Collection[str]) -> None:
 
 def check_start(said: Mapping[str, Any], known: Collection[str]) -> None:
     """Raises if what the CLI says at the start of a turn is not what it was told."""
-    if said.get("skills") or "Skill" in _array(said.get("tools")):
+    if said.get("skills") or "Skill" in as_list(said.get("tools")):
         raise _not_applied("it still has skills")
-    entries = [as_object(entry) or {} for entry in _array(said.get("mcp_servers"))]
+    entries = [as_object(entry) or {} for entry in as_list(said.get("mcp_servers"))]
     check_servers([str(entry.get("name")) for entry in entries], known)
-
-
-def _array(value: object) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _not_applied(why: str) -> CliError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand
@@ -14,22 +14,17 @@ import clawkit
 from clawkit.cli.commands import (
     MAX_CONNECTIONS,
     AllowHost,
-    Audience,
     CommandGroup,
     Host,
-    JwtIssuer,
-    LetIn,
-    Login,
     MaxConnections,
-    Oidc,
-    OidcClient,
-    OidcSecretFile,
-    PublicUrl,
-    ScopeNames,
     Target,
     TrustedProxy,
 )
+from clawkit.cli.login_options import Login, with_login_options
 from clawkit.cli.mcp_server import program
+
+if TYPE_CHECKING:
+    from clawkit.login.options import LoginOptions
 
 COMMANDS = {
     "ask": "Ask the assistant one question.",
@@ -164,6 +159,7 @@ def common(
 
 
 @app.command()
+@with_login_options
 def serve(
     target: Target,
     http: Annotated[
@@ -187,34 +183,14 @@ def serve(
             "--reload", help="Load the file again when it changes; clients stay connected."
         ),
     ] = False,
-    login: Login = False,
-    public_url: PublicUrl = "",
-    oidc: Oidc = "",
-    oidc_client: OidcClient = "",
-    oidc_secret_file: OidcSecretFile = None,
-    jwt_issuer: JwtIssuer = "",
-    audience: Audience = None,
-    scope: ScopeNames = None,
-    let_in: LetIn = None,
+    login: LoginOptions | None = None,
     trusted_proxy: TrustedProxy = None,
 ) -> None:
     """Run the tools in a Python file as an MCP server, over stdio or HTTP."""
-    from clawkit.cli.logins import login_options
     from clawkit.cli.serve import serve_file, serve_file_http
 
     listening = host != "127.0.0.1" or allow_host or max_connections != MAX_CONNECTIONS
-    options = login_options(
-        login,
-        public_url=public_url,
-        oidc=oidc,
-        oidc_client=oidc_client,
-        oidc_secret_file=oidc_secret_file,
-        jwt_issuer=jwt_issuer,
-        audience=audience,
-        scope=scope,
-        let_in=let_in,
-    )
-    if http is None and (listening or sessions or options is not None or trusted_proxy):
+    if http is None and (listening or sessions or login is not None or trusted_proxy):
         raise typer.BadParameter("options of HTTP need --http PORT")
     code = (
         serve_file(target, reload=reload)
@@ -227,7 +203,7 @@ def serve(
             max_connections=max_connections,
             sessions=sessions,
             reload=reload,
-            login=options,
+            login=login,
             trusted_proxies=trusted_proxy or (),
         )
     )
@@ -235,6 +211,7 @@ def serve(
 
 
 @app.command("mcp-server")
+@with_login_options
 def mcp_server(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Enable verbose logging for debugging")
@@ -251,7 +228,7 @@ def mcp_server(
     ] = None,
     host: Host = "127.0.0.1",
     allow_host: AllowHost = None,
-    login: Login = False,
+    login: LoginOptions | None = None,
     members: Annotated[
         bool,
         typer.Option(
@@ -264,14 +241,6 @@ def mcp_server(
         Path | None,
         typer.Option(metavar="FILE", help="With --http: a file with the token to ask for."),
     ] = None,
-    public_url: PublicUrl = "",
-    oidc: Oidc = "",
-    oidc_client: OidcClient = "",
-    oidc_secret_file: OidcSecretFile = None,
-    jwt_issuer: JwtIssuer = "",
-    audience: Audience = None,
-    scope: ScopeNames = None,
-    let_in: LetIn = None,
     trusted_proxy: TrustedProxy = None,
     _version: Annotated[
         bool,
@@ -284,24 +253,12 @@ def mcp_server(
     ] = False,
 ) -> None:
     """Serve the assistant to an MCP client over stdio: one tool that takes a message."""
-    from clawkit.cli.logins import login_options
     from clawkit.cli.mcp_server import HttpPlace, mcp_server_http
     from clawkit.cli.mcp_server import mcp_server as serve_assistant
 
-    options = login_options(
-        login,
-        public_url=public_url,
-        oidc=oidc,
-        oidc_client=oidc_client,
-        oidc_secret_file=oidc_secret_file,
-        jwt_issuer=jwt_issuer,
-        audience=audience,
-        scope=scope,
-        let_in=let_in,
-    )
     if http is None:
         if (
-            options is not None
+            login is not None
             or members
             or token_file
             or allow_host
@@ -310,7 +267,7 @@ def mcp_server(
         ):
             raise typer.BadParameter("options of HTTP need --http PORT")
         raise typer.Exit(serve_assistant(verbose=verbose))
-    if (options is None) == (token_file is None):
+    if (login is None) == (token_file is None):
         raise typer.BadParameter(
             "over HTTP give either --login, --jwt-issuer ISSUER or --token-file FILE"
         )
@@ -319,7 +276,7 @@ def mcp_server(
         host,
         hosts=allow_host,
         token_file=token_file,
-        login=options,
+        login=login,
         members=members,
         trusted_proxies=tuple(trusted_proxy or ()),
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from functools import wraps
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 
 import typer
 from typer.core import TyperGroup
@@ -38,6 +41,9 @@ _OPTIONS = {
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Project = Annotated[
+    Path, typer.Option("--project", metavar="DIR", help="Whose project files to look at, too.")
+]
 Overwrite = Annotated[bool, typer.Option("--yes", "-y", help="Overwrite FILE if it exists.")]
 Target = Annotated[
     str,
@@ -69,94 +75,6 @@ TrustedProxy = Annotated[
         metavar="CIDR",
         help="A proxy whose X-Forwarded-For says who asks: an address or a network; can be "
         "given again. Without, none.",
-    ),
-]
-Login = Annotated[
-    bool,
-    typer.Option(
-        "--login",
-        help="Let people log in from any client, in a browser; `claw user add NAME` adds them.",
-    ),
-]
-
-
-Given = TypeVar("Given", str, list[str] | None)
-
-
-def _not_empty(context: typer.Context, parameter: typer.CallbackParam, value: Given) -> Given:
-    """Refuse "" as on a line with a variable that is not set: it would mean no login at all."""
-    source = context.get_parameter_source(parameter.name or "")
-    empty = value == "" or (isinstance(value, list) and "" in value)
-    if empty and source is not None and source.name != "DEFAULT":
-        raise typer.BadParameter("is empty")
-    return value
-
-
-PublicUrl = Annotated[
-    str,
-    typer.Option(
-        callback=_not_empty,
-        metavar="URL",
-        help="With --login or --jwt-issuer: the address that browsers and clients use, if a proxy "
-        "is in front.",
-    ),
-]
-Oidc = Annotated[
-    str,
-    typer.Option(
-        callback=_not_empty,
-        metavar="ISSUER",
-        help="With --login: the identity provider that signs people in, by OpenID Connect.",
-    ),
-]
-OidcClient = Annotated[
-    str,
-    typer.Option(
-        callback=_not_empty,
-        metavar="ID",
-        help="What the provider knows this server as: its client id.",
-    ),
-]
-OidcSecretFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A file with the client's secret; else CLAW_OIDC_SECRET has it, or there is none.",
-    ),
-]
-JwtIssuer = Annotated[
-    str,
-    typer.Option(
-        callback=_not_empty,
-        metavar="ISSUER",
-        help="Instead of --login: another authorization server, whose access tokens are accepted.",
-    ),
-]
-Audience = Annotated[
-    list[str] | None,
-    typer.Option(
-        callback=_not_empty,
-        metavar="AUD",
-        help="With --jwt-issuer: an audience that tokens may be for; can be given again. Without, "
-        "the address of what is asked for.",
-    ),
-]
-ScopeNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--scope",
-        callback=_not_empty,
-        metavar="THEIRS=OURS",
-        help="With --jwt-issuer: what the issuer calls a scope; can be given again.",
-    ),
-]
-LetIn = Annotated[
-    list[str] | None,
-    typer.Option(
-        callback=_not_empty,
-        metavar="RULE",
-        help="With --oidc or --jwt-issuer: whom to let in as members who were not added: "
-        "@example.com, CLAIM=VALUE, or all; can be given again.",
     ),
 ]
 
@@ -210,6 +128,30 @@ class CommandGroup(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         return result
+
+
+def with_options(
+    name: str, make: Callable[..., object]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of the function `make`; what that returns is its `name`."""
+    made_of = inspect.signature(make, eval_str=True).parameters
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        del command.__annotations__[name]  # which is no option, and may be imported later
+        own = inspect.signature(command, eval_str=True)
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            made = make(**{one: given.pop(one) for one in made_of})
+            command(**given, **{name: made})
+
+        groups = (
+            made_of.values() if one.name == name else (one,) for one in own.parameters.values()
+        )
+        run.__signature__ = own.replace(parameters=[*chain(*groups)])  # pyright: ignore[reportAttributeAccessIssue]
+        return run
+
+    return add
 
 
 def _without_flag_types(parameters: list[Any]) -> list[Any]:

@@ -17,8 +17,7 @@ from clawkit.cli.commands import AsJson, CommandFailure, command_group
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import counted, terminal_width
 from clawkit.guard.selftest.bench import SelftestOptions
-from clawkit.guard.selftest.registry import Attack, all_attacks
-from clawkit.guard.selftest.runner import require_serving, run
+from clawkit.guard.selftest.runner import Attack, all_attacks, require_serving, run
 from clawkit.guard.selftest.scratch import OURS, Scratch, described
 from clawkit.guard.selftest.verdicts import AttackOutcome, NotHeld
 from clawkit.text.normalization import visible

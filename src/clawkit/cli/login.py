@@ -17,7 +17,7 @@ import msgspec
 import typer
 
 from clawkit.cli.browser import has_screen, open_privately
-from clawkit.cli.commands import AsJson, CommandFailure
+from clawkit.cli.commands import AsJson, CommandFailure, with_options
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import at_home, counted
 from clawkit.errors import ClawError, LoginError
@@ -41,8 +41,7 @@ Server = Annotated[
 ]
 
 
-def login(
-    server: Server,
+def _new_login(
     scope: Annotated[
         str,
         typer.Option(
@@ -83,9 +82,6 @@ def login(
             metavar="URL", help="Where the browser is sent back to; without, a free port here."
         ),
     ] = "",
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address and open no browser.")
-    ] = False,
     keep_in: Annotated[
         Literal["keyring", "file"] | None,
         typer.Option(help="Where the tokens are kept; without, the keyring if there is one."),
@@ -93,16 +89,10 @@ def login(
     timeout: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="How long to wait for the browser.")
     ] = 300.0,
-    as_json: AsJson = False,
-) -> None:
-    """Log in to a server of others, for guards and the assistant: in a browser, anywhere.
+) -> object:
+    """The login that is wanted, as NewLogin."""
+    from clawkit.login.client.flow import NewLogin
 
-    Without a screen the address is printed. If the browser is elsewhere, its last page cannot be
-    reached: paste that page's address here.
-    """
-    from clawkit.login.client.flow import LoginScreen, NewLogin, log_in
-
-    url = address_of(server)
     options = NewLogin(
         scope=" ".join(scope.split()),
         client_id=client_id,
@@ -115,13 +105,33 @@ def login(
         timeout=timeout,
     )
     _check(options)
+    return options
+
+
+@with_options("wanted", _new_login)
+def login(
+    server: Server,
+    wanted: NewLogin,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address and open no browser.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Log in to a server of others, for guards and the assistant: in a browser, anywhere.
+
+    Without a screen the address is printed. If the browser is elsewhere, its last page cannot be
+    reached: paste that page's address here.
+    """
+    from clawkit.login.client.flow import LoginScreen, log_in
+
+    url = address_of(server)
     opens = not no_browser and has_screen()
 
     def show(address: str, callback: Callback) -> None:
         _show(address, callback, opens=opens)
 
     try:
-        made = log_in(url, options, LoginScreen(show, _ask_secret))
+        made = log_in(url, wanted, LoginScreen(show, _ask_secret))
     finally:
         (settings().data / _PAGE).unlink(missing_ok=True)
     if as_json:
@@ -130,7 +140,7 @@ def login(
     print(f"Logged in to {_named(server, made.record.url)}: {login_line(made.record)}.")
     where = "the keyring"
     if made.place == "file":
-        why = "" if keep_in else ", as there is no keyring here"
+        why = "" if wanted.keep_in else ", as there is no keyring here"
         where = f"{at_home(made.file)} (0600: for you only{why})"
     print(f"The tokens are kept in {where}. `claw logout {shlex.quote(server)}` ends it.")
 

@@ -18,68 +18,6 @@ if TYPE_CHECKING:
 
 _SHORTEST_TOKEN = 32
 _LONGEST_SECRET = 8192
-_SECRET = "CLAW_OIDC_SECRET"
-
-
-def login_options(
-    login: bool,
-    *,
-    public_url: str,
-    oidc: str,
-    oidc_client: str,
-    oidc_secret_file: Path | None,
-    jwt_issuer: str,
-    audience: Sequence[str] | None,
-    scope: Sequence[str] | None,
-    let_in: Sequence[str] | None,
-) -> LoginOptions | None:
-    """How people log in, as the options of a command say; None if they do not."""
-    import typer
-
-    of_jwt = {"--audience": audience, "--scope": scope}
-    needs = {
-        "--public-url": (public_url, login or jwt_issuer, "--login"),
-        "--oidc": (oidc, login, "--login"),
-        "--oidc-client": (oidc_client, oidc, "--oidc ISSUER"),
-        "--oidc-secret-file": (oidc_secret_file, oidc, "--oidc ISSUER"),
-        "--let-in": (let_in, oidc or jwt_issuer, "--oidc ISSUER or --jwt-issuer ISSUER"),
-        **{name: (given, jwt_issuer, "--jwt-issuer ISSUER") for name, given in of_jwt.items()},
-    }
-    for name, (given, wanted, what) in needs.items():
-        if given and not wanted:
-            raise typer.BadParameter(f"{name} needs {what}")
-    if login and jwt_issuer:
-        raise typer.BadParameter("give either --login or --jwt-issuer ISSUER")
-    if oidc and not oidc_client:
-        raise typer.BadParameter("--oidc needs --oidc-client ID")
-    if not login and not jwt_issuer:
-        return None
-    from clawkit.login.packages import need_packages
-
-    need_packages()
-    from clawkit.login.options import LoginOptions
-
-    return LoginOptions(
-        public_url=public_url,
-        oidc=oidc,
-        oidc_client=oidc_client,
-        oidc_secret=_client_secret(oidc_secret_file) if oidc else "",
-        jwt_issuer=jwt_issuer,
-        audiences=tuple(audience or ()),
-        scopes=tuple(scope or ()),
-        let_in=tuple(let_in or ()),
-    )
-
-
-def _client_secret(file: Path | None) -> str:
-    if file is None:
-        return os.environ.get(_SECRET, "")
-    secret = private_text(file, "--oidc-secret-file")
-    if not secret or not secret.isprintable():
-        from clawkit.errors import SettingsError
-
-        raise SettingsError(f"--oidc-secret-file {file}: the secret is one line")
-    return secret
 
 
 def hint(options: LoginOptions) -> str:

@@ -8,7 +8,6 @@ import stat
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +32,7 @@ from clawkit.cli.commands import (
     print_lines,
     require_new,
 )
-from clawkit.cli.tables import ago, counted, shorten, table_lines, terminal_width
+from clawkit.cli.tables import ago, counted, minute, shorten, table_lines, terminal_width
 from clawkit.errors import StoreError
 from clawkit.models.message_history import unknown_outcome
 from clawkit.models.protocol import Image, Part, Text, ToolCall
@@ -273,7 +272,7 @@ def transcript(found: Transcript, now: float) -> Iterator[str]:
             yield ""
             yield "begun anew: what stands above is no longer remembered"
         yield ""
-        yield f"{_NAMES[saved.message.role]}, {_when(saved.created)}"
+        yield f"{_NAMES[saved.message.role]}, {minute(saved.created)}"
         for part in saved.message.parts:
             yield from _indented(_part(part))
 
@@ -282,7 +281,7 @@ def _heading(session: SessionInfo, now: float) -> Iterator[str]:
     yield visible(session.key, len(session.key))
     parts = [
         f"{counted(session.messages, 'message')} in {counted(session.turns, 'turn')}",
-        f"begun {_when(session.created)}",
+        f"begun {minute(session.created)}",
         f"last used {ago(now - session.updated)}",
         session.model,
         state(session),
@@ -308,7 +307,3 @@ def _part(part: Part) -> str:
     if part == unknown_outcome(part.call_id):
         return f"[outcome not known] {inner}"
     return f"[failed] {inner}" if part.is_error else inner
-
-
-def _when(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

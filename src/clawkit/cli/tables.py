@@ -6,6 +6,7 @@ import io
 import shutil
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from clawkit.text.normalization import visible
@@ -22,6 +23,11 @@ def counted(number: int, one: str, many: str = "") -> str:
     if number == 1:
         return f"1 {one}"
     return f"{number:,} {many or (f'{one[:-1]}ies' if one.endswith('y') else f'{one}s')}"
+
+
+def minute(seconds: float) -> str:
+    """A moment in the time of this machine."""
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def shorten(text: str, widest: int) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from clawkit.cli.commands import AsJson
+from clawkit.cli.commands import AsJson, Project
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import at_home, print_rows
 from clawkit.guard.profiles.prospect import (
@@ -36,9 +36,6 @@ ClientName = Annotated[
     str | None, typer.Option("--client", help="Only this client, such as cursor or claude-code.")
 ]
 Everything = Annotated[bool, typer.Option("--all", help="Every server of every client.")]
-Project = Annotated[
-    Path, typer.Option("--project", metavar="DIR", help="Whose project files to look at, too.")
-]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes and make none.")]
 
 _NOTHING = "No client on this machine has an MCP server."

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -26,7 +26,6 @@ _PATIENCE = 5.0
 _TICK = 0.1
 
 Answer = Literal["once", "session", "tool", "always", "deny"]
-ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):

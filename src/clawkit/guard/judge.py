@@ -13,9 +13,8 @@ from typing import cast
 import msgspec
 
 from clawkit.guard import locations
-from clawkit.guard.audit.log import AuditLog
+from clawkit.guard.audit.log import AuditLog, Repeats
 from clawkit.guard.audit.record import AuditRecord
-from clawkit.guard.audit.repeats import Repeats
 from clawkit.guard.pending_approvals import Binding, PendingApprovals
 from clawkit.guard.pins import PROMPTS, RESOURCES, TEMPLATES, Pins
 from clawkit.guard.policy.call import Call

@@ -220,7 +220,7 @@ def take_out(file: HostFile, keys: tuple[str, ...], *, dry_run: bool) -> Install
     def act() -> InstallOutcome:
         source = read_source(file.path)
         data = dialect_of(file.client.format).open(source.text, str(file.path)).data
-        place = _Place(file.client, keys, file.path, source, source.text, data, file.shared)
+        place = _ClientFile(file.client, keys, file.path, source, source.text, data, file.shared)
         return _remove_entry(place, dry_run=dry_run)
 
     try:
@@ -246,7 +246,7 @@ def remote_entry(client: ClientApp, name: str, url: str, headers: dict[str, str]
     return {**entry, **{key: value for key, value in client.also.items() if key in also}}
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _ClientFile(msgspec.Struct, frozen=True):
     """A client's file, read if it is there."""
 
     client: ClientApp
@@ -272,7 +272,9 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def _attempt(
-    client: ClientApp, order: InstallOrder, act: Callable[[_Place, InstallOrder], InstallOutcome]
+    client: ClientApp,
+    order: InstallOrder,
+    act: Callable[[_ClientFile, InstallOrder], InstallOutcome],
 ) -> InstallOutcome:
     """Again, if the client wrote its file meanwhile."""
     try:
@@ -293,13 +295,13 @@ def _insistently(client: ClientApp, act: Callable[[], InstallOutcome]) -> Instal
     raise HostError(f"{client.title} keeps changing its file: close it and try again")
 
 
-def _look(client: ClientApp, order: InstallOrder) -> _Place:
+def _look(client: ClientApp, order: InstallOrder) -> _ClientFile:
     path = _file(client, order)
     source = read_source(path) if path.is_file() else None
     text = source.text if source else ""
     data = dialect_of(client.format).open(text, str(path)).data
     keys = (*client.keys[0], order.name)
-    return _Place(client, keys, path, source, text, data, order.project is not None)
+    return _ClientFile(client, keys, path, source, text, data, order.project is not None)
 
 
 def _file(client: ClientApp, order: InstallOrder) -> Path:
@@ -315,7 +317,7 @@ def _file(client: ClientApp, order: InstallOrder) -> Path:
     return next((path for path in paths if path.is_file()), paths[0])
 
 
-def _install(place: _Place, order: InstallOrder) -> InstallOutcome:
+def _install(place: _ClientFile, order: InstallOrder) -> InstallOutcome:
     if place.entry is not None:
         return place.outcome("unchanged", note=_there_already(place, order))
     if place.source is None:
@@ -333,7 +335,7 @@ def _install(place: _Place, order: InstallOrder) -> InstallOutcome:
     return place.outcome("installed", text, added.line, "; ".join(notes))
 
 
-def _write(place: _Place, added: Added, *, private: bool) -> None:
+def _write(place: _ClientFile, added: Added, *, private: bool) -> None:
     """The record never knows less than the file, so a crash between the two loses nothing."""
     made = [] if place.source else [str(place.path)]
     made += [] if place.path.parent.is_dir() else [str(place.path.parent)]
@@ -357,7 +359,7 @@ def _write(place: _Place, added: Added, *, private: bool) -> None:
         replace_source(place.source, added.text, private=private)
 
 
-def _there_already(place: _Place, order: InstallOrder) -> str:
+def _there_already(place: _ClientFile, order: InstallOrder) -> str:
     """What to say about an entry of this name that starts such a server; anything else raises."""
     launch = launch_of(place.client.form, place.entry)
     name = ".".join(place.keys)
@@ -383,7 +385,7 @@ def _there_already(place: _Place, order: InstallOrder) -> str:
     )
 
 
-def _must_be_there(place: _Place, order: InstallOrder) -> None:
+def _must_be_there(place: _ClientFile, order: InstallOrder) -> None:
     if not _is_here(place.client, order):
         directory = user_directory(place.client, order.machine or this_machine())
         raise HostError(
@@ -402,13 +404,13 @@ def _is_here(client: ClientApp, order: InstallOrder) -> bool:
     return Path(user_directory(client, machine)).is_dir() or any(file.is_file() for file in files)
 
 
-def _remove(place: _Place, order: InstallOrder) -> InstallOutcome:
+def _remove(place: _ClientFile, order: InstallOrder) -> InstallOutcome:
     if place.entry is not None:
         _must_be_such(place, order)
     return _remove_entry(place, dry_run=order.dry_run)
 
 
-def _remove_entry(place: _Place, *, dry_run: bool) -> InstallOutcome:
+def _remove_entry(place: _ClientFile, *, dry_run: bool) -> InstallOutcome:
     record = next((one for one in records() if one.place == (place.real, place.keys)), None)
     if place.entry is None:
         if record is not None and not dry_run:
@@ -442,7 +444,7 @@ def _is_such(launch: StdioLaunch | RemoteLaunch, order: InstallOrder) -> bool:
     )
 
 
-def _must_be_such(place: _Place, order: InstallOrder) -> None:
+def _must_be_such(place: _ClientFile, order: InstallOrder) -> None:
     launch = launch_of(place.client.form, place.entry)
     name = ".".join(place.keys)
     if isinstance(launch, str) or not _is_such(launch, order):
@@ -456,7 +458,7 @@ def _must_be_such(place: _Place, order: InstallOrder) -> None:
         )
 
 
-def _cut_out(place: _Place, record: Installed | None) -> str:
+def _cut_out(place: _ClientFile, record: Installed | None) -> str:
     depth = record.depth if record else len(place.keys) - 1
     dialect = dialect_of(place.client.format)
     return take_entry(dialect, place.text, str(place.path), place.keys, depth)

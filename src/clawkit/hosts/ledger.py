@@ -109,11 +109,6 @@ def wrapped_command(argv: Sequence[str]) -> WrappedCommand:
     )
 
 
-def servers_for(argv: Sequence[str]) -> tuple[str, ...]:
-    """The names under which this very command was wrapped."""
-    return wrapped_command(argv).servers
-
-
 def remote(entry_id: str, environment: Mapping[str, str] | None = None) -> RemoteTarget:
     """Where a wrapped remote entry leads, with its variables filled in."""
     found = next((item for item in items() if item.id == entry_id and item.remote), None)

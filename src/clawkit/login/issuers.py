@@ -24,6 +24,7 @@ import msgspec
 from clawkit.errors import LoginError, SettingsError
 from clawkit.login.decoding import decoded
 from clawkit.login.document_fetch import NO_HEADERS, DocumentFetcher, Unreachable
+from clawkit.login.metadata import ServerMetadata, metadata_places, read_server
 from clawkit.login.records import digest
 from clawkit.system.addresses import is_loopback, is_public, origin_of
 
@@ -53,23 +54,6 @@ _WRONG: dict[type[Exception], str] = {
 
 Value = TypeVar("Value")
 _log = logging.getLogger("clawkit.login")
-
-
-class IssuerMetadata(msgspec.Struct, frozen=True):
-    """What an issuer says of itself; what we do not use is not read."""
-
-    issuer: str
-    jwks_uri: str
-    authorization_endpoint: str | None = None
-    token_endpoint: str | None = None
-    userinfo_endpoint: str | None = None
-    token_endpoint_auth_methods_supported: tuple[str, ...] | None = None
-    authorization_response_iss_parameter_supported: bool | None = None
-
-    @property
-    def signs_in(self) -> bool:
-        """Whether people can be sent there."""
-        return bool(self.authorization_endpoint and self.token_endpoint)
 
 
 class _KeySet(msgspec.Struct, frozen=True):
@@ -158,14 +142,15 @@ class Issuer:
         return urlsplit(self.url).netloc
 
     @property
-    def metadata(self) -> IssuerMetadata:
+    def metadata(self) -> ServerMetadata:
         return self._metadata.value()
 
     def check(self, *, signs_in: bool = False) -> None:
         """Refuse an issuer that says it is another, or cannot sign in; one away may come back."""
         try:
             self._metadata.load()
-            if signs_in and not self.metadata.signs_in:
+            about = self.metadata
+            if signs_in and not (about.authorization_endpoint and about.token_endpoint):
                 raise LoginError("it signs nobody in: it names no authorization_endpoint")
             self._keys.load()
         except Unreachable as error:
@@ -248,11 +233,11 @@ class Issuer:
     def _fetcher_of(self, url: str) -> DocumentFetcher:
         return self._own if origin_of(url) == self._origin else self._public
 
-    def _load_metadata(self) -> IssuerMetadata:
+    def _load_metadata(self) -> ServerMetadata:
         problem = Unreachable("it cannot be reached")
-        for place in metadata_places(self.url):
+        for place in reversed(metadata_places(self.url)):  # OpenID first: it is what most have
             try:
-                found = decoded(self._own.get(place), IssuerMetadata, "it cannot be read")
+                found = read_server(self._own.get(place), "it cannot be read", "jwks_uri")
             except Unreachable as error:
                 raise Unreachable(f"{place}: {error}") from None
             except LoginError as error:
@@ -266,7 +251,7 @@ class Issuer:
             return found
         raise problem
 
-    def _check_browser_address(self, metadata: IssuerMetadata) -> None:
+    def _check_browser_address(self, metadata: ServerMetadata) -> None:
         address = metadata.authorization_endpoint or self.url
         if urlsplit(address).scheme != "https" and origin_of(address) != self._origin:
             raise LoginError("its authorization_endpoint must have https://")
@@ -289,16 +274,6 @@ def checked_issuer(url: str, option: str) -> str:
             "for one on this machine alone"
         )
     return url
-
-
-def metadata_places(url: str) -> list[str]:
-    """Where an issuer has its metadata: as OpenID Connect has it, and as RFC 8414."""
-    parts = urlsplit(url)
-    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    return [
-        f"{origin}{path}/.well-known/openid-configuration",
-        f"{origin}/.well-known/oauth-authorization-server{path}",
-    ]
 
 
 def _signing_keys(jwk: dict[str, Any]) -> list[SigningKey]:

@@ -8,9 +8,9 @@ from urllib.parse import quote
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from clawkit.login.metadata import RESOURCE_METADATA
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker
 from clawkit.login.resources import ProtectedServer, ServerAddress
-from clawkit.login.well_known import RESOURCE_METADATA
 
 
 def resource_routes(

@@ -26,7 +26,7 @@ from clawkit.login.decoding import decoded
 from clawkit.login.identities import AccountPeople, Journey, MemberRule, Stranger
 from clawkit.login.issuers import Issuer
 from clawkit.login.records import User, digest, new_secret
-from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, same, slow_down
+from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count, same
 from clawkit.login.resources import ServerAddress
 from clawkit.store.database import Database
 from clawkit.system.rate_limiter import TokenBuckets
@@ -101,7 +101,7 @@ class ProviderSignIn:
     def _leave(self, asked: LoginRequest) -> Response:
         """Send a browser away, by a page of ours: browsers hold redirects against a form's."""
         self._browsers.check_form(asked, asked.fields.get("csrf", ""))
-        _count(self._journeys, asked)
+        count(self._journeys, asked)
         visitor, state = self._browsers.visitor(asked), new_secret()
         next_ = asked.fields.get("next", "")
         linked = "link" in asked.fields
@@ -129,7 +129,7 @@ class ProviderSignIn:
 
     def _return(self, asked: LoginRequest) -> Response:
         """A browser that is back: who the provider says that it is signed in as."""
-        _count(self._answers, asked)
+        count(self._answers, asked)
         visitor, state = self._browsers.visitor(asked), asked.fields.get("state", "")
         with self._database.registry(write=True) as connection:
             journey = identities.returned(connection, state, visitor, self._clock())
@@ -222,14 +222,8 @@ class ProviderSignIn:
             if self._client.secret:
                 form["client_secret"] = self._client.secret
         body = urlencode(form).encode()
-        answer = self._issuer.post(metadata.token_endpoint or "", body, headers)
+        answer = self._issuer.post(metadata.token_endpoint, body, headers)
         return decoded(answer, _Tokens, _UNREADABLE)
-
-
-def _count(limit: TokenBuckets, asked: LoginRequest) -> None:
-    wait = limit.take(asked.caller)
-    if wait:
-        raise slow_down(wait)
 
 
 def _proof(visitor: str, state: str, what: str) -> str:

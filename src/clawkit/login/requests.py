@@ -21,6 +21,7 @@ from starlette.routing import Route
 from clawkit.errors import LoginError, ProtocolError, StoreError
 from clawkit.login import pages
 from clawkit.system.addresses import network_of
+from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.endpoint import HttpRefusal, read_body
 from clawkit.wire.http.request_checks import Origins, read_headers
 from clawkit.wire.http.trusted_proxies import TrustedProxies
@@ -99,6 +100,13 @@ def fields_of(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
             raise OAuthRefusal("invalid_request", f"{name[:40]} is there twice")
         fields[name] = value
     return fields, tuple(value for name, value in pairs if name in _MANY)
+
+
+def count(limit: TokenBuckets, asked: LoginRequest) -> None:
+    """One more request of a caller, or none if that would be too many."""
+    wait = limit.take(asked.caller)
+    if wait:
+        raise slow_down(wait)
 
 
 class RouteMaker:

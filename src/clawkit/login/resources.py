@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote, urlsplit
 import msgspec
 
 from clawkit.errors import AccessError, LoginError, SettingsError
+from clawkit.login.metadata import RESOURCE_METADATA
 from clawkit.login.records import Login, User
 from clawkit.system.addresses import is_authority, is_loopback
 
@@ -269,4 +270,4 @@ class Challenges:
 
     def _metadata(self, authority: str, path: str) -> str:
         origin = self._address.seen_as(authority)
-        return f"{origin}/.well-known/oauth-protected-resource{quote(path.rstrip('/'))}"
+        return f"{origin}{RESOURCE_METADATA}{quote(path.rstrip('/'))}"

@@ -26,19 +26,19 @@ from clawkit.login import clients, grants, pages, people
 from clawkit.login.browsers import AUTHORIZE, Browsers
 from clawkit.login.document_fetch import DocumentFetcher
 from clawkit.login.grants import Consent, Tokens
+from clawkit.login.metadata import SERVER_METADATA
 from clawkit.login.protected_resource import resource_routes
 from clawkit.login.records import ACCESS_SECONDS, Client, Login, User, digest
 from clawkit.login.requests import (
     LoginRequest,
     OAuthRefusal,
     RouteMaker,
+    count,
     fields_of,
     same,
-    slow_down,
 )
 from clawkit.login.resources import Challenges, ProtectedServer, ServerAddress, answer_of
 from clawkit.login.sign_in import SignIn
-from clawkit.login.well_known import SERVER_METADATA
 from clawkit.store.database import Connection, Database
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.request_checks import Origins
@@ -175,7 +175,7 @@ class LoginServer:
         )
 
     def _register(self, asked: LoginRequest) -> Response:
-        _count(self._registrations, asked)
+        count(self._registrations, asked)
         try:
             metadata = clients.read_metadata(asked.body)
         except LoginError as error:
@@ -199,7 +199,7 @@ class LoginServer:
 
     def _authorize(self, asked: LoginRequest) -> Response:
         """Sign in first: for a stranger nothing is fetched, and nobody is sent anywhere."""
-        _count(self._requests, asked)
+        count(self._requests, asked)
         next_ = f"{AUTHORIZE}?{asked.query}"
         person = self._browsers.person(asked)
         if person is None:
@@ -229,7 +229,7 @@ class LoginServer:
 
     def _agreed(self, asked: LoginRequest) -> Response:
         """What a person answered; all that was asked is read and checked again."""
-        _count(self._requests, asked)
+        count(self._requests, asked)
         self._browsers.check_form(asked, asked.fields.get("csrf", ""))
         next_ = asked.fields.get("next", "")
         path, _, query = next_.partition("?")
@@ -327,7 +327,7 @@ class LoginServer:
         return path if path is not None and self._server.is_resource(path) else None
 
     def _token(self, asked: LoginRequest) -> Response:
-        _count(self._exchanges, asked)
+        count(self._exchanges, asked)
         kind = asked.fields.get("grant_type", "")
         if kind == "authorization_code":
             return _issued(self._exchange(asked.fields))
@@ -404,20 +404,13 @@ class LoginServer:
         return tokens
 
     def _revoke(self, asked: LoginRequest) -> Response:
-        _count(self._exchanges, asked)
+        count(self._exchanges, asked)
         token, client = asked.fields.get("token", ""), asked.fields.get("client_id", "")
         if not token or not client:
             raise OAuthRefusal("invalid_request", "token and client_id are needed")
         with self._database.registry(write=True) as connection:
             grants.end_token(connection, token, client, self._clock())
         return Response(status_code=200)
-
-
-def _count(limit: TokenBuckets, asked: LoginRequest) -> None:
-    """One more request of a caller, or none if that would be too many."""
-    wait = limit.take(asked.caller)
-    if wait:
-        raise slow_down(wait)
 
 
 def _narrowed(granted: str, wanted: str) -> str:

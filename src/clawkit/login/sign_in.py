@@ -19,7 +19,7 @@ from clawkit.login import grants, pages, people
 from clawkit.login.browsers import HOME, Browsers, safe_next
 from clawkit.login.decoding import decoded
 from clawkit.login.records import User, digest
-from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, slow_down
+from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count, slow_down
 from clawkit.login.resources import ProtectedServer, ServerAddress
 from clawkit.store.database import Database, folded
 from clawkit.system.rate_limiter import TokenBuckets
@@ -195,9 +195,7 @@ class SignIn:
         return said
 
     def _challenge(self, asked: LoginRequest) -> str:
-        wait = self._challenges.take(asked.caller)
-        if wait:
-            raise slow_down(wait)
+        count(self._challenges, asked)
         challenge = secrets.token_urlsafe(32)
         with self._database.registry(write=True) as connection:
             visitor = self._browsers.visitor(asked)

@@ -104,7 +104,7 @@ class BeingStore:
         if found is None:
             raise BeingError(
                 f"there is no Being called {called!r} in {self.database.address}: "
-                "`claw being list` shows those that are there"
+                "`claw being list` shows those that are there, `claw being create` makes one"
             )
         return found
 
@@ -224,16 +224,6 @@ class LimitedWrites:
             before = used(unit)
             yield unit
             _check(name, quota, before, used(unit))
-
-    def check_room(self, being: int, memories: int, size: int) -> None:
-        """Refuse what a patrol would keep if there is no room for it."""
-        with self._database.read(being) as unit:
-            name, text = beings.named(unit)
-            quota = _quota(text)
-            if quota.memories is not None or quota.bytes is not None:
-                before = used(unit)
-                after = Used(before.memories + memories, before.bytes + size)
-                _check(name, quota, before, after)
 
 
 def _check(name: str, quota: Quota, before: Used, after: Used) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawkit.errors import InvalidParamsError
+from clawkit.errors import BeingError, InvalidParamsError
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -111,6 +111,8 @@ def _shown(
 
     with store.database.read(memory.being.n) as unit:
         found = node_called(unit, wanted.node)
+    if found.ending == "retracted":
+        raise BeingError(f"the memory {found.id[:8]} was taken back: it is not known any more")
     return Details(found.text, found)
 
 

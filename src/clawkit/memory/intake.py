@@ -56,7 +56,8 @@ def take_notes(
     answer: dict[str, Any] = {"status": "ok"}
     if given.replaced:
         new = notes.nodes_of(unit, [note.id for note in scenes])
-        answer |= _replace(unit, old, [new.get(note.id) for note in scenes], caller, now)
+        by = [new.get(note.id) for note in scenes]
+        answer |= _replace(unit, given.replaced, old, by, caller, now)
         answer["not_found"] = [one for one in given.replaced if one not in old]
     answer["scene_ids"] = [note.id for note in scenes]
     answer["note_ids"] = [note.id for note in memos]
@@ -80,7 +81,7 @@ def remember_now(
     note = Note(str(uuid4()), now, scene, "", source)
     embed = ahead(database, being, embedder, [scene], [source.speaker])
     with database.write(being) as unit:
-        known = KnownScenes(unit, [scene]).find(scene, source.conversation)
+        known = KnownScenes(unit, [scene]).find(scene, source)
         if known is not None:
             touch(unit, known, now)
             return known
@@ -117,16 +118,27 @@ def source_of(caller: Caller, speaker: str = "") -> MemorySource:
 
 
 def _found(unit: Unit, ids: Sequence[str]) -> dict[str, Node]:
-    """The current memories of these ids, which are of notes or of memories."""
+    """The current memories of these ids, which are of notes or of memories.
+
+    The id of one that was wrong stands for the one that corrected it.
+    """
     became = notes.nodes_of(unit, ids)
     there = nodes.fetch(unit, became.values())
     found = {one: there[seq] for one, seq in became.items() if seq in there}
     found |= nodes.by_ids(unit, [one for one in ids if one not in found])
-    return {one: node for one, node in found.items() if node.ended is None}
+    current = {one: _as_corrected(unit, node) for one, node in found.items()}
+    return {one: node for one, node in current.items() if node.ended is None}
+
+
+def _as_corrected(unit: Unit, node: Node) -> Node:
+    while node.ending == "corrected" and node.successor is not None:
+        node = nodes.fetch(unit, [node.successor])[node.successor]
+    return node
 
 
 def _replace(
     unit: Unit,
+    given: Sequence[str],
     old: dict[str, Node],
     new: Sequence[int | None],
     caller: Caller,
@@ -137,6 +149,7 @@ def _replace(
     if waiting:
         forget_notes(unit, waiting, caller.token, now)
     current = {one: node for one, node in old.items() if node.seq not in new}
+    places = {node.seq: given.index(one) for one, node in reversed(current.items())}
     successors = nodes.fetch(unit, [seq for seq in new if seq])
     answer: dict[str, Any] = {"deleted": len(old)}
     if not successors:
@@ -145,8 +158,8 @@ def _replace(
         )
         return {**answer, "forgotten": [node.id for node in _each(current)]}
     corrected: list[dict[str, str]] = []
-    for at, node in enumerate(_each(current)):
-        by = successors[next(seq for seq in (*new[at:], *reversed(new)) if seq)]
+    for node in _each(current):
+        by = successors[next(seq for seq in (*new[places[node.seq] :], *reversed(new)) if seq)]
         replacement.correct(unit, node, by, now=now, token=caller.token)
         corrected.append({"old": node.id, "new": by.id, "was": node.scene.action})
     return {**answer, "corrected": corrected}

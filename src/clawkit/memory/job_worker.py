@@ -2,8 +2,8 @@
 
 Jobs stand in the store. Any number of processes look for them, and each is done by one: whoever
 claims it holds the claim while it works, and if it dies another takes over when the claim runs out.
-One thread looks; each job has a thread of its own, so that a model that is slow for one Being keeps
-no other waiting. A Being has one job at a time.
+One thread looks; each job has a thread of its own, so that a model that is slow for one Being, or
+for many, keeps no other waiting. A Being has one job at a time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ PATROL = "patrol"
 EMBED = "embed"
 
 AT_ONCE = 8
-"""Jobs that one process does at the same time: most of them wait for a model."""
+"""Jobs that one process begins at the same time."""
+
+SLOW = 10.0
+"""Seconds after which a job counts no more for that: it waits for a model, and others need not."""
+
+MOST = 100
+"""Jobs that one process has in hand, however slow they are."""
 
 _HELD = 60.0
 _RESERVED = 30.0
@@ -49,7 +55,7 @@ class JobWorker:
         self._thread: threading.Thread | None = None
         self._claiming = threading.Lock()
         self._busy: set[int] = set()
-        self._working: set[threading.Thread] = set()
+        self._working: dict[threading.Thread, float] = {}
         self._next_growth = 0.0
 
     def start(self) -> None:
@@ -101,15 +107,20 @@ class JobWorker:
 
     def _start_due(self) -> None:
         """Give each job that is due a thread, as long as there may be one more."""
-        while len(self._working) < self._at_once and not self._stopping.is_set():
+        while self._has_room() and not self._stopping.is_set():
             job = self._claimed()
             if job is None:
                 return
             thread = threading.Thread(
                 target=self._work_apart, args=(job,), name="being-job", daemon=True
             )
-            self._working.add(thread)
+            self._working[thread] = time.monotonic()
             thread.start()
+
+    def _has_room(self) -> bool:
+        began = tuple(self._working.values())
+        slow = time.monotonic() - SLOW
+        return len(began) < MOST and sum(at > slow for at in began) < self._at_once
 
     def _work_apart(self, job: _Job) -> None:
         try:
@@ -119,7 +130,7 @@ class JobWorker:
         except Exception:  # noqa: BLE001 - its claim runs out, and it is done again
             _log.exception("how a job ended cannot be noted")
         finally:
-            self._working.discard(threading.current_thread())
+            self._working.pop(threading.current_thread(), None)
             self.wake()
 
     def _give_back(self) -> None:

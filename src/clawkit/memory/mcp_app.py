@@ -124,7 +124,7 @@ def _story_view(found: Any) -> dict[str, Any]:
 
 
 def _ended(fact: EndedFact) -> dict[str, Any]:
-    now = _line(fact.now) if fact.now is not None else None
+    now = _line(fact.now) if fact.now is not None and fact.now.ending != "retracted" else None
     return {**_line(fact.was), "until": fact.was.ended, "how": fact.how, "now": now}
 
 

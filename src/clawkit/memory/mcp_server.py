@@ -1,7 +1,7 @@
 """The MCP server of Beings: eleven tools, and `act` where a bridge is connected.
 
-One server serves every Being of a store. Which one a call is for, the door has found out and put
-into the principal as `Access`; over stdio it is always the same.
+One server serves every Being of a store. Which one a message is for, and that its caller may send
+it, the door has found out (`principal_of`); over stdio it is always the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from clawkit.memory import tokens
 from clawkit.memory.details import DETAILED, META_DETAILS, DetailsRequest
 from clawkit.memory.display_text import shown
 from clawkit.memory.mcp_app import META_VIEW, VIEWS, MemoryApp
-from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Access, Caller
+from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Access
 from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
 from clawkit.store.database import written
 from clawkit.tools.results import ToolContent, ToolResult
@@ -36,6 +36,7 @@ from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.version import __version__
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Principal, shows_apps
+from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -49,6 +50,8 @@ INSTRUCTIONS = (
     "each user message. Record what is worth remembering with update_notes."
 )
 AT_ONCE = 16
+PATROLS_AT_ONCE = 4
+PATROL_THREADS = 64
 WAITING = 1_000
 _NOT_NOW = "this memory cannot be reached right now: nothing was changed; try again in a moment"
 _WHAT_ACT_DOES = (
@@ -139,6 +142,9 @@ class BeingServer(ServerCore):
         self._capabilities = capabilities
         self._act = act
         self._turns = CallQueue()
+        # A patrol may wait long for a model: nobody who asks for something waits behind it.
+        self._patrols = CallQueue(PATROLS_AT_ONCE)
+        self._patrol_threads = Workers(PATROL_THREADS)
         for work in being_tools(capabilities, senses):
             self.add_tool(self._tool(work))
         self.add_app(MemoryApp(), *VIEWS)
@@ -155,12 +161,11 @@ class BeingServer(ServerCore):
         found = self._fixed if principal is None else principal.data
         return found if isinstance(found, Access) else None
 
-    def _asked(self, tool: str, context: Context) -> Access:
+    def _asked(self, context: Context) -> Access:
         """Which Being a call may use, and who asks, in which conversation."""
         access = self._access(context.principal)
         if access is None:
             raise ToolExecutionError("this call has no access to a Being")
-        check_scope(tool, access.caller)
         conversation = _conversation(context.meta)
         if not conversation:
             return access
@@ -171,6 +176,8 @@ class BeingServer(ServerCore):
         """A tool whose calls take turns."""
         definition = DEFINITIONS[work.name]
         convert = _converter(work.arguments, work.name).convert
+        slow = work.name == "trigger_patrol"
+        turns, threads = (self._patrols, self._patrol_threads) if slow else (self._turns, None)
 
         def run(
             access: Access,
@@ -194,7 +201,7 @@ class BeingServer(ServerCore):
             return ToolResult([ToolContent.text(text)], meta={META_VIEW: view})
 
         async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-            access = self._asked(work.name, context)
+            access = self._asked(context)
             being = access.being.n
             values = {
                 "access": access,
@@ -202,15 +209,15 @@ class BeingServer(ServerCore):
                 "wanted": DetailsRequest.read(context.meta),
                 "is_shown": work.name in VIEWS and shows_apps(context.capabilities),
             }
-            await self._turns.enter(being)
+            await turns.enter(being)
             try:
-                return await context.run_in_thread(run, values)
+                return await context.run_in_thread(run, values, threads)
             except Exception as error:
                 if context.principal is None:
                     raise
                 raise _told(work.name, error) from None
             finally:
-                context.when_idle(partial(self._turns.leave, being))
+                context.when_idle(partial(turns.leave, being))
 
         hints = definition.annotations
         options = ToolOptions(
@@ -231,7 +238,7 @@ class BeingServer(ServerCore):
         }
 
         async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-            access = self._asked(ACT, context)
+            access = self._asked(context)
             check_names(arguments, properties)
             given: ActArguments = _act_arguments(arguments)
             await context.run_in_thread(self._store.open(access.being).count_call, {})
@@ -243,10 +250,12 @@ class BeingServer(ServerCore):
         return SdkMcpTool(ACT, _description(able), schema, call, options=options)
 
 
-def check_scope(tool: str, caller: Caller) -> None:
-    """Refuse what a read-only token may not call; a door that can say no earlier asks this too."""
+def principal_of(access: Access, tool: str = "") -> Principal:
+    """Who sends one message; refused where a read-only token may not call its tool."""
+    caller = access.caller
     if not caller.may_write and (tool in WRITE_TOOLS or tool == ACT):
         raise tokens.forbidden(f"A read-only token may not call {tool}", "full")
+    return Principal(caller.token, frozenset({caller.scope}), access)
 
 
 def check_names(arguments: dict[str, Any], taken: Collection[str]) -> None:

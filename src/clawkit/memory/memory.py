@@ -157,7 +157,7 @@ class Memory:
         validation.counted("notes", len(notes))
         memos = [validation.said(f"notes[{at}]", memo) for at, memo in enumerate(notes)]
         sieve = self.sieve()
-        checked, memos = [*map(sieve.scene, checked)], [*map(sieve.text, memos)]
+        checked, memos = sieve.scenes(checked), sieve.texts(memos)
         validation.counted("scene_ids", len(scene_ids))
         ids = [validation.identifier(f"scene_ids[{at}]", i) for at, i in enumerate(scene_ids)]
         given = intake.NotesRequest(checked, memos, ids)
@@ -201,12 +201,10 @@ class Memory:
     def structured(self, caller: Caller, asked: structured_memory.EntryRequest) -> dict[str, Any]:
         """Read or write structured memory; gives what the tool answers."""
         sieve = self.sieve()
-        target, action, to = asked.target, asked.action, asked.to
-        content = sieve.text(asked.content) if asked.content else asked.content
-        key = asked.key
-        if key and action in ("append", "update"):
-            key = sieve.text(key)
-        asked = msgspec.structs.replace(asked, content=content, key=key)
+        target, action = asked.target, asked.action
+        if action in ("append", "update"):
+            asked = sieve.fields(asked, "content", "key", "location", "to")
+        content, to = asked.content, asked.to
         order = structured_memory.order(asked, caller.token, self.now)
         if action == "get":
             with self._database.read(self.being.n) as unit:
@@ -231,7 +229,9 @@ class Memory:
         """Keep or remove a relationship to somebody or something."""
         check_owner(relationships.RELATIONSHIP, caller)
         sieve = self.sieve()
-        content = sieve.text(content) if content else content
+        if action == "upsert":
+            name, kind = sieve.text(name), sieve.text(kind)
+            content = sieve.text(content) if content else content
         with self._limited.write(self.being.n) as unit:
             answer = relationships.relate(unit, name, kind, content, action, caller, self.now)
         return {**answer, **sieve.told()}
@@ -347,9 +347,6 @@ class Memory:
         from clawkit.memory.patrol.run import patrol
 
         kept = (sieve or self.sieve()).messages(messages)
-        if kept:
-            size = sum(len(message.content.encode(errors="replace")) for message in kept)
-            self._limited.check_room(self.being.n, 1, size)
 
         def walk() -> PatrolOutcome:
             return patrol(
@@ -363,6 +360,7 @@ class Memory:
                 marker=marker,
                 cap=cap,
                 dry_run=dry_run,
+                limited=self._limited,
             )
 
         return walk() if dry_run else self._noted(PATROL, walk, lambda outcome: outcome.verdict)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clawkit.errors import BeingError
-from clawkit.memory.patrol import centroids
+from clawkit.memory.patrol import centroids, topic_digests
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store import ledger
 from clawkit.memory.store.ledger import (
@@ -45,7 +45,8 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
         raise BeingError(f"entry {n} is undone already, by entry {entry.undone_by}")
     if not all(map(is_known, entry.changes)):
         raise BeingError(f"entry {n} says of its changes what this program does not know")
-    changes = [_backwards(unit, entry, change, now) for change in reversed(entry.changes)]
+    back = [_backwards(unit, entry, change, now) for change in reversed(entry.changes)]
+    changes = [change for change in back if change.before != change.after]
     if entry.kind == "corrected":
         changes += _corrections(unit, entry, changes, now)
     _check_clusters(unit, entry, changes)
@@ -61,7 +62,9 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
     _apply(unit, undone)
     why = f"undo of entry {n}: {entry.why}"
     ledger.add(unit, now, UNDO, why, token, [*changes, undone])
-    centroids.recompute_as_they_are(unit, moved | _clusters_of(unit, changes))
+    moved |= _clusters_of(unit, changes)
+    centroids.recompute_as_they_are(unit, moved)
+    topic_digests.refresh(unit, moved)
     return changes
 
 
@@ -73,11 +76,23 @@ def _backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Ch
     if table == NODES:
         return _node_backwards(unit, entry, change, now)
     there = row(unit, table, key)
+    if table == "clusters":
+        change = _without_digest(change, there)
     if change.before is None and table == "clusters":
         _check_same(unit, entry, change, there, {"gone": None})
         return Change(table, key, {"gone": None}, {"gone": now})
     _check_same(unit, entry, change, there, change.after)
     return Change(table, key, change.after, change.before)
+
+
+def _without_digest(change: Change, there: dict[str, Any] | None) -> Change:
+    """What a topic says follows its memories: where it is another by now, it stays."""
+    before, after = change.before, change.after
+    if not before or not after or not there or after.get("digest") == there["digest"]:
+        return change
+    left = {column for column in after if column != "digest"}
+    kept = ({column: values[column] for column in left} for values in (before, after))
+    return Change(change.table, change.key, *kept)
 
 
 def _node_backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Change:

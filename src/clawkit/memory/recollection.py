@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -105,14 +105,14 @@ def recollect(
         if apart_from:
             hits = tuple(hit for hit in hits if hit.node.source.conversation != apart_from)
         vectors = _vectors(unit, embedder, hits)
-        there = people.known(unit)
+        there = known.people
         names = people.names_of(there.names - there.own)
         hits = looked_again(hits, limit, message, names, vectors, known.far_behind)[:most]
         of_asker: list[Told] = []
         if as_of is None and asks_about_self(message):
             of_asker = _of_asker(unit, embedder, caller, apart_from, now)
             hits = _with(of_asker, hits, caller.person)[: max(most, len(of_asker))]
-        telling = MemoryTexts(unit, [hit.node for hit in hits] if not of_asker else ())
+        telling = MemoryTexts(unit, there.own, [hit.node for hit in hits] if not of_asker else ())
     if hits:
         hits = _told_now(database, being, hits, caller, now)
     found = [hit.node for hit in hits]
@@ -183,8 +183,8 @@ def count_reads(unit: Unit, read: Sequence[Node], caller: Caller, now: float) ->
 class MemoryTexts:
     """Memories as they are told: when, whose, what, and what was said around it."""
 
-    def __init__(self, unit: Unit, found: Sequence[Node]) -> None:
-        self._own = min(people.known(unit).own, key=len, default="")
+    def __init__(self, unit: Unit, own: Collection[str], found: Sequence[Node] = ()) -> None:
+        self._own = min(own, key=len, default="")
         around = {node.seq + step for node in found for step in (-1, 1)} - {n.seq for n in found}
         self._around = nodes.fetch(unit, [seq for seq in around if seq > 0])
 
@@ -224,7 +224,7 @@ class MemoryTexts:
 
     def _headed(self, node: Node, said: str) -> str:
         head = ", ".join(part for part in (_days(node), self._whose(node)) if part)
-        return f"{shown(head, 200)}: {said}" if head else said
+        return f"{told(head, 200)}: {said}" if head else said
 
     def _whose(self, node: Node) -> str:
         speaker = node.source.speaker
@@ -411,7 +411,7 @@ def _replaced(unit: Unit, node: Node) -> str:
     if node.ended is None:
         return ""
     after = nodes.fetch(unit, [node.successor]).get(node.successor) if node.successor else None
-    by = f" by {after.id}: {after.text}" if after is not None else ""
+    by = f" by {after.id}: {after.text}" if after and after.ending != "retracted" else ""
     return f"{node.ending} {_time(node.ended)}{by}"
 
 

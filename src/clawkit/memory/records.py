@@ -26,6 +26,11 @@ class MemorySource(msgspec.Struct, frozen=True, omit_defaults=True):
     conversation: str = ""
     message: str = ""
 
+    @property
+    def voice(self) -> str:
+        """Who says "I"; the one person without a name is the same by any door."""
+        return "" if self.speaker == USER else self.speaker.strip().casefold()
+
 
 class Scene(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that happened, as a client records it."""
@@ -73,10 +78,6 @@ class Node(msgspec.Struct, frozen=True):
     ended: Moment | None = None
     ending: str = ""
     successor: Count | None = None
-
-    def known_at(self, moment: float) -> bool:
-        """Whether this was part of what was known then."""
-        return self.created <= moment and (self.ended is None or self.ended > moment)
 
     @property
     def text(self) -> str:

@@ -39,7 +39,7 @@ class _Error(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _RpcReply(msgspec.Struct, frozen=True):
     """What of an answer is looked at; one that is not like this counts as none."""
 
     result: _Result | None = None
@@ -116,7 +116,7 @@ class RemoteBeing:
         raise BeingError(f"{self.url}: {_reason(response, answer)}")
 
 
-def _read(response: httpx2.Response) -> _Answer:
+def _read(response: httpx2.Response) -> _RpcReply:
     """The message in a response, which may be an event stream with one event."""
     text = response.text
     if response.headers.get("content-type", "").startswith("text/event-stream"):
@@ -124,12 +124,12 @@ def _read(response: httpx2.Response) -> _Answer:
         lines = [line for line in _LINE_END.split(text) if line.startswith(_EVENT)]
         text = lines[-1].removeprefix(_EVENT) if lines else ""
     try:
-        return msgspec.json.decode(text.encode(), type=_Answer)
+        return msgspec.json.decode(text.encode(), type=_RpcReply)
     except (msgspec.DecodeError, RecursionError):
-        return _Answer()
+        return _RpcReply()
 
 
-def _reason(response: httpx2.Response, answer: _Answer) -> str:
+def _reason(response: httpx2.Response, answer: _RpcReply) -> str:
     said = answer.error.message if answer.error is not None else ""
     if response.status_code in (401, 403):
         return f"the Being refuses this token ({response.status_code}): {said or 'no reason given'}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Being, Scene
 from clawkit.store.database import Transactions
-from clawkit.text.spoken_secrets import remove_secrets
+from clawkit.text.spoken_secrets import breaks_off_before_secret, remove_secrets
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 MARK = "secrets.allowed"
 _ALLOWED = "yes"
@@ -52,18 +54,42 @@ class SecretFilter:
         self._removed.update(dict.fromkeys(kinds))
         return kept
 
+    def texts(self, given: Sequence[str]) -> list[str]:
+        """What is said one after the other; a secret may stand apart from what names it."""
+        kept: list[str] = []
+        for text in given:
+            before = kept[-1] if kept else ""
+            whole = self.text(f"{before}\n{text}") if breaks_off_before_secret(before) else ""
+            apart = whole.startswith(f"{before}\n")
+            kept.append(whole[len(before) + 1 :] if apart else self.text(text))
+        return kept
+
+    def fields(self, given: T, *names: str) -> T:
+        """The same record without the secrets in these fields of it."""
+        said = {name: text for name in names if (text := getattr(given, name))}
+        return msgspec.structs.replace(given, **{name: self.text(said[name]) for name in said})
+
     def scene(self, given: Scene) -> Scene:
-        return msgspec.structs.replace(
-            given,
-            action=self.text(given.action),
-            setting=self.text(given.setting),
-            feeling=self.text(given.feeling),
-            themes=tuple(map(self.text, given.themes)),
-            context=self.text(given.context),
-        )
+        return self.scenes([given])[0]
+
+    def scenes(self, given: Sequence[Scene]) -> list[Scene]:
+        actions = self.texts([one.action for one in given])
+        return [
+            msgspec.structs.replace(
+                self.fields(one, "setting", "feeling", "context"),
+                action=action,
+                actors=tuple(map(self.text, one.actors)),
+                themes=tuple(map(self.text, one.themes)),
+            )
+            for one, action in zip(given, actions, strict=True)
+        ]
 
     def messages(self, given: Sequence[ConversationMessage]) -> list[ConversationMessage]:
-        return [msgspec.structs.replace(one, content=self.text(one.content)) for one in given]
+        said = self.texts([one.content for one in given])
+        return [
+            msgspec.structs.replace(self.fields(one, "role"), content=text)
+            for one, text in zip(given, said, strict=True)
+        ]
 
     def told(self) -> dict[str, Any]:
         """What an answer says about it; nothing where nothing was taken out."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from clawkit.memory import people
 from clawkit.memory.display_text import shown, shown_as_written, told
 from clawkit.memory.portrait import AHEAD, MORE, WHO, Part
 from clawkit.memory.recollection import MemoryTexts
@@ -106,7 +107,7 @@ def snapshot(
 
 def _known(unit: Unit, parts: Sequence[Part]) -> str:
     """What is known about the person, part by part, the newest first, within a budget."""
-    telling = MemoryTexts(unit, ())
+    telling = MemoryTexts(unit, people.known(unit).own)
     best_first = sorted(
         (
             (part.title == MORE, rank, at, one)
@@ -188,7 +189,7 @@ def _relation(entry: Entry) -> str:
 
 
 def _message(entry: Entry) -> str:
-    return f"from {shown(str(entry.data['from']), 200)}, {iso(entry.at)}: {told(entry.content)}"
+    return f"from {told(str(entry.data['from']), 200)}, {iso(entry.at)}: {told(entry.content)}"
 
 
 def _dated(entry: Entry) -> str:
@@ -199,4 +200,4 @@ def _sense(one: dict[str, Any]) -> str:
     value = msgspec.json.encode(one.get("value")).decode()
     away = "" if one.get("connected", True) else ", not connected now"
     at = shown(str(one.get("at", "")), 40)
-    return f"{shown(str(one.get('name', '')), 200)}: {told(value)} ({at}{away})"
+    return f"{told(str(one.get('name', '')), 200)}: {told(value)} ({at}{away})"

@@ -9,7 +9,6 @@ reads the web and notes what it finds must not be able to give them orders for t
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from clawkit.errors import AccessError, BeingError, ToolExecutionError
+from clawkit.login.records import digest as digest
 from clawkit.memory.records import Being, Scope, Token, moment
 from clawkit.store.database import Connection, Row
 
@@ -60,7 +60,7 @@ class Access(msgspec.Struct, frozen=True):
     caller: Caller = Caller()
 
 
-_OWNERS = {
+OWNERS = {
     "souls": "souls are",
     "partner_rules": "rules are",
     "preferences": "preferences are",
@@ -70,9 +70,9 @@ _OWNERS = {
 
 def check_owner(target: str, caller: Caller) -> None:
     """Refuse to write what the owner says where the caller does not speak for the owner."""
-    if target in _OWNERS and not caller.owner:
+    if target in OWNERS and not caller.owner:
         raise ToolExecutionError(
-            f"{_OWNERS[target]} the owner's word, and this token may not write them: the owner can "
+            f"{OWNERS[target]} the owner's word, and this token may not write them: the owner can "
             "do it, or make a token that may with `claw being token create BEING --owner`; what "
             "was only observed can be kept with update_notes, or as knowledge"
         )
@@ -161,10 +161,6 @@ def note_use(store: BeingStore, token_ids: Collection[str]) -> None:
 def is_good(token: Token, now: float) -> bool:
     """Whether a token still opens anything."""
     return token.revoked is None and (token.expires is None or token.expires > now)
-
-
-def digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def looks_right(secret: str) -> bool:

@@ -17,8 +17,16 @@ import msgspec
 from clawkit.errors import InvalidArgumentsError
 from clawkit.memory.records import Scene, iso
 from clawkit.memory.structured_memory import EntryRequest
-from clawkit.memory.tokens import Caller
-from clawkit.memory.validation import LONGEST_ASKED, LONGEST_NAME, clamped, counted, said, sized
+from clawkit.memory.tokens import OWNERS, Caller
+from clawkit.memory.validation import (
+    LONGEST_ASKED,
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    clamped,
+    counted,
+    said,
+    sized,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -203,7 +211,22 @@ class RelationArguments(msgspec.Struct, frozen=True):
 
 
 def update_memory(memory: Memory, caller: Caller, given: EntryRequest) -> dict[str, Any]:
-    return memory.structured(caller, given)
+    """What clients do not obey is quoted where it gives orders, as everywhere."""
+    answer = memory.structured(caller, given)
+    if given.target in OWNERS:
+        return answer
+    return {**answer, "entries": [_quoted(entry) for entry in answer["entries"]]}
+
+
+def _quoted(entry: dict[str, Any]) -> dict[str, Any]:
+    from clawkit.memory.display_text import find_instructions, told
+
+    return {
+        name: told(value, LONGEST_TEXT)
+        if isinstance(value, str) and find_instructions(value)
+        else value
+        for name, value in entry.items()
+    }
 
 
 def update_relation(memory: Memory, caller: Caller, given: RelationArguments) -> dict[str, Any]:
@@ -262,7 +285,7 @@ class PatrolArguments(msgspec.Struct, frozen=True):
 
 
 def search_history(memory: Memory, _caller: Caller, given: HistoryArguments) -> str:
-    from clawkit.memory.display_text import shown, told
+    from clawkit.memory.display_text import told
 
     found = memory.history(
         given.query or "",
@@ -270,7 +293,7 @@ def search_history(memory: Memory, _caller: Caller, given: HistoryArguments) -> 
         given.date_to or None,
         clamped("limit", given.limit, _HEARD_DEFAULT, _HEARD_MOST),
     )
-    lines = [f"[{_time(one.at)}] {shown(one.role, 40)}: {told(one.text)}" for one in found]
+    lines = [f"[{_time(one.at)}] {told(one.role, 40)}: {told(one.text)}" for one in found]
     return "\n".join([f"Messages found: {len(found)}, the newest first", *lines])
 
 

@@ -133,7 +133,7 @@ def _as_stream(message: Json) -> Iterator[Json]:
     yield {"type": "message_stop"}
 
 
-class _Answer(StreamedAnswer):
+class _AnthropicAnswer(StreamedAnswer):
     reasons = _REASONS
 
     def __init__(self, names: ToolNames) -> None:
@@ -181,7 +181,7 @@ class _Answer(StreamedAnswer):
 class AnthropicModel(StreamedModel):
     """A model of Anthropic's, or of a server that speaks as Anthropic does."""
 
-    answer_type = _Answer
+    answer_type = _AnthropicAnswer
 
     def __init__(
         self, settings: ModelSettings, *, key_env: str = "", context: int | None = None

@@ -220,7 +220,7 @@ _REASONS: dict[str, StopReason] = {
 }
 
 
-class _Answer(StreamedAnswer):
+class _OpenAiAnswer(StreamedAnswer):
     reasons = _REASONS
 
     @property
@@ -285,7 +285,7 @@ class _Answer(StreamedAnswer):
 class OpenAiModel(StreamedModel):
     """A model behind OpenAI's chat completions."""
 
-    answer_type = _Answer
+    answer_type = _OpenAiAnswer
 
     def __init__(
         self, settings: ModelSettings, *, key_env: str = "", context: int | None = None

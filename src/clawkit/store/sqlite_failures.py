@@ -50,7 +50,11 @@ def is_busy(error: sqlite3.Error) -> bool:
 def is_damage(error: StoreError) -> bool:
     """Whether the file itself is at fault, so that setting it aside would help."""
     cause = error.__cause__
-    return isinstance(cause, sqlite3.Error) and _primary(cause) in _DAMAGE and not _lacks(cause)
+    return isinstance(cause, sqlite3.Error) and is_damaged(cause)
+
+
+def is_damaged(error: sqlite3.Error) -> bool:
+    return _primary(error) in _DAMAGE and not _lacks(error)
 
 
 def explained(file: Path, error: sqlite3.Error, patience: float, thing: str) -> StoreError:

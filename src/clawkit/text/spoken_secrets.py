@@ -18,6 +18,8 @@ from clawkit.text.tables import listed, table, unbroken
 
 PASSWORD, PIN, KEY, CARD, CARD_CODE = "password", "pin", "key", "card-number", "card-code"
 
+_NAMED = (KEY, PIN, CARD_CODE, PASSWORD)
+_LONGEST_LINK = 200
 _SHORTEST_PHRASE = 4
 _MOST_ROUNDS = 4
 _CLOSING = ".,;:)]}…。、\uff0c\uff1b"
@@ -95,16 +97,33 @@ def _remove_once(text: str, kinds: dict[str, None]) -> str:
 def _removers() -> tuple[tuple[str, Callable[[str], tuple[str, int]]], ...]:
     return (
         (CARD, _without_cards),
-        *((kind, _named(kind)) for kind in (KEY, PIN, CARD_CODE, PASSWORD)),
+        *((kind, _named(kind)) for kind in _NAMED),
     )
+
+
+def breaks_off_before_secret(text: str) -> bool:
+    """Whether a secret would come next, as after "the password is"."""
+    line = f"{text.rstrip()[-_LONGEST_LINK:]}\n"
+    if not _stems().places(encoded(line.lower())):
+        return False
+    links = (
+        _link().match(line, name.end()) for kind in _NAMED for name in _names(kind).finditer(line)
+    )
+    return any(link is not None and link.end() == len(line) for link in links)
+
+
+@cache
+def _names(kind: str) -> re.Pattern[str]:
+    """The words for this kind."""
+    names = unbroken(table("spoken_secrets")["names"][kind])
+    unspaced = table("spoken_secrets")["names_without_spaces"].get(kind, "(?!)")
+    return re.compile(rf"(?<!\w)(?:{names})(?!\w)|(?:{unspaced})", re.IGNORECASE)
 
 
 @cache
 def _named(kind: str) -> Callable[[str], tuple[str, int]]:
     """What takes the values out that stand behind, or before, the words for this kind."""
-    names = unbroken(table("spoken_secrets")["names"][kind])
-    unspaced = table("spoken_secrets")["names_without_spaces"].get(kind, "(?!)")
-    said = re.compile(rf"(?<!\w)(?:{names})(?!\w)|(?:{unspaced})", re.IGNORECASE)
+    said = _names(kind)
 
     def remove(text: str) -> tuple[str, int]:
         parts = _MARKED.split(text)

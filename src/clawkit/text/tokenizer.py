@@ -102,6 +102,7 @@ _UNSPACED = (
 )
 # Marks of scripts where they are part of the word; `\w` has none of them.
 _MARKS = "\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0e3e\u0e40-\u109f\u1780-\u17d3"
+_LETTERS = re.compile(r"\w+")
 _WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+|[^\w\s\x00-\x7f]")
 _RUN = re.compile(f"[{_UNSPACED}]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -169,6 +170,11 @@ def folded(text: str) -> str:
     text = unicodedata.normalize("NFKD", text).casefold()
     text = unicodedata.normalize("NFC", _ACCENTS.sub("", text))
     return text.encode("utf-8", "ignore").decode()
+
+
+def folded_words(text: str) -> tuple[str, ...]:
+    """The words and numbers of a text, folded."""
+    return tuple(_LETTERS.findall(folded(text)))
 
 
 def split(folded_text: str) -> Iterator[tuple[str, bool]]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from clawkit.wire.jsonrpc import as_object
+from clawkit.wire.jsonrpc import as_list, as_object
 
 _DEEPEST = 20
 """References that are followed; a schema of somebody else may lead in a circle."""
@@ -29,7 +29,7 @@ def parameters_of(
     schema: dict[str, Any], root: dict[str, Any] | None = None
 ) -> tuple[ShownParameter, ...]:
     """The parameters that an input schema describes, in its order; `root` has what it refers to."""
-    required = _list(schema.get("required"))
+    required = as_list(schema.get("required"))
     return tuple(
         ShownParameter(
             name,
@@ -107,7 +107,7 @@ def alternatives(part: dict[str, Any], root: dict[str, Any]) -> list[dict[str, A
 
 def _alternatives(part: dict[str, Any], root: dict[str, Any], depth: int) -> list[dict[str, Any]]:
     part = resolved(part, root)
-    several = _list(part.get("anyOf")) or _list(part.get("oneOf")) or _list(part.get("allOf"))
+    several = as_list(part.get("anyOf")) or as_list(part.get("oneOf")) or as_list(part.get("allOf"))
     if several and depth:
         return [
             one for each in several for one in _alternatives(as_object(each) or {}, root, depth - 1)
@@ -123,7 +123,7 @@ def _kinds(part: dict[str, Any], root: dict[str, Any], depth: int) -> list[str]:
 
 
 def _kind(part: dict[str, Any], root: dict[str, Any], depth: int) -> str:
-    if values := _list(part.get("enum")):
+    if values := as_list(part.get("enum")):
         return " | ".join(value if isinstance(value, str) else _json(value) for value in values)
     if "const" in part:
         return str(part["const"])
@@ -135,10 +135,6 @@ def _kind(part: dict[str, Any], root: dict[str, Any], depth: int) -> str:
     if kind == "object" and isinstance(part.get("title"), str):
         return part["title"]
     return kind if isinstance(kind, str) else "any"
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _json(value: Any) -> str:

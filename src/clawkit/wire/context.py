@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from clawkit.wire.server import ServerCore
     from clawkit.wire.tasks import TaskHandle
+    from clawkit.wire.threads import Workers
 
 _TIMED_OUT = re.compile(r"time[ds]?[ -]?out", re.IGNORECASE)
 """In the reasons that clients give: "Request timed out", "Maximum total timeout exceeded"."""
@@ -283,9 +284,14 @@ class Context:
         if self._task is not None:
             self._task.promote()
 
-    async def run_in_thread(self, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-        """Call a blocking function without delaying anybody else."""
-        job = self.server.workers.start(function, arguments)
+    async def run_in_thread(
+        self,
+        function: Callable[..., Any],
+        arguments: dict[str, Any],
+        workers: Workers | None = None,
+    ) -> Any:
+        """Call a blocking function without delaying anybody else; in other threads, if given."""
+        job = (workers or self.server.workers).start(function, arguments)
         self._job = job.ended
         return await job.outcome
 

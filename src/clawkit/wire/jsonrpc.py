@@ -63,6 +63,11 @@ def as_object(value: object) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if type(value) is dict else None
 
 
+def as_list(value: object) -> list[Any]:
+    """`value` if it is a JSON array, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def check(value: object) -> Message:
     """`value` as a message, if it is a request, a notification or a response."""
     message = as_object(value)

@@ -157,7 +157,7 @@ async def call_tool(
     server: ServerCore, request: McpRequest, running: RunningRequest
 ) -> dict[str, Any]:
     name = _string(request.params, "name")
-    tool = server.tools_for(request.principal).get(name)
+    tool = server.tools.get(name) or server.tools_for(request.principal).get(name)
     if tool is None:
         raise InvalidParamsError(f"Unknown tool: {name[:100]}")
     arguments = _object(request.params, "arguments")

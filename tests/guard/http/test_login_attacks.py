@@ -16,10 +16,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from clawkit.errors import LoginError
-from clawkit.guard.http.login_relay import PendingLogin, Seal, challenge_parameters
+from clawkit.guard.http.login_relay import PendingLogin, Seal
 from clawkit.guard.http.server_logins import ServerLogins
 from clawkit.guard.http.upstream import find_target
 from clawkit.login.document_fetch import LONGEST
+from clawkit.login.metadata import bearer_challenge
 from clawkit.system.addresses import Reach, reach_of
 from tests.claw import CLAW
 from tests.guard.guarded_server import ALLOW_ALL
@@ -268,8 +269,8 @@ def test_a_challenge_of_a_megabyte_holds_nobody_up(behind: Behind, guard: Guard)
         status_code=401, headers={"www-authenticate": f"Bearer {'a' * 60_000}"}
     )
     assert guard.post().status_code in (401, 502)
-    assert challenge_parameters(f"Bearer {'a' * 1_000_000}") == {}
-    assert challenge_parameters(f'Bearer error="x", {" " * 9000} scope="late"') == {"error": "x"}
+    assert bearer_challenge(f"Bearer {'a' * 1_000_000}") == {}
+    assert bearer_challenge(f'Bearer error="x", {" " * 9000} scope="late"') == {"error": "x"}
 
 
 DEEP = b'{"redirect_uris": ' + b"[" * 30_000 + b"]" * 30_000 + b"}"

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.guard.selftest.bench import SelftestOptions
-from clawkit.guard.selftest.registry import all_attacks, categories
-from clawkit.guard.selftest.runner import run
+from clawkit.guard.selftest.runner import all_attacks, categories, run
 from clawkit.guard.selftest.scratch import Scratch
 
 pytestmark = pytest.mark.process

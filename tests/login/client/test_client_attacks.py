@@ -20,7 +20,6 @@ from clawkit.login.client import fetch
 from clawkit.login.client.bearer import Bearer
 from clawkit.login.client.callback import Callback
 from clawkit.login.client.discovery import (
-    AuthorizationServer,
     Challenge,
     HowToLogIn,
     challenge_in,
@@ -29,6 +28,7 @@ from clawkit.login.client.discovery import (
 from clawkit.login.client.fetch import LONGEST, Web
 from clawkit.login.client.flow import LoginScreen, NewLogin, _with_browser, log_in
 from clawkit.login.client.stored import every_login
+from clawkit.login.metadata import ServerMetadata
 from tests.claw import claw
 from tests.guard.http.worlds import Script
 from tests.login.client.foreign import ForeignServer
@@ -155,7 +155,7 @@ def test_a_server_elsewhere_leads_no_browser_to_this_machine(server: str) -> Non
 
 
 def _how(place: str) -> HowToLogIn:
-    found = AuthorizationServer(
+    found = ServerMetadata(
         issuer="https://93.184.216.34",
         token_endpoint="https://93.184.216.34/token",
         authorization_endpoint=place,

@@ -55,6 +55,27 @@ ASKED_TO_KEEP = {
     "覚えておいて：猫の名前はタマです。": "猫の名前は何ですか？",
     "记住：雨伞在车里。": "雨伞在哪里？",
 }
+FRIDAYS = (
+    "I met Ana at the harbour on Friday.",
+    "Ich habe Bodo am Freitag getroffen.",
+    "Vi a Clara el viernes.",
+    "J'ai vu Denise vendredi.",
+    "Ho incontrato Enzo venerdì.",
+    "Encontrei a Filipa na sexta-feira.",
+    "Ik heb Geert vrijdag ontmoet.",
+    "Я встретил Ольгу в пятницу.",
+    "Hakan ile cuma günü buluştum.",
+    "金曜日に健太に会った。",
+    "我星期五见了李雷。",
+    "금요일에 민수를 만났다.",
+)
+YESTERDAYS = {
+    "Der Rauchmelder im Flur wurde getauscht.": "Was war gestern?",
+    "Se rompió la lavadora del sótano.": "¿Qué pasó ayer?",
+    "Le facteur a apporté un colis.": "Que s'est-il passé hier ?",
+    "Il vicino ha tagliato la siepe.": "Cosa è successo ieri?",
+    "The chimney was swept.": "What happened yesterday?",
+}
 FACTS = (
     "I live in Whitby, in the house above the harbour.",
     "I work as a bookkeeper for the lifeboat station.",
@@ -242,6 +263,25 @@ async def test_a_day_of_the_week_is_the_one_that_was_meant(server: Served) -> No
         await tell(client, "I met Ana on Friday.", "I meet Olga on Friday.")
         assert "I met Ana on Friday (2026-11-13)" in await recalled(client, "When did I meet Ana?")
         assert "I meet Olga on Friday (2026-11-20)" in await recalled(client, "When is Olga here?")
+
+
+async def test_a_day_is_the_one_that_was_meant_in_every_language(server: Served) -> None:
+    async with client_of(server) as client:
+        await tell(client, *FRIDAYS)
+        for told in FRIDAYS:
+            assert "2026-11-13" in (await found(client, told))[0].split(" — ")[0]
+
+
+@pytest.mark.parametrize(("told", "asked"), YESTERDAYS.items(), ids=YESTERDAYS.values())
+async def test_yesterday_is_the_day_before_the_question(
+    server: Served, clock: Clock, told: str, asked: str
+) -> None:
+    async with client_of(server) as client:
+        for text in (FRIDAYS[0], told, "My locker is number 12."):
+            await tell(client, text)
+            clock.now += DAY
+        clock.now -= DAY
+        assert told in (await found(client, asked))[0]
 
 
 async def test_last_wednesday_is_the_one_before_the_question(server: Served, clock: Clock) -> None:

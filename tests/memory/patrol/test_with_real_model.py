@@ -18,14 +18,12 @@ def test_a_real_model_names_and_describes_topics(mind: Mind, tmp_path: Path) -> 
     mind.note(*herons, *boats)
     assert mind.patrol().steps["split"] == 2
     before = {cluster.id: cluster for cluster in mind.clusters().values()}
-    with mind.database.read(mind.being) as unit:
-        sizes = digests.sizes(unit)
     with llama_server(tmp_path) as server:
         model = llm("a-key", url=server.url, model="smollm2")
         run = PatrolContext(
             mind.database, mind.being, NOW + 1, Caller("t"), None, "", model, cap=None
         )
-        described = digests.describe(run, sizes)
+        described = digests.describe(run)
     after = {cluster.id: cluster for cluster in mind.clusters().values()}
     assert after.keys() == before.keys()
     new = [after[n] for n in after if before[n].parent is not None]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from clawkit.memory.mcp_server import principal_of
 from clawkit.memory.records import Being
 from clawkit.memory.tokens import META_CONVERSATION, Access, Caller
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from clawkit.wire.server import ServerCore
-from clawkit.wire.session import Principal, Session
+from clawkit.wire.session import Session
 
 FULL = Caller(token="token-full")
 READER = Caller(token="token-reader", scope="read-only")
@@ -30,8 +31,8 @@ class BeingClient:
         self.server = server
         self.modern = modern
         self.conversation = conversation
-        principal = Principal(caller.token, data=Access(being, caller))
-        self.session = Session(principal=principal)
+        self.access = Access(being, caller)
+        self.session = Session()
 
     async def ask(self, method: str, **params: Any) -> dict[str, Any]:
         meta: dict[str, Any] = {}
@@ -40,6 +41,7 @@ class BeingClient:
         if self.conversation:
             meta[META_CONVERSATION] = self.conversation
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        self.session.principal = principal_of(self.access, params.get("name", ""))
         reply = await self.server.handle_jsonrpc(request, self.session)
         assert reply is not None
         return reply

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from clawkit.errors import AccessError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.bridges import Bridges
 from clawkit.memory.mcp_server import BeingServer
@@ -89,7 +90,8 @@ async def test_a_read_only_token_may_not_act(
 ) -> None:
     await Lamp(bridges, being).say(REGISTER)
     reader = BeingClient(clients[0].server, being, READER)
-    assert "read-only" in await reader.error("act", name="light_on")
+    with pytest.raises(AccessError, match="read-only"):
+        await reader.call("act", name="light_on")
 
 
 async def test_the_context_shows_what_bridges_can_do_and_what_they_sensed(

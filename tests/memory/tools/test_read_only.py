@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from clawkit.errors import AccessError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.store import nodes
@@ -22,7 +23,8 @@ async def test_a_read_only_token_may_not_write(
     reader: BeingClient, memory: Memory, tool: str
 ) -> None:
     before = memory.figures()
-    assert "read-only" in await reader.error(tool, **ARGUMENTS[tool])
+    with pytest.raises(AccessError, match="read-only"):
+        await reader.call(tool, **ARGUMENTS[tool])
     assert memory.figures() == before
     assert memory.ledger() == []
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from clawkit.errors import ToolExecutionError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.mcp_server import BeingServer, CallQueue
 from clawkit.memory.memory import Memory
+from clawkit.memory.patrol.run import PatrolOutcome
 from clawkit.memory.records import Being
 from clawkit.wire.calls import Limits
 from tests.memory.tools.being_client import BeingClient
@@ -34,6 +36,28 @@ async def test_one_being_cannot_take_all_threads(
     finally:
         over.set()
     assert len(await asyncio.gather(*calls)) == 50
+
+
+async def test_patrols_that_wait_for_a_model_keep_no_question_waiting(
+    store: BeingStore, being: Being, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = BeingServer(store, limits=Limits(threads=2))
+    over, whole = threading.Event(), Memory.patrol
+
+    def patrol(memory: Memory, *given: Any, **more: Any) -> PatrolOutcome:
+        over.wait()
+        return whole(memory, *given, **more)
+
+    monkeypatch.setattr(Memory, "patrol", patrol)
+    beings = [being, *(store.create(f"being {n}") for n in range(5))]
+    clients = [BeingClient(server, one) for one in beings for _ in range(20)]
+    calls = [asyncio.ensure_future(one.json("trigger_patrol", messages=[])) for one in clients]
+    await asyncio.sleep(0)
+    try:
+        assert "found: 0" in await BeingClient(server, being).call("search_memory", query="quick")
+    finally:
+        over.set()
+    assert len(await asyncio.gather(*calls)) == len(clients)
 
 
 async def test_turns_are_given_in_order_and_given_back() -> None:

@@ -44,8 +44,8 @@ from clawkit.assistant.toolbox.tool_source import (
     wording_in_config,
 )
 from clawkit.errors import ClawError, ToolExecutionError, ToolTimeoutError
-from clawkit.login.client.advice import login_advice
 from clawkit.login.client.bearer import LoginAuth
+from clawkit.login.client.discovery import login_advice
 from clawkit.system.addresses import check_address
 from clawkit.wire.input_requests import InputRequest
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.cli.tables import ago, counted
+from clawkit.cli.tables import ago, counted, minute
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.served_address import address_for
 from clawkit.memory.plain_words import STATES
@@ -65,10 +65,6 @@ _PARTS = {
 
 def day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
-
-
-def minute(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def token_row(token: Token, now: float) -> tuple[str, ...]:

@@ -19,20 +19,11 @@ from clawkit.cli.being.opened_store import EmbedderOption, StoreOption
 from clawkit.cli.commands import (
     MAX_CONNECTIONS,
     AllowHost,
-    Audience,
     Host,
-    JwtIssuer,
-    LetIn,
-    Login,
     MaxConnections,
-    Oidc,
-    OidcClient,
-    OidcSecretFile,
-    PublicUrl,
-    ScopeNames,
     TrustedProxy,
 )
-from clawkit.cli.logins import login_options
+from clawkit.cli.login_options import with_login_options
 from clawkit.cli.tables import counted, table_lines
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
 from clawkit.memory.http.served_address import PORT, address_for
@@ -46,6 +37,7 @@ _OPEN = "Tokens travel in the clear over HTTP: put a proxy with TLS in front of 
 _WIDE = 16
 
 
+@with_login_options
 def serve(
     port: Annotated[
         int,
@@ -64,15 +56,7 @@ def serve(
         int | None, typer.Option(min=1, metavar="N", help="Requests of a token at once.")
     ] = None,
     trusted_proxy: TrustedProxy = None,
-    login: Login = False,
-    public_url: PublicUrl = "",
-    oidc: Oidc = "",
-    oidc_client: OidcClient = "",
-    oidc_secret_file: OidcSecretFile = None,
-    jwt_issuer: JwtIssuer = "",
-    audience: Audience = None,
-    scope: ScopeNames = None,
-    let_in: LetIn = None,
+    login: LoginOptions | None = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No line of the log for each request.")
     ] = False,
@@ -80,17 +64,6 @@ def serve(
     embedder: EmbedderOption = "",
 ) -> None:
     """Serve the Beings of a store over Streamable HTTP; stderr has the log."""
-    options = login_options(
-        login,
-        public_url=public_url,
-        oidc=oidc,
-        oidc_client=oidc_client,
-        oidc_secret_file=oidc_secret_file,
-        jwt_issuer=jwt_issuer,
-        audience=audience,
-        scope=scope,
-        let_in=let_in,
-    )
     # One question is small: threads for its arithmetic cost more than they bring.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with opened(MemoryPlace(store_address, embedder)) as store, ExitStack() as until_end:
@@ -107,14 +80,14 @@ def serve(
         to_person = sys.stderr.isatty()
 
         def announce(url: str) -> None:
-            public = (
-                f"{public_url.rstrip('/')}/mcp" if public_url else reachable(url, allow_host or ())
-            )
+            public = reachable(url, allow_host or ())
+            if login is not None and login.public_url:
+                public = f"{login.public_url.rstrip('/')}/mcp"
             address = ServedAddress(store.database.address, public, url)
             until_end.enter_context(noted(address))
             lines = _facts(store, url, host)
             if to_person:
-                lines = _greeting(store, public, host, options)
+                lines = _greeting(store, public, host, login)
             print("\n".join(lines), file=sys.stderr, flush=True)
 
         warm(store)
@@ -128,7 +101,7 @@ def serve(
             log_requests=not quiet,
             log_line=_plain_line if to_person else json_line,
             trusted_proxies=trusted_proxy or (),
-            login=options,
+            login=login,
         )
 
 

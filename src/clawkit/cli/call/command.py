@@ -17,13 +17,13 @@ import typer
 from msgspec import Struct
 from typer.core import TyperCommand
 
-from clawkit.cli.call.arguments import ArgumentError, read_arguments
-from clawkit.cli.call.form import ask, can_ask
+from clawkit.cli.call.arguments import ArgumentError, read_arguments, typed
 from clawkit.cli.commands import AsJson, CommandFailure, print_ascii_json
 from clawkit.cli.tables import counted, print_table, table_lines, terminal_width
-from clawkit.errors import ToolTimeoutError
+from clawkit.errors import MissingCapabilityError, ToolTimeoutError
 from clawkit.text.normalization import visible
 from clawkit.tools.parameters import (
+    ShownParameter,
     nested_parameters,
     objects_in,
     parameters_of,
@@ -31,11 +31,15 @@ from clawkit.tools.parameters import (
     takes,
 )
 from clawkit.tools.schema.problems import either
+from clawkit.wire.input_requests import InputRequest
+from clawkit.wire.jsonrpc import as_object
+from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.toolbox.tool_results import SortedResult
     from clawkit.assistant.toolbox.tool_source import OfferedTool, ToolSource
+
 
 TIMEOUT = 300.0
 _USAGE = 2
@@ -63,7 +67,7 @@ class _CallCommand(TyperCommand):
 app = typer.Typer(add_completion=False)
 
 
-class _Place(Struct, frozen=True):
+class _ServerPlace(Struct, frozen=True):
     """Where the tools are: in a Python file, at an address, or behind a command."""
 
     file: str = ""
@@ -147,7 +151,7 @@ def call(
     name = rest.pop(0) if rest else ""
     _log(verbose=verbose)
     with _own_stdout():
-        asked = _Question(name, rest, given, wants_usage)
+        asked = _Wanted(name, rest, given, wants_usage)
         told = asyncio.run(_ask(place, asked))
     if isinstance(told, dict):
         _print_result(told, name, save, as_json=as_json)
@@ -159,7 +163,7 @@ def call(
         _print_tools(told, place)
 
 
-class _Question(Struct, frozen=True):
+class _Wanted(Struct, frozen=True):
     """What is asked of a server: a call of a tool, its usage, or all of its tools."""
 
     tool: str
@@ -170,16 +174,16 @@ class _Question(Struct, frozen=True):
 
 def _place(
     rest: list[str], url: str, command: tuple[str, ...], headers: dict[str, str], timeout: float
-) -> _Place:
+) -> _ServerPlace:
     if url and command:
         raise typer.BadParameter("give --url URL or -- COMMAND, not both")
     if url and not url.startswith(("http://", "https://")):
         raise typer.BadParameter("--url takes an address that starts with http:// or https://")
     if url or command:
-        return _Place(url=url, command=command, headers=headers, timeout=timeout)
+        return _ServerPlace(url=url, command=command, headers=headers, timeout=timeout)
     if not rest:
         raise typer.BadParameter("give a Python file, --url URL or -- COMMAND")
-    return _Place(file=rest.pop(0), headers=headers, timeout=timeout)
+    return _ServerPlace(file=rest.pop(0), headers=headers, timeout=timeout)
 
 
 def _headers(given: list[str], token_env: str) -> dict[str, str]:
@@ -194,7 +198,7 @@ def _headers(given: list[str], token_env: str) -> dict[str, str]:
     return found
 
 
-async def _ask(place: _Place, asked: _Question) -> dict[str, Any] | Sequence[OfferedTool]:
+async def _ask(place: _ServerPlace, asked: _Wanted) -> dict[str, Any] | Sequence[OfferedTool]:
     """The result of the call; or the tool whose usage is wanted, or all tools."""
     async with _opened(place) as opened:
         if not asked.tool:
@@ -230,7 +234,7 @@ def _find(tools: Sequence[OfferedTool], name: str) -> OfferedTool:
 
 
 @asynccontextmanager
-async def _opened(place: _Place) -> AsyncGenerator[_Opened]:
+async def _opened(place: _ServerPlace) -> AsyncGenerator[_Opened]:
     if place.file:
         yield _from_file(place.file)
         return
@@ -397,7 +401,7 @@ def _definition(tool: OfferedTool) -> dict[str, Any]:
     }
 
 
-def _print_tools(tools: Sequence[OfferedTool], place: _Place) -> None:
+def _print_tools(tools: Sequence[OfferedTool], place: _ServerPlace) -> None:
     if not tools:
         print("It offers no tools.")
         return
@@ -410,7 +414,7 @@ def _print_tools(tools: Sequence[OfferedTool], place: _Place) -> None:
     print(f"\n`claw call {typed}{tools[0].name} --help{behind}` shows how one is called.")
 
 
-def _print_usage(tool: OfferedTool, place: _Place) -> None:
+def _print_usage(tool: OfferedTool, place: _ServerPlace) -> None:
     for line in _usage(tool, place):
         print(line)
 
@@ -424,7 +428,7 @@ def _words(schema: dict[str, Any]) -> Iterator[str]:
         yield f"{one.name}{value}" if one.required else f"[{one.name}{value}]"
 
 
-def _usage(tool: OfferedTool, place: _Place) -> list[str]:
+def _usage(tool: OfferedTool, place: _ServerPlace) -> list[str]:
     found = list(nested_parameters(tool.input_schema))
     words = list(_words(tool.input_schema))
     where = [place.typed] if place.typed else []
@@ -445,3 +449,63 @@ def _usage(tool: OfferedTool, place: _Place) -> list[str]:
     if any(":=" in word for word in words):
         lines += ["", "What is written with := is JSON, or a file of it: NAME:=@FILE."]
     return [visible(lines[0]), *lines[1:]]
+
+
+_YES = ("y", "yes")
+_asking = Workers(1)
+"""One question at a time. It is a daemon: Ctrl-C does not wait for a line to be typed."""
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+async def ask(question: InputRequest) -> dict[str, Any]:
+    """The answer to an elicitation as MCP has it; the end of input cancels."""
+    if question.capability != "elicitation":
+        raise MissingCapabilityError("there is no model here to ask", {question.capability: {}})
+    return await _asking.start(_answer, {"question": question.params}).outcome
+
+
+def _answer(question: dict[str, Any]) -> dict[str, Any]:
+    first, *more = str(question.get("message", "")).splitlines() or [""]
+    _say("\n".join((f"? {visible(first)}", *(f"  {visible(line)}" for line in more))))
+    schema = as_object(question.get("requestedSchema")) or {}
+    fields = parameters_of(schema)
+    try:
+        if "url" in question:
+            _say(f"  {visible(str(question['url']))}")
+        if not fields:
+            agreed = _read("  Go on? [y/N] ").lower() in _YES
+            return {"action": "accept", "content": {}} if agreed else {"action": "decline"}
+        found = {field.name: _value(field, schema) for field in fields}
+    except EOFError:
+        return {"action": "cancel"}
+    return {"action": "accept", "content": {k: v for k, v in found.items() if v is not None}}
+
+
+def _value(field: ShownParameter, schema: dict[str, Any]) -> Any:
+    part = properties(schema)[field.name]
+    about = field.description or str(part.get("title", "")) or field.name
+    default = f" [{field.default}]" if field.default else ""
+    while True:
+        text = _read(f"  {visible(about)} ({visible(field.kind)}){visible(default)}: ")
+        if not text and (field.default or not field.required):
+            return part.get("default")
+        try:
+            return typed(field.name, text, part, schema)
+        except ArgumentError as error:
+            _say(f"  {visible(str(error))}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _read(prompt: str) -> str:
+    print(prompt, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.strip()

@@ -26,7 +26,7 @@ class _Word(NamedTuple):
     help: str = ""
 
 
-class _Answer(NamedTuple):
+class _Completions(NamedTuple):
     kind: str
     words: list[_Word]
 
@@ -42,18 +42,18 @@ def complete(arguments: Sequence[str]) -> int:
     return 0
 
 
-def fitting(words: Sequence[str]) -> _Answer:
+def fitting(words: Sequence[str]) -> _Completions:
     """What fits the last of the words, which begin with the program."""
     from clawkit.cli.completion.command_tree import command_tree
 
     *before, word = words[1:]
-    place = _Place(command_tree())
+    place = _Position(command_tree())
     for one in before:
         place.pass_over(one)
     return place.offered(word)
 
 
-class _Place:
+class _Position:
     """Where a command line has led to: the command, and what is still expected of it."""
 
     def __init__(self, command: CommandSpec) -> None:
@@ -84,15 +84,15 @@ class _Place:
         else:
             self._command, self._passed, self._given = below, 0, set()
 
-    def offered(self, word: str) -> _Answer:
+    def offered(self, word: str) -> _Completions:
         if self._value_of is not None:
             return _values(self._value_of, word)
         name, equals, value = word.partition("=")
         if equals and name in self._command.options:
             kind, words = _values(self._command.options[name], value)
-            return _Answer(kind, [_Word(f"{name}={one.text}", one.help) for one in words])
+            return _Completions(kind, [_Word(f"{name}={one.text}", one.help) for one in words])
         if word.startswith("-") and not self._only_arguments:
-            return _Answer("words", list(self._options(word)))
+            return _Completions("words", list(self._options(word)))
         return self._argument(word)
 
     def _options(self, word: str) -> Iterator[_Word]:
@@ -100,7 +100,7 @@ class _Place:
             if name.startswith(word) and (option.again or name not in self._given):
                 yield _Word(name, option.help)
 
-    def _argument(self, word: str) -> _Answer:
+    def _argument(self, word: str) -> _Completions:
         below = [
             _Word(name, one.help)
             for name, one in self._command.commands.items()
@@ -108,23 +108,23 @@ class _Place:
         ]
         known = self._command.arguments
         if below or not known:
-            return _Answer("words", below)
+            return _Completions("words", below)
         if self._passed >= len(known) and not known[-1].again:
-            return _Answer("words", [])
+            return _Completions("words", [])
         return _values(known[min(self._passed, len(known) - 1)], word)
 
 
-def _values(parameter: ParameterSpec, word: str) -> _Answer:
+def _values(parameter: ParameterSpec, word: str) -> _Completions:
     from clawkit.cli.completion.values import known_values
 
     known = list(parameter.choices) or known_values(parameter.values)
-    return _Answer(
+    return _Completions(
         _FILES.get(parameter.values, "words"),
         [_Word(one) for one in known if one.startswith(word) and not _UNSHOWN.search(one)],
     )
 
 
-def _with_help(answer: _Answer) -> Iterator[str]:
+def _with_help(answer: _Completions) -> Iterator[str]:
     """For shells that show what a word means."""
     yield answer.kind
     for word in answer.words:

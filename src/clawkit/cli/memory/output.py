@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from clawkit.cli.being.output import STEPS, by_state, minute, tidied, waiting
-from clawkit.cli.tables import counted, shorten, terminal_width
+from clawkit.cli.being.output import STEPS, by_state, tidied, waiting
+from clawkit.cli.tables import counted, minute, shorten, terminal_width
 from clawkit.memory.erasure.deletion import Counted, Receipt
 from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan, text_of
 from clawkit.memory.erasure.redaction import ERASED, PersonMatcher

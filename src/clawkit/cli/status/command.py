@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from clawkit.cli.commands import AsJson
+from clawkit.cli.commands import AsJson, Project
 from clawkit.cli.login import login_state
 from clawkit.cli.output import print_json
 from clawkit.cli.status.assistant import assistant_lines, assistant_state
@@ -23,9 +23,7 @@ _LONGEST = 2000
 
 
 def status(
-    project: Annotated[
-        Path, typer.Option("--project", metavar="DIR", help="Whose project files to look at, too.")
-    ] = Path(),
+    project: Project = Path(),
     deep: Annotated[
         bool,
         typer.Option(

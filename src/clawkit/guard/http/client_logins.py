@@ -13,8 +13,6 @@ from clawkit.errors import LoginError
 from clawkit.guard.http.callers import AUTHORIZATION, TOKEN_HEADER, Callers
 from clawkit.guard.http.client_request import (
     RELAY,
-    RESOURCE_METADATA,
-    SERVER_METADATA,
     ClientPlace,
     passed_back,
 )
@@ -24,7 +22,12 @@ from clawkit.wire.http.response import HeaderList, Receive, SendAsgi
 if TYPE_CHECKING:
     from clawkit.guard.http.login_relay import LoginRelay
 
-_SERVED = (RESOURCE_METADATA, SERVER_METADATA, RELAY)
+# As in `login.metadata`, which is not loaded before somebody logs in.
+_SERVED = (
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-authorization-server",
+    RELAY,
+)
 _CHALLENGE = b"www-authenticate"
 _TWO_LOGINS = (
     "whoever calls this guard logs in to the guard, and cannot log in to the server as well: give "

@@ -46,8 +46,6 @@ _STEERING = re.compile(
     r"|.*-override|.*-(client|connecting|originating)-ip|front-end-https"
 )
 
-RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
-SERVER_METADATA = "/.well-known/oauth-authorization-server"
 RELAY = "/claw-login/"
 
 

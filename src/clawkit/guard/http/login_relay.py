@@ -30,16 +30,15 @@ from clawkit.errors import LoginError, SettingsError
 from clawkit.guard import locations
 from clawkit.guard.http.client_request import (
     RELAY,
-    RESOURCE_METADATA,
-    SERVER_METADATA,
     ClientPlace,
 )
 from clawkit.guard.http.server_logins import ServerLogin, ServerLogins
 from clawkit.guard.http.upstream import Target, origin_of
 from clawkit.login.clients import LONGEST_URI, MOST_URIS, check_redirect, redirect_allowed
 from clawkit.login.document_fetch import Reply
+from clawkit.login.metadata import RESOURCE_METADATA, SERVER_METADATA, bearer_challenge
 from clawkit.login.records import Client
-from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, slow_down
+from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count
 from clawkit.login.resources import ServerAddress, address_of
 from clawkit.system.files import make_private, write_new
 from clawkit.system.rate_limiter import TokenBuckets
@@ -60,7 +59,6 @@ _KEY_BYTES = 32
 _THREADS = 4
 _LONGEST_STATE = 3900
 _LONGEST_VALUE = 2000
-_LONGEST_CHALLENGE = 8192
 _PASSED = ("error", "error_description", "scope")
 _ANSWERED = ("code", "error", "error_description")
 _BYPASSES = ("request", "request_uri", "response_mode")
@@ -69,10 +67,6 @@ _SHOWN_IDS = ("none", "client_secret_post", "client_secret_basic")
 _GRANTS = ("authorization_code", "refresh_token", "client_credentials")
 _FORM = {"content-type": "application/x-www-form-urlencoded"}
 _JSON = {"content-type": "application/json"}
-_BEARER = re.compile(r"(?:^|,)\s*Bearer(?:\s+|$)", re.IGNORECASE)
-_PARAMETER = re.compile(
-    r'(?<![a-z_])([a-z_]+)\s{0,8}=\s{0,8}(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', re.IGNORECASE
-)
 _NOT_QUOTABLE = re.compile(r"[^ !#-\[\]-~]")
 
 Sealed = TypeVar("Sealed")
@@ -169,13 +163,13 @@ class LoginRelay:
         return await self._threads.start(self._challenge, asked).outcome
 
     def _challenge(self, said: str, path: str, authority: str) -> str | None:
-        told = challenge_parameters(said)
+        told = bearer_challenge(said) or {}
         if self._logins.find(told.get("resource_metadata", "")) is None:
             return None
         origin = self._origin(authority)
         kept = {name: told[name] for name in _PASSED if told.get(name)}
         kept["resource_metadata"] = f"{origin}{RESOURCE_METADATA}{quote(path.rstrip('/'))}"
-        written = [f'{name}="{_quotable(value)}"' for name, value in kept.items()]
+        written = [f'{name}="{_quotable(value[:_LONGEST_VALUE])}"' for name, value in kept.items()]
         return f"Bearer {', '.join(written)}"
 
     def _origin(self, authority: str) -> str:
@@ -218,7 +212,7 @@ class LoginRelay:
     def _about_server(self, asked: LoginRequest) -> Response:
         server = self._login().server
         origin = self._origin(asked.authority)
-        named = server.authorization_response_iss_parameter_supported
+        named = bool(server.authorization_response_iss_parameter_supported)
         about: dict[str, Any] = {
             "issuer": origin,
             "authorization_endpoint": f"{origin}{AUTHORIZE}",
@@ -239,13 +233,13 @@ class LoginRelay:
             "authorization_response_iss_parameter_supported": named,
             # A client's document names the client's addresses, where answers come here first.
             "client_id_metadata_document_supported": (
-                server.client_id_metadata_document_supported and not named
+                bool(server.client_id_metadata_document_supported) and not named
             ),
         }
         return JSONResponse({name: value for name, value in about.items() if value is not None})
 
     def _register(self, asked: LoginRequest) -> Response:
-        self._count(asked)
+        count(self._requests, asked)
         login = self._login()
         if login.server.registration_endpoint is None:
             raise OAuthRefusal("invalid_request", "The server registers no clients", 404)
@@ -271,7 +265,7 @@ class LoginRelay:
         return JSONResponse(given, reply.status)
 
     def _authorize(self, asked: LoginRequest) -> Response:
-        self._count(asked)
+        count(self._requests, asked)
         login = self._login()
         fields = {name: one for name, one in asked.fields.items() if name not in _BYPASSES}
         self._point(fields, login)
@@ -322,7 +316,7 @@ class LoginRelay:
 
     def _exchange(self, asked: LoginRequest, login: ServerLogin, endpoint: str) -> Response:
         """Send a form on, as the authorization server knows the client and the resource."""
-        self._count(asked)
+        count(self._requests, asked)
         fields = dict(asked.fields)
         self._point(fields, login)
         shown, secret = _basic(asked.headers.get("authorization", ""))
@@ -374,11 +368,6 @@ class LoginRelay:
             raise OAuthRefusal("temporarily_unavailable", why, 502)
         return reply
 
-    def _count(self, asked: LoginRequest) -> None:
-        wait = self._requests.take(asked.caller)
-        if wait:
-            raise slow_down(wait)
-
 
 def open_relay(target: Target, place: ClientPlace, paths: Sequence[str]) -> LoginRelay:
     """The relay of a guard at this place."""
@@ -402,17 +391,6 @@ def _key() -> bytes:
     if len(key) != _KEY_BYTES:
         raise LoginError(f"{file} is damaged: delete it, and clients register anew")
     return key
-
-
-def challenge_parameters(challenge: str) -> dict[str, str]:
-    """What a Bearer challenge says, each name once."""
-    challenge = challenge[:_LONGEST_CHALLENGE]
-    begun = _BEARER.search(challenge)
-    found: dict[str, str] = {}
-    for name, quoted, plain in _PARAMETER.findall(challenge[begun.end() :] if begun else ""):
-        value = re.sub(r"\\(.)", r"\1", quoted) or plain
-        found.setdefault(name.lower(), value[:_LONGEST_VALUE])
-    return found
 
 
 def _quotable(text: str) -> str:

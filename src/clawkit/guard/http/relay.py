@@ -26,6 +26,7 @@ from clawkit.guard.http.upstream import (
 from clawkit.guard.passages import Passage
 from clawkit.text.sse import SseEvent, encode, message_event
 from clawkit.wire import jsonrpc
+from clawkit.wire.http.response import status_of
 from clawkit.wire.jsonrpc import Message, RequestId
 
 _OF_ONE_REQUEST = ("last-event-id", METHOD, NAME)
@@ -142,7 +143,6 @@ class Relay:
 
 
 _KEEP_ALIVE = 15.0
-_BAD_REQUEST = (-32700, -32600, -32020, -32021, -32022)
 
 Met = Callable[[Response], None]
 
@@ -273,9 +273,4 @@ class ForwardedRequest:
 
 def _status(line: bytes, message: Message) -> int:
     """The HTTP status of an answer of ours; the handshake era says everything with 200."""
-    error = jsonrpc.decode(line).get("error")
-    if error is None or modern_version(message) is None:
-        return 200
-    if error["code"] == -32601:
-        return 404
-    return 400 if error["code"] in _BAD_REQUEST else 200
+    return 200 if modern_version(message) is None else status_of(jsonrpc.decode(line))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,7 +17,14 @@ from clawkit.errors import HostError, LoginError
 from clawkit.guard.http.upstream import Target, check_address, origin_of
 from clawkit.login.decoding import decoded
 from clawkit.login.document_fetch import SECONDS, DocumentFetcher, resolved
-from clawkit.login.well_known import metadata_places
+from clawkit.login.metadata import (
+    ResourceMetadata,
+    ServerMetadata,
+    is_issuer,
+    metadata_places,
+    read_server,
+    resource_places,
+)
 from clawkit.system.addresses import Reach, is_loopback, reach_of
 
 KEPT_SECONDS = 300.0
@@ -27,43 +33,6 @@ EXCHANGE_SECONDS = 20.0
 """How long the authorization server may take for a registration or a token."""
 
 _MOST_SERVERS = 3
-_RESOURCE = "/.well-known/oauth-protected-resource"
-
-Document = TypeVar("Document")
-
-
-class ResourceMetadata(msgspec.Struct, frozen=True):
-    """What a server says about itself (RFC 9728)."""
-
-    resource: str
-    authorization_servers: tuple[str, ...] = ()
-    scopes_supported: tuple[str, ...] = ()
-    resource_name: str = ""
-
-
-class RelayedServer(msgspec.Struct, frozen=True):
-    """What an authorization server says about itself (RFC 8414), as far as clients may see it."""
-
-    issuer: str
-    authorization_endpoint: str
-    token_endpoint: str
-    registration_endpoint: str | None = None
-    revocation_endpoint: str | None = None
-    response_types_supported: tuple[str, ...] = ("code",)
-    grant_types_supported: tuple[str, ...] | None = None
-    scopes_supported: tuple[str, ...] | None = None
-    token_endpoint_auth_methods_supported: tuple[str, ...] | None = None
-    revocation_endpoint_auth_methods_supported: tuple[str, ...] | None = None
-    code_challenge_methods_supported: tuple[str, ...] | None = None
-    authorization_response_iss_parameter_supported: bool = False
-    client_id_metadata_document_supported: bool = False
-    require_pushed_authorization_requests: bool = False
-
-    @property
-    def endpoints(self) -> tuple[str, ...]:
-        """Where the guard itself asks."""
-        optional = (self.registration_endpoint, self.revocation_endpoint)
-        return (self.token_endpoint, *(one for one in optional if one is not None))
 
 
 class ServerLogin(msgspec.Struct, frozen=True):
@@ -72,7 +41,7 @@ class ServerLogin(msgspec.Struct, frozen=True):
     resource: str
     scopes: tuple[str, ...]
     title: str
-    server: RelayedServer
+    server: ServerMetadata
 
 
 class ServerLogins:
@@ -119,20 +88,20 @@ class ServerLogins:
         if about is None:  # 2025-03-26: the server is its own authorization server
             server = self._server(self._target.origin)
             return None if server is None else ServerLogin("", (), "", server)
-        for issuer in about.authorization_servers[:_MOST_SERVERS] or (self._target.origin,):
+        for issuer in (about.authorization_servers or ())[:_MOST_SERVERS] or (self._target.origin,):
             server = self._server(issuer)
             if server is not None:
-                title = about.resource_name if about.resource_name.isprintable() else ""
-                return ServerLogin(about.resource, about.scopes_supported, title[:200], server)
+                name = about.resource_name or ""
+                title = name[:200] if name.isprintable() else ""
+                return ServerLogin(about.resource, about.scopes_supported or (), title, server)
         raise LoginError("none of the authorization servers that it names says how they work")
 
     def _resource(self, hint: str) -> ResourceMetadata | None:
-        path = self._target.path.rstrip("/")
         at_home = self._target.at_home(hint) if hint else None
-        usual = [f"{self._target.origin}{_RESOURCE}{one}" for one in dict.fromkeys((path, ""))]
-        for place in (at_home, *usual):
-            found = None if place is None else self._document(place, ResourceMetadata)
-            if found is not None:
+        for place in (at_home, *resource_places(self._target.url)):
+            body = None if place is None else self._document(place)
+            if place is not None and body is not None:
+                found = decoded(body, ResourceMetadata, _unusable(place))
                 self._check_resource(found.resource)
                 return found
         return None
@@ -145,17 +114,19 @@ class ServerLogins:
         if self._target.at_home(resource) is None or not covers:
             raise LoginError(f"its metadata are about another resource, {resource[:200]!r}")
 
-    def _server(self, issuer: str) -> RelayedServer | None:
+    def _server(self, issuer: str) -> ServerMetadata | None:
         _check(issuer, "its authorization server")
         for place in metadata_places(issuer):
-            found = self._document(place, RelayedServer)
-            if found is not None:
+            body = self._document(place)
+            if body is not None:
+                needed = ("authorization_endpoint", "token_endpoint")
+                found = read_server(body, _unusable(place), *needed)
                 self._check_server(found, issuer)
                 return found
         return None
 
-    def _check_server(self, found: RelayedServer, issuer: str) -> None:
-        if found.issuer.rstrip("/") != issuer.rstrip("/"):
+    def _check_server(self, found: ServerMetadata, issuer: str) -> None:
+        if not is_issuer(found, issuer):
             raise LoginError(
                 f"the metadata of the authorization server {issuer[:200]!r} are those of another, "
                 f"{found.issuer[:200]!r}"
@@ -167,14 +138,18 @@ class ServerLogins:
                 "its authorization server names itself in its answers (RFC 9207) and registers no "
                 "clients, so that no client would take an answer that came through the guard"
             )
-        for endpoint in (found.authorization_endpoint, *found.endpoints):
+        endpoints = (
+            *(found.authorization_endpoint, found.token_endpoint),
+            *(found.registration_endpoint, found.revocation_endpoint),
+        )
+        for endpoint in filter(None, endpoints):
             _check(endpoint, "an endpoint of its authorization server")
             if urlsplit(endpoint).scheme != "https" and not self._may_be_plain(endpoint):
                 raise LoginError(f"{origin_of(endpoint)} must be an address with https://")
         if is_loopback(found.authorization_endpoint) and self._own_reach() != Reach.MACHINE:
             raise LoginError("its authorization server would lead your browser to this machine")
 
-    def _document(self, url: str, kind: type[Document]) -> Document | None:
+    def _document(self, url: str) -> bytes | None:
         """A document; None where there is none."""
         try:
             reply = self._documents.exchange("GET", url)
@@ -185,7 +160,7 @@ class ServerLogins:
                 raise LoginError(f"it answers with the status {reply.status}")
         except LoginError as error:
             raise LoginError(f"{origin_of(url)}: {error}") from None
-        return decoded(reply.body, kind, f"{url[:200]} cannot be used")
+        return reply.body
 
     def _own_reach(self) -> Reach:
         """Where the server itself is: looked up once, so that no later answer widens it."""
@@ -204,6 +179,10 @@ class ServerLogins:
     def _may_be_plain(self, url: str) -> bool:
         plain = urlsplit(url).scheme == "http"
         return plain and (is_loopback(url) or origin_of(url) == self._target.origin)
+
+
+def _unusable(url: str) -> str:
+    return f"{url[:200]} cannot be used"
 
 
 def _check(url: str, what: str) -> None:

@@ -398,7 +398,7 @@ def _login_wanted(response: Response, target: Target) -> str:
     if "authorization" in target.headers:
         return ""
     from clawkit.hosts.guarded_entry import shown_address
-    from clawkit.login.client.advice import login_advice
+    from clawkit.login.client.discovery import login_advice
 
     called = target.entry or shown_address(target.url)
     challenges = response.headers.get_list("www-authenticate")

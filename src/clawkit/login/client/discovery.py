@@ -1,4 +1,6 @@
-"""Finds out how a server wants a login: its challenge, its metadata, its authorization server's.
+"""Finds out how a server wants a login, and which command helps whom it refuses.
+
+It asks for its challenge, its metadata, and its authorization server's.
 
 Servers of 2025-03-26 have no metadata of their own: there the server's origin is the authorization
 server, at the usual paths if that says nothing of itself either.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
@@ -15,20 +18,22 @@ import msgspec
 
 from clawkit.errors import LoginError
 from clawkit.login.client.fetch import Web, WebReply, check_place, document
-from clawkit.login.client.stored import server_key
-from clawkit.login.well_known import RESOURCE_METADATA, metadata_places
+from clawkit.login.client.stored import LoginFile, server_key
+from clawkit.login.metadata import (
+    ResourceMetadata,
+    ServerMetadata,
+    bearer_challenge,
+    is_issuer,
+    metadata_places,
+    read_server,
+    resource_places,
+)
 from clawkit.system.addresses import origin_of
 from clawkit.text.normalization import visible
 from clawkit.version import __version__
 
-_LONGEST_HEADER = 8192
 _MODERN = "2026-07-28"
 _HANDSHAKE = "2025-11-25"
-_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PART = re.compile(
-    rf'[\s,]*(?:(?P<name>{_TOKEN})\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\s,"]+))'
-    rf"|(?P<scheme>{_TOKEN})(?=[\s,]|$))"
-)
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
 
 
@@ -42,53 +47,18 @@ class Challenge(msgspec.Struct, frozen=True):
 
 def challenge_in(values: Sequence[str]) -> Challenge | None:
     """The Bearer challenge in the values of `WWW-Authenticate`, if there is one."""
-    scheme, fields = "", dict[str, str]()
-    for part in _PART.finditer(", ".join(values)[:_LONGEST_HEADER]):
-        if part["scheme"]:
-            if scheme == "bearer":
-                break
-            scheme = part["scheme"].lower()
-        elif scheme == "bearer":
-            plain: str | None = part["plain"]
-            value = re.sub(r"\\(.)", r"\1", part["quoted"]) if plain is None else plain
-            fields.setdefault(part["name"].lower(), value)
-    if scheme != "bearer":
+    fields = bearer_challenge(", ".join(values))
+    if fields is None:
         return None
     return Challenge(
         fields.get("resource_metadata", ""), _scope(fields.get("scope")), fields.get("error", "")
     )
 
 
-class ProtectedResource(msgspec.Struct, frozen=True):
-    """What a server says of itself (RFC 9728)."""
-
-    resource: str
-    authorization_servers: tuple[str, ...] | None = None
-    scopes_supported: tuple[str, ...] | None = None
-
-
-class AuthorizationServer(msgspec.Struct, frozen=True):
-    """Who gives tokens, and how (RFC 8414, OpenID Connect Discovery)."""
-
-    issuer: str
-    token_endpoint: str
-    authorization_endpoint: str = ""
-    registration_endpoint: str | None = None
-    revocation_endpoint: str | None = None
-    scopes_supported: tuple[str, ...] | None = None
-    token_endpoint_auth_methods_supported: tuple[str, ...] | None = None
-    token_endpoint_auth_signing_alg_values_supported: tuple[str, ...] | None = None
-    code_challenge_methods_supported: tuple[str, ...] | None = None
-    client_id_metadata_document_supported: bool | None = None
-    authorization_response_iss_parameter_supported: bool | None = None
-    is_assumed: bool = msgspec.field(default=False, name="clawkit_assumed")
-    """Whether it said nothing of itself, so that its paths are those of 2025-03-26."""
-
-
 class HowToLogIn(msgspec.Struct, frozen=True):
     """What a login to a server takes: whom to ask, for what, with which scope."""
 
-    server: AuthorizationServer
+    server: ServerMetadata
     resource: str
     scope: str
 
@@ -150,13 +120,13 @@ def _message(method: str, version: str) -> tuple[bytes, dict[str, str]]:
     return json.dumps(message).encode(), headers
 
 
-def _resource(web: Web, url: str, challenge: Challenge | None) -> ProtectedResource | None:
+def _resource(web: Web, url: str, challenge: Challenge | None) -> ResourceMetadata | None:
     what = "the metadata of the server"
     for place in _resource_places(url, challenge):
         reply = web.get(place, what)
         if reply.status != 200:
             continue
-        found = document(reply, ProtectedResource, what)
+        found = document(reply, ResourceMetadata, what)
         if not _covers(found.resource, url):
             raise LoginError(
                 f"{origin_of(reply.url)} says that it is {visible(found.resource, 200)}, which is "
@@ -169,10 +139,7 @@ def _resource(web: Web, url: str, challenge: Challenge | None) -> ProtectedResou
 def _resource_places(url: str, challenge: Challenge | None) -> Iterator[str]:
     if challenge is not None and challenge.metadata:
         yield check_place(challenge.metadata, "the metadata that the server names")
-    origin, path = origin_of(url), urlsplit(url).path.rstrip("/")
-    if path:
-        yield f"{origin}{RESOURCE_METADATA}{path}"
-    yield f"{origin}{RESOURCE_METADATA}"
+    yield from resource_places(url)
 
 
 def _covers(resource: str, url: str) -> bool:
@@ -187,7 +154,7 @@ def _covers(resource: str, url: str) -> bool:
     return alike and within and "#" not in resource and theirs.query in ("", ours.query)
 
 
-def _server(web: Web, issuer: str) -> AuthorizationServer:
+def _server(web: Web, issuer: str) -> ServerMetadata:
     check_place(issuer, "the authorization server")
     found = _metadata(web, issuer)
     if found is None:
@@ -195,21 +162,21 @@ def _server(web: Web, issuer: str) -> AuthorizationServer:
     return found
 
 
-def _legacy_server(web: Web, url: str) -> AuthorizationServer:
+def _legacy_server(web: Web, url: str) -> ServerMetadata:
     origin = origin_of(url)
     found = _metadata(web, origin)
     if found is not None:
         return found
-    return AuthorizationServer(
+    return ServerMetadata(
         issuer=origin,
         authorization_endpoint=f"{origin}/authorize",
         token_endpoint=f"{origin}/token",
         registration_endpoint=f"{origin}/register",
-        is_assumed=True,
+        code_challenge_methods_supported=("S256",),  # which that revision demands
     )
 
 
-def _metadata(web: Web, issuer: str) -> AuthorizationServer | None:
+def _metadata(web: Web, issuer: str) -> ServerMetadata | None:
     what = "the metadata of the authorization server"
     for place in metadata_places(issuer):
         reply = web.get(place, what)
@@ -218,12 +185,10 @@ def _metadata(web: Web, issuer: str) -> AuthorizationServer | None:
     return None
 
 
-def _checked(reply: WebReply, issuer: str, what: str) -> AuthorizationServer:
-    found = document(reply, AuthorizationServer, what)
-    if found.is_assumed:
-        found = msgspec.structs.replace(found, is_assumed=False)
-    # An origin means the same with and without a slash; nothing else does.
-    if found.issuer != issuer and {found.issuer, issuer} != _both(issuer):
+def _checked(reply: WebReply, issuer: str, what: str) -> ServerMetadata:
+    problem = f"{what} of {origin_of(reply.url)} cannot be used"
+    found = read_server(reply.body, problem, "token_endpoint")
+    if not is_issuer(found, issuer):
         raise LoginError(
             f"{what} at {origin_of(reply.url)} is that of {visible(found.issuer, 200)}, not of "
             f"{visible(issuer, 200)}: it is not used"
@@ -235,12 +200,32 @@ def _checked(reply: WebReply, issuer: str, what: str) -> AuthorizationServer:
     return found
 
 
-def _both(issuer: str) -> set[str]:
-    origin = origin_of(issuer)
-    return {origin, f"{origin}/"}
-
-
 def _scope(text: str | None) -> str:
     """The scopes in a text, or none where it is not as it must be."""
     joined = " ".join((text or "").split())
     return joined if _SCOPE.fullmatch(joined) else ""
+
+
+_SHOWN = re.compile(r"[A-Za-z0-9:/._~+*= -]{1,500}")
+
+
+def login_advice(called: str, url: str, status: int, challenges: Sequence[str]) -> str:
+    """What to do after a 401 or 403, if a login is what is missing; `called` names the server."""
+    challenge = challenge_in(challenges)
+    command = f"claw login {shlex.quote(called)}"
+    if status == 401:
+        wanted = "a login" if challenge is not None else "other credentials, or a login"
+        return f"it wants {wanted}: run `{command}`"
+    if challenge is None or challenge.error != "insufficient_scope":
+        return ""
+    try:
+        record = LoginFile(url).record()
+    except LoginError:
+        record = None
+    granted = set(record.scope.split() if record is not None else ())
+    if record is not None and challenge.scope and granted >= set(challenge.scope.split()):
+        return "it refuses although you are logged in with every scope that it asks for"
+    if not _SHOWN.fullmatch(challenge.scope):
+        return f"it wants a login that may do more: run `{command}`"
+    more = f"{command} --scope {shlex.quote(challenge.scope)}"
+    return f"it wants a login that may do more: run `{more}`"

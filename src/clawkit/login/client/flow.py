@@ -14,7 +14,7 @@ import msgspec
 from clawkit.errors import LoginError
 from clawkit.login.client.bearer import credentials_form, renewed
 from clawkit.login.client.callback import Answer, Callback
-from clawkit.login.client.discovery import AuthorizationServer, HowToLogIn, discover
+from clawkit.login.client.discovery import HowToLogIn, discover
 from clawkit.login.client.fetch import Web, check_place
 from clawkit.login.client.stored import (
     ClientIdentity,
@@ -28,6 +28,7 @@ from clawkit.login.client.stored import (
     check_server,
 )
 from clawkit.login.client.tokens import method_for, register, request_tokens, revoke
+from clawkit.login.metadata import ServerMetadata
 from clawkit.system.addresses import origin_of
 from clawkit.text.normalization import visible
 
@@ -222,13 +223,13 @@ def _record(
     )
 
 
-def _check_pkce(server: AuthorizationServer) -> None:
+def _check_pkce(server: ServerMetadata) -> None:
     if not server.authorization_endpoint:
         raise LoginError(
             f"{origin_of(server.issuer)} lets nobody log in with a browser: "
             "--client-credentials may be what it wants"
         )
-    if not server.is_assumed and "S256" not in (server.code_challenge_methods_supported or ()):
+    if "S256" not in (server.code_challenge_methods_supported or ()):
         raise LoginError(
             f"{origin_of(server.issuer)} does not say that it supports PKCE with S256, without "
             "which an answer can be stolen on its way: it is not used"
@@ -237,7 +238,7 @@ def _check_pkce(server: AuthorizationServer) -> None:
 
 def _identity(
     web: Web,
-    server: AuthorizationServer,
+    server: ServerMetadata,
     redirect_uri: str,
     scope: str,
     options: NewLogin,
@@ -253,7 +254,7 @@ def _identity(
 
 
 def _given(
-    server: AuthorizationServer, options: NewLogin, screen: LoginScreen
+    server: ServerMetadata, options: NewLogin, screen: LoginScreen
 ) -> tuple[ClientIdentity, str]:
     if options.key_file:
         return ClientIdentity(options.client_id, "private_key_jwt", options.key_file), ""
@@ -270,14 +271,14 @@ def _challenge(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashed).rstrip(b"=").decode()
 
 
-def _address(server: AuthorizationServer, asked: dict[str, str]) -> str:
+def _address(server: ServerMetadata, asked: dict[str, str]) -> str:
     """Where a browser goes; what the endpoint's address has in it stays."""
     base = server.authorization_endpoint
     query = urlencode({name: value for name, value in asked.items() if value})
     return f"{base}{'&' if urlsplit(base).query else '?'}{query}"
 
 
-def _code(answer: Answer, server: AuthorizationServer) -> str:
+def _code(answer: Answer, server: ServerMetadata) -> str:
     """The code in an answer that is this authorization server's and no other's (RFC 9207)."""
     said = answer.get("iss")
     if said is None and server.authorization_response_iss_parameter_supported:

@@ -14,10 +14,10 @@ from urllib.parse import quote
 import msgspec
 
 from clawkit.errors import LoginError
-from clawkit.login.client.discovery import AuthorizationServer
 from clawkit.login.client.fetch import Web, WebReply, document
 from clawkit.login.client.stored import AuthMethod, ClientIdentity
 from clawkit.login.decoding import decoded
+from clawkit.login.metadata import ServerMetadata
 from clawkit.system.addresses import origin_of
 from clawkit.text.normalization import visible
 
@@ -72,7 +72,7 @@ class _Registration(msgspec.Struct, frozen=True):
 
 
 def register(
-    web: Web, server: AuthorizationServer, redirect_uri: str, scope: str
+    web: Web, server: ServerMetadata, redirect_uri: str, scope: str
 ) -> tuple[ClientIdentity, str]:
     """Who we are there from now on, and the secret that belongs to it (RFC 7591)."""
     place = server.registration_endpoint
@@ -105,7 +105,7 @@ def register(
     return ClientIdentity(found.client_id, method), "" if method == "none" else secret
 
 
-def method_for(server: AuthorizationServer, *, has_secret: bool | None) -> AuthMethod:
+def method_for(server: ServerMetadata, *, has_secret: bool | None) -> AuthMethod:
     """How to say who we are at the token endpoint; `has_secret` is None before that is known."""
     offered = server.token_endpoint_auth_methods_supported
     if has_secret is False:

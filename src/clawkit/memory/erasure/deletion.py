@@ -26,7 +26,7 @@ from clawkit.memory.erasure.person_search import (
 )
 from clawkit.memory.erasure.redaction import Person
 from clawkit.memory.patrol import centroids as middles
-from clawkit.memory.patrol.digests import digest
+from clawkit.memory.patrol.topic_digests import digest
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Being, Node, iso
 from clawkit.memory.store import clusters, ledger, nodes, postings, reads

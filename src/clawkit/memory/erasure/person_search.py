@@ -113,7 +113,7 @@ class PersonSearch:
             if draft is None:
                 gone.append(node)
                 continue
-            kept |= words_of(draft.text)
+            kept |= words_of(" ".join((draft.text, *draft.scene.actors)))
             self._ask_about(NODES, node.id, draft.text, *draft.scene.actors)
             if draft != node:
                 edited.append((node, draft))
@@ -129,10 +129,15 @@ class PersonSearch:
         """An entry of the ledger without this person; `moved` has where nodes are now."""
         lost = {(row.table, str(row.key)) for row in rows if row.after is None}
         changes = tuple(self._changes(entry.changes, moved, lost))
-        why = self.editor.edited(entry.why) or ""
+        why = self._reason(entry.why)
         if entry.changes and not changes and entry.kind != "aged":
             return msgspec.structs.replace(entry, kind=ERASED, why="", changes=())
         return msgspec.structs.replace(entry, why=why, changes=changes)
+
+    def _reason(self, why: str) -> str:
+        """Why something was done; behind a colon it names topics, or says what was remembered."""
+        kept = self.editor.edited(why) or ""
+        return kept.partition(":")[0] if words_of(kept) & self._lost_words else kept
 
     def _changes(
         self,
@@ -286,12 +291,10 @@ class PersonSearch:
         return self.editor.without(" ".join(left)).strip(" ,;&–—-") or UNNAMED
 
     def _token(self, key: str, row: dict[str, Any]) -> dict[str, Any]:
-        label = self.editor.without(row["label"])
+        if key not in self._tokens:
+            return {**row, "label": self.editor.without(row["label"])}
         # Whose token it was is not known any more, so nobody must go on with it.
-        ended = (
-            {"person": "", "revoked": row["revoked"] or self._now} if key in self._tokens else {}
-        )
-        return {**row, "label": label, **ended}
+        return {"label": "", "person": "", "revoked": row["revoked"] or self._now}
 
     def _mark(self, key: str, row: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - one shape for all tables
         """A small fact; most are lists of names, or counts by name."""
@@ -301,13 +304,19 @@ class PersonSearch:
             return {"value": self.editor.without(row["value"])}
         if isinstance(value, list | dict):
             names = cast("Collection[Any]", value)
-            gone = {one for one in names if isinstance(one, str) and self.editor.mentions(one)}
+            gone = {one for one in names if isinstance(one, str) and self._is_lost(one)}
             if gone and isinstance(value, dict):
                 counts = cast("dict[str, Any]", value)
                 return {"value": written({n: c for n, c in counts.items() if n not in gone})}
             if gone:
                 return {"value": written([one for one in names if one not in gone])}
         return row
+
+    def _is_lost(self, name: str) -> bool:
+        """Whether a name is this person's, or of no memory that is left; a number is no name."""
+        if self.editor.mentions(name):
+            return True
+        return not name.isdigit() and bool(words_of(name) & self._lost_words)
 
     def _job(self, key: str, row: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - one shape for all tables
         return {"problem": self.editor.without(row["problem"])}

@@ -27,7 +27,7 @@ from clawkit.memory import tokens
 from clawkit.memory.bridges import Bridge, Bridges
 from clawkit.memory.http.authentication import Authenticator, RequestLimits, bearer
 from clawkit.memory.http.request_log import KEY, RequestTrace, TraceOutputs
-from clawkit.memory.mcp_server import check_scope
+from clawkit.memory.mcp_server import principal_of
 from clawkit.memory.tokens import Access
 from clawkit.memory.tools import ACT
 from clawkit.system.rate_limiter import TokenBucket
@@ -134,10 +134,9 @@ class McpEndpoint:
         access = exchange.access
         assert access is not None
         try:
-            check_scope(exchange.asks(message, {*self._server.tools, ACT}), access.caller)
+            return principal_of(access, exchange.asks(message, {*self._server.tools, ACT}))
         except AccessError as problem:
             raise self._pointed_out(problem, request.scope) from None
-        return Principal(access.caller.token, frozenset({access.caller.scope}), access)
 
     def _pointed_out(self, problem: AccessError, scope: Any) -> AccessError:
         """A refusal that says where a login is to be had, where there is one."""

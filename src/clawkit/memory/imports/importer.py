@@ -11,7 +11,7 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct
 
-from clawkit.errors import BeingError
+from clawkit.errors import BeingError, QuotaError
 from clawkit.memory.bundle import FORMAT
 from clawkit.memory.imports.imported import (
     ImportedFiles,
@@ -29,6 +29,7 @@ from clawkit.memory.records import USER, Being, HistoryMessage, MemorySource, No
 from clawkit.memory.relationships import RELATIONSHIP, relate
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.store import entries, nodes
+from clawkit.memory.store.ledger import counted
 from clawkit.memory.tokens import Caller
 from clawkit.store.database import Unit, folded
 
@@ -119,7 +120,11 @@ def bring(
 
     What the Being knows is left as it is, and what it has taken back does not return.
     """
-    return _Bringing(store, being, dry_run=dry_run).all(reading, advance)
+    bringing = _Bringing(store, being, dry_run=dry_run)
+    try:
+        return bringing.all(reading, advance)
+    except QuotaError as error:
+        raise QuotaError(f"{error}{bringing.so_far()}") from None
 
 
 class _Bringing:
@@ -130,12 +135,12 @@ class _Bringing:
         self._dry_run = dry_run
         with self._database.read(being.n) as unit:
             self._before = _Before(unit)
+            self._first = nodes.top(unit)
         self._sieve = SecretFilter(store.database, being)
         self._memories = self._messages = self._relations = self._known = 0
 
     def all(self, reading: ImportedFiles, advance: Advance) -> ImportResult:
         total, done = len(reading.memories) + len(reading.messages), 0
-        before = self._top()
         for name, spoken in _conversations(reading.messages).items():
             self._hear(name, spoken)
             done += len(spoken)
@@ -143,7 +148,7 @@ class _Bringing:
         if reading.messages and not self._dry_run:
             now, embedder = self._store.clock(), self._store.embedder
             remember_waiting(self._database, self._being.n, embedder, now, TOKEN)
-            self._memories += self._top() - before
+            self._memories += self._top() - self._first
         for start in range(0, len(reading.memories), _TOGETHER):
             part = reading.memories[start : start + _TOGETHER]
             self._remember(part)
@@ -153,6 +158,16 @@ class _Bringing:
             self._relate(relation)
         removed = tuple(self._sieve.removed)
         return ImportResult(self._memories, self._messages, self._relations, self._known, removed)
+
+    def so_far(self) -> str:
+        """What an import has added that was refused in the middle, if anything."""
+        made = self._top() - self._first
+        if not made:
+            return ""
+        return (
+            f". {counted(made, 'memory', 'memories')} of this import came before and stayed: "
+            "import the same again when there is room, and the rest comes"
+        )
 
     def _top(self) -> int:
         with self._database.read(self._being.n) as unit:
@@ -183,7 +198,8 @@ class _Bringing:
         self._before.look(unit, scenes)
         found: list[ImportedMemory] = []
         for one, scene in zip(kept, scenes, strict=True):
-            if self._before.has(one, scene) or known.find(scene) is not None:
+            source = MemorySource(one.speaker)
+            if self._before.has(one, scene, source) or known.find(scene, source) is not None:
                 continue
             if scene.action:
                 found.append(msgspec.structs.replace(one, scene=scene))
@@ -240,17 +256,18 @@ class _Before:
             "SELECT conversation, action FROM nodes WHERE being = $being AND token = ?", TOKEN
         )
         self._actions = {(place, folded(action)) for place, action in rows}
-        self._seen: set[str] = set()
+        self._seen: set[tuple[str, str]] = set()
 
     def look(self, unit: Unit, scenes: Sequence[Scene]) -> None:
         """Find out which of these were ever known."""
-        sql = "SELECT said FROM nodes WHERE being = $being AND said IN (??)"
+        sql = "SELECT said, speaker FROM nodes WHERE being = $being AND said IN (??)"
         prints = list({nodes.fingerprint(scene) for scene in scenes})
-        self._seen.update(said for (said,) in unit.among(sql, prints))
+        rows = unit.among(sql, prints)
+        self._seen.update((said, MemorySource(speaker).voice) for said, speaker in rows)
 
-    def has(self, one: ImportedMemory, scene: Scene) -> bool:
+    def has(self, one: ImportedMemory, scene: Scene, source: MemorySource) -> bool:
         """Whether this is known; from now on it is."""
-        key = nodes.fingerprint(scene)
+        key = nodes.fingerprint(scene), source.voice
         known = key in self._seen
         self._seen.add(key)
         return known or (not one.dated and (one.place, folded(scene.action)) in self._actions)

@@ -11,7 +11,6 @@ hide what is still true.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -30,7 +29,7 @@ from clawkit.memory.store.ledger import counted, set_nodes
 from clawkit.store.database import Unit
 from clawkit.text.calendar import day_of, resolved
 from clawkit.text.tables import word_lists
-from clawkit.text.tokenizer import folded, terms
+from clawkit.text.tokenizer import folded, folded_words, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.model import Llm
@@ -43,7 +42,6 @@ _MOST_COMPARED = 50
 _TOO_FREQUENT = 1000
 _MOST_BETWEEN = 10
 _ALIKE = 0.5
-_WORD = re.compile(r"\w+")
 _PRONOUNS = word_lists("pronouns")
 _SELF = frozenset(map(folded, _PRONOUNS["first_person"]))
 _OTHERS = frozenset(map(folded, _PRONOUNS["third_person"]))
@@ -105,9 +103,9 @@ def _key(node: Node) -> object:
     """The same for two memories that say the same of the same people."""
     scene = node.scene
     return (
-        _words(scene.action) or (scene.action,),
-        _words(scene.setting),
-        _words(scene.feeling),
+        folded_words(scene.action) or (scene.action,),
+        folded_words(scene.setting),
+        folded_words(scene.feeling),
         frozenset(folded(name).strip() for name in scene.actors),
         folded(node.source.speaker),
     )
@@ -132,7 +130,7 @@ def _was_otherwise(unit: Unit, old: Node, new: Node) -> bool:
     for node in nodes.fetch(unit, best.tolist()).values():
         other = terms(node.scene.action)
         alike = len(words.keys() & other.keys()) >= _ALIKE * len(words.keys() | other.keys())
-        if alike and _words(node.scene.action) != _words(new.scene.action):
+        if alike and folded_words(node.scene.action) != folded_words(new.scene.action):
             return True
     return False
 
@@ -160,8 +158,8 @@ def _stands_alone(node: Node) -> bool:
     """Whether it says whom it is about; a remark may go on about what was said before it."""
     if not node.source.message:
         return True
-    words = set(_words(node.scene.action))
-    named = {word for name in node.scene.actors for word in _words(name)}
+    words = set(folded_words(node.scene.action))
+    named = {word for name in node.scene.actors for word in folded_words(name)}
     return bool(words & (_SELF | named)) and not words & _OTHERS
 
 
@@ -183,10 +181,6 @@ def _vector_of(unit: Unit, node: Node, model: str) -> Embed | None:
         return vector[None, :].repeat(len(texts), axis=0)
 
     return Embed(model, make)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(folded(text)))
 
 
 _MOST_ASKED = 200

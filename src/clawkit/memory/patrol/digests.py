@@ -7,7 +7,6 @@ large. The diary, with reflections for the next session, is only written by a mo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -16,6 +15,7 @@ import msgspec
 
 from clawkit.memory.model import DATA_ONLY, decoded, listed
 from clawkit.memory.patrol import PatrolContext, topics
+from clawkit.memory.patrol.topic_digests import LOOKED_AT, digest
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.records import REFLECTIONS, Change, Cluster, Entry
 from clawkit.memory.store import clusters, entries, ledger, nodes
@@ -28,14 +28,9 @@ if TYPE_CHECKING:
 
 Sizes = dict[int, tuple[int, int]]
 
-_LOOKED_AT = 20
-_ACTIONS = 3
-_NAMES = 4
-_LONGEST_ACTION = 120
 _LONGEST_DIGEST = 600
 _MOST_ASKED = 8
 _ANSWER_TOKENS = 600
-_NOBODY = frozenset(("user", "assistant", "i", "me"))
 _LONGEST_NAME = 80
 _GROWN = 2
 _ASKED = (
@@ -49,12 +44,12 @@ _ASKED = (
 _FORM = 'The answer as JSON, with "name" and "digest":'
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _NamedDigest(msgspec.Struct, frozen=True):
     name: str = ""
     digest: str = ""
 
 
-def sizes(unit: Unit) -> Sizes:
+def _sizes(unit: Unit) -> Sizes:
     """How many active memories each cluster has, and its newest; to tell later what changed."""
     rows = unit.rows(
         "SELECT cluster, count(*), max(seq) FROM nodes "
@@ -63,21 +58,40 @@ def sizes(unit: Unit) -> Sizes:
     return {cluster: (count, newest) for cluster, count, newest in rows}
 
 
-def describe(run: PatrolContext, before: Sizes) -> int:
-    """Describe the clusters that are not what they were; gives how many are described anew."""
+def describe(run: PatrolContext) -> int:
+    """Describe the clusters that are not what they were; gives how many are described anew.
+
+    A model is asked about some of them; the others keep what they say until the next patrol.
+    """
     llm = run.llm
     with run.database.read(run.being) as unit:
-        after = sizes(unit)
+        now, known = _sizes(unit), topics.known(unit)
         there = clusters.every(unit)
-        unnamed = _unnamed(unit, there, after) if llm else set[int]()
-        changed = [c for c in there if not c.digest or before.get(c.n) != after.get(c.n)]
+        unnamed = _unnamed(unit, there, now) if llm else set[int]()
+        changed = [c for c in there if not c.digest or _is_other(known, c.n, now)]
         wanted = [c for c in there if c.n in unnamed]
         wanted += [c for c in changed if c.n not in unnamed]
         texts = {c.n: _most_important(unit, c.n) for c in wanted[:_MOST_ASKED]}
     asked = {n: _asked(llm, lines) for n, lines in texts.items() if llm and lines}
+    done = [c for c in wanted if llm is None or c.n in texts]
     with run.database.write(run.being) as unit:
-        _learn_named(unit, asked.keys() & unnamed, after)
-        return _write(unit, wanted, asked, unnamed, run)
+        _learn_named(unit, asked.keys() & unnamed, now)
+        _learn_described(unit, [c.n for c in done], now)
+        return _write(unit, [c for c in wanted if c in done or not c.digest], asked, unnamed, run)
+
+
+def _is_other(known: Mapping[int, topics.TopicState], cluster: int, now: Sizes) -> bool:
+    """Whether a cluster has other memories than when it was described."""
+    return known.get(cluster, topics.TopicState()).described != now.get(cluster, (0, 0))
+
+
+def _learn_described(unit: Unit, done: Collection[int], now: Sizes) -> None:
+    known = topics.known(unit)
+    replace = msgspec.structs.replace
+    new = {
+        n: replace(known.get(n, topics.TopicState()), described=now.get(n, (0, 0))) for n in done
+    }
+    topics.learn(unit, {n: state for n, state in new.items() if state != known.get(n)})
 
 
 def _unnamed(unit: Unit, there: list[Cluster], now: Sizes) -> set[int]:
@@ -99,27 +113,17 @@ def _learn_named(unit: Unit, named: Collection[int], now: Sizes) -> None:
     topics.learn(unit, {n: replace(known[n], named=now[n][0], by="model") for n in named})
 
 
-def digest(unit: Unit, cluster: int) -> str:
-    """A digest without a model: who it is about, and what matters most."""
-    found = nodes.page(unit, cluster=cluster, statuses=("active",), limit=_LOOKED_AT)
-    people = Counter(name for node in found for name in node.scene.actors)
-    names = [name for name, _ in people.most_common() if name.casefold() not in _NOBODY][:_NAMES]
-    actions = [_short(node.scene.action) for node in found[:_ACTIONS]]
-    said = "; ".join(dict.fromkeys(actions))
-    return f"{', '.join(names)}: {said}" if names and said else said
-
-
 def _write(
     unit: Unit,
     wanted: list[Cluster],
-    asked: Mapping[int, _Answer],
+    asked: Mapping[int, _NamedDigest],
     unnamed: Collection[int],
     run: PatrolContext,
 ) -> int:
     there = {cluster.n: cluster for cluster in clusters.every(unit)}
     changes: list[Change] = []
     for cluster in (there[old.n] for old in wanted if old.n in there):
-        answer = asked.get(cluster.n, _Answer())
+        answer = asked.get(cluster.n, _NamedDigest())
         name = answer.name if cluster.n in unnamed else ""
         before = {"name": cluster.name, "digest": cluster.digest}
         after = {
@@ -138,20 +142,15 @@ def _write(
 
 
 def _most_important(unit: Unit, cluster: int) -> list[str]:
-    found = nodes.page(unit, cluster=cluster, statuses=("active",), limit=_LOOKED_AT)
+    found = nodes.page(unit, cluster=cluster, statuses=("active",), limit=LOOKED_AT)
     return [node.scene.text for node in found]
 
 
-def _asked(llm: Llm, lines: list[str]) -> _Answer:
+def _asked(llm: Llm, lines: list[str]) -> _NamedDigest:
     said = llm.complete(_ASKED, f"{listed(lines)}\n\n{_FORM}", _ANSWER_TOKENS)
-    answer = decoded(said, _Answer) or _Answer()
+    answer = decoded(said, _NamedDigest) or _NamedDigest()
     name = " ".join(without_recall(answer.name).split())[:_LONGEST_NAME]
-    return _Answer(name, " ".join(without_recall(answer.digest).split())[:_LONGEST_DIGEST])
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_ACTION else line[: _LONGEST_ACTION - 1].rstrip() + "…"
+    return _NamedDigest(name, " ".join(without_recall(answer.digest).split())[:_LONGEST_DIGEST])
 
 
 DIARY = "diary"

@@ -2,7 +2,8 @@
 
 A scene that repeats a memory, and one that a conversation writes down again after recall has told
 it, is not new. Case and punctuation do not count; a word more, another number, another tense or
-another order of words does, because then something else is said.
+another order of words does, because then something else is said. So does another speaker: "I" is
+somebody else then.
 """
 
 from __future__ import annotations
@@ -20,17 +21,16 @@ from clawkit.memory.patrol import centroids
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
-from clawkit.memory.records import Change, Node, Note, Scene
+from clawkit.memory.records import Change, MemorySource, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
 from clawkit.memory.store.ledger import counted, made
 from clawkit.store.database import Transactions, Unit, keepable
-from clawkit.text.tokenizer import folded, terms
+from clawkit.text.tokenizer import folded, folded_words, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
     from clawkit.memory.patrol.vectors import Embed
 
-_WORD = re.compile(r"\w+")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _RAREST = 3
 _MOST_COMPARED = 50
@@ -47,19 +47,20 @@ class KnownScenes:
         words = {word for scene in scenes for word in terms(scene.action)}
         self._frequencies = postings.frequencies(unit, sorted(words))
 
-    def find(self, scene: Scene, conversation: str = "", *, talk: bool = False) -> Node | None:
+    def find(self, scene: Scene, source: MemorySource) -> Node | None:
         """The current memory that says this already; a phrase of talk is never news."""
-        same = self._same.get(nodes.fingerprint(scene))
-        if same is not None:
-            return same
-        told = self._told_to(conversation)
+        talk = bool(source.message)
+        for same in self._same.get(nodes.fingerprint(scene), ()):
+            if same.source.voice == source.voice:
+                return same
+        told = self._told_to(source.conversation)
         for node in self._candidates(scene):
             if not _says(node.scene, scene):
                 continue
             if node.seq in told:
                 # Also one that has ended: to repeat it is no way to bring it back.
                 return node
-            if node.ended is not None:
+            if node.ended is not None or node.source.voice != source.voice:
                 continue
             same_day = not scene.when or scene.when == node.scene.when
             same_day = same_day or (talk and is_phrase(scene))
@@ -94,10 +95,10 @@ class BatchScenes:
     def __init__(self) -> None:
         self._places: dict[tuple[object, ...], int] = {}
 
-    def place(self, scene: Scene, at: int) -> int:
+    def place(self, scene: Scene, source: MemorySource, at: int) -> int:
         """Where the same was said first; `at` if that is here."""
-        key = _words(scene.action) or scene.action, scene.setting, _folded(scene.actors)
-        return self._places.setdefault((*key, scene.when), at)
+        key = folded_words(scene.action) or scene.action, scene.setting, _folded(scene.actors)
+        return self._places.setdefault((*key, scene.when, source.voice), at)
 
 
 def _says(old: Scene, new: Scene) -> bool:
@@ -105,9 +106,9 @@ def _says(old: Scene, new: Scene) -> bool:
 
     What surrounds it may be a date or a place, as an answer of recall has them.
     """
-    said, known = _words(new.action), _words(old.action)
+    said, known = folded_words(new.action), folded_words(old.action)
     around = (*old.when, old.setting, old.feeling, *old.actors, *old.themes)
-    if not said or not set(said) <= {*known, *_words(" ".join(around))}:
+    if not said or not set(said) <= {*known, *folded_words(" ".join(around))}:
         return False
     starts = range(len(said) - len(known) + 1)
     return any(said[start : start + len(known)] == known for start in starts)
@@ -115,7 +116,7 @@ def _says(old: Scene, new: Scene) -> bool:
 
 def is_phrase(scene: Scene) -> bool:
     """Whether it is too short to be news on another day, such as "ok, thanks"."""
-    return len(_words(scene.action)) < _FEWEST_WORDS_OF_NEWS
+    return len(folded_words(scene.action)) < _FEWEST_WORDS_OF_NEWS
 
 
 def _same_people(new: Scene, old: Scene) -> bool:
@@ -124,10 +125,6 @@ def _same_people(new: Scene, old: Scene) -> bool:
 
 def _folded(names: Collection[str]) -> frozenset[str]:
     return frozenset(folded(name).strip() for name in names)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(folded(text)))
 
 
 def keep(
@@ -183,13 +180,12 @@ def remember(
         if not scene.action:
             became[note.id] = 0
             continue
-        talk = bool(note.source.message)
-        old = known.find(scene, note.source.conversation, talk=talk)
+        old = known.find(scene, note.source)
         if old is not None:
             became[note.id] = old.seq
             touch(unit, old, now)
             continue
-        later[note.id] = seen.place(scene, len(drafts))
+        later[note.id] = seen.place(scene, note.source, len(drafts))
         if later[note.id] == len(drafts):
             drafts.append(_draft(note, scene, now))
     people.learn(unit, given)

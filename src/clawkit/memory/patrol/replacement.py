@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from clawkit.errors import BeingError
-from clawkit.memory.patrol import centroids
+from clawkit.memory.patrol import centroids, topic_digests
 from clawkit.memory.patrol.new_memories import cleaned, keep
 from clawkit.memory.records import MemorySource, Node, Scene
 from clawkit.memory.store import ledger, nodes
@@ -121,7 +121,7 @@ def retract(
     before = {name: _CURRENT[name] for name in after}
     change = set_nodes(unit, [node.seq for node in olds], before, after)
     ledger.add(unit, now, "retracted", why or "taken back", token, [change])
-    centroids.recompute_as_they_are(unit, {node.cluster for node in olds})
+    _follow(unit, {node.cluster for node in olds})
     return olds
 
 
@@ -142,7 +142,7 @@ def _end(unit: Unit, old: Node, by: Node, ending: str, why: str, now: float, tok
     after |= {"successor": by.seq}
     change = set_nodes(unit, [old.seq], _CURRENT, after)
     ledger.add(unit, now, ending, why, token, [change])
-    centroids.recompute_as_they_are(unit, {node.cluster for node in olds})
+    _follow(unit, {node.cluster for node in olds})
 
 
 def _replace(
@@ -159,8 +159,14 @@ def _replace(
     after = {"ended": draft.created, "ending": ending, "successor": new.seq}
     ended = set_nodes(unit, [node.seq for node in olds], _CURRENT, after)
     ledger.add(unit, now, ending, why, token, [*changes, ended])
-    centroids.recompute_as_they_are(unit, {new.cluster, *(node.cluster for node in olds)})
+    _follow(unit, {new.cluster, *(node.cluster for node in olds)})
     return new
+
+
+def _follow(unit: Unit, clusters: set[int]) -> None:
+    """Let clusters be of what is still in them."""
+    centroids.recompute_as_they_are(unit, clusters)
+    topic_digests.refresh(unit, clusters)
 
 
 def _current(unit: Unit, given: Sequence[Node]) -> list[Node]:

@@ -95,12 +95,16 @@ def patrol(
     marker: str | None = None,
     cap: int | None = None,
     dry_run: bool = False,
+    limited: Transactions | None = None,
 ) -> PatrolOutcome:
-    """Go through all steps. A dry run does them too, asks no model, and leaves nothing behind."""
+    """Go through all steps. A dry run does them too, asks no model, and leaves nothing behind.
+
+    What was said is kept in `limited`, which may refuse it.
+    """
     model = embedder.name if embedder else ""
     run = PatrolContext(database, being, now, caller, embedder, model, llm, cap)
     if not dry_run:
-        return _all(run, messages, marker, database.patrolling(being))
+        return _all(run, messages, marker, database.patrolling(being), limited)
     with _undone(database, being) as trial:
         # No new vectors either: nobody must wait for a model while the transaction is open.
         run = msgspec.structs.replace(run, database=trial, embedder=None, llm=None)
@@ -112,11 +116,12 @@ def _all(
     messages: Sequence[ConversationMessage],
     marker: str | None,
     lock: AbstractContextManager[bool],
+    limited: Transactions | None = None,
 ) -> PatrolOutcome:
     with run.database.read(run.being) as unit:
-        top, before = nodes.top(unit), digests.sizes(unit)
+        top = nodes.top(unit)
     heard = hear(
-        run.database,
+        limited or run.database,
         run.being,
         messages,
         llm=run.llm,
@@ -131,7 +136,7 @@ def _all(
         if alone:
             steps["superseded"] = _with_model(run, "superseded", supersede_outdated)
             _keep_in_order(run, steps)
-            steps["described"] = _described(run, before)
+            steps["described"] = _described(run)
             steps["diary"] = _with_model(run, "diary", partial(digests.write_diary, after=top))
     status, stopped = ("ok", "") if alone else ("stopped", RUNNING)
     return PatrolOutcome(status, heard.scenes, made, heard.marker, steps, stopped)
@@ -172,9 +177,9 @@ def _with_model(
         return f"{_FAILED}{error}"
 
 
-def _described(run: PatrolContext, before: digests.Sizes) -> int:
+def _described(run: PatrolContext) -> int:
     try:
-        return digests.describe(run, before)
+        return digests.describe(run)
     except ModelError as error:
         _log.warning("patrol: digests are made without the model: %s", error)
-        return digests.describe(msgspec.structs.replace(run, llm=None), before)
+        return digests.describe(msgspec.structs.replace(run, llm=None))

@@ -139,7 +139,7 @@ class _Found(msgspec.Struct, frozen=True):
     importance: float = 0.5
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _FoundScenes(msgspec.Struct, frozen=True):
     scenes: list[msgspec.Raw]
 
 
@@ -266,7 +266,7 @@ def _by_model(
     found: list[ScenePiece] = []
     for part in _parts(said):
         lines = [_line(n, one, speakers[one.id]) for n, one in enumerate(part, 1)]
-        answer = decoded(llm.complete(_ASKED, "\n".join(lines), _ANSWER_TOKENS), _Answer)
+        answer = decoded(llm.complete(_ASKED, "\n".join(lines), _ANSWER_TOKENS), _FoundScenes)
         if answer is None:
             _log.warning("the model's answer about what was said is not the JSON asked for")
             return None

@@ -29,11 +29,15 @@ _MARK = "topics"
 
 
 class TopicState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`seen` is the newest memory when it was last looked at, `named` its size when named."""
+    """`seen` is the newest memory when it was last looked at, `named` its size when named.
+
+    `described` is its size, and its newest memory, when its digest was written.
+    """
 
     seen: int = 0
     named: int = 0
     by: Literal["", "words", "model"] = ""
+    described: tuple[int, int] = (0, 0)
 
 
 def known(unit: Unit) -> dict[int, TopicState]:

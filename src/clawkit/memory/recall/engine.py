@@ -1,6 +1,7 @@
 """Search: candidates, their signals weighed into one score each, and the gate before noise.
 
-Candidates are the best by words, the nearest by meaning, and their neighbours.
+Candidates are the best by words, the nearest by meaning, and in talk between people what was said
+around them.
 
 The weights for talk between people (`dialogue` in `weights.json`) are fitted on made conversations,
 in English and Japanese, by `python -m benchmarks.recall.fitting` (decision 024), those for what
@@ -15,7 +16,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
@@ -25,7 +26,7 @@ import numpy as np
 
 from clawkit.errors import ModelError
 from clawkit.memory import people
-from clawkit.memory.recall.gate import Gathered, Kind, SignalWeights, confidence
+from clawkit.memory.recall.gate import GATED, Gathered, Kind, SignalWeights, confidence
 from clawkit.memory.recall.index_text import day_terms
 from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, matrix
 from clawkit.memory.records import Node
@@ -109,16 +110,21 @@ def gather(
         found, cosines = unit.vectors.nearest(embedder.name, vector, BY_MEANING, hidden)
         near = dict(zip(found, cosines, strict=True))
         seqs.update(found)
-    seqs |= _neighbours(seqs, words, near, hidden)
     kind = _kind(words, near, embedder is not None and vector is not None)
+    found = nodes.fetch(unit, sorted(seqs))
+    talk = _is_talk(found.values())
+    if talk:
+        around = _neighbours(seqs, words, near, hidden)
+        found |= nodes.fetch(unit, sorted(around - found.keys()))
     if embedder is not None and vector is not None:
-        rest = sorted(seqs - near.keys())
+        rest = sorted(found.keys() - near.keys())
         near |= unit.vectors.cosines(embedder.name, vector, rest)
-    pool = _pool(unit, seqs, words, near)
     return Gathered(
         kind,
         question,
-        pool,
+        _pool(found, words, near),
+        talk,
+        there,
         _rarities(wanted, known),
         known.having,
         known.top,
@@ -203,7 +209,7 @@ def _best(words: Floats, count: int) -> list[int]:
 def _neighbours(
     seqs: set[int], words: Floats, near: dict[int, float], hidden: set[int]
 ) -> set[int]:
-    """Those who stand around the best; whether in the same conversation is seen later."""
+    """Those who stand around the best: a remark is understood by what was said around it."""
     by_words = sorted(seqs, key=lambda seq: -words[seq])[:WITH_NEIGHBOURS]
     by_meaning = sorted(near, key=lambda seq: -near[seq])[:WITH_NEIGHBOURS]
     around = {seq + step for seq in (*by_words, *by_meaning) for step in _STEPS}
@@ -216,8 +222,17 @@ def _kind(words: Floats, near: dict[int, float], by_meaning: bool) -> Kind:
     return "hybrid" if words.any() else "vector"
 
 
-def _pool(unit: Unit, seqs: set[int], words: Floats, near: dict[int, float]) -> Pool:
-    found = nodes.fetch(unit, sorted(seqs))
+def _is_talk(found: Collection[Node]) -> bool:
+    """Whether most of these were said in conversations between people."""
+    speakers: dict[str, set[str]] = {}
+    for node in found:
+        if node.source.conversation and node.source.speaker:
+            speakers.setdefault(node.source.conversation, set()).add(node.source.speaker)
+    between = sum(len(speakers.get(node.source.conversation, ())) > 1 for node in found)
+    return between > len(found) / 2
+
+
+def _pool(found: Mapping[int, Node], words: Floats, near: dict[int, float]) -> Pool:
     ordered = sorted(found)
     return Pool(
         nodes=tuple(found[seq] for seq in ordered),
@@ -307,7 +322,8 @@ class SearchResult(msgspec.Struct, frozen=True):
 
     kind: Kind
     hits: tuple[Hit, ...]
-    confidence: float
+    people: people.KnownPeople
+    confidence: float = 0.0
     relevant: bool = False
     """Whether anything of it is worth telling."""
 
@@ -328,9 +344,9 @@ def search(
     """The memories that fit a query best, the best first; what is not known is not among them."""
     gathered = gather(unit, query, embedder, now, **options)
     if not gathered.pool.nodes:
-        return SearchResult(gathered.kind, (), 0.0)
-    rows = matrix(gathered.question, gathered.pool)
+        return SearchResult(gathered.kind, (), gathered.people)
     way = way_for(gathered)
+    rows = matrix(gathered.question, gathered.pool, SIGNALS if explain else (*way.weights, *GATED))
     scores = fused(rows, way)
     if gathered.kind == "keyword":
         scores[gathered.pool.words <= 0] = -np.inf
@@ -347,18 +363,13 @@ def search(
     )
     enough = 1.0 if explain else way.threshold
     sure = confidence(gathered, rows, scores, way, speaker_weights(), enough=enough)
-    return SearchResult(gathered.kind, hits, sure, sure >= way.threshold, way.far_behind)
+    relevant = sure >= way.threshold
+    return SearchResult(gathered.kind, hits, gathered.people, sure, relevant, way.far_behind)
 
 
 def way_for(gathered: Gathered) -> SignalWeights:
     """How these are weighed: as a conversation between people, or as what people told."""
-    pool = gathered.pool
-    speakers: dict[str, set[str]] = {}
-    for node in pool.nodes:
-        if node.source.conversation and node.source.speaker:
-            speakers.setdefault(node.source.conversation, set()).add(node.source.speaker)
-    between = sum(len(speakers.get(node.source.conversation, ())) > 1 for node in pool.nodes)
-    if between > len(pool.nodes) / 2:
+    if gathered.talk:
         return DIALOGUE
     if _asks_for_all(gathered.question):
         return ABOUT_PERSON if gathered.question.named else ABOUT_SELF

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from clawkit.memory.people import speaks_of_self
+from clawkit.memory.people import KnownPeople, speaks_of_self
 from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, is_sum
 from clawkit.text.tokenizer import telling_words
 
@@ -46,9 +46,10 @@ _UNKNOWN = 0.6
 _CHATTER = 0.22
 """No question about the made lives comes so near to it; a bare "spare key" comes up to 0.17."""
 
-_SPEAKER, _OTHER = SIGNALS.index("speaker"), SIGNALS.index("other_speaker")
-_QUESTION = SIGNALS.index("question")
-_TIME, _MENTIONED = SIGNALS.index("time"), SIGNALS.index("mentioned")
+GATED = ("speaker", "other_speaker", "question", "time", "mentioned")
+"""The signals that it looks at itself."""
+
+_SPEAKER, _OTHER, _QUESTION, _TIME, _MENTIONED = map(SIGNALS.index, GATED)
 _PERSON = re.compile(r"\b(?:(i|my|me|mine|myself|we|our|us)|you|your|yours|yourself)\b")
 
 
@@ -58,6 +59,10 @@ class Gathered(msgspec.Struct, frozen=True):
     kind: Kind
     question: RecallQuestion
     pool: Pool
+    talk: bool
+    """Whether most of the candidates were said in conversations between people."""
+
+    people: KnownPeople
     rarities: dict[str, float]
     """How much each word that was asked for says, whether or not it is known."""
 

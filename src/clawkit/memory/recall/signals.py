@@ -7,7 +7,7 @@ neighbours count, too. Everything is computed over the candidates at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -113,8 +113,8 @@ class Pool(msgspec.Struct, frozen=True):
     best_words: float
 
 
-def matrix(question: RecallQuestion, pool: Pool) -> Floats:
-    """All signals: a row for each candidate, a column for each of `SIGNALS`."""
+def matrix(question: RecallQuestion, pool: Pool, wanted: Collection[str] = SIGNALS) -> Floats:
+    """A row for each candidate, a column for each of `SIGNALS`; what is not `wanted` is 0."""
     words: Floats = pool.words / np.float32(max(pool.best_words, 1e-6))
     meaning: Floats = np.maximum(pool.meaning, np.float32(0.0))
     near = _Neighbours(pool.nodes)
@@ -122,38 +122,41 @@ def matrix(question: RecallQuestion, pool: Pool) -> Floats:
     asks = np.array([_is_asked(node.scene.action) for node in pool.nodes], np.float32)
     sessions = near.conversations
     spoken = _spoken_by(pool.nodes, question.named)
-    columns: Mapping[str, Floats] = {
-        "words": words,
-        "words_before": near.at(words, -1),
-        "words_after": near.at(words, 1),
-        "words_around": np.maximum(near.at(words, -2), near.at(words, 2)),
-        "meaning": meaning,
-        "meaning_top": above,
-        "meaning_before": near.at(above, -1),
-        "meaning_after": near.at(above, 1),
-        "meaning_around": np.maximum(near.at(above, -2), near.at(above, 2)),
-        "rank_words": _by_rank(words),
-        "rank_meaning": _by_rank(meaning),
-        "both": words * above,
-        "speaker": spoken,
-        "other_speaker": 1 - spoken if question.named else spoken,
-        "session_words": _best_of(words, sessions),
-        "session_meaning": _best_of(above, sessions),
-        "session_spread": _mean_of_best(words + above, sessions),
-        "time": _in_time(pool.nodes, question.times),
-        "length": _lengths(pool.nodes),
-        "asks": asks,
-        "answers_words": near.at(asks, -1) * near.at(words, -1),
-        "answers_meaning": near.at(asks, -1) * near.at(above, -1),
-        "tells_when": _tells(pool.nodes, question.text, _WHEN, _TELLS_WHEN),
-        "tells_number": _tells(pool.nodes, question.text, _NUMBER, _TELLS_NUMBER),
-        "importance": np.array([node.scene.importance - 0.5 for node in pool.nodes], np.float32),
-        "mentioned": mentioned(pool.nodes, question.named),
-        "recent": _recent(pool.nodes, question.now),
-        "another_self": _of_another(pool.nodes, question),
-        "question": np.array([only_asks(node.scene.action) for node in pool.nodes], np.float32),
+    columns: Mapping[str, Callable[[], Floats]] = {
+        "words": lambda: words,
+        "words_before": lambda: near.at(words, -1),
+        "words_after": lambda: near.at(words, 1),
+        "words_around": lambda: np.maximum(near.at(words, -2), near.at(words, 2)),
+        "meaning": lambda: meaning,
+        "meaning_top": lambda: above,
+        "meaning_before": lambda: near.at(above, -1),
+        "meaning_after": lambda: near.at(above, 1),
+        "meaning_around": lambda: np.maximum(near.at(above, -2), near.at(above, 2)),
+        "rank_words": lambda: _by_rank(words),
+        "rank_meaning": lambda: _by_rank(meaning),
+        "both": lambda: words * above,
+        "speaker": lambda: spoken,
+        "other_speaker": lambda: 1 - spoken if question.named else spoken,
+        "session_words": lambda: _best_of(words, sessions),
+        "session_meaning": lambda: _best_of(above, sessions),
+        "session_spread": lambda: _mean_of_best(words + above, sessions),
+        "time": lambda: _in_time(pool.nodes, question.times),
+        "length": lambda: _lengths(pool.nodes),
+        "asks": lambda: asks,
+        "answers_words": lambda: near.at(asks, -1) * near.at(words, -1),
+        "answers_meaning": lambda: near.at(asks, -1) * near.at(above, -1),
+        "tells_when": lambda: _tells(pool.nodes, question.text, _WHEN, _TELLS_WHEN),
+        "tells_number": lambda: _tells(pool.nodes, question.text, _NUMBER, _TELLS_NUMBER),
+        "importance": lambda: np.array([one.scene.importance - 0.5 for one in pool.nodes]),
+        "mentioned": lambda: mentioned(pool.nodes, question.named),
+        "recent": lambda: _recent(pool.nodes, question.now),
+        "another_self": lambda: _of_another(pool.nodes, question),
+        "question": lambda: np.array([only_asks(one.scene.action) for one in pool.nodes]),
     }
-    return np.stack([columns[name] for name in SIGNALS], axis=1).astype(np.float32)
+    found = np.zeros((len(pool.nodes), len(SIGNALS)), np.float32)
+    for name in wanted:
+        found[:, SIGNALS.index(name)] = columns[name]()
+    return found
 
 
 class _Neighbours:
@@ -229,14 +232,16 @@ def mentioned(nodes: Sequence[Node], named: Collection[str]) -> Floats:
     """The share of those who were named whom a memory is about: told by them, or of them."""
     if not named:
         return np.zeros(len(nodes), np.float32)
+    people = {name for node in nodes for name in (node.source.speaker, *node.scene.actors) if name}
+    meant = {name: {one for one in people if is_same((name,), one)} for name in named}
     return np.array(
-        [sum(_is_about(node, name) for name in named) / len(named) for node in nodes], np.float32
+        [sum(_is_about(node, name, meant[name]) for name in named) / len(named) for node in nodes],
+        np.float32,
     )
 
 
-def _is_about(node: Node, name: str) -> bool:
-    people = (node.source.speaker, *node.scene.actors)
-    if any(is_same((name,), person) for person in people if person):
+def _is_about(node: Node, name: str, meant: set[str]) -> bool:
+    if node.source.speaker in meant or not meant.isdisjoint(node.scene.actors):
         return True
     words = f"{node.scene.action} {node.scene.context}".casefold()
     return name in words or name.split(" ")[0] in words

@@ -18,7 +18,14 @@ from msgspec import Struct
 from clawkit.errors import StoreError
 from clawkit.store.schema import SQLITE_STEPS
 from clawkit.store.sqlite import APPLICATION, PATIENCE, THING
-from clawkit.store.sqlite_failures import explained, explained_os, foreign, is_busy, too_new
+from clawkit.store.sqlite_failures import (
+    explained,
+    explained_os,
+    foreign,
+    is_busy,
+    is_damaged,
+    too_new,
+)
 from clawkit.system.files import make_private
 
 _COPY = "the copy of a store"
@@ -43,6 +50,8 @@ def back_up(store: Path, target: Path) -> StoreContents:
     """Copy a store, as it is at this moment; whoever writes to it meanwhile goes on."""
     if not store.exists():
         raise StoreError(f"{store}: there is no {THING.removeprefix('the ')} yet to copy")
+    if not target.parent.is_dir():
+        raise StoreError(f"{target}: there is no such directory: make it, or name another file")
     with _beside(target) as new:
         _copy(store, new, THING)
         held = look(new)
@@ -160,6 +169,9 @@ def _told(file: Path, thing: str) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise explained(file, error, PATIENCE, thing) from error
+        problem = explained(file, error, PATIENCE, thing)
+        if thing == _COPY and is_damaged(error):
+            problem = StoreError(f"{file}: {thing}: {problem.reason} ({error}): use another")
+        raise problem from error
     except OSError as error:
         raise explained_os(file, error, thing) from error

@@ -66,14 +66,17 @@ def by_ids(unit: Unit, ids: Sequence[str]) -> dict[str, Node]:
     return {row[1]: _node(row) for row in found}
 
 
-def same_words(unit: Unit, scenes: Iterable[Scene]) -> dict[str, Node]:
-    """The current nodes that say what these scenes say, by fingerprint."""
+def same_words(unit: Unit, scenes: Iterable[Scene]) -> dict[str, list[Node]]:
+    """The current nodes that say what these scenes say, whoever says it, by fingerprint."""
     sql = (
         f"SELECT said, {_COLUMNS} FROM nodes "
         "WHERE being = $being AND ended IS NULL AND said IN (??)"
     )
     prints = list({fingerprint(scene) for scene in scenes})
-    return {row[0]: _node(row[1:]) for row in unit.among(sql, prints)}
+    found: dict[str, list[Node]] = {}
+    for row in unit.among(sql, prints):
+        found.setdefault(row[0], []).append(_node(row[1:]))
+    return found
 
 
 def page(
@@ -164,7 +167,8 @@ def count_erased(unit: Unit) -> int:
 def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seqs:
     """The nodes that are not part of what is known: now, or at an earlier moment.
 
-    With `past`, what was so until something else began to be is known, too.
+    With `past`, what was so until something else began to be is known, too. What was taken back is
+    known at no moment.
     """
     if as_of is None:
         kept = " AND ending <> 'superseded'" if past else ""
@@ -174,7 +178,8 @@ def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seq
     else:
         rows = unit.rows(
             "SELECT seq FROM nodes WHERE being = $being "
-            "AND (created > ? OR (ended IS NOT NULL AND ended <= ?)) ORDER BY seq",
+            "AND (created > ? OR (ended IS NOT NULL AND (ended <= ? OR ending = 'retracted'))) "
+            "ORDER BY seq",
             as_of,
             as_of,
         )

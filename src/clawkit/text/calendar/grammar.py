@@ -65,7 +65,7 @@ class _Token(msgspec.Struct, frozen=True):
     gap: str
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _PlacedWord(msgspec.Struct, frozen=True):
     """A word in the text."""
 
     word: Word
@@ -84,15 +84,15 @@ class _Found(msgspec.Struct, frozen=True):
     meaning: _Meaning
     start: int
     end: int
-    places: list[_Place | None]
+    places: list[_PlacedWord | None]
     lexicon: Lexicon
     sentences: Sentences
     day: date
     asking: bool
 
-    def place(self, group: str) -> _Place:
+    def place(self, group: str) -> _PlacedWord:
         """The word of a group that the match has."""
-        return cast("_Place", self.places[self.match.start(group)])
+        return cast("_PlacedWord", self.places[self.match.start(group)])
 
     def value(self, group: str) -> Any:
         return self.place(group).word.value if self.symbol(group) else None
@@ -127,7 +127,7 @@ class _Found(msgspec.Struct, frozen=True):
     def before(self) -> frozenset[str]:
         """What the words before it say: since, from, until or toward."""
         first, last = self.match.span("p") if "p" in self.match.re.groupindex else (0, 0)
-        places = cast("list[_Place]", self.places[max(first, 0) : max(last, 0)])
+        places = cast("list[_PlacedWord]", self.places[max(first, 0) : max(last, 0)])
         words = [place.word for place in places]
         names = {"V": "since", "Z": "toward"}
         return frozenset(word.value or names[word.symbol] for word in words if word.symbol in names)
@@ -283,7 +283,7 @@ def _matches(symbols: str) -> tuple[tuple[re.Match[str], _Meaning], ...]:
     )
 
 
-def _bounds(match: re.Match[str], places: list[_Place | None]) -> tuple[int, int]:
+def _bounds(match: re.Match[str], places: list[_PlacedWord | None]) -> tuple[int, int]:
     """Where the words of a match are, without the preposition before them."""
     skipped = match.end("p") if "p" in match.re.groupindex and match["p"] else match.start()
     first, last = places[skipped], places[match.end() - 1]
@@ -295,9 +295,9 @@ def _bounds(match: re.Match[str], places: list[_Place | None]) -> tuple[int, int
 
 def _symbols(
     run: list[_Token], lexicon: Lexicon, text: str, sentences: Sentences
-) -> tuple[str, list[_Place | None]]:
+) -> tuple[str, list[_PlacedWord | None]]:
     symbols: list[str] = []
-    places: list[_Place | None] = []
+    places: list[_PlacedWord | None] = []
     at = 0
     while at < len(run):
         token = run[at]
@@ -306,9 +306,9 @@ def _symbols(
             places.append(None)
         word, length = _longest(run, at, lexicon)
         last = run[at + length - 1]
-        place = _Place(word, token.start, last.end, text[token.start : last.end])
+        place = _PlacedWord(word, token.start, last.end, text[token.start : last.end])
         if not _is_meant(place, lexicon, sentences):
-            place = _Place(OTHER, place.start, place.end, place.text)
+            place = _PlacedWord(OTHER, place.start, place.end, place.text)
         symbols.append(place.word.symbol)
         places.append(place)
         at += length
@@ -329,7 +329,7 @@ def _longest(run: list[_Token], at: int, lexicon: Lexicon) -> tuple[Word, int]:
     return OTHER, 1
 
 
-def _is_meant(place: _Place, lexicon: Lexicon, sentences: Sentences) -> bool:
+def _is_meant(place: _PlacedWord, lexicon: Lexicon, sentences: Sentences) -> bool:
     """Whether a word that means other things elsewhere is one of this language here."""
     lower = place.text.lower()
     if lower in lexicon.nouns and place.text[0].isupper():
@@ -416,7 +416,7 @@ def _month_first(found: _Found) -> Span | None:
     return _day_first(found) if found.lexicon.month_first else None
 
 
-def _is_month(month: _Place, found: _Found) -> bool:
+def _is_month(month: _PlacedWord, found: _Found) -> bool:
     """`10 may` is a month where it is written as one."""
     if month.word.symbol == "M" or month.text[0].isupper() or found.lexicon.language != "en":
         return True
@@ -444,7 +444,7 @@ def _month(found: _Found) -> Span | None:
     return spans.part(span, found.value("b")) if span and found.symbol("b") else span
 
 
-def _month_span(month: _Place, found: _Found) -> Span | None:
+def _month_span(month: _PlacedWord, found: _Found) -> Span | None:
     number = month.word.value
     if found.value("y"):
         return spans.whole_month(number, found.value("y"))
@@ -468,7 +468,7 @@ def _month_of(number: int, which: Which, day: date) -> Span:
     return spans.month_near(number, past=past, day=day)
 
 
-def _names_month(month: _Place, found: _Found) -> bool:
+def _names_month(month: _PlacedWord, found: _Found) -> bool:
     if month.word.symbol == "M" or found.symbol("b"):
         return True
     before = found.symbol("p")[:1]
@@ -534,7 +534,7 @@ def _two_weekdays(found: _Found) -> Span | None:
     return _NOTHING if comes_back else None
 
 
-def _is_short_weekday(name: _Place, found: _Found, before: str, which: Which | None) -> bool:
+def _is_short_weekday(name: _PlacedWord, found: _Found, before: str, which: Which | None) -> bool:
     if name.word.doubtful:  # a word of its own, such as the Portuguese `sexta`
         return bool(before or which)
     if not name.text[0].isupper():

@@ -35,6 +35,7 @@ from clawkit.wire.http.response import (
     Receive,
     SendAsgi,
     respond,
+    status_of,
 )
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.revisions import APP_TYPE, APPS
@@ -132,7 +133,6 @@ _CORS: Any = {
     "expose_headers": ["mcp-session-id", "retry-after", "www-authenticate", "x-request-id"],
 }
 MAX_BODY = 16 * 1024 * 1024
-_BAD_REQUEST = (-32700, -32600, -32020, -32021, -32022)
 
 
 class HttpRefusal(Exception):
@@ -312,7 +312,7 @@ class Endpoint:
                 session.cancel(message["id"])
 
         def status(reply: Message) -> int:
-            return _status(reply) if modern else 200
+            return status_of(reply) if modern else 200
 
         answer = PostResponse(receive, send, extra, streams=streams, plain=plain, on_leave=on_leave)
         said = answer.put if streams else None
@@ -446,12 +446,3 @@ def _accepts(headers: Headers, kind: str) -> bool:
     if kind in accepted or "*/*" in accepted:
         return True
     return kind.partition("/")[0] + "/*" in accepted
-
-
-def _status(answer: Message) -> int:
-    error = answer.get("error")
-    if error is None:
-        return 200
-    if error["code"] == -32601:
-        return 404
-    return 400 if error["code"] in _BAD_REQUEST else 200

@@ -25,6 +25,17 @@ EVENT_HEADERS: HeaderList = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
+_BAD_REQUEST = (-32700, -32600, -32020, -32021, -32022)
+
+
+def status_of(answer: Message) -> int:
+    """The HTTP status of an answer, as the modern era has it."""
+    error = answer.get("error")
+    if error is None:
+        return 200
+    if error["code"] == -32601:
+        return 404
+    return 400 if error["code"] in _BAD_REQUEST else 200
 
 
 async def respond(

@@ -232,7 +232,7 @@ def unreadable_policy(bench: Bench, text: str) -> None:
     require_clear_error(answer)
 
 
-class _Question:
+class _HeldCall:
     """A call that needs a person, and what the guard gave the client to answer it with."""
 
     def __init__(self, bench: Bench) -> None:
@@ -264,7 +264,7 @@ class _Question:
 
 
 def state_reused(bench: Bench) -> None:
-    question = _Question(bench)
+    question = _HeldCall(bench)
     require_passed(question.retry())
     if not question.passed(question.arguments):
         raise Unclear("a call that a person allowed did not reach the server")
@@ -275,35 +275,35 @@ def state_reused(bench: Bench) -> None:
 
 
 def state_for_other_arguments(bench: Bench) -> None:
-    question = _Question(bench)
+    question = _HeldCall(bench)
     _require_kept_out(question, arguments={"path": bench.token()})
 
 
 def state_for_more_arguments(bench: Bench) -> None:
-    question = _Question(bench)
+    question = _HeldCall(bench)
     _require_kept_out(question, arguments={**question.arguments, "recursive": True})
 
 
 def state_swapped(bench: Bench) -> None:
-    first, second = _Question(bench), _Question(bench)
+    first, second = _HeldCall(bench), _HeldCall(bench)
     _require_kept_out(first, requestState=second.state)
 
 
 def state_of_another_guard(bench: Bench) -> None:
-    question = _Question(bench)
+    question = _HeldCall(bench)
     with bench.beside() as other:
-        _require_kept_out(question, requestState=_Question(other).state)
+        _require_kept_out(question, requestState=_HeldCall(other).state)
 
 
 def state_policy_changed(bench: Bench) -> None:
-    question = _Question(bench)
+    question = _HeldCall(bench)
     deny_what_was_prompted(bench)
     _require_kept_out(question)
 
 
 def state_policy_touched(bench: Bench) -> None:
     """Bound to the policy's hash: whatever changed, the person is asked again."""
-    question = _Question(bench)
+    question = _HeldCall(bench)
     with bench.place.policy.open("a", encoding="utf-8") as policy:
         policy.write("\n# changed\n")
     _require_kept_out(question)
@@ -327,21 +327,21 @@ def _changed(state: str, at: int) -> str:
 
 
 def forged_state(bench: Bench, change: str) -> None:
-    question = _Question(bench)
+    question = _HeldCall(bench)
     _require_kept_out(question, requestState=_STATES[change](question.state))
 
 
 def response_that_is_no_yes(bench: Bench, response: str) -> None:
-    question = _Question(bench)
+    question = _HeldCall(bench)
     answers = dict.fromkeys(question.keys, json.loads(response))
     _require_kept_out(question, inputResponses=answers)
 
 
 def responses(bench: Bench, responses: str) -> None:
-    _require_kept_out(_Question(bench), inputResponses=json.loads(responses))
+    _require_kept_out(_HeldCall(bench), inputResponses=json.loads(responses))
 
 
-def _require_kept_out(question: _Question, **changes: Any) -> None:
+def _require_kept_out(question: _HeldCall, **changes: Any) -> None:
     question.retry(**changes)
     question.bench.serve()
     if question.passed(changes.get("arguments", question.arguments)):
