@@ -21,6 +21,7 @@ DEMO_READY := $(VENV)/.ready-demo
 DEV_READY := $(VENV)/.ready-dev
 BENCH_READY := $(VENV)/.ready-bench
 PEERS_READY := $(NODE_PEERS)/.ready
+COMPILED := $(VENV)/.compiled
 
 # A memory server to measure beside ours. It needs another `mcp` than we do, and torch, so it has its own place.
 MEMORY_PEER := build/memory-peer
@@ -48,7 +49,7 @@ demo: $(DEMO_READY) ## Set up what the demo needs and run it
 	@$(BIN)/python examples/demo.py
 
 .PHONY: setup
-setup: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) $(BROWSER_READY) ## Set up everything for development
+setup: $(DEV_READY) $(PEERS_READY) $(MODEL_READY) $(BROWSER_READY) $(COMPILED) ## Set up everything for development
 
 .PHONY: test
 test: setup format-check lint types layers pytest ## Set up and run every check
@@ -138,6 +139,11 @@ $(VENV_MADE):
 
 $(VENV)/.ready-%: $(VENV_MADE) pyproject.toml constraints.txt src/clawkit/version.py
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+# pip compiles what it installs. What stands here, each process of the first test run would compile.
+$(COMPILED): | $(DEV_READY)
+	@$(BIN)/python -m pytest --collect-only -q >/dev/null || true # what is wrong, the tests say
 	@touch $@
 
 $(PEERS_READY): tests/node/package.json | $(DEV_READY)
