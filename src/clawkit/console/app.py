@@ -35,7 +35,7 @@ from clawkit.console.pages import (
 )
 from clawkit.errors import LoadError
 from clawkit.version import __version__
-from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listen
+from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listening
 
 HOST = "127.0.0.1"
 PORT = 7420
@@ -93,25 +93,27 @@ def serve(
     Without a port it is the usual one, or a free one. `on_ready` gets the port, and makes links.
     """
     access, stopping = ConsoleAccess(), asyncio.Event()
-    with ExitStack() as until_end, _listening(port) as listening:
-        app = console_app(access, until_end, stopping)
+    with ExitStack() as until_end:
+        sockets = console_sockets(port, until_end)
+        bound = sockets[0].getsockname()[1]
         running = UvicornServer(
-            app,
+            console_app(access, until_end, stopping),
             limits=_LIMITS,
             on_stop=stopping.set,
-            on_ready=lambda: on_ready(listening.getsockname()[1], access),
+            on_ready=lambda: on_ready(bound, access),
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
-        running.run(sockets=[listening])
+        running.run(sockets=sockets)
 
 
-def _listening(port: int | None) -> socket.socket:
+def console_sockets(port: int | None, until_end: ExitStack) -> list[socket.socket]:
+    """Where it listens until the end: at the port, or at the usual one, or at a free one."""
     if port is not None:
-        return listen(HOST, port)
+        return until_end.enter_context(listening(HOST, port))
     try:
-        return listen(HOST, PORT)
+        return until_end.enter_context(listening(HOST, PORT))
     except LoadError:
-        return listen(HOST, 0)
+        return until_end.enter_context(listening(HOST, 0))
 
 
 def _file(path: Path) -> Route:
