@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -210,7 +211,6 @@ def test_a_page_answers_what_a_terminal_holds(
 ) -> None:
     """The terminal's view was there first: the page shows what waits in it, and takes over."""
     with SharedView(approvals_socket()) as terminal:
-        assert terminal.denies_when_closed
         console: RunningConsole = request.getfixturevalue("console")
         page = visitor.open(console.link)
         with guarded(tmp_path, POLICY, "--name", "files") as guard:
@@ -332,11 +332,33 @@ def test_everything_can_be_done_with_the_keyboard(page: Page, guard: Guarded) ->
 def test_without_a_page_nobody_is_asked(
     visitor: Visitor, console: RunningConsole, tmp_path: Path
 ) -> None:
-    visitor.open(console.link)
-    until(lambda: pending(approvals_socket()) is not None)
-    visitor.page.close()
-    until(lambda: pending(approvals_socket()) is None)
+    page = visitor.open(console.link)
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
         call(guard, 1)
+        expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
+        page.close()
+        assert "nobody is left to ask" in guard.receive()["error"]["message"]
+        assert pending(approvals_socket()) is None
+        call(guard, 2)
         assert "nobody can be asked" in guard.receive()["error"]["message"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_console_that_ends_answers_nothing(
+    page: Page, guard: Guarded, console: RunningConsole, how: signal.Signals
+) -> None:
+    """While a terminal is open beside it, that one is asked; else nobody is left."""
+    with SharedView(approvals_socket()) as terminal:
+        call(guard, 1)
+        expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
+        until(terminal.asks)
+        console.process.send_signal(how)
+        console.process.wait(PATIENCE)
+        assert terminal.answer(terminal.asks()[0].id, "once")
+        assert "result" in guard.receive()
+        call(guard, 2, "/work/b")
+        until(terminal.asks)
+        assert terminal.denies_when_closed
+    assert "nobody is left to ask" in guard.receive()["error"]["message"]
+    assert deletions(guard) == 1
