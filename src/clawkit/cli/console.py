@@ -36,12 +36,14 @@ def console(port: Port = None, no_open: NoOpen = False) -> None:
         raise CommandFailure(
             "a guarded server may not answer for a person: use a terminal of your own"
         )
+    from clawkit.console.access import BY_RESTART, FROM_TERMINAL
     from clawkit.console.app import serve
 
     def announce(bound: int, access: ConsoleAccess) -> None:
         _greet(bound, access, opens=not no_open and has_screen())
 
-    serve(port, on_ready=announce)
+    another_link = FROM_TERMINAL if sys.stdin.isatty() else BY_RESTART
+    serve(port, on_ready=announce, another_link=another_link)
 
 
 def ui(port: Port = None, no_open: NoOpen = False) -> None:

@@ -87,12 +87,14 @@ def serve(
     port: int | None = None,
     *,
     on_ready: Callable[[int, ConsoleAccess], None],
+    another_link: str,
 ) -> None:
     """Serve the console on loopback until interrupted.
 
-    Without a port it is the usual one, or a free one. `on_ready` gets the port, and makes links.
+    Without a port it is the usual one, or a free one. `on_ready` gets the port, and makes links;
+    `another_link` is what a page says of how to get one.
     """
-    access, stopping = ConsoleAccess(), asyncio.Event()
+    access, stopping = ConsoleAccess(another_link=another_link), asyncio.Event()
     with ExitStack() as until_end:
         sockets = console_sockets(port, until_end)
         bound = sockets[0].getsockname()[1]
@@ -131,11 +133,7 @@ def _session_routes(access: ConsoleAccess) -> list[Route]:
     async def open_link(request: Request) -> Response:
         session = access.exchange((await read_json(request, LinkUse)).link)
         if session is None:
-            raise ApiError(
-                "This link was used already, or is too old: press Enter where `claw console` runs "
-                "for another one",
-                403,
-            )
+            raise ApiError(f"This link was used already, or is too old: {access.another_link}", 403)
         response = json_response({"token": session.token, "version": __version__})
         response.headers["set-cookie"] = access.cookie_header(session)
         return response
