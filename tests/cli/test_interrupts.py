@@ -1,9 +1,10 @@
-"""Ctrl-C in a real terminal ends any command with 130; an end without it leaves no warning."""
+"""Commands that wait in a real terminal: Ctrl-C ends each with 130, and where servers listen."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.claw import PROGRAMS, claw
@@ -46,6 +47,21 @@ def test_ctrl_c_ends_it_with_130_and_without_a_warning(command: str) -> None:
         assert window.ends() == 130
         assert "Warning" not in window.output
         assert "Traceback" not in window.output
+
+
+@pytest.mark.parametrize(
+    "command", [each for each in WAITING if each.endswith(" 0") or "--port" in each]
+)
+def test_a_server_has_its_port_at_both_addresses_of_this_machine(command: str) -> None:
+    """Else the links that say `localhost`, and clients' tokens, could reach another's program."""
+    with terminal(str(PROGRAMS / "claw"), *command.split(), width=200) as window:
+        window.shows(WAITING[command])
+        sockets = psutil.Process(window.process.pid).net_connections("inet")
+        places = {one.laddr for one in sockets if one.status == psutil.CONN_LISTEN}
+        assert {place[0] for place in places} == {"127.0.0.1", "::1"}
+        assert len({place[1] for place in places}) == 1
+        window.type("\x03")
+        window.ends()
 
 
 @pytest.mark.parametrize("end", ["\x04", "\x03"], ids=["Ctrl-D", "Ctrl-C"])

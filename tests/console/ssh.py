@@ -54,7 +54,7 @@ def ssh_tunnel(forwarding: str) -> Iterator[None]:
         )
         options = [part for one in _OPTIONS for part in ("-o", one)]
         client = ("ssh", "-F", "none", *options, "-i", folder / "client", "-N", "-L", forwarding)
-        near = int(forwarding.partition(":")[0])
+        near = int(forwarding.split(":")[-3])
         server = (sshd, "-D", "-e", "-f", folder / "config")
         with (
             _listening(port, server, **others),

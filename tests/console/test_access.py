@@ -165,7 +165,10 @@ def test_a_body_that_is_too_large_or_is_no_json_is_refused(
 
 def test_only_loopback_is_listened_on(console: RunningConsole) -> None:
     sockets = psutil.Process(console.process.pid).net_connections("inet")
-    assert {one.laddr[0] for one in sockets if one.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
+    assert {one.laddr[0] for one in sockets if one.status == psutil.CONN_LISTEN} == {
+        "127.0.0.1",
+        "::1",
+    }
 
 
 def test_a_link_and_a_session_end_with_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from playwright.sync_api import Page, expect
 from clawkit.guard.approvals import answer_pending, has_view, pending
 from clawkit.guard.locations import approvals_socket
 from clawkit.guard.shared_view import SharedView
-from tests.console.browser import RunningConsole, Visitor
+from tests.console.browser import RunningConsole, Visitor, running_console
 from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import POLICY as IMPATIENT
@@ -48,8 +49,8 @@ def allow(page: Page, label: str) -> None:
     ("label", "passes"),
     [
         ("Allow once", True),
-        ("These arguments, this session", True),
-        ("This tool, this session", True),
+        ("Allow these arguments, this session", True),
+        ("Allow this tool, this session", True),
         ("Deny", False),
     ],
 )
@@ -76,7 +77,7 @@ def test_a_rule_is_shown_before_it_is_written_and_then_allows_the_call(
 ) -> None:
     before = guard.policy.read_text()
     call(guard, 1)
-    allow(page, "Exactly this…")
+    allow(page, "Allow exactly this…")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("/work/a")
     shown = dialog.locator("pre").inner_text()
@@ -93,7 +94,7 @@ def test_a_rule_that_is_not_confirmed_is_not_written_and_the_call_goes_on_waitin
 ) -> None:
     before = guard.policy.read_text()
     call(guard, 1)
-    allow(page, "This tool…")
+    allow(page, "Allow this tool…")
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     assert guard.policy.read_text() == before
     allow(page, "Deny")
@@ -105,11 +106,13 @@ def test_only_those_rules_are_offered_that_can_be_written(
 ) -> None:
     by_rule = page.locator("[data-answer^=always]")
     call(guard, 1, "/work/app/a")
-    expect(by_rule).to_have_text(["This tool in this folder…", "This tool…", "Exactly this…"])
+    expect(by_rule).to_have_text(
+        ["Allow this tool in this folder…", "Allow this tool…", "Allow exactly this…"]
+    )
     allow(page, "Deny")
     assert "error" in guard.receive()
     call(guard, 2, "a relative path")
-    expect(by_rule).to_have_text(["This tool…", "Exactly this…"])
+    expect(by_rule).to_have_text(["Allow this tool…", "Allow exactly this…"])
     allow(page, "Deny")
     assert "error" in guard.receive()
     (tmp_path / "nameless").mkdir()
@@ -117,7 +120,7 @@ def test_only_those_rules_are_offered_that_can_be_written(
         nameless.initialize()
         call(nameless, 3, "/work/app/a")
         expect(page.get_by_role("button", name="Allow once")).to_be_enabled()
-        expect(by_rule).to_have_text(["Exactly this…"])
+        expect(by_rule).to_have_text(["Allow exactly this…"])
         allow(page, "Deny")
         assert "error" in nameless.receive()
 
@@ -210,7 +213,6 @@ def test_a_page_answers_what_a_terminal_holds(
 ) -> None:
     """The terminal's view was there first: the page shows what waits in it, and takes over."""
     with SharedView(approvals_socket()) as terminal:
-        assert terminal.denies_when_closed
         console: RunningConsole = request.getfixturevalue("console")
         page = visitor.open(console.link)
         with guarded(tmp_path, POLICY, "--name", "files") as guard:
@@ -332,11 +334,102 @@ def test_everything_can_be_done_with_the_keyboard(page: Page, guard: Guarded) ->
 def test_without_a_page_nobody_is_asked(
     visitor: Visitor, console: RunningConsole, tmp_path: Path
 ) -> None:
-    visitor.open(console.link)
-    until(lambda: pending(approvals_socket()) is not None)
-    visitor.page.close()
-    until(lambda: pending(approvals_socket()) is None)
+    page = visitor.open(console.link)
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
         call(guard, 1)
+        expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
+        page.close()
+        assert "nobody is left to ask" in guard.receive()["error"]["message"]
+        assert pending(approvals_socket()) is None
+        call(guard, 2)
         assert "nobody can be asked" in guard.receive()["error"]["message"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_console_that_ends_answers_nothing(
+    page: Page, guard: Guarded, console: RunningConsole, how: signal.Signals
+) -> None:
+    """While a terminal is open beside it, that one is asked; else nobody is left."""
+    with SharedView(approvals_socket()) as terminal:
+        call(guard, 1)
+        expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
+        until(terminal.asks)
+        console.process.send_signal(how)
+        console.process.wait(PATIENCE)
+        assert terminal.answer(terminal.asks()[0].id, "once")
+        assert "result" in guard.receive()
+        call(guard, 2, "/work/b")
+        until(terminal.asks)
+        assert terminal.denies_when_closed
+    assert "nobody is left to ask" in guard.receive()["error"]["message"]
+    assert deletions(guard) == 1
+
+
+def test_a_page_whose_console_is_gone_or_another_one_says_so_and_answers_nothing(
+    page: Page, guard: Guarded, console: RunningConsole
+) -> None:
+    state, deny = page.locator("#connection"), page.get_by_role("button", name="Deny")
+    with SharedView(approvals_socket()) as terminal:
+        call(guard, 1)
+        expect(deny).to_be_enabled()
+        until(terminal.asks)
+        console.process.send_signal(signal.SIGTERM)
+        console.process.wait(PATIENCE)
+        expect(state).to_contain_text("is claw console still running?")
+        expect(deny).to_be_disabled()
+        expect(page.get_by_role("alert")).to_contain_text("what waited when the page last heard")
+        expect(page.locator(".left")).to_have_text("may be over")
+        assert terminal.asks()
+        with running_console("--port", str(console.port)) as again:
+            expect(state).to_contain_text("session is over")
+            expect(state).to_contain_text("start it again for another link")
+            expect(deny).to_be_disabled()
+            page.context.new_page().goto(again.link)
+            expect(state).to_have_text("Live")
+            deny.click()
+            assert "a person said no" in guard.receive()["error"]["message"]
+
+
+def test_what_was_read_stays_read_in_another_width(page: Page, guard: Guarded) -> None:
+    call(guard, 1, note="\n".join(f"line {number} {'word ' * 30}" for number in range(300)))
+    on = page.get_by_role("button", name="Read on")
+    for _ in range(5):
+        on.click()
+        page.wait_for_timeout(100)
+    percent = page.get_by_text("% was on the screen")
+    before = int(percent.inner_text().split(":")[1].split()[0])
+    assert before >= 5
+    for width in (700, 1400):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_timeout(300)
+        assert int(percent.inner_text().split(":")[1].split()[0]) >= before
+    once = page.get_by_role("button", name="Allow once")
+    expect(once).to_be_disabled()
+    while once.is_disabled():
+        on.click()
+        page.wait_for_timeout(50)
+    once.click()
+    assert "result" in guard.receive()
+
+
+def test_a_rule_is_no_longer_proposed_for_a_call_that_is_over(page: Page, guard: Guarded) -> None:
+    call(guard, 1)
+    allow(page, "Allow exactly this…")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    (ask,) = pending(approvals_socket()) or ()
+    assert answer_pending(approvals_socket(), ask.id, "deny") == ""
+    assert "error" in guard.receive()
+    expect(dialog).to_have_count(0)
+    over = "No longer waits: denied by claw approvals answer."
+    expect(page.get_by_text(over)).to_be_visible()
+
+
+def test_a_call_that_its_client_withdraws_says_so(page: Page, guard: Guarded) -> None:
+    call(guard, 1)
+    expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
+    cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+    guard.send({"jsonrpc": "2.0", **cancelled})
+    over = "No longer waits: withdrawn by its client, not run."
+    expect(page.get_by_text(over)).to_be_visible()

@@ -49,6 +49,24 @@ def test_a_whole_file_is_compared_with_the_one_that_is_there(tmp_path: Path) -> 
     assert lines(path=str(file), content="new\nsame")[1:] == ["-old", "+new", " same"]
 
 
+def test_a_line_break_at_the_end_begins_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    assert lines(path=str(file), content="new\n") == ["@@@ -0,0 +1 @@", "+new"]
+    assert lines(path=str(file), content="new\n\n") == ["@@@ -0,0 +1,2 @@", "+new", "+"]
+    file.write_text("same\nold\n")
+    assert lines(path=str(file), content="same\nnew\n")[1:] == [" same", "-old", "+new"]
+    assert lines(path=str(file), content="") == ["@@@ -1,2 +0,0 @@", "-same", "-old"]
+
+
+def test_a_line_break_that_comes_or_goes_at_the_end_is_a_change(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("one")
+    note = "@(no line break at the end)"
+    assert lines(path=str(file), content="one\n")[1:] == ["-one", note, "+one"]
+    file.write_text("one\n")
+    assert lines(path=str(file), content="one")[1:] == ["-one", "+one", note]
+
+
 def test_what_is_hidden_in_a_line_is_spelled_out() -> None:
     assert "+a\\u202eb" in lines(path="/x", old_string="a", new_string="a\u202eb")
     # What looks the same once it is spelled out is another text all the same.

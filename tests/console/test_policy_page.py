@@ -58,6 +58,23 @@ def test_rules_stand_in_order_with_their_hits(page: Page) -> None:
     assert "2 calls" in rule(page, 3)
 
 
+def test_a_rule_that_may_decide_calls_is_not_one_that_is_never_hit(
+    visitor: Visitor, page: Page, tmp_path: Path
+) -> None:
+    """The log has no passwords: whether the rule was for this one cannot be known."""
+    (tmp_path / "more").mkdir()
+    with guarded(tmp_path / "more", POLICY, "--name", "files") as guard:
+        guard.initialize()
+        guard.tool("read_file", 4, path="/work/a", password="hunter2")
+    asks = 'tool = "read_file"\nargs.password = "x*"'
+    policy_file().write_text(POLICY.replace('tool = "never_called"', asks))
+    visitor.go("activity")
+    visitor.go("policy")
+    expect(page.get_by_label("Rule 2", exact=True)).to_contain_text("1 uncertain")
+    assert "never hit" not in rule(page, 2)
+    assert "2 calls, 1 uncertain" in rule(page, 3)
+
+
 def test_the_hits_are_of_the_calls_that_activity_counts(visitor: Visitor, page: Page) -> None:
     expect(page.get_by_text("Counted over 3 calls of the log")).to_be_visible()
     expect(page.get_by_text("matched no rule")).to_have_count(0)

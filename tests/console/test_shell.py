@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from clawkit.console import app
 from clawkit.text.normalization import visible
+from clawkit.wire.http.uvicorn_server import listen
 from tests.claw import CLAW, finished
 from tests.console.browser import RunningConsole, Visitor, visiting
 from tests.console.ssh import free_port, ssh_tunnel
@@ -32,7 +35,8 @@ def test_a_link_that_was_used_says_what_to_do(browser: Browser, console: Running
     with visiting(browser) as second:
         second.page.goto(console.link)
         expect(second.page.get_by_role("alert")).to_contain_text("was used already")
-        expect(second.page.get_by_text("press Enter for another link")).to_be_visible()
+        # Nobody can press Enter there: its input is no terminal.
+        expect(second.page.get_by_role("alert")).to_contain_text("start it again for another link")
 
 
 def test_cookies_of_other_programs_on_this_machine_lock_nobody_out(
@@ -58,6 +62,9 @@ def test_enter_in_the_terminal_prints_another_link(claw_home: Path, browser: Bro
         link = screen.text.rpartition("http://")[2].split()[0]
         with visiting(browser) as visitor:
             visitor.open(f"http://{link}")
+        with visiting(browser) as late:
+            late.page.goto(f"http://{link}")
+            expect(late.page.get_by_role("alert")).to_contain_text("press Enter in the terminal")
 
 
 def test_over_ssh_it_says_how_to_open_a_tunnel_and_works_through_it(
@@ -68,13 +75,13 @@ def test_over_ssh_it_says_how_to_open_a_tunnel_and_works_through_it(
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 5 10.0.0.2 22")
     with terminal(*CLAW, "console", "--port", "0", width=160) as screen:
         screen.shows("ssh -L")
-        link = re.search(r"http://localhost:(\d+)/#open=[\w-]+", screen.text)
-        said = re.search(r"ssh -L (\d+):(localhost:\d+) ", screen.text)
+        link = re.search(r"http://127\.0\.0\.1:(\d+)/#open=[\w-]+", screen.text)
+        said = re.search(r"ssh -L 127\.0\.0\.1:(\d+):(127\.0\.0\.1:\d+) ", screen.text)
         assert link is not None
         assert said is not None
         assert said[1] == link[1]
         near = free_port()  # the other end is this machine, too, where its port is taken
-        with ssh_tunnel(f"{near}:{said[2]}"):
+        with ssh_tunnel(f"127.0.0.1:{near}:{said[2]}"):
             page = visitor.open(link[0].replace(f":{link[1]}/", f":{near}/"))
             expect(page.locator("#connection")).to_have_text("Live")
             visitor.go("policy")
@@ -217,3 +224,31 @@ def test_a_port_that_is_taken_is_an_error_only_if_it_was_asked_for(console: Runn
     port = str(console.port)
     done = finished(*CLAW, "console", "--no-open", "--port", port, code=1)
     assert "choose another port" in done.stderr
+
+
+def test_a_port_that_another_program_has_at_the_other_loopback_address_is_taken() -> None:
+    """Browsers that are sent to localhost go there first."""
+    with listen("::1", 0) as taken:
+        port = str(taken.getsockname()[1])
+        done = finished(*CLAW, "console", "--no-open", "--port", port, code=1)
+    assert f"cannot listen on [::1]:{port}" in done.stderr
+    assert "#open=" not in done.stdout
+
+
+def test_the_usual_port_is_left_when_it_is_free_at_one_address_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with listen("::1", 0) as taken, ExitStack() as until_end:
+        monkeypatch.setattr(app, "PORT", taken.getsockname()[1])
+        ports = {one.getsockname()[1] for one in app.console_sockets(None, until_end)}
+        assert len(ports) == 1
+        assert ports != {app.PORT}
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "[::1]"])
+def test_the_console_is_there_by_every_name_of_this_machine(
+    visitor: Visitor, console: RunningConsole, name: str
+) -> None:
+    assert console.link.startswith("http://127.0.0.1:")
+    page = visitor.open(console.link.replace("127.0.0.1", name))
+    expect(page.locator("#connection")).to_have_text("Live")

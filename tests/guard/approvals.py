@@ -11,6 +11,7 @@ from typing import Any
 
 from clawkit.guard.approvals import Ask, ask_view, call_digest
 from clawkit.guard.approvals_view import ApprovalsView
+from clawkit.guard.pending_approvals import Wait
 from tests.processes import PATIENCE
 
 
@@ -51,7 +52,7 @@ class Asking:
     """A question on its way in a thread of its own, as a proxy asks it."""
 
     def __init__(self, socket: Path, ask: Ask) -> None:
-        self.cancelled = threading.Event()
+        self.cancelled = Wait()
         self._given: list[str | None] = []
         self._thread = threading.Thread(target=self._run, args=(socket, ask), daemon=True)
         self._thread.start()

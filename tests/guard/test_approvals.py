@@ -13,7 +13,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pytest
 
@@ -139,9 +139,9 @@ def test_a_path_that_no_socket_can_have_is_an_error_for_the_view(tmp_path: Path)
         ApprovalsView(tmp_path / ("x" * 120)).open()
 
 
-def test_nobody_in_time_is_a_deny(view: ApprovalsView, socket: Path) -> None:
+def test_nobody_in_time_is_no_answer(view: ApprovalsView, socket: Path) -> None:
     asking = Asking(socket, question(seconds=0.2))
-    assert asking.answer == "deny"
+    assert asking.answer == "timeout"
     until(lambda: [ended.how for ended in view.ended()] == ["expired"])
     assert not view.answer("q1", "once")
 
@@ -157,19 +157,19 @@ def test_the_view_drops_a_question_at_its_deadline_whatever_the_proxy_does(
     assert view.asks() == ()
 
 
-def test_a_view_that_closes_denies_what_waits(socket: Path) -> None:
+def test_a_view_that_closes_has_said_nothing(socket: Path) -> None:
     with ApprovalsView(socket) as view:
         waiting = [asked(view, socket, question(f"q{n}")) for n in range(3)]
-    assert [asking.answer for asking in waiting] == ["deny"] * 3
+    assert [asking.answer for asking in waiting] == ["closed"] * 3
 
 
-def test_a_view_that_is_killed_denies_what_waits_and_its_socket_is_replaced(socket: Path) -> None:
+def test_a_view_that_is_killed_has_said_nothing_and_its_socket_is_replaced(socket: Path) -> None:
     with process(VIEW, os.fspath(socket)) as child:
         assert line_of(child) == "open"
         asking = Asking(socket, question())
         assert line_of(child) == "asked"
         child.send_signal(signal.SIGKILL)
-        assert asking.answer == "deny"
+        assert asking.answer == "closed"
         child.wait()
     assert socket.is_socket()
     assert ask_view(socket, question()) is None
@@ -215,10 +215,22 @@ def test_the_other_end_of_a_pair_is_the_same_user() -> None:
 
 def test_a_cancelled_question_leaves_the_view(view: ApprovalsView, socket: Path) -> None:
     asking = asked(view, socket, question())
-    asking.cancelled.set()
-    assert asking.answer == "deny"
+    asking.cancelled.end("withdrawn")
+    assert asking.answer == "withdrawn"
     until(lambda: not view.asks())
     assert [ended.how for ended in view.ended()] == ["withdrawn"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "how"), [("timeout", "expired"), ("before", "covered"), ("once", "form")]
+)
+def test_the_view_learns_why_a_question_is_no_longer_asked(
+    view: ApprovalsView, socket: Path, answer: Literal["timeout", "before", "once"], how: str
+) -> None:
+    asking = asked(view, socket, question())
+    asking.cancelled.end(answer)
+    until(lambda: not view.asks())
+    assert [ended.how for ended in view.ended()] == [how]
 
 
 def test_the_question_of_a_proxy_that_was_killed_leaves_the_view(
@@ -251,9 +263,9 @@ def test_a_flood_is_denied_at_once_and_what_waits_stays(socket: Path) -> None:
         assert [ask.id for ask in view.asks()] == ["q0", "q2", "q4"]
 
 
-def test_a_second_question_with_the_same_id_is_denied(view: ApprovalsView, socket: Path) -> None:
+def test_a_second_question_with_the_same_id_is_not_taken(view: ApprovalsView, socket: Path) -> None:
     first = asked(view, socket, question())
-    assert ask_view(socket, question(tool="delete_file")) == "deny"
+    assert ask_view(socket, question(tool="delete_file")) == "unclear"
     view.answer("q1", "once")
     assert first.answer == "once"
 
@@ -285,10 +297,8 @@ def test_an_answer_to_nothing_is_refused(view: ApprovalsView, socket: Path) -> N
     assert view.asks() == ()
 
 
-def test_a_call_that_is_too_large_is_denied_and_never_asked_about(
-    view: ApprovalsView, socket: Path
-) -> None:
-    assert ask_view(socket, question(arguments={"text": "x" * LONGEST_REQUEST})) == "deny"
+def test_a_call_that_is_too_large_is_never_asked_about(view: ApprovalsView, socket: Path) -> None:
+    assert ask_view(socket, question(arguments={"text": "x" * LONGEST_REQUEST})) == "unclear"
     assert view.asks() == ()
 
 
@@ -302,19 +312,25 @@ def test_a_call_that_is_too_large_is_denied_and_never_asked_about(
         pytest.param({"answer": None}, id="no answer"),
     ],
 )
-def test_an_answer_that_is_not_to_this_question_is_a_deny(
+def test_an_answer_that_is_not_to_this_question_is_none(
     socket: Path, changes: dict[str, Any]
 ) -> None:
     ask = question()
     good = {"version": VERSION, "id": ask.id, "digest": ask.digest, "answer": "once"}
     with impostor(socket, json.dumps({**good, **changes}).encode() + b"\n"):
-        assert ask_view(socket, ask) == "deny"
+        assert ask_view(socket, ask) == "unclear"
 
 
-@pytest.mark.parametrize("reply", [b"", b"once\n", b"[]\n", b'{"version":1', b"\xff\n"])
-def test_a_reply_that_cannot_be_read_is_a_deny(socket: Path, reply: bytes) -> None:
+@pytest.mark.parametrize("reply", [b"once\n", b"[]\n", b"\xff\n"])
+def test_a_reply_that_cannot_be_read_is_no_answer(socket: Path, reply: bytes) -> None:
     with impostor(socket, reply):
-        assert ask_view(socket, question()) == "deny"
+        assert ask_view(socket, question()) == "unclear"
+
+
+@pytest.mark.parametrize("reply", [b"", b'{"version":1'])
+def test_a_reply_that_does_not_come_whole_is_no_answer(socket: Path, reply: bytes) -> None:
+    with impostor(socket, reply):
+        assert ask_view(socket, question(seconds=0.5)) == "timeout"
 
 
 @pytest.mark.parametrize(

@@ -133,8 +133,8 @@ def test_another_question_can_be_chosen(screen: Terminal, socket: Path, down: st
 def test_a_question_that_is_withdrawn_leaves_the_screen(screen: Terminal, socket: Path) -> None:
     asking = Asking(socket, question())
     screen.shows(KEYS)
-    asking.cancelled.set()
-    screen.shows("nothing waiting", "no longer asked")
+    asking.cancelled.end("withdrawn")
+    screen.shows("nothing waiting", "withdrawn by its client, not run")
 
 
 def test_always_writes_the_rule_that_was_shown(
@@ -186,23 +186,23 @@ def test_always_is_refused_where_no_rule_can_say_it(screen: Terminal, socket: Pa
     screen.shows("Write it by hand", KEYS)
 
 
-def test_quitting_asks_before_it_denies_what_waits(screen: Terminal, socket: Path) -> None:
+def test_quitting_asks_first_where_nobody_else_is_asked(screen: Terminal, socket: Path) -> None:
     asking = Asking(socket, question())
     screen.shows(KEYS)
     screen.type("q")
-    screen.shows("Deny what waits (1), and quit? y/n")
+    screen.shows("Quit? Nobody else is asked: what waits (1) is denied. y/n")
     screen.type("n")
     screen.shows(KEYS)
     screen.type("q")
     screen.shows("y/n")
     screen.type("y")
-    assert asking.answer == "deny"
+    assert asking.answer == "closed"
     assert screen.ends() == 0
     assert screen.is_given_back()
 
 
 @pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM", "SIGHUP"])
-def test_an_abrupt_end_denies_what_waits_and_gives_the_terminal_back(
+def test_an_abrupt_end_answers_nothing_and_gives_the_terminal_back(
     screen: Terminal, socket: Path, how: str
 ) -> None:
     asking = Asking(socket, question())
@@ -211,7 +211,7 @@ def test_an_abrupt_end_denies_what_waits_and_gives_the_terminal_back(
         screen.type("\x03")
     else:
         screen.process.send_signal(signal.Signals[how])
-    assert asking.answer == "deny"
+    assert asking.answer == "closed"
     assert screen.ends() in {130, 128 + signal.SIGTERM, 128 + signal.SIGHUP}
     assert screen.is_given_back()
     assert not socket.exists()
@@ -266,3 +266,23 @@ def test_a_second_terminal_shows_the_same_and_its_answer_counts_once(
         screen.shows("nothing waiting")
         second.type("q")
         assert second.ends() == 0
+
+
+@pytest.mark.parametrize("how", ["q", "Ctrl-C", "SIGTERM", "SIGHUP", "SIGKILL"])
+def test_what_waits_goes_to_the_other_terminal_however_one_ends(
+    screen: Terminal, socket: Path, how: str
+) -> None:
+    with terminal(*COMMAND) as second:
+        second.shows("nothing waiting")
+        asking = Asking(socket, question())
+        screen.shows(KEYS)
+        second.shows(KEYS)
+        if how in ("q", "Ctrl-C"):
+            screen.type("q" if how == "q" else "\x03")
+        else:
+            screen.process.send_signal(signal.Signals[how])
+        screen.ends()
+        until(lambda: [ask.id for ask in pending(socket) or []] == ["q1"])
+        second.shows("1 waiting", KEYS)
+        second.type("a")
+        assert asking.answer == "once"

@@ -13,7 +13,9 @@ from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import ApprovalsView, rule_of, write_rule
 from clawkit.guard.locations import approvals_socket
+from clawkit.guard.shared_view import SharedView
 from clawkit.settings import settings
+from tests.claw import claw
 from tests.guard.approvals import until
 from tests.guard.guarded_server import ALLOW_ALL, Guarded, guarded
 from tests.guard.test_approvals_are_exact import asks
@@ -234,3 +236,62 @@ def test_questions_in_a_result_that_a_form_has_no_room_for_are_read_in_the_view(
         assert "Which one? " * 200 in str(ask.call)
         assert view.answer(ask.id, "once")
         assert guard.receive()["result"]["requestState"] == "s"
+
+
+CLOSED = "the window was closed before anybody answered, and nobody is left to ask"
+
+
+def test_a_window_that_is_closed_has_not_said_no(socket: Path, tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize()
+        with ApprovalsView(socket) as view:
+            send(guard, 1)
+            asked(view)
+        assert CLOSED in guard.receive()["error"]["message"]
+        assert deletions(guard) == 0
+    said = claw("log", code=0).stdout
+    assert "asked, the window was closed before anybody answered" in said
+    assert "a person said no" not in said
+    assert "asked, the window was closed" in claw("log", "stats", code=0).stdout
+
+
+def test_a_call_waits_on_in_the_window_that_is_left(socket: Path, tmp_path: Path) -> None:
+    first = SharedView(socket)
+    first.asks()
+    with SharedView(socket) as second, guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize()
+        send(guard, 1)
+        until(second.asks)
+        first.close()
+        assert second.answer(second.asks()[0].id, "once")
+        assert "result" in guard.receive()
+        assert deletions(guard) == 1
+    assert "asked, allowed once" in claw("log", code=0).stdout
+
+
+def test_a_form_in_the_client_still_asks_when_the_window_is_closed(
+    socket: Path, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        with ApprovalsView(socket) as view:
+            send(guard, 1)
+            first = guard.receive()
+            send(guard, 2, "/work/b")
+            assert asked(view).call["arguments"] == {"path": "/work/b"}
+        answer(guard, first, "deny")
+        replies = [guard.receive(), guard.receive()]
+        second = next(one for one in replies if one.get("method") == "elicitation/create")
+        answer(guard, second, "allow once")
+        assert guard.receive()["result"]
+
+
+def test_the_view_says_of_a_call_that_nobody_answered_what_its_client_is_told(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, POLICY.replace("= 20", "= 1"), "--name", "files") as guard:
+        guard.initialize()
+        send(guard, 1)
+        assert "nobody answered in time" in guard.receive()["error"]["message"]
+        until(view.ended)
+        assert [one.how for one in view.ended()] == ["expired"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from clawkit.guard import approvals_view
 from clawkit.guard.approvals import answer_pending, has_view
 from clawkit.guard.shared_view import SharedView
 from tests.guard.approvals import Asking, question, short_folder, until
@@ -24,7 +26,6 @@ def ids(view: SharedView) -> list[str]:
 
 def test_what_waits_is_shown_in_every_window_and_answered_once(socket: Path) -> None:
     with SharedView(socket) as first, SharedView(socket) as second:
-        assert (first.denies_when_closed, second.denies_when_closed) == (True, False)
         asking = Asking(socket, question("q1"))
         until(lambda: ids(first) == ["q1"])
         assert ids(second) == ["q1"]
@@ -36,14 +37,78 @@ def test_what_waits_is_shown_in_every_window_and_answered_once(socket: Path) -> 
         assert [one.how for one in second.ended()] == ["once"]
 
 
-def test_a_window_notes_what_was_answered_elsewhere(socket: Path) -> None:
+def test_a_window_knows_how_a_question_ended_elsewhere(socket: Path) -> None:
     with SharedView(socket) as first, SharedView(socket) as second:
+        waiting = {id: Asking(socket, question(id)) for id in ("q1", "q2", "q3", "q4")}
+        until(lambda: len(ids(second)) == 4)
+        assert first.answer("q1", "deny")
+        assert answer_pending(socket, "q2", "once") == ""
+        waiting["q3"].cancelled.end("timeout")
+        waiting["q4"].cancelled.end("withdrawn")
+        until(lambda: ids(second) == [])
+        found = {one.ask.id: (one.how, one.scripted) for one in second.ended()}
+        assert found == {
+            "q1": ("deny", False),
+            "q2": ("once", True),
+            "q3": ("expired", False),
+            "q4": ("withdrawn", False),
+        }
+        assert {one.ask.id: (one.how, one.scripted) for one in first.ended()} == found
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_what_waits_outlives_the_window_that_has_the_view_while_another_is_open(
+    socket: Path, others: int
+) -> None:
+    first = SharedView(socket)
+    first.asks()
+    with ExitStack() as until_end:
+        left = [until_end.enter_context(SharedView(socket)) for _ in range(others)]
+        asking = [Asking(socket, question(id)) for id in ("q1", "q2")]
+        until(lambda: sorted(ids(first)) == ["q1", "q2"])
+        for one in left:
+            assert sorted(ids(one)) == ["q1", "q2"]
+        assert first.denies_when_closed is (others == 0)
+        first.close()
+        if not left:
+            assert [one.answer for one in asking] == ["closed", "closed"]
+            return
+        for one in left:  # at no time does one of them take it for ended
+            assert sorted(ids(one)) == ["q1", "q2"]
+        assert left[-1].answer("q1", "once")
+        assert asking[0].answer == "once"
+        until(lambda: all(ids(one) == ["q2"] for one in left))
+        assert left[0].answer("q2", "deny")
+        assert asking[1].answer == "deny"
+
+
+def test_who_asks_while_one_window_follows_another_waits_for_it(socket: Path) -> None:
+    first = SharedView(socket)
+    first.asks()
+    with SharedView(socket) as second:
+        first.close()
+        assert has_view(socket)
         asking = Asking(socket, question("q1"))
         until(lambda: ids(second) == ["q1"])
-        assert first.answer("q1", "deny")
-        assert asking.answer == "deny"
-        assert ids(second) == []
-        assert [one.how for one in second.ended()] == ["elsewhere"]
+        assert second.answer("q1", "once")
+        assert asking.answer == "once"
+
+
+def test_what_does_not_come_back_to_the_next_window_is_over_there(
+    socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approvals_view, "_RETURN", 0.1)
+    first = SharedView(socket)
+    first.asks()
+    with SharedView(socket) as second:
+        asking = Asking(socket, question("q1"))
+        until(lambda: ids(second) == ["q1"])
+        asking.cancelled.end("withdrawn")
+        assert asking.answer == "withdrawn"
+        first.close()
+        until(lambda: ids(second) == [])
+        assert not second.answer("q1", "once")
+        assert [one.how for one in second.ended()] in (["elsewhere"], ["withdrawn"])
 
 
 def test_when_the_window_that_has_the_view_closes_another_takes_its_place(socket: Path) -> None:

@@ -1,9 +1,10 @@
-"""How a server of ours ends: at once, but not before what it is answering is answered."""
+"""Where a server of ours listens, and how it ends: at once, when all is answered."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,8 @@ import httpx2
 import pytest
 import uvicorn
 
-from clawkit.wire.http.uvicorn_server import UvicornServer, listen
+from clawkit.errors import LoadError
+from clawkit.wire.http.uvicorn_server import UvicornServer, listen, listen_also, listening
 from tests.processes import PATIENCE
 from tests.served import running
 
@@ -84,3 +86,38 @@ def test_what_takes_too_long_is_cut_off(caplog: pytest.LogCaptureFixture) -> Non
             assert begun.wait(PATIENCE)
         assert asking.result(PATIENCE) != "done"
     assert "cut off, because they take too long: 1" in caplog.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_a_server_on_one_loopback_address_has_the_other_one_too(host: str) -> None:
+    with listening(host, 0) as sockets:
+        places = [one.getsockname()[:2] for one in sockets]
+        port = places[0][1]
+        assert set(places) == {("127.0.0.1", port), ("::1", port)}
+        assert (":" in host) == (places[0][0] == "::1")
+        with pytest.raises(LoadError, match="choose another port"):
+            listen("::1", port)
+
+
+@pytest.mark.parametrize(("ours", "others"), [("127.0.0.1", "::1"), ("::1", "127.0.0.1")])
+def test_a_port_that_another_program_has_at_the_other_address_is_refused(
+    ours: str, others: str
+) -> None:
+    with listen(others, 0) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(LoadError, match=r"sent to localhost .* choose another port"),
+            listening(ours, port),
+        ):
+            pass
+        listen(ours, port).close()  # nothing is left of the attempt
+
+
+def test_an_address_that_the_machine_does_not_have_is_done_without() -> None:
+    assert listen_also("2001:db8::1", 0) is None
+
+
+def test_another_address_is_taken_alone() -> None:
+    with listening("127.0.0.2", 0) as sockets:
+        assert [one.getsockname()[0] for one in sockets] == ["127.0.0.2"]
+        assert all(one.family == socket.AF_INET for one in sockets)

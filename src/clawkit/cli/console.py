@@ -36,12 +36,14 @@ def console(port: Port = None, no_open: NoOpen = False) -> None:
         raise CommandFailure(
             "a guarded server may not answer for a person: use a terminal of your own"
         )
+    from clawkit.console.access import BY_RESTART, FROM_TERMINAL
     from clawkit.console.app import serve
 
     def announce(bound: int, access: ConsoleAccess) -> None:
         _greet(bound, access, opens=not no_open and has_screen())
 
-    serve(port, on_ready=announce)
+    another_link = FROM_TERMINAL if sys.stdin.isatty() else BY_RESTART
+    serve(port, on_ready=announce, another_link=another_link)
 
 
 def ui(port: Port = None, no_open: NoOpen = False) -> None:
@@ -54,9 +56,11 @@ def _greet(port: int, access: ConsoleAccess, *, opens: bool) -> None:
     print(f"The console is at {link}", flush=True)
     print("The link works once, within ten minutes. Ctrl-C ends the console.", flush=True)
     if "SSH_CONNECTION" in os.environ:
+        from clawkit.console.app import HOST
+
         where = socket.gethostname()
         print("From the machine you sit at, first open a tunnel, then the link:")
-        print(f"  ssh -L {port}:localhost:{port} {where}", flush=True)
+        print(f"  ssh -L {HOST}:{port}:{HOST}:{port} {where}", flush=True)
     if sys.stdin.isatty():
         print("Press Enter for another link.", flush=True)
         if hasattr(signal, "SIGTTIN"):
@@ -68,7 +72,10 @@ def _greet(port: int, access: ConsoleAccess, *, opens: bool) -> None:
 
 
 def _link(port: int, access: ConsoleAccess) -> str:
-    return f"http://localhost:{port}/#open={access.new_link()}"
+    from clawkit.console.app import HOST
+
+    # Not `localhost`: at the near end of a tunnel, that can be another program's address, too.
+    return f"http://{HOST}:{port}/#open={access.new_link()}"
 
 
 def _print_more(port: int, access: ConsoleAccess) -> None:

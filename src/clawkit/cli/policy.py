@@ -610,7 +610,8 @@ def print_changes(
     total = sum(item.recorded.count for item in replayed)
     changed = sum(item.recorded.count for item in replayed if item.changed)
     unsure = sum(item.recorded.count for item in replayed if item.decision is None)
-    answered = sum(item.recorded.count for item in replayed if item.recorded.answer)
+    asked = (item.recorded for item in replayed if item.recorded.answer)
+    answered = sum(recorded.count for recorded in asked if not recorded.unanswered)
     if as_json:
         summary = {"calls": total, "changed": changed, "uncertain": unsure, "answered": answered}
         print_ascii_json({**summary, "changes": [_change_json(change) for change in changes]})
@@ -631,9 +632,9 @@ def print_changes(
 
 
 def _title(change: DecisionChange) -> str:
-    said = {"allow": " (approved by a person)", "deny": " (denied by a person)"}
+    said = f" ({visible(change.came_of_it, 100)})" if change.came_of_it else ""
     by = f"by rule {change.was_rule}" if change.was_rule else "by no rule"
-    was = f"{change.was}{said.get(change.answer, '')} {by}"
+    was = f"{change.was}{said} {by}"
     if change.now == "uncertain":
         return f"was {was} → uncertain: {rule_label(change.now_rule)} looks at what is not recorded"
     if change.now_rule is None:
@@ -653,6 +654,7 @@ def _change_json(change: DecisionChange) -> dict[str, Any]:
     return {
         "was": change.was,
         "answer": change.answer or None,
+        "unanswered": change.unanswered or None,
         "was_rule": change.was_rule or None,
         "now": change.now,
         "now_rule": None if change.now_rule is None else change.now_rule.number,

@@ -75,16 +75,20 @@ class Refusal(Struct, frozen=True):
     reason: str
 
 
-NO_SESSION = Refusal(
-    401, "This browser has no session here: open the link that `claw console` printed"
-)
+FROM_TERMINAL = "press Enter in the terminal where `claw console` runs for another link"
+BY_RESTART = "end `claw console` and start it again for another link"
+"""How somebody gets a link where nobody can press Enter."""
 
 
 class ConsoleAccess:
     """The links that can be used, and the browsers that have used one."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, another_link: str = FROM_TERMINAL
+    ) -> None:
+        """`another_link` says what to do for one."""
         self._clock = clock
+        self.another_link = another_link
         self._links: dict[str, float] = {}
         self._sessions: dict[str, BrowserSession] = {}
         self._origins = Origins(LOOPBACK, ())
@@ -135,13 +139,16 @@ class ConsoleAccess:
             return None
         session = self.session_of(headers)
         if session is None:
-            return NO_SESSION
+            return self._no_session()
         sent = headers.get(_TOKEN_HEADER, "").encode()
         if hmac.compare_digest(sent, session.token.encode()):
             return None
         if method in _SAFE:
-            return NO_SESSION
+            return self._no_session()
         return Refusal(403, "The request lacks the page's token: load the page again")
+
+    def _no_session(self) -> Refusal:
+        return Refusal(401, f"This page's session is over, or never began: {self.another_link}")
 
     def _foreign(self, headers: Headers) -> str | None:
         """Why a request is not from this machine's own page.

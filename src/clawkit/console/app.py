@@ -35,7 +35,7 @@ from clawkit.console.pages import (
 )
 from clawkit.errors import LoadError
 from clawkit.version import __version__
-from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listen
+from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listening
 
 HOST = "127.0.0.1"
 PORT = 7420
@@ -87,31 +87,35 @@ def serve(
     port: int | None = None,
     *,
     on_ready: Callable[[int, ConsoleAccess], None],
+    another_link: str,
 ) -> None:
     """Serve the console on loopback until interrupted.
 
-    Without a port it is the usual one, or a free one. `on_ready` gets the port, and makes links.
+    Without a port it is the usual one, or a free one. `on_ready` gets the port, and makes links;
+    `another_link` is what a page says of how to get one.
     """
-    access, stopping = ConsoleAccess(), asyncio.Event()
-    with ExitStack() as until_end, _listening(port) as listening:
-        app = console_app(access, until_end, stopping)
+    access, stopping = ConsoleAccess(another_link=another_link), asyncio.Event()
+    with ExitStack() as until_end:
+        sockets = console_sockets(port, until_end)
+        bound = sockets[0].getsockname()[1]
         running = UvicornServer(
-            app,
+            console_app(access, until_end, stopping),
             limits=_LIMITS,
             on_stop=stopping.set,
-            on_ready=lambda: on_ready(listening.getsockname()[1], access),
+            on_ready=lambda: on_ready(bound, access),
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
-        running.run(sockets=[listening])
+        running.run(sockets=sockets)
 
 
-def _listening(port: int | None) -> socket.socket:
+def console_sockets(port: int | None, until_end: ExitStack) -> list[socket.socket]:
+    """Where it listens until the end: at the port, or at the usual one, or at a free one."""
     if port is not None:
-        return listen(HOST, port)
+        return until_end.enter_context(listening(HOST, port))
     try:
-        return listen(HOST, PORT)
+        return until_end.enter_context(listening(HOST, PORT))
     except LoadError:
-        return listen(HOST, 0)
+        return until_end.enter_context(listening(HOST, 0))
 
 
 def _file(path: Path) -> Route:
@@ -129,11 +133,7 @@ def _session_routes(access: ConsoleAccess) -> list[Route]:
     async def open_link(request: Request) -> Response:
         session = access.exchange((await read_json(request, LinkUse)).link)
         if session is None:
-            raise ApiError(
-                "This link was used already, or is too old: press Enter where `claw console` runs "
-                "for another one",
-                403,
-            )
+            raise ApiError(f"This link was used already, or is too old: {access.another_link}", 403)
         response = json_response({"token": session.token, "version": __version__})
         response.headers["set-cookie"] = access.cookie_header(session)
         return response

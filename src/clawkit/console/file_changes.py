@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ _WHOLE = ("content", "contents", "file_text")
 _LARGEST = 256 * 1024
 _MOST_LINES = 4000
 _MOST_CHANGES = 20
+_NO_END = "(no line break at the end)"
 _SHOWN = "↑ shown above, as a change"
 
 
@@ -118,11 +120,23 @@ def _current_text(path: str) -> str | None:
 
 def text_diff(old: str, new: str, context: int = _MOST_LINES) -> tuple[DiffLine, ...]:
     """A text as it becomes another one; nothing where they are equal, or too long to compare."""
-    before, after = old.split("\n"), new.split("\n")
+    before, after = _lines(old), _lines(new)
     if len(before) + len(after) > _MOST_LINES or before == after:
         return ()
-    lines = difflib.unified_diff(before if old else [], after, n=context, lineterm="")
-    return tuple(_line(line) for line in list(lines)[2:])
+    lines = list(difflib.unified_diff(before, after, n=context, lineterm=""))[2:]
+    ends_differ = bool(old and new) and old.endswith("\n") != new.endswith("\n")
+    return tuple(one for line in lines for one in _shown(line, ends_differ=ends_differ))
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends; the last one may have none."""
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
+def _shown(line: str, *, ends_differ: bool) -> Iterator[DiffLine]:
+    yield _line(line.removesuffix("\n"))
+    if ends_differ and not line.endswith("\n") and not line.startswith("@@"):
+        yield DiffLine("@", _NO_END)
 
 
 def _line(line: str) -> DiffLine:

@@ -23,6 +23,7 @@ from clawkit.guard.pending_approvals import (
     Binding,
     Choices,
     HeldMessage,
+    Wait,
     choices,
     decision_of,
     fits_form,
@@ -102,8 +103,14 @@ _WHY: dict[Answer, str] = {
     "withdrawn": "withdrawn before anybody answered; not run",
     "nobody": "a person must approve this call, and nobody can be asked; "
     'open "claw approvals" in a terminal, or "claw console", and try again',
+    "closed": "the window was closed before anybody answered, and nobody is left to ask; "
+    'open "claw approvals" in a terminal, or "claw console", and try again',
+    "unclear": 'what "claw approvals" or "claw console" sent back is no answer; '
+    "start it anew, and try again",
     "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
 }
+
+_UNANSWERED: tuple[Answer, ...] = ("nobody", "closed", "full", "unclear")
 
 _CHANGED = (
     "this is not the call that was asked about, or the policy or the tool changed while a "
@@ -396,7 +403,7 @@ class ApprovalFlow:
             binding=binding,
             settle=settle_once,
             deliver=asked.deliver,
-            cancelled=threading.Event(),
+            cancelled=Wait(),
             choices=offered if form and fits_form(((call, asked.rule),)) else REFERRED,
             owner=self,
             covered=lambda: self._is_covered(asked, binding),
@@ -457,9 +464,10 @@ class ApprovalFlow:
         )
 
         def wait() -> None:
-            answer = ask_view(approvals_socket(), ask, held.cancelled)
-            late = answer == "deny" and time.time() >= ask.deadline
-            self._judge.prompts.deliver_answer(token, "timeout" if late else answer or "nobody")
+            answer = ask_view(approvals_socket(), ask, held.cancelled) or "nobody"
+            # Without an answer in the view, a form in the client that shows all of it still asks.
+            if answer not in _UNANSWERED or held.choices is REFERRED:
+                self._judge.prompts.deliver_answer(token, answer)
 
         threading.Thread(target=wait, daemon=True).start()
 

@@ -1,14 +1,15 @@
 """Questions to a person, and the socket on which `claw approvals` answers them.
 
 The view listens on a unix socket; each connection carries one JSON line each way. A proxy's
-question stays open until its line comes back. Whatever goes wrong on the way is a deny.
+question stays open until its line comes back; who no longer waits for that says why in a second
+one. A view that goes is no answer: the question is put to the next one, while a window is open
+that can become it. Whatever goes wrong on the way allows nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +19,8 @@ import msgspec
 if TYPE_CHECKING:
     import socket as sockets
 
+    from clawkit.guard.pending_approvals import Wait
+
 VERSION = 3
 LONGEST_PATH = 100
 LONGEST_REQUEST = 256 * 1024
@@ -26,6 +29,10 @@ _PATIENCE = 5.0
 _TICK = 0.1
 
 Answer = Literal["once", "session", "tool", "always", "deny"]
+Outcome = Answer | Literal["timeout", "withdrawn", "closed", "full", "unclear"]
+"""What became of a question: an answer, or why there is none."""
+End = Answer | Literal["expired", "withdrawn", "form", "covered", "elsewhere"]
+"""How a question ended: with an answer, in time or not, by its client's form, by another answer."""
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,12 +63,23 @@ class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """The line that a connection brings to the view."""
 
     version: int
-    kind: Literal["ask", "pending", "answer"]
+    kind: Literal["ask", "ended", "pending", "answer"]
     ask: Ask | None = None
     id: str = ""
+    how: End | None = None
+    """Why it is no longer asked."""
     answer: Answer | None = None
     reviewed: bool = False
     """Whether a person has read the rule for "always", and it is written."""
+
+
+class EndNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a question ended, for windows that know what it was."""
+
+    id: str
+    how: End
+    scripted: bool = False
+    """Whether `claw approvals answer` was it, and no window."""
 
 
 class ViewReply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -72,6 +90,7 @@ class ViewReply(msgspec.Struct, frozen=True, omit_defaults=True):
     digest: str = ""
     answer: Answer | None = None
     asks: tuple[Ask, ...] = ()
+    ended: tuple[EndNote, ...] = ()
     problem: str = ""
 
 
@@ -80,39 +99,71 @@ def call_digest(call: dict[str, Any]) -> str:
     return hashlib.sha256(msgspec.json.encode(call, order="sorted")).hexdigest()
 
 
-def ask_view(
-    path: Path, ask: Ask, cancelled: threading.Event | None = None
-) -> Answer | Literal["full"] | None:
-    """Wait for a person's answer; "deny" at the deadline, when cancelled, or when the view goes.
+def ask_view(path: Path, ask: Ask, wait: Wait | None = None) -> Outcome | None:
+    """Wait for a person's answer, from whichever view there is; None when there is none to ask.
 
-    None when there is no view to ask, "full" when it takes no more questions.
+    "closed" is that the last window went without an answer, "full" that no more questions are
+    taken, "unclear" that what came is none.
     """
-    connection = _connect(path)
-    if connection is None:
-        return None
-    with connection:
-        request = ViewRequest(VERSION, "ask", ask=ask)
-        reply = _exchange(connection, request, ask.deadline, cancelled)
-    if reply is None or reply.answer is None:
-        return "deny"
-    bound = (reply.id, reply.digest) == (ask.id, ask.digest)
-    if bound and reply.answer == "deny" and reply.problem:
-        return "full"
-    return reply.answer if bound else "deny"
+    asked = False
+    while time.time() < ask.deadline:
+        connection = _connect(path)
+        if connection is not None:
+            asked = True
+            with connection:
+                outcome = _asked_on(connection, ask, wait)
+            if outcome is not None:
+                return outcome
+        elif not has_window(path):
+            return "closed" if asked else None
+        if wait is None:
+            time.sleep(_TICK)
+        elif wait.wait(_TICK):
+            return "withdrawn"
+    return "timeout"
 
 
 def has_view(path: Path) -> bool:
-    """Whether a view is open that can be asked."""
+    """Whether a view is open that can be asked, or a window that is about to be one."""
     connection = _connect(path)
     if connection is not None:
         connection.close()
-    return connection is not None
+    return connection is not None or has_window(path)
+
+
+def windows_of(path: Path) -> Path:
+    """The file on which each open window holds a lock, which no kind of end leaves behind."""
+    return path.with_suffix(".windows")
+
+
+def has_window(path: Path) -> bool:
+    """Whether any window is open, be it that it has the view or could take it over."""
+    if unusable(path):
+        return False
+    import fcntl  # not on Windows, where there are no unix sockets either
+
+    try:
+        lock = os.open(windows_of(path), os.O_RDWR)
+    except OSError:  # there never was one
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def pending(path: Path) -> list[Ask] | None:
     """The questions that a running view holds, oldest first; None when no view runs."""
-    reply = _request(path, ViewRequest(VERSION, "pending"))
+    reply = look(path)
     return None if reply is None else list(reply.asks)
+
+
+def look(path: Path) -> ViewReply | None:
+    """What waits in a running view, and how the last ones ended; None when no view runs."""
+    return _request(path, ViewRequest(VERSION, "pending"))
 
 
 def answer_pending(path: Path, id: str, answer: Answer, *, reviewed: bool = False) -> str | None:
@@ -173,30 +224,60 @@ def _request(path: Path, request: ViewRequest) -> ViewReply | None:
     if connection is None:
         return None
     with connection:
-        return _exchange(connection, request, time.time() + _PATIENCE, None)
+        return _exchange(connection, request)
 
 
-def _exchange(
-    connection: sockets.socket,
-    request: ViewRequest,
-    deadline: float,
-    cancelled: threading.Event | None,
-) -> ViewReply | None:
+def _asked_on(connection: sockets.socket, ask: Ask, wait: Wait | None) -> Outcome | None:
+    """What comes back to a question; None when the view goes, or time, and nothing came."""
     try:
-        connection.sendall(msgspec.json.encode(request) + b"\n")
-        line = _read_line(connection, deadline, cancelled)
+        line = _line(ViewRequest(VERSION, "ask", ask=ask))
+    except UnicodeEncodeError:
+        return "unclear"
+    if len(line) > LONGEST_REQUEST:
+        return "unclear"
+    try:
+        connection.sendall(line)
+        reply = _read_line(connection, ask.deadline, wait)
+        if wait is not None and wait.is_set():
+            connection.sendall(_line(ViewRequest(VERSION, "ended", id=ask.id, how=wait.why)))
+            return "withdrawn"
+    except OSError:
+        return None
+    return _outcome(ask, reply) if reply else None
+
+
+def _outcome(ask: Ask, line: bytearray) -> Outcome:
+    try:
+        reply = msgspec.json.decode(line, type=ViewReply)
+    except msgspec.DecodeError:
+        return "unclear"
+    bound = (reply.version, reply.id, reply.digest) == (VERSION, ask.id, ask.digest)
+    if not bound or reply.answer is None:
+        return "unclear"
+    if reply.answer == "deny" and reply.problem:
+        return "full"
+    late = reply.answer == "deny" and time.time() >= ask.deadline
+    return "timeout" if late else reply.answer
+
+
+def _exchange(connection: sockets.socket, request: ViewRequest) -> ViewReply | None:
+    try:
+        connection.sendall(_line(request))
+        line = _read_line(connection, time.time() + _PATIENCE, None)
         reply = msgspec.json.decode(line, type=ViewReply)
     except (OSError, UnicodeEncodeError, msgspec.DecodeError):
         return None
     return reply if reply.version == VERSION else None
 
 
-def _read_line(
-    connection: sockets.socket, deadline: float, cancelled: threading.Event | None
-) -> bytearray:
+def _line(request: ViewRequest) -> bytes:
+    return msgspec.json.encode(request) + b"\n"
+
+
+def _read_line(connection: sockets.socket, deadline: float, wait: Wait | None) -> bytearray:
     """One line without its end; empty when it did not come whole, in time, and wanted."""
     line = bytearray()
-    while len(line) <= _LONGEST_REPLY and not (cancelled and cancelled.is_set()):
+    while len(line) <= _LONGEST_REPLY and not (wait and wait.is_set()):
         left = deadline - time.time()
         if left <= 0:
             break

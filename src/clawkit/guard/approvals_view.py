@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, get_args
@@ -21,11 +21,14 @@ from clawkit.guard.approvals import (
     VERSION,
     Answer,
     Ask,
+    End,
+    EndNote,
     ViewReply,
     ViewRequest,
     call_digest,
     same_user,
     unusable,
+    windows_of,
 )
 from clawkit.guard.authoring.edit import folder_rule, insert_rule, rule_for, tool_rule
 from clawkit.guard.locations import policy_file
@@ -37,8 +40,8 @@ _CONNECTIONS = 2 * CAPACITY
 _ENDED = 32
 _PATIENCE = 5.0
 _TICK = 1.0
-
-End = Literal["once", "session", "tool", "always", "deny", "expired", "withdrawn", "elsewhere"]
+_RETURN = 3.0
+"""How long the proxies of a view that went have to put their questions to the next one."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -46,6 +49,8 @@ class Ended(msgspec.Struct, frozen=True):
 
     ask: Ask
     how: End
+    scripted: bool = False
+    """Whether `claw approvals answer` was it, and no window."""
 
 
 def policy_of(ask: Ask) -> Path:
@@ -135,12 +140,17 @@ class _Connection:
 class ApprovalsView:
     """Listens for questions and holds them in order. Every method may be called by any thread."""
 
-    def __init__(self, path: Path, capacity: int = CAPACITY) -> None:
+    def __init__(self, path: Path, capacity: int = CAPACITY, expected: Iterable[Ask] = ()) -> None:
+        """`expected` are the questions that waited in a view before: their proxies ask again."""
         self._path = path
         self._capacity = capacity
+        self._expected = {ask.id: ask for ask in expected}
+        self._expected_until = time.monotonic() + _RETURN
         self._waiting: dict[str, tuple[Ask, _Connection]] = {}
+        self._early: list[tuple[_Connection, ViewRequest, Answer]] = []
         self._ended: deque[Ended] = deque(maxlen=_ENDED)
         self._changing = threading.Lock()
+        self._arrived = threading.Condition(self._changing)
         self._closing = False
         self._selector = selectors.DefaultSelector()
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -157,9 +167,19 @@ class ApprovalsView:
 
     def open(self) -> None:
         """Start to listen. A view that died leaves its socket behind: it is replaced."""
+        if not self.try_open():
+            owner = _owner(self._path)
+            reason = f"a view is already open in process {owner}: answer there, or quit it first"
+            raise PolicyError(os.fspath(self._path), 0, reason)
+
+    def try_open(self) -> bool:
+        """The same; False while another process has the view."""
         if problem := unusable(self._path):
             raise PolicyError(os.fspath(self._path), 0, problem)
-        self._lock = _take_lock(self._path)
+        lock = _take_lock(self._path)
+        if lock is None:
+            return False
+        self._lock = lock
         try:
             self._door = _listen_at(self._path)
         except PolicyError:
@@ -169,16 +189,20 @@ class ApprovalsView:
         self._selector.register(self._door, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread.start()
+        return True
 
     def close(self) -> None:
-        """Deny what waits, and leave no socket behind."""
+        """Leave what waits to whoever is asked next, and no socket behind.
+
+        To hang up is no answer: nobody has said no.
+        """
         with self._changing:
             self._closing = True
-        for ask in self.asks():
-            self.answer(ask.id, "deny")
+            self._expected.clear()
+            self._arrived.notify_all()
+        self._path.unlink(missing_ok=True)
         self._wake.send(b"x")
         self._thread.join()
-        self._path.unlink(missing_ok=True)
         for end in (self._door, self._wake, self._woken):
             end.close()
         os.close(self._lock)
@@ -186,7 +210,8 @@ class ApprovalsView:
     def asks(self) -> tuple[Ask, ...]:
         """What waits for an answer, oldest first."""
         with self._changing:
-            return tuple(ask for ask, _ in self._waiting.values())
+            waiting = (ask for ask, _ in self._waiting.values())
+            return (*self._expected.values(), *waiting)
 
     def ended(self) -> tuple[Ended, ...]:
         """The last questions that were answered or went away, oldest first."""
@@ -195,16 +220,18 @@ class ApprovalsView:
 
     def answer(self, id: str, answer: Answer) -> bool:
         """Answer a question; False when nobody waits for this answer any more."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: id not in self._expected)
         return self._finish(id, answer, answer)
 
-    def _finish(self, id: str, answer: Answer, how: End) -> bool:
+    def _finish(self, id: str, answer: Answer, how: End, *, scripted: bool = False) -> bool:
         with self._changing:
             ask, connection = self._waiting.pop(id, (None, None))
             if ask is None or connection is None:
                 return False
             reply = ViewReply(VERSION, id=id, digest=ask.digest, answer=answer)
             sent = connection.send(reply)
-            self._ended.append(Ended(ask, how if sent else _lapsed(ask)))
+            self._ended.append(Ended(ask, how if sent else _lapsed(ask), scripted))
             return sent
 
     def _listen(self) -> None:
@@ -215,6 +242,7 @@ class ApprovalsView:
                 elif isinstance(key.data, _Connection):
                     self._receive(key.data)
             self._expire()
+            self._answer_others()
         for connection in self._connections():
             self._drop(connection)
         self._selector.close()
@@ -229,6 +257,7 @@ class ApprovalsView:
         return [key.data for key in keys if isinstance(key.data, _Connection)]
 
     def _expire(self) -> None:
+        self._give_up_expected()
         now = time.time()
         for ask in self.asks():
             if ask.deadline <= now:
@@ -237,6 +266,15 @@ class ApprovalsView:
         for connection in self._connections():
             if not connection.ask and connection.opened < silent:
                 self._drop(connection)
+
+    def _give_up_expected(self) -> None:
+        """What did not come back in time was answered, or is over, unseen by us."""
+        with self._changing:
+            if self._expected and time.monotonic() > self._expected_until:
+                asks = self._expected.values()
+                self._ended.extend(Ended(ask, _lapsed(ask, "elsewhere")) for ask in asks)
+                self._expected.clear()
+                self._arrived.notify_all()
 
     def _accept(self) -> None:
         try:
@@ -249,14 +287,14 @@ class ApprovalsView:
         else:
             end.close()
 
-    def _drop(self, connection: _Connection) -> None:
+    def _drop(self, connection: _Connection, how: End | None = None) -> None:
         self._selector.unregister(connection.end)
         connection.end.close()
         with self._changing:
             ask, owner = self._waiting.get(connection.ask, (None, None))
             if ask is not None and owner is connection:
                 del self._waiting[ask.id]
-                self._ended.append(Ended(ask, _lapsed(ask)))
+                self._ended.append(Ended(ask, how or _lapsed(ask)))
 
     def _receive(self, connection: _Connection) -> None:
         try:
@@ -265,9 +303,12 @@ class ApprovalsView:
             return
         except OSError:
             part = b""
+        # Only why it ended may follow a question: what waits for an answer and speaks is dropped.
+        if connection.ask:
+            self._drop(connection, _why_ended(part))
+            return
         connection.received += part
-        # Nothing may follow the one line: what waits for an answer and still speaks is dropped.
-        if not part or connection.ask or len(connection.received) > LONGEST_REQUEST:
+        if not part or len(connection.received) > LONGEST_REQUEST:
             self._drop(connection)
         elif part.endswith(b"\n"):
             self._serve(connection)
@@ -284,25 +325,42 @@ class ApprovalsView:
         elif request.kind == "ask" and request.ask is not None:
             self._take(request.ask, connection)
         elif request.kind == "answer" and request.answer is not None:
-            self._answer_for(connection, request, request.answer)
+            self._early.append((connection, request, request.answer))
         elif request.kind == "pending":
-            connection.send(ViewReply(VERSION, asks=self.asks()))
+            notes = tuple(EndNote(one.ask.id, one.how, one.scripted) for one in self.ended())
+            connection.send(ViewReply(VERSION, asks=self.asks(), ended=notes))
         else:
             connection.send(ViewReply(VERSION, problem=f"incomplete: {request.kind}"))
 
     def _take(self, ask: Ask, connection: _Connection) -> None:
         with self._changing:
+            if self._closing:
+                return  # whoever is the next view is asked
             full = len(self._waiting) >= self._capacity
-            if not (full or self._closing) and ask.id and ask.id not in self._waiting:
+            if not full and ask.id and ask.id not in self._waiting:
                 connection.ask = ask.id
                 self._waiting[ask.id] = (ask, connection)
+                self._expected.pop(ask.id, None)
+                self._arrived.notify_all()
                 return
-        problem = f"{self._capacity} questions wait already" if full else ""
-        refusal = ViewReply(VERSION, id=ask.id, digest=ask.digest, answer="deny", problem=problem)
-        connection.send(refusal)
+        if full:
+            problem = f"{self._capacity} questions wait already"
+            reply = ViewReply(VERSION, ask.id, ask.digest, answer="deny", problem=problem)
+        else:
+            reply = ViewReply(VERSION, problem=f"the question {ask.id!r} waits already")
+        connection.send(reply)
 
     def _wants_each_call(self, id: str) -> bool:
         return any(ask.id == id and ask.each_call for ask in self.asks())
+
+    def _answer_others(self) -> None:
+        """Pass on the answers of other processes, once their question is here again."""
+        answers, self._early = self._early, []
+        for connection, request, answer in answers:
+            if request.id in self._expected:
+                self._early.append((connection, request, answer))
+            else:
+                self._answer_for(connection, request, answer)
 
     def _answer_for(self, connection: _Connection, request: ViewRequest, answer: Answer) -> None:
         id, problem = request.id, ""
@@ -310,36 +368,67 @@ class ApprovalsView:
             problem = "a rule for always is reviewed in the view: press w there"
         elif answer in ("session", "tool", "always") and self._wants_each_call(id):
             problem = f"{EACH_CALL}: answer once or deny"
-        elif not self.answer(id, answer):
+        elif not self._finish(id, answer, answer, scripted=not request.reviewed):
             problem = f"no question {id!r} waits: `claw approvals list` shows those that do"
         connection.send(ViewReply(VERSION, problem=problem))
 
 
-def _lapsed(ask: Ask) -> End:
+def _lapsed(ask: Ask, how: End = "withdrawn") -> End:
     """How a question ended whose proxy hung up: at the deadline, both sides do."""
-    return "expired" if ask.deadline <= time.time() else "withdrawn"
+    return "expired" if ask.deadline <= time.time() else how
 
 
-def _take_lock(path: Path) -> int:
-    """The lock that a view holds while it lives, beside its socket."""
+def _why_ended(line: bytes) -> End | None:
+    """Why a proxy no longer asks, if it says so before it hangs up."""
+    with suppress(msgspec.DecodeError, RecursionError):
+        request = msgspec.json.decode(line, type=ViewRequest)
+        return request.how if request.kind == "ended" else None
+    return None
+
+
+def join_windows(path: Path) -> int:
+    """Say that a window is open which can have the view, until this lock is closed."""
     import fcntl  # not on Windows, where there are no unix sockets either
 
-    try:
-        make_private(path.parent)
-        path.parent.chmod(0o700)
-        lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise PolicyError(os.fspath(path.parent), 0, f"cannot be used: {error}") from error
+    if problem := unusable(path):
+        raise PolicyError(os.fspath(path), 0, problem)
+    lock = _lock_file(windows_of(path))
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    return lock
+
+
+def _take_lock(path: Path) -> int | None:
+    """The lock that a view holds while it lives, beside its socket; None if another has it."""
+    import fcntl
+
+    lock = _lock_file(_lock_of(path))
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        owner = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
+    except OSError:
         os.close(lock)
-        reason = f"a view is already open in process {owner}: answer there, or quit it first"
-        raise PolicyError(os.fspath(path), 0, reason) from error
+        return None
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(os.getpid()).encode(), 0)
     return lock
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_suffix(".lock")
+
+
+def _lock_file(file: Path) -> int:
+    try:
+        make_private(file.parent)
+        file.parent.chmod(0o700)
+        return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise PolicyError(os.fspath(file.parent), 0, f"cannot be used: {error}") from error
+
+
+def _owner(path: Path) -> str:
+    with suppress(OSError, UnicodeDecodeError):
+        return _lock_of(path).read_text().strip() or "unknown"
+    return "unknown"
 
 
 def _listen_at(path: Path) -> socket.socket:

@@ -38,7 +38,9 @@ Answer = Literal[
     "timeout",
     "withdrawn",
     "nobody",
+    "closed",
     "full",
+    "unclear",
     "elsewhere",
 ]
 """What a person said.
@@ -46,8 +48,10 @@ Answer = Literal[
 `session` is for the same call again, `tool` for every call of its tool in this session. `folder`
 and `tool always` are for good: the guard writes their rule, `always` is that the view has written
 one. `before` is that an answer to another question covers this one, `elsewhere` that they decide
-in `claw approvals`. `withdrawn` is that who called no longer waits for it.
+in `claw approvals`. `withdrawn` is that who called no longer waits for it, `nobody` that there
+was nobody to ask, `closed` that they went without an answer, `unclear` that what came is none.
 """
+
 
 APPROVAL = "claw-approval"
 """The name of our own question among a result's `inputRequests`."""
@@ -71,6 +75,21 @@ _LOOK_EVERY = 1.0
 _CONTINUES = 600.0
 _MOST_REMEMBERED = 1024
 _MOST_ALIKE = 64
+
+
+class Wait(threading.Event):
+    """Set when a message waits no longer; says why, where it was not answered in the view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.why: Literal["expired", "withdrawn", "form", "covered"] = "withdrawn"
+
+    def end(self, answer: Answer) -> None:
+        if answer == "timeout":
+            self.why = "expired"
+        elif answer != "withdrawn":
+            self.why = "covered" if answer == "before" else "form"
+        self.set()
 
 
 class Binding(Struct, frozen=True):
@@ -121,7 +140,7 @@ class HeldMessage(Struct, frozen=True):
     binding: Binding
     settle: Callable[[Answer], Passage]
     deliver: Callable[[Passage], None]
-    cancelled: threading.Event
+    cancelled: Wait
     choices: Choices
     """What a form in the client offers, perhaps no more than `claw approvals`."""
     owner: object
@@ -237,7 +256,7 @@ class PendingApprovals:
             equal = self._equal.pop(token, [])
         if held is None:
             return None
-        held.cancelled.set()
+        held.cancelled.end(answer)
         self._withdraw_form(token, held)
         passage = held.settle(answer)
         for other in equal:
@@ -286,7 +305,7 @@ class PendingApprovals:
                 self._held[token] = replace(equal.pop(0), **following)
                 return True
             del self._held[token]
-        held.cancelled.set()
+        held.cancelled.end("withdrawn")
         self._withdraw_form(token, held)
         return True
 

@@ -1,20 +1,21 @@
 """The view of approvals as several windows share it: a terminal, the console, another terminal.
 
 One process has the view, and the others reach it there, so that an answer counts once wherever it
-is given. When the one that has it ends, another one takes its place.
+is given. When the one that has it ends, however it does, another one takes its place, and what
+waited there is asked here.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
 from pathlib import Path
 from typing import Protocol
 
-from clawkit.errors import PolicyError
-from clawkit.guard.approvals import Answer, Ask, answer_pending, has_view, pending
-from clawkit.guard.approvals_view import ApprovalsView, Ended
+from clawkit.guard.approvals import Answer, Ask, ViewReply, answer_pending, has_window, look
+from clawkit.guard.approvals_view import ApprovalsView, Ended, join_windows
 
 _REMEMBERED = 32
 
@@ -38,6 +39,7 @@ class SharedView:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._own: ApprovalsView | None = None
+        self._window = -1
         self._known: dict[str, Ask] = {}
         self._ended: deque[Ended] = deque(maxlen=_REMEMBERED)
         self._changing = threading.RLock()
@@ -50,26 +52,35 @@ class SharedView:
         self.close()
 
     def close(self) -> None:
-        """Deny what waits, if nobody else can be asked; `asks` opens it again."""
+        """Leave what waits to the other windows; without any, it is denied. `asks` opens anew."""
         with self._changing:
             if self._own is not None:
                 self._own.close()
                 self._own = None
+            self._leave()
 
     @property
     def denies_when_closed(self) -> bool:
-        """Whether the view is here: what waits in another process goes on waiting there."""
-        return self._own is not None
+        """Whether nobody is left to ask without this window."""
+        with self._changing:
+            if self._own is None:
+                return False
+            self._leave()  # for a moment: nobody counts windows while the view can be reached
+            alone = not has_window(self._path)
+            self._join()
+            return alone
 
     def asks(self) -> tuple[Ask, ...]:
         """What waits for an answer, oldest first. Raises PolicyError where no view can be."""
         with self._changing:
+            self._join()
             if self._own is None:
-                found = pending(self._path)
+                found = look(self._path)
                 if found is not None:
-                    return self._note(tuple(found))
+                    return self._note(found)
                 self._open()
-            return self._own.asks() if self._own is not None else ()
+            # While another process leaves the view or begins it, what waited there still does.
+            return self._own.asks() if self._own is not None else tuple(self._known.values())
 
     def ended(self) -> tuple[Ended, ...]:
         """The last questions that were answered or went away, oldest first, as far as known."""
@@ -84,28 +95,39 @@ class SharedView:
         with self._changing:
             if self._own is not None:
                 return self._own.answer(id, answer)
-            ask = self._known.pop(id, None)
             done = answer_pending(self._path, id, answer, reviewed=True) == ""
+            ask = self._known.pop(id, None) if done else None
             if ask is not None:
-                self._ended.append(Ended(ask, answer if done else "elsewhere"))
+                self._ended.append(Ended(ask, answer))
             return done
 
-    def _open(self) -> None:
-        view = ApprovalsView(self._path)
-        try:
-            view.open()
-        except PolicyError:
-            if has_view(self._path):  # another process was quicker
-                return
-            raise
-        self._own = view
+    def _join(self) -> None:
+        if self._window < 0:
+            self._window = join_windows(self._path)
 
-    def _note(self, asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
+    def _leave(self) -> None:
+        if self._window >= 0:
+            os.close(self._window)
+            self._window = -1
+
+    def _open(self) -> None:
+        """Have the view, unless another process was quicker; who asked in the last one returns."""
+        view = ApprovalsView(self._path, expected=self._known.values())
+        if view.try_open():
+            self._own = view
+            self._known = {}
+
+    def _note(self, found: ViewReply) -> tuple[Ask, ...]:
         """Remember what waits in the other process, and what of it waits no longer."""
-        now = {ask.id: ask for ask in asks}
+        now = {ask.id: ask for ask in found.asks}
+        notes = {note.id: note for note in found.ended}
         for id, ask in self._known.items():
-            if id not in now:
+            if id in now:
+                continue
+            if note := notes.get(id):
+                self._ended.append(Ended(ask, note.how, note.scripted))
+            else:
                 how = "expired" if ask.deadline <= time.time() else "elsewhere"
                 self._ended.append(Ended(ask, how))
         self._known = now
-        return asks
+        return found.asks

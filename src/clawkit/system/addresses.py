@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import re
 from collections.abc import Iterable
@@ -72,6 +73,11 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+def has_no_such_address(error: OSError) -> bool:
+    """Whether listening failed because this machine has no such address, as one without IPv6."""
+    return error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT)
 
 
 def is_ip_address(host: str) -> bool:

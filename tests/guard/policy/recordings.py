@@ -29,8 +29,9 @@ class Recording:
         server: str = "files",
         rule: int = 1,
         reason: str = "",
+        why: str = "",
     ) -> None:
-        """A call; `answer` is what a person said to a prompt."""
+        """A call; `answer` is what came of a prompt, and `why`."""
         record = AuditRecord(
             id=f"call-{next(self._numbers)}",
             kind="call",
@@ -46,9 +47,8 @@ class Recording:
         self._log.write(record)
         if answer:
             said: Any = answer
-            self._log.write(
-                AuditRecord(kind="approval", of=record.id, method=method, tool=tool, decision=said)
-            )
+            about = {"of": record.id, "method": method, "tool": tool}
+            self._log.write(AuditRecord(kind="approval", **about, decision=said, reason=why))
 
     def notice(self) -> None:
         self._log.write(AuditRecord(kind="notice", method="notifications/progress"))

@@ -388,6 +388,20 @@ def test_replay_says_what_people_answered(tmp_path: Path, policy: Path) -> None:
     assert "was prompt (denied by a person) by rule 3 → would be allow by rule 2" in result.stdout
 
 
+def test_replay_names_nobody_who_was_not_asked(tmp_path: Path, policy: Path) -> None:
+    recording = Recording(tmp_path / "asked")
+    for why in ("a person said no", "nobody answered in time", "nobody can be asked; open one"):
+        recording.call(
+            "filesystem_read", {"path": PROJECT}, "prompt", answer="deny", rule=3, why=why
+        )
+    result = policy_here("replay", recording.close(), "--policy", policy)
+    assert "\n1 prompt answered by a person: " in result.stdout
+    for said in (
+        *("denied by a person", "denied: nobody answered in time", "denied: nobody can be asked"),
+    ):
+        assert f"was prompt ({said}) by rule 3 → would be allow by rule 2" in result.stdout
+
+
 def test_what_is_learnt_passes_its_own_fixtures(audit: Path, tmp_path: Path) -> None:
     out, fixtures = tmp_path / "learnt.toml", tmp_path / "fixtures"
     learnt = policy_here("learn", audit, "--out", out, "--fixtures", fixtures)

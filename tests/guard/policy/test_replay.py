@@ -190,3 +190,20 @@ def test_a_closed_rule_is_replayed_by_the_names_that_are_recorded(audit: Recordi
         ("", ["deny"]),
     ):
         assert [change.now for change in changed(audit, f"[[rule]]\n{rule}{args}\n")] == now
+
+
+def test_what_is_uncertain_is_so_at_every_rule_that_may_decide_it(audit: Recording) -> None:
+    audit.call("login", redact_arguments({"user": "u", "token": "anything"}))
+    policy = "".join(
+        f'[[rule]]\naction = "{action}"\ntool = "{tool}"\n{args}\n'
+        for action, tool, args in (
+            ("deny", "login", 'args.token = "x*"'),
+            ("deny", "logout", ""),
+            ("allow", "login", 'args.token = "a*"'),
+            ("prompt", "login", ""),
+            ("allow", "*", ""),
+        )
+    )
+    (found,) = replay(lambda _: read_policy(policy, "new.toml"), recorded_calls(audit.close()))
+    assert found.decision is None
+    assert [rule.number for rule in found.possible] == [1, 3, 4]

@@ -29,6 +29,7 @@ from clawkit.login.client.fetch import LONGEST, Web
 from clawkit.login.client.flow import LoginScreen, NewLogin, _with_browser, log_in
 from clawkit.login.client.stored import every_login
 from clawkit.login.metadata import ServerMetadata
+from clawkit.wire.http.uvicorn_server import listen
 from tests.claw import claw
 from tests.guard.http.worlds import Script
 from tests.login.client.foreign import ForeignServer
@@ -481,3 +482,10 @@ def test_a_server_of_the_old_transport_is_asked_as_its_clients_do(foreign: Forei
         foreign.resource = {"resource": f"{script.origin}/sse"}
         how = discover(Web(script.origin), f"{script.origin}/sse")
     assert how.scope == "basic"
+
+
+def test_an_answer_is_not_awaited_where_another_program_may_get_it() -> None:
+    with listen("::1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(LoginError, match=rf"::1:{port} cannot be listened on"):
+            Callback("state", f"http://localhost:{port}/back")

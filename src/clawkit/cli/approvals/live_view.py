@@ -66,8 +66,10 @@ _ENDS = {
     "always": "allowed always",
     "deny": "denied",
     "expired": "denied: nobody answered in time",
-    "withdrawn": "no longer asked",
-    "elsewhere": "answered elsewhere",
+    "withdrawn": "withdrawn by its client, not run",
+    "form": "answered in its client",
+    "covered": "allowed by another answer",
+    "elsewhere": "answered or withdrawn elsewhere",
 }
 
 Style = Literal["", "bold", "dim", "chosen"]
@@ -251,7 +253,8 @@ class ApprovalsScreen:
             ("bold", part) for part in _wrapped(visible(self._note, _LONGEST_NOTE), width)
         ]
         if self._asking == "quit":
-            return [*note, ("bold", f"Deny what waits ({len(self._asks)}), and quit? y/n")]
+            question = f"Quit? Nobody else is asked: what waits ({len(self._asks)}) is denied. y/n"
+            return [*note, *(("bold", part) for part in _wrapped(question, width))]
         if self._chosen is None:
             return [*note, ("dim", "q quit")]
         if self._asking == "always":

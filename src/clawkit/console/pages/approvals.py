@@ -63,6 +63,8 @@ class Past(Struct, frozen=True):
     tool: str
     about: str
     how: str
+    scripted: bool
+    """Whether `claw approvals answer` was it, and no window."""
 
 
 class Pending(Struct, frozen=True):
@@ -173,7 +175,14 @@ class ApprovalsDesk:
             for ask in self._view.asks()
         )
         ended = tuple(
-            Past(one.ask.id, _name(one.ask.server), _name(one.ask.tool), _about(one.ask), one.how)
+            Past(
+                id=one.ask.id,
+                server=_name(one.ask.server),
+                tool=_name(one.ask.tool),
+                about=_about(one.ask),
+                how=one.how,
+                scripted=one.scripted,
+            )
             for one in self._view.ended()
         )
         return Pending(asks, ended)

@@ -89,6 +89,8 @@ class RuleHits(Struct, frozen=True):
     """How many calls of the log each rule of the policy decides; 0 stands for no rule."""
 
     hits: dict[int, int]
+    possible: dict[int, int]
+    """How many more each may decide: that depends on what the log does not have."""
     calls: int
     uncertain: int
 
@@ -136,7 +138,8 @@ class ShownChange(Struct, frozen=True):
     """Calls that one rule decided and that another one would decide."""
 
     was: str
-    answer: str
+    came_of_it: str
+    """What came of a prompt, in words."""
     was_rule: int
     now: str
     now_rule: int
@@ -351,23 +354,26 @@ def _shown_rule(rule: Rule) -> ShownRule:
 
 def _hits(found: list[Replayed]) -> RuleHits:
     hits: Counter[int] = Counter()
+    possible: Counter[int] = Counter()
     uncertain = 0
     for item in found:
         if item.recorded.decision == "pass":
             continue  # what no rule is asked about: lists, pings
         if item.decision is None:
             uncertain += item.recorded.count
+            for number in {rule.number for rule in item.possible}:
+                possible[number] += item.recorded.count
         else:
             rule = item.decision.rule
             hits[rule.number if rule else 0] += item.recorded.count
-    return RuleHits(dict(hits), hits.total() + uncertain, uncertain)
+    return RuleHits(dict(hits), dict(possible), hits.total() + uncertain, uncertain)
 
 
 def _shown_change(change: DecisionChange) -> ShownChange:
     rule = change.now_rule
     return ShownChange(
         was=change.was,
-        answer=change.answer,
+        came_of_it=change.came_of_it,
         was_rule=change.was_rule,
         now=change.now,
         now_rule=rule.number if rule else 0,

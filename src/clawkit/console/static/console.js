@@ -137,17 +137,12 @@ export function problem(text) {
 
 function locked(text) {
   leaving.abort();
-  replace(
-    main,
-    element("h1", {}, "This page needs a link"),
-    problem(text),
-    element("p", {}, "In the terminal where ", element("code", {}, "claw console"), " runs, press Enter for another link; or start it again."),
-  );
+  replace(main, element("h1", {}, "This page needs a link"), problem(text));
 }
 
-function drawConnection(connected) {
+function drawConnection({ connected, over }) {
   const place = document.getElementById("connection");
-  const text = connected ? "Live" : "Not connected: is `claw console` still running?";
+  const text = connected ? "Live" : over || "Not connected: is `claw console` still running?";
   if (place.dataset.text !== text) replace(place, element("span", {}, prose(text)));
   place.dataset.text = text;
   place.classList.toggle("lost", !connected);
@@ -165,7 +160,8 @@ async function start() {
     if (location.hash.startsWith("#open=")) location.reload();
     else if (location.hash.startsWith("#/") || !location.hash) show().then(() => main.focus({ preventScroll: true }));
   });
-  connect(drawConnection);
+  watch("connection", drawConnection);
+  connect();
   watch("approvals", ({ asks }) => {
     const before = counts.get("approvals") || 0;
     counts.set("approvals", asks?.length || 0);

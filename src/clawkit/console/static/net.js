@@ -75,44 +75,44 @@ function heard({ topic, value }) {
   for (const listener of listeners.get(topic) || []) listener(value);
 }
 
-/** Opens the stream, in one tab for all: a browser has few connections. `onState` hears of it. */
-export function connect(onState) {
+/**
+ * Opens the stream, in one tab for all: a browser has few connections. The topic "connection" is
+ * whether it stands, and `over`, what to do where the session is over.
+ */
+export function connect() {
   const others = new BroadcastChannel("claw-console");
-  let connected = null; // null where another tab has the stream
+  let leads = false; // false where another tab has the stream
   const tell = (message) => {
-    if ("connected" in message) onState((connected = message.connected));
-    else heard(message);
+    leads = true;
+    heard(message);
     others.postMessage(message);
   };
+  const state = (connected, over = "") => tell({ topic: "connection", value: { connected, over } });
   others.onmessage = ({ data }) => {
-    if (data.hello) {
-      if (connected === null) return;
-      others.postMessage({ connected });
-      for (const [topic, value] of latest) others.postMessage({ topic, value });
-    } else if ("connected" in data) onState(data.connected);
-    else heard(data);
+    if (!data.hello) heard(data);
+    else if (leads) for (const [topic, value] of latest) others.postMessage({ topic, value });
   };
   others.postMessage({ hello: true });
   const lead = async () => {
     for (;;) {
-      await read(tell).catch(() => null);
-      tell({ connected: false });
+      state(false, await read(tell, state).catch(() => ""));
       await new Promise((done) => setTimeout(done, AGAIN));
     }
   };
   navigator.locks.request("claw-console", lead);
 }
 
-/** Reads the stream to its end. */
-async function read(tell) {
+/** Reads the stream to its end; gives what to do where the session is over. */
+async function read(tell, state) {
   const response = await fetched("/api/watch", { accept: "text/event-stream" });
-  if (!response.ok) return;
-  tell({ connected: true });
+  if (response.status === 401) return (await response.json()).error;
+  if (!response.ok) return "";
+  state(true);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return;
+    if (done) return "";
     const events = (rest + value).split("\n\n");
     rest = events.pop();
     for (const event of events) if (event.startsWith("data: ")) tell(JSON.parse(event.slice(6)));

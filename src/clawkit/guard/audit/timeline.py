@@ -23,6 +23,10 @@ _ASKED = {
     "tool always": "asked, its tool allowed always",
     "a person said no": "asked, a person said no",
     "nobody answered in time": "asked, nobody answered in time",
+    "the window was closed before anybody answered, and nobody is left to ask; "
+    'open "claw approvals" in a terminal, or "claw console", and try again': (
+        "asked, the window was closed before anybody answered"
+    ),
     "withdrawn before anybody answered; not run": "asked, withdrawn before anybody answered",
 }
 

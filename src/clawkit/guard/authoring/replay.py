@@ -23,6 +23,7 @@ _MARK = re.compile(
     r"\[redacted(: [a-z0-9-]+)?\]|…\(\d+ (more )?(characters|members|items)\b"
     r"|^…$|^-?[0-9a-f]{16,}…$"
 )
+_SAID_NO = ("", "a person said no")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -35,8 +36,10 @@ class Recorded(msgspec.Struct, frozen=True):
     rule: int
     reason: str
     answer: str
-    """What a person said to a `prompt`: allow, deny, or nothing."""
+    """What came of a `prompt`: allow, deny, or nothing."""
     count: int
+    unanswered: str = ""
+    """Why it was denied, where no person said so."""
 
     @property
     def let_through(self) -> bool:
@@ -62,6 +65,7 @@ class _Key(NamedTuple):
     rule: int
     reason: str
     answer: str = ""
+    unanswered: str = ""
 
 
 def recorded_calls(audit: Path) -> list[Recorded]:
@@ -78,10 +82,18 @@ def recorded_calls(audit: Path) -> list[Recorded]:
                 waiting[entry.get("id", "")] = key
         elif entry.get("kind") == "approval" and (key := waiting.pop(entry.get("of", ""), None)):
             counts[key] -= 1
-            counts[key._replace(answer=entry.get("decision", ""))] += 1
+            answer = entry.get("decision", "")
+            counts[key._replace(answer=answer, unanswered=_unanswered(entry))] += 1
     if not seen:
         raise AuditError(f"there are no audit records in {audit}")
     return [_recorded(key, count) for key, count in counts.items() if count]
+
+
+def _unanswered(approval: dict[str, Any]) -> str:
+    """Why a question was denied that no person answered, without what to do about it."""
+    if approval.get("decision") != "deny" or approval.get("reason", "") in _SAID_NO:
+        return ""
+    return str(approval["reason"]).partition(";")[0]
 
 
 def unknown_arguments(arguments: dict[str, Any]) -> frozenset[str]:
@@ -146,6 +158,7 @@ def _recorded(key: _Key, count: int) -> Recorded:
         reason=key.reason,
         answer=key.answer,
         count=count,
+        unanswered=key.unanswered,
     )
 
 
@@ -173,7 +186,7 @@ def _without_marks(value: Any) -> Any:
 
 
 _TEXT = Paths()
-_Group = tuple[str, str, int, str, int]
+_Group = tuple[str, str, str, int, str, int]
 _ANYTHING = Argument(("*",), ("**",))
 
 
@@ -182,8 +195,9 @@ class Replayed(msgspec.Struct, frozen=True):
 
     recorded: Recorded
     decision: Decision | None
-    """None if a rule looks at what the audit does not have; `unsure` is that rule."""
-    unsure: Rule | None = None
+    """None if a rule looks at what the audit does not have."""
+    possible: tuple[Rule, ...] = ()
+    """Those of which one decides then: whether it does depends on what is not there."""
 
     @property
     def changed(self) -> bool:
@@ -197,7 +211,9 @@ class DecisionChange(msgspec.Struct, frozen=True):
 
     was: str
     answer: str
-    """What a person said to a `prompt`: allow, deny, or nothing."""
+    """What came of a `prompt`: allow, deny, or nothing."""
+    unanswered: str
+    """Why it was denied, where no person said so."""
     was_rule: int
     now: str
     now_rule: Rule | None
@@ -206,6 +222,13 @@ class DecisionChange(msgspec.Struct, frozen=True):
     @property
     def count(self) -> int:
         return sum(recorded.count for recorded in self.calls)
+
+    @property
+    def came_of_it(self) -> str:
+        """What came of a prompt, in words."""
+        if self.unanswered:
+            return f"denied: {self.unanswered}"
+        return {"allow": "approved by a person", "deny": "denied by a person"}.get(self.answer, "")
 
 
 def replay(policy_of: Callable[[str], Policy], calls: Iterable[Recorded]) -> list[Replayed]:
@@ -232,12 +255,13 @@ def changes(replayed: Iterable[Replayed]) -> list[DecisionChange]:
         DecisionChange(
             was=was,
             answer=answer,
+            unanswered=unanswered,
             was_rule=was_rule,
             now=now,
             now_rule=_rule(items[0]),
             calls=tuple(sorted((i.recorded for i in items), key=lambda r: -r.count)),
         )
-        for (was, answer, was_rule, now, _), items in groups.items()
+        for (was, answer, unanswered, was_rule, now, _), items in groups.items()
     ]
     return sorted(found, key=lambda change: (change.now == "uncertain", -change.count))
 
@@ -245,24 +269,33 @@ def changes(replayed: Iterable[Replayed]) -> list[DecisionChange]:
 def _group(item: Replayed) -> _Group:
     now = "uncertain" if item.decision is None else item.decision.action
     was, rule = item.recorded, _rule(item)
-    return was.decision, was.answer, was.rule, now, rule.number if rule else 0
+    number = rule.number if rule else 0
+    return was.decision, was.answer, was.unanswered, was.rule, now, number
 
 
 def _rule(item: Replayed) -> Rule | None:
-    return item.unsure if item.decision is None else item.decision.rule
+    return item.possible[0] if item.decision is None else item.decision.rule
 
 
 def _replayed(policy: Policy, recorded: Recorded) -> Replayed:
     servers = (recorded.server,) if recorded.server else NAMELESS
     unknown = recorded.unknown
-    if unknown:
-        for rule in policy.rules:
-            verdict = _surely(rule, recorded.call, unknown, servers)
-            if verdict is None:
-                return Replayed(recorded, None, rule)
-            if verdict:
-                break
+    possible = tuple(_possible(policy, recorded.call, unknown, servers)) if unknown else ()
+    if len(possible) > 1 or (possible and not possible[0][1]):
+        return Replayed(recorded, None, tuple(rule for rule, _ in possible))
     return Replayed(recorded, policy.decide(recorded.call, servers, _TEXT))
+
+
+def _possible(
+    policy: Policy, call: Call, unknown: frozenset[str], servers: tuple[str, ...]
+) -> Iterator[tuple[Rule, bool]]:
+    """The rules that may decide a call, in order, up to one that does if no earlier one did."""
+    for rule in policy.rules:
+        verdict = _surely(rule, call, unknown, servers)
+        if verdict is not False:
+            yield rule, verdict is True
+        if verdict:
+            return
 
 
 def _surely(

@@ -53,7 +53,7 @@ from clawkit.wire.http.endpoint import HttpRefusal, while_admitted
 from clawkit.wire.http.page import ServerPage, origin_of, wants_page
 from clawkit.wire.http.request_checks import LOOPBACK, Origins, read_headers
 from clawkit.wire.http.response import Receive, SendAsgi
-from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, is_loopback, listen
+from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, is_loopback, listening
 from clawkit.wire.jsonrpc import Message
 
 IDLE_SECONDS = 3600.0
@@ -486,8 +486,8 @@ def serve_reverse_proxy(
 
     `hosts` are further names that it may be reached by, and `hint` is said once it can be.
     """
-    with listen(host, port) as listening:
-        address = listening.getsockname()
+    with listening(host, port) as sockets:
+        address = sockets[0].getsockname()
         if callers is None:
             check_reach(address[0])
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
@@ -508,7 +508,7 @@ def serve_reverse_proxy(
         logins = ClientLogins(guarded.target, let_in, place, (OUR_PATH, guarded.target.path))
         running = _Running(guarded.judge, Upstream(guarded.target), origins, let_in, logins)
         try:
-            asyncio.run(running.serve(listening, limits, announce))
+            asyncio.run(running.serve(sockets, limits, announce))
         except KeyboardInterrupt:
             return 130
         return 0
@@ -524,7 +524,7 @@ class _Running(NamedTuple):
     logins: ClientLogins
 
     async def serve(
-        self, listening: socket.socket, limits: HttpLimits | None, announce: Callable[[], None]
+        self, sockets: list[socket.socket], limits: HttpLimits | None, announce: Callable[[], None]
     ) -> None:
         app = ReverseProxyApp(*self)
         routes = self.callers.login.routes
@@ -539,6 +539,6 @@ class _Running(NamedTuple):
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
         try:
-            await running.serve(sockets=[listening])
+            await running.serve(sockets=sockets)
         finally:
             await self.upstream.close()

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
 from clawkit.errors import LoginError
-from clawkit.system.addresses import is_loopback
+from clawkit.system.addresses import has_no_such_address, is_loopback
 
 DEFAULT_PATH = "/callback"
 _LONGEST = 16384
@@ -125,8 +125,8 @@ class Callback:
         try:
             server = kind((host, port), _Handler)
         except OSError as error:
-            if host == "::1":
-                return port  # a machine without it
+            if host == "::1" and has_no_such_address(error):
+                return port
             raise LoginError(
                 f"{host}:{port} cannot be listened on ({error.strerror}), where "
                 f"{self.redirect_uri} leads: end what is there, or choose another redirect address"

@@ -55,7 +55,7 @@ from clawkit.wire.http.page import PageEndpoint, ServerPage
 from clawkit.wire.http.request_checks import ANY_ORIGIN, LOOPBACK, Origins
 from clawkit.wire.http.response import Receive
 from clawkit.wire.http.trusted_proxies import TrustedProxies
-from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listen
+from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listening
 
 if TYPE_CHECKING:
     from clawkit.login.options import LoginOptions
@@ -296,8 +296,8 @@ def serve(
     is JSON without it. `login` says how people log in.
     """
     _need_websockets()
-    with listen(host, port) as listening, _logging(log_line) as log:
-        address = listening.getsockname()
+    with listening(host, port) as sockets, _logging(log_line) as log:
+        address = sockets[0].getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         if hosts is None and is_loopback(address[0]):
             hosts = (*LOOPBACK, shown)
@@ -315,7 +315,7 @@ def serve(
         )
         url = f"http://{shown}:{address[1]}/mcp"
         ready = partial(on_ready, url) if on_ready is not None else None
-        uvicorn_for(app, log, ready).run(sockets=[listening])
+        uvicorn_for(app, log, ready).run(sockets=sockets)
 
 
 def _public_host(options: LoginOptions) -> str:

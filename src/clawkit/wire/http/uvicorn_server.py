@@ -12,9 +12,10 @@ import errno
 import ipaddress
 import logging
 import math
+import os
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -25,6 +26,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from clawkit.errors import InvalidRequestError, LoadError, SettingsError
+from clawkit.system.addresses import has_no_such_address
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.endpoint import HttpAppOptions, HttpLogin, http_app
 from clawkit.wire.http.request_checks import LOOPBACK, Origins
@@ -240,6 +242,9 @@ _DRAIN_TICK = 0.005
 _BACKLOG = 2048
 _ACCEPTED_AT_ONCE = 32
 """asyncio accepts so many before it tells us of one: the limit is exceeded by a few times that."""
+_OTHER_LOOPBACK = {"127.0.0.1": "::1", "localhost": "::1", "::1": "127.0.0.1"}
+_TRIES = 16
+"""How many ports are tried that are free at one address."""
 _NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -290,8 +295,8 @@ class UvicornServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().set_exception_handler(self._loop_failed)
         await super().startup(sockets)
-        for listening in sockets or ():
-            listening.listen(_BACKLOG)
+        for one in sockets or ():
+            one.listen(_BACKLOG)
         if self.started and self._on_ready is not None:
             self._on_ready()
 
@@ -312,8 +317,8 @@ class UvicornServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn's, which waits a tenth of a second at least, and then as long again."""
         self._on_stop()
-        for listening in (*self.servers, *(sockets or ())):
-            listening.close()
+        for one in (*self.servers, *(sockets or ())):
+            one.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
         try:
@@ -358,8 +363,8 @@ def serve_http(
 
     `login` makes what lets people log in, once it is known where that is.
     """
-    with listen(host, port) as listening:  # Ctrl-C may come before uvicorn looks after it
-        address = listening.getsockname()
+    with listening(host, port) as sockets:  # Ctrl-C may come before uvicorn looks after them
+        address = sockets[0].getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         options.setdefault("hosts", (*LOOPBACK, shown) if is_loopback(address[0]) else None)
         if login is not None:
@@ -374,7 +379,7 @@ def serve_http(
             on_ready=partial(on_ready, url) if on_ready is not None else None,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
-        running.run(sockets=[listening])
+        running.run(sockets=sockets)
 
 
 def is_loopback(host: str) -> bool:
@@ -387,15 +392,62 @@ def is_loopback(host: str) -> bool:
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that takes connections there; raises LoadError if that is not possible."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio switches Nagle's delay off for every connection.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((host, port))
-        listening.listen(_BACKLOG)
+        return _bound(host, port)
     except OSError as error:
-        listening.close()
         advice = ": choose another port" if error.errno == errno.EADDRINUSE else ""
         raise LoadError(f"cannot listen on {host}:{port}: {error.strerror}{advice}") from None
-    return listening
+
+
+@contextmanager
+def listening(host: str, port: int) -> Generator[list[socket.socket]]:
+    """What takes connections there, the address that was asked for first.
+
+    `localhost` is 127.0.0.1 or ::1, as a client likes. Whoever has the other one gets the secrets
+    that are sent to `localhost`, so a server on one of them has both, wherever there are both.
+    """
+    with ExitStack() as until_end:
+        yield [until_end.enter_context(one) for one in _sockets(host, port)]
+
+
+def _sockets(host: str, port: int, tries: int = _TRIES) -> list[socket.socket]:
+    first = listen(host, port)
+    other = _OTHER_LOOPBACK.get(host)
+    if other is None:
+        return [first]
+    try:
+        second = listen_also(other, first.getsockname()[1])
+    except LoadError:
+        first.close()
+        if port or tries == 1:
+            raise
+        return _sockets(host, port, tries - 1)
+    return [first] if second is None else [first, second]
+
+
+def listen_also(host: str, port: int) -> socket.socket | None:
+    """The same for an address that this machine may not have; None where it has not."""
+    try:
+        return _bound(host, port)
+    except OSError as error:
+        if has_no_such_address(error):
+            return None
+        raise LoadError(
+            f"cannot listen on [{host}]:{port}: {error.strerror}: a browser that is sent to "
+            "localhost could reach another program there; choose another port"
+        ) from None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio switches Nagle's delay off for every connection.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":  # on Windows it would let others listen there, too
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(_BACKLOG)
+    except OSError:
+        made.close()
+        raise
+    return made

@@ -10,12 +10,14 @@ const ENDS = {
   always: "allowed always",
   deny: "denied",
   expired: "denied: nobody answered in time",
-  withdrawn: "no longer asked",
-  elsewhere: "answered elsewhere",
+  withdrawn: "withdrawn by its client, not run",
+  form: "answered in its client",
+  covered: "allowed by another answer",
+  elsewhere: "answered or withdrawn elsewhere",
 };
-const BY_ITSELF = new Set(["expired", "withdrawn", "elsewhere"]); // says all without a window
-const NOW = { once: "Allow once", session: "These arguments, this session", tool: "This tool, this session" };
-const FOR_GOOD = { folder: "This tool in this folder…", tool: "This tool…", call: "Exactly this…" };
+const BY_ITSELF = new Set(["expired", "withdrawn", "form", "covered", "elsewhere"]); // says all without a window
+const NOW = { once: "Allow once", session: "Allow these arguments, this session", tool: "Allow this tool, this session" };
+const FOR_GOOD = { folder: "Allow this tool in this folder…", tool: "Allow this tool…", call: "Allow exactly this…" };
 
 export async function show(root, context) {
   const list = element("section", { class: "asks", "aria-label": "Waiting calls" });
@@ -25,6 +27,7 @@ export async function show(root, context) {
   let shown = "";
   let card = null; // of the call that is shown
   let asks = [];
+  let connected = true;
   const ours = new Set(); // calls that are being answered here
 
   async function choose(id, { itself = false } = {}) {
@@ -41,7 +44,7 @@ export async function show(root, context) {
     try {
       const question = await context.fetchJson(`/api/approvals/question?id=${encodeURIComponent(id)}`);
       if (chosen !== id) return;
-      card = drawQuestion(detail, question, context, { itself, answered });
+      card = drawQuestion(detail, question, context, { itself, answered, connected });
       settle();
     } catch (error) {
       if (error.name !== "AbortError" && chosen === id) replace(detail, problem(error.message));
@@ -67,8 +70,9 @@ export async function show(root, context) {
   /** What somebody looks at stays where it is, though it waits no longer. */
   function settle() {
     if (!card || ours.has(shown) || asks.some((ask) => ask.id === shown)) return;
-    const how = ended.findLast((one) => one.id === shown)?.how || "elsewhere";
-    card.end(`${ENDS[how] || how}${BY_ITSELF.has(how) ? "" : " in another window"}`, goOn);
+    const { how, scripted } = ended.findLast((one) => one.id === shown) || { how: "elsewhere" };
+    const where = BY_ITSELF.has(how) ? "" : scripted ? " by claw approvals answer" : " in another window";
+    card.end(`${ENDS[how] || how}${where}`, goOn);
   }
 
   /** Shows a call that a person chose; where it stands below the list, they are taken there. */
@@ -89,12 +93,13 @@ export async function show(root, context) {
           element("span", { class: "strong text" }, ask.tool),
           ask.about && element("span", { class: "mono about text" }, ask.about),
           element("span", { class: "dim small text" }, ask.server),
-          element("span", { class: "dim small left", "data-deadline": String(ask.deadline) }, left(ask.deadline)),
+          element("span", { class: "dim small left", "data-deadline": String(ask.deadline) }, connected ? left(ask.deadline) : NOT_KNOWN),
         ),
       ),
     );
     replace(
       list,
+      !connected && problem("Not connected: this is what waited when the page last heard of it. Nothing can be answered here now."),
       asks.length
         ? [element("h2", {}, `${counted(asks.length, "call")} ${asks.length === 1 ? "waits" : "wait"}`), element("ul", { class: "plain" }, items)]
         : emptyState("Nothing waits for you", "When a prompt rule holds a call while this page is open, you are asked here."),
@@ -134,18 +139,28 @@ export async function show(root, context) {
       resolve();
     });
   });
-  const clock = setInterval(() => {
-    for (const place of root.querySelectorAll("[data-deadline]")) replace(place, left(Number(place.dataset.deadline)));
-  }, 1000);
+  const tick = () => {
+    for (const place of root.querySelectorAll("[data-deadline]")) replace(place, connected ? left(Number(place.dataset.deadline)) : NOT_KNOWN);
+  };
+  context.watch("connection", (state) => {
+    if (state.connected === connected) return;
+    connected = state.connected;
+    drawList();
+    tick();
+    card?.connect(connected);
+  });
+  const clock = setInterval(tick, 1000);
   context.onLeave(() => clearInterval(clock));
   await first;
 }
+
+const NOT_KNOWN = "may be over";
 
 function left(deadline) {
   return `${Math.max(0, Math.round(deadline - Date.now() / 1000))} s left`;
 }
 
-function drawQuestion(place, question, context, { itself, answered }) {
+function drawQuestion(place, question, context, { itself, answered, connected }) {
   const text = element(
     "div",
     { class: "call", tabindex: "0", role: "region", "aria-label": "The whole call" },
@@ -156,7 +171,7 @@ function drawQuestion(place, question, context, { itself, answered }) {
   const hint = element("div", { class: "row hint" });
   const answers = element("div", {});
   const clock = element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline));
-  const state = { read: false, seen: 0, calm: !itself, busy: false, over: false };
+  const state = { read: false, seen: 0, calm: !itself, busy: false, over: false, connected, proposing: false };
   let reader = null;
 
   const answer = async (value, more, words) => {
@@ -170,6 +185,8 @@ function drawQuestion(place, question, context, { itself, answered }) {
   const always = (scope) =>
     context.attempt(async () => {
       const proposed = await context.fetchJson(`/api/approvals/rule?id=${encodeURIComponent(question.id)}&scope=${scope}`);
+      if (state.over) return;
+      state.proposing = true;
       const chosen = await dialog({
         title: "Write this rule?",
         body: [
@@ -178,12 +195,14 @@ function drawQuestion(place, question, context, { itself, answered }) {
         ],
         actions: [{ label: "Write it and allow", value: true, kind: "primary" }, { label: "Cancel", value: null }],
       });
+      state.proposing = false;
       if (chosen) await answer("always", { scope, rule: proposed.rule }, ENDS.always);
     });
 
   function draw() {
     if (state.over) return;
-    const may = state.read && state.calm && question.is_whole;
+    const ready = state.calm && state.connected;
+    const may = state.read && ready && question.is_whole;
     const given = document.activeElement?.dataset?.answer;
     const reading = document.activeElement?.dataset?.answer === "read";
     replace(
@@ -204,7 +223,7 @@ function drawQuestion(place, question, context, { itself, answered }) {
         ["once", ...question.wider].map((value) =>
           one(value, NOW[value], () => answer(value, {}, ENDS[value]), value === "once" ? "primary" : null, may),
         ),
-        one("deny", "Deny", () => answer("deny", {}, ENDS.deny), "danger", state.calm),
+        one("deny", "Deny", () => answer("deny", {}, ENDS.deny), "danger", ready),
       ),
       question.scopes.length > 0 &&
         element(
@@ -246,6 +265,10 @@ function drawQuestion(place, question, context, { itself, answered }) {
   });
 
   return {
+    connect(is) {
+      state.connected = is;
+      draw();
+    },
     goTo() {
       focusOn(title);
       title.scrollIntoView({ block: "start" });
@@ -254,6 +277,7 @@ function drawQuestion(place, question, context, { itself, answered }) {
     end(text, goOn) {
       if (state.over) return;
       state.over = true;
+      if (state.proposing) document.querySelector("dialog[open]")?.close(); // a rule for a call that is over
       const had = hint.contains(document.activeElement) || answers.contains(document.activeElement);
       const on = button("Go on", goOn, { disabled: true }); // not for a click that was meant for an answer
       clock.remove();
@@ -266,19 +290,29 @@ function drawQuestion(place, question, context, { itself, answered }) {
   };
 }
 
-/** Tells `onSeen` how much of a box was on the screen, each part after what is before it. */
+/**
+ * Tells `onSeen` how much of a box was on the screen, each part after what is before it. It is
+ * counted in characters: in another width, what was read has been read.
+ */
 function noteReading(box, signal, onSeen) {
+  const text = charactersOf(box);
   let seen = 0;
   let inView = false;
   let done = false;
+  const edges = () => {
+    const top = box.getBoundingClientRect().top + box.clientTop;
+    return { top, bottom: top + box.clientHeight };
+  };
   const look = () => {
     if (done || !inView || document.visibilityState !== "visible") return;
-    const { scrollTop, clientHeight, scrollHeight } = box;
-    if (scrollTop > seen + 1 || scrollTop + clientHeight <= seen) return;
-    seen = scrollTop + clientHeight;
-    done = seen >= scrollHeight - 2;
+    const { top, bottom } = edges();
+    if (seen < text.length && text.place(seen).top < top - 2) return; // something before it was passed over
+    const next = text.before(bottom + 2, seen);
+    if (next === seen && next < text.length) return;
+    seen = next;
+    done = seen === text.length;
     if (done) observer.disconnect();
-    onSeen(done ? 1 : seen / scrollHeight);
+    onSeen(done ? 1 : seen / text.length);
   };
   const observer = new IntersectionObserver(
     ([entry]) => {
@@ -287,27 +321,58 @@ function noteReading(box, signal, onSeen) {
     },
     { threshold: [0, 0.9, 0.95, 1] },
   );
-  // In another width the same text stands elsewhere: it is read from its beginning.
-  let width = box.clientWidth;
-  const widths = new ResizeObserver(() => {
-    if (box.clientWidth === width || done) return;
-    width = box.clientWidth;
-    seen = 0;
-    onSeen(0);
-    look();
-  });
-  widths.observe(box);
+  const sizes = new ResizeObserver(look);
+  sizes.observe(box);
   box.addEventListener("scroll", look);
   document.addEventListener("visibilitychange", look, { signal });
-  signal.addEventListener("abort", () => (observer.disconnect(), widths.disconnect()));
+  signal.addEventListener("abort", () => (observer.disconnect(), sizes.disconnect()));
   observer.observe(box);
   return {
-    /** Goes on where the first part is that was not on the screen. */
+    /** Goes on where the first part is that was not on the screen, in more room. */
     readOn() {
+      box.classList.add("reading");
       box.scrollIntoView({ block: "nearest" });
-      box.scrollTo({ top: Math.max(0, seen - 24), behavior: "instant" });
+      if (seen < text.length) box.scrollBy({ top: text.place(seen).top - edges().top - 24, behavior: "instant" });
     },
   };
+}
+
+/** The characters of a box that can be seen, in order, and where each of them is. */
+function charactersOf(box) {
+  const nodes = [];
+  let length = 0;
+  const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    if (!node.length || node.parentElement.closest(".unseen")) continue;
+    nodes.push({ node, start: length });
+    length += node.length;
+  }
+  const range = document.createRange();
+  const place = (at) => {
+    const { node, start } = nodes[firstWhere(nodes.length, (one) => nodes[one].start > at) - 1];
+    range.setStart(node, at - start);
+    range.setEnd(node, at - start + 1);
+    return range.getBoundingClientRect();
+  };
+  return {
+    length,
+    place,
+    /** The first character from `from` on that does not end above a height. */
+    before: (height, from) => from + firstWhere(length - from, (one) => place(from + one).bottom > height),
+  };
+}
+
+/** The first of so many numbers for which something holds that holds for all after it, too. */
+function firstWhere(count, holds) {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 function drawChange(change) {

@@ -72,7 +72,10 @@ function drawRules(place, shown, hits) {
     if (rule.action === "profile") return "";
     if (!hits) return element("span", { class: "dim" }, "…");
     const number = hits.hits[rule.number] || 0;
-    return number ? number.toLocaleString("en") : badge("never hit", "warn");
+    const more = hits.possible[rule.number] || 0;
+    const uncertain = more ? `${more.toLocaleString("en")} uncertain` : "";
+    if (!number) return uncertain || badge("never hit", "warn");
+    return `${counted(number, "call")}${uncertain && `, ${uncertain}`}`;
   };
   const none = hits && hits.hits[0];
   replace(
@@ -91,7 +94,7 @@ function drawRules(place, shown, hits) {
             element("span", { class: "dim number" }, String(rule.number)),
             badge(rule.action, KINDS[rule.action]),
             element("span", { class: "strong text" }, rule.description),
-            element("span", { class: "hits small" }, times(rule), hits && hits.hits[rule.number] ? ` ${hits.hits[rule.number] === 1 ? "call" : "calls"}` : null),
+            element("span", { class: "hits small" }, times(rule)),
           ),
           rule.text && element("pre", { tabindex: "0" }, rule.text.replace(/^\[\[rule\]\]\naction = .*\n/, "").replace(/^description = .*\n/m, "").trim()),
         ),
@@ -103,7 +106,7 @@ function drawRules(place, shown, hits) {
         { class: "dim small" },
         `Counted over ${counted(hits.calls, "call")} of the log, each held against the rules as they are now; in Activity stands the rule that decided then`,
         none ? `; ${counted(none, "call")} matched no rule` : "",
-        hits.uncertain ? `; ${counted(hits.uncertain, "call")} uncertain, because the log has their arguments redacted` : "",
+        hits.uncertain ? `; ${counted(hits.uncertain, "call")} uncertain, because the log has their arguments redacted or shortened, counted at each rule that may decide them` : "",
         ".",
       ),
   );
@@ -294,7 +297,6 @@ function drawKept(place, before, putBack) {
 
 function drawReport(place, found) {
   const stay = found.calls - found.changed - found.uncertain;
-  const said = { allow: " (approved by a person)", deny: " (denied by a person)" };
   replace(
     place,
     element("p", { class: "strong" }, found.calls ? `${counted(found.calls, "call")} of the log: ${stay.toLocaleString("en")} stay, ${found.changed.toLocaleString("en")} change${found.uncertain ? `, ${found.uncertain.toLocaleString("en")} uncertain` : ""}.` : "It can be used. There are no calls in the log yet to replay."),
@@ -307,7 +309,7 @@ function drawReport(place, found) {
           "summary",
           {},
           badge(change.was, KINDS[change.was]),
-          `${said[change.answer] || ""} by ${change.was_rule ? `rule ${change.was_rule}` : "no rule"} → `,
+          `${change.came_of_it && ` (${change.came_of_it})`} by ${change.was_rule ? `rule ${change.was_rule}` : "no rule"} → `,
           badge(change.now, KINDS[change.now]),
           change.now_rule ? ` by rule ${change.now_rule}${change.now_description ? `: ${change.now_description}` : ""}` : " by no rule",
           ` · ${counted(change.count, "call")}`,
