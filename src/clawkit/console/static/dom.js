@@ -105,7 +105,7 @@ export function field(label, input, hint) {
 }
 
 /** A name that may be of any length, in short: the whole of it is its title. */
-export function clipped(text, most = 60) {
+export function clipped(text, most = 40) {
   const letters = Array.from(text);
   return letters.length <= most ? text : element("span", { title: text.slice(0, 2000) }, `${letters.slice(0, most - 1).join("")}…`);
 }

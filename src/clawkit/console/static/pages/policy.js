@@ -233,9 +233,9 @@ function drawEditor(place, context, reload) {
     } finally {
       saving = false;
     }
-    await reload();
     const lost = [document.body, save, document.getElementById("content")].includes(document.activeElement);
     if (lost) focusOn(state, { preventScroll: true }); // the button that had it is of no use now
+    await reload();
   }
 
   const compared = async (old, text) => {
